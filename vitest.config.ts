@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config'
+
+const sourceCondition = 'baton-source'
+
+export default defineConfig({
+  // Workspace packages are inlined through Vite's SSR resolver, which has its own list of conditions.
+  ssr: { resolve: { conditions: [sourceCondition, 'module', 'node', 'import', 'default'] } },
+  test: {
+    include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+    pool: 'forks',
+    // Worker threads and child processes that a test starts inherit this, and so find our sources too.
+    execArgv: [`--conditions=${sourceCondition}`],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+  },
+})
