@@ -1,0 +1,123 @@
+import Type, { type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { CallBackRelations } from './call-back-relations.ts'
+import { DEFAULT_TABLE_FIELD, descriptorSchema } from './descriptor.ts'
+import { type FieldFault, fieldFaults, type ObjectShape } from './field-faults.ts'
+import { count } from './schema-parts.ts'
+import { shownValue } from './shown-value.ts'
+import { type CheckFailure, pointerTo, soleViolation, ViolationList } from './violation.ts'
+
+export const callBackAnswerSchema = Type.Object(
+  {
+    taskId: Type.String({ description: 'The task that was called back', examples: ['orders-2026-03'] }),
+    accepted: count({ description: 'Partitions that are new and now stored', examples: [40] }),
+    duplicates: count({ description: 'Partitions that were already known, unchanged', examples: [2] }),
+  },
+  { description: 'Everything in the array is durable once this is answered' },
+)
+export type CallBackAnswer = Static<typeof callBackAnswerSchema>
+
+export interface CalledBackPartition {
+  level: number
+  index: number
+  recordCount: number
+  computeTableName: string
+  /** The name as it was sent, when it is not the canonical one of this level and index. */
+  spelling: string | null
+}
+
+export interface CallBack {
+  taskId: string
+  recordTotal: number
+  partitions: CalledBackPartition[]
+}
+
+export interface CallBackOptions {
+  tableField?: string
+  unknownFields?: 'refuse' | 'ignore'
+}
+
+export type CallBackCheck = { ok: true; callBack: CallBack } | CheckFailure
+
+/** The body of a call-back, for documentation; `checkCallBack` also holds the rules across elements. */
+export function callBackRequestSchema(tableField: string = DEFAULT_TABLE_FIELD) {
+  return Type.Array(descriptorSchema(tableField), {
+    minItems: 1,
+    description: 'Partitions of one task, in ascending order of priorityLevel',
+  })
+}
+
+/**
+ * Holds an array of descriptors against the whole contract and reports everything that is wrong with it, so that
+ * a producer's author fixes it in one round. Nothing is coerced.
+ */
+export function checkCallBack(body: unknown, options: CallBackOptions = {}): CallBackCheck {
+  if (!Array.isArray(body)) {
+    return soleViolation('', `the body must be an array of partition descriptors, got ${shownValue(body)}`)
+  }
+  if (body.length === 0) return soleViolation('', 'the array must hold at least one partition descriptor')
+
+  const { tableField = DEFAULT_TABLE_FIELD, unknownFields = 'refuse' } = options
+  const element = elementCheck(tableField, unknownFields)
+  const relations = new CallBackRelations(tableField)
+  const violations = new ViolationList()
+  for (let at = 0; at < body.length; at += 1) {
+    const descriptor: unknown = body[at]
+    if (element.matches(descriptor)) {
+      const broken = relations.take(descriptor, at, undefined)
+      if (broken !== undefined) report(violations, descriptor, at, broken)
+    } else if (isObject(descriptor)) {
+      const faults = fieldFaults(element.shape, descriptor, unknownFields)
+      const broken = relations.take(descriptor, at, new Set(faults.map((fault) => fault.field)))
+      report(violations, descriptor, at, broken === undefined ? faults : faults.concat(broken))
+    } else {
+      violations.add(
+        pointerTo('', at),
+        () => `each element must be a partition descriptor, got ${shownValue(descriptor)}`,
+      )
+    }
+  }
+  return violations.isEmpty ? { ok: true, callBack: relations.callBack() } : violations.failure()
+}
+
+/** Adds one element's faults in the order in which its fields stand in the document, missing ones last. */
+function report(violations: ViolationList, descriptor: object, at: number, faults: FieldFault[]): void {
+  const place = new Map(Object.keys(descriptor).map((field, position) => [field, position]))
+  const placeOf = (fault: FieldFault) => place.get(fault.field) ?? place.size
+  const base = pointerTo('', at)
+  for (const fault of faults.toSorted((a, b) => placeOf(a) - placeOf(b))) {
+    violations.add(pointerTo(base, fault.field), fault.detail)
+  }
+}
+
+interface ElementCheck {
+  shape: ObjectShape
+  matches: (value: unknown) => value is Record<string, unknown>
+}
+
+/** Compiling costs about a millisecond and a deployment uses one combination. */
+const elementChecks = new Map<string, ElementCheck>()
+
+function elementCheck(tableField: string, unknownFields: 'refuse' | 'ignore'): ElementCheck {
+  const key = `${unknownFields} ${tableField}`
+  const known = elementChecks.get(key)
+  if (known !== undefined) return known
+  const schema = descriptorSchema(tableField)
+  const compiled = Compile(
+    unknownFields === 'refuse' ? schema : Type.Object(schema.properties, { additionalProperties: true }),
+  )
+  const made: ElementCheck = {
+    shape: {
+      properties: schema.properties,
+      required: schema.required,
+      aliases: { [DEFAULT_TABLE_FIELD]: tableField },
+    },
+    matches: (value): value is Record<string, unknown> => compiled.Check(value),
+  }
+  elementChecks.set(key, made)
+  return made
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,211 @@
+/** What stands behind a code. A null status: it appears inside a `refused` list, never as a whole answer. */
+export interface ErrorCodeEntry {
+  readonly status: number | null
+  readonly title: string
+  /** Whether the same request, unchanged, may succeed later. */
+  readonly retryable: boolean
+  readonly meaning: string
+  readonly remedy: string
+}
+
+/** Every code that Baton can answer with. Codes are never renamed or reused. */
+export const errorCodes = {
+  body_not_json: {
+    status: 400,
+    title: 'The body is not JSON',
+    retryable: false,
+    meaning: 'The body could not be read as JSON in UTF-8.',
+    remedy: 'Send a complete JSON document, encoded as UTF-8.',
+  },
+  bad_request: {
+    status: 400,
+    title: 'Malformed request',
+    retryable: false,
+    meaning: 'The request could not be read as HTTP, or its URL is not validly encoded.',
+    remedy: 'Check the URL, the headers and the declared length of the body.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    retryable: false,
+    meaning: 'The body is declared as something else than JSON, or compressed in an unknown way.',
+    remedy: 'Send Content-Type: application/json and no Content-Encoding.',
+  },
+  body_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    retryable: false,
+    meaning: 'The body is larger than this service accepts.',
+    remedy: 'Call the task back in several smaller arrays, or raise the body limit of the service.',
+  },
+  contract_violation: {
+    status: 422,
+    title: 'The body breaks the contract',
+    retryable: false,
+    meaning: 'The body is JSON but not what the contract asks for; nothing of it was stored.',
+    remedy: 'Correct each place that errors points to, and send the whole body again.',
+  },
+  parameter_invalid: {
+    status: 422,
+    title: 'Invalid parameter',
+    retryable: false,
+    meaning: 'A query parameter, path segment or header has a value that is not allowed.',
+    remedy: 'Correct the parameter that the detail names.',
+  },
+  partition_conflict: {
+    status: 409,
+    title: 'A partition is already known with other content',
+    retryable: false,
+    meaning: 'At least one descriptor contradicts what was accepted before; nothing of the array was stored.',
+    remedy: 'Send each partition as it was first called back, or use a new task id for a new computation.',
+  },
+  task_cancelled: {
+    status: 409,
+    title: 'The task is cancelled',
+    retryable: false,
+    meaning: 'The task was cancelled: it takes no new partitions, and its leases can no longer be settled.',
+    remedy: 'Stop working on the task; use a new task id to compute it again.',
+  },
+  task_sealed: {
+    status: 409,
+    title: 'The task is sealed',
+    retryable: false,
+    meaning: 'It was declared that no further partitions would come, and the array holds a new one.',
+    remedy: 'Seal only after the last call-back; use a new task id for what came late.',
+  },
+  record_total_too_large: {
+    status: 409,
+    title: 'The record total of the task is too large',
+    retryable: false,
+    meaning: 'With this array the records of the task would add up to more than 2^53 - 1.',
+    remedy: 'Check the record counts; split the task if they are right.',
+  },
+  task_unknown: {
+    status: 404,
+    title: 'Unknown task',
+    retryable: false,
+    meaning: 'No task of that id was ever called back here.',
+    remedy: 'Check the id and its URL encoding; a task exists from its first call-back on.',
+  },
+  instance_unknown: {
+    status: 404,
+    title: 'Unknown instance',
+    retryable: false,
+    meaning: 'No instance of that name is known, or it has not been seen for so long that it was forgotten.',
+    remedy: 'Check the name; clients are known once they send X-Instance-Id with a request.',
+  },
+  route_unknown: {
+    status: 404,
+    title: 'No such route',
+    retryable: false,
+    meaning: 'The service has nothing at that path.',
+    remedy: 'Check the path, and the base path if the service is mounted under one.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    retryable: false,
+    meaning: 'The path exists but does not take that method.',
+    remedy: 'Use one of the methods in the Allow header.',
+  },
+  cross_site_refused: {
+    status: 403,
+    title: 'Cross-site request refused',
+    retryable: false,
+    meaning: 'A browser sent the request on behalf of another site, or to prefetch or navigate.',
+    remedy: 'Call from a program, or from a page that the service itself serves.',
+  },
+  host_refused: {
+    status: 421,
+    title: 'Host not allowed',
+    retryable: false,
+    meaning: 'The Host header names neither this machine nor an allowed host.',
+    remedy: 'Use a loopback name, or add the host to the allowed hosts of the service.',
+  },
+  token_missing: {
+    status: 401,
+    title: 'Token missing',
+    retryable: false,
+    meaning: 'The service asks for a token and the request carries none that can be read.',
+    remedy: 'Send Authorization: Bearer with a token of this service.',
+  },
+  token_refused: {
+    status: 403,
+    title: 'Token refused',
+    retryable: false,
+    meaning: 'The token is not known, or its role does not cover this request.',
+    remedy: 'Use a token whose role allows the operation.',
+  },
+  request_timeout: {
+    status: 408,
+    title: 'The request took too long to arrive',
+    retryable: true,
+    meaning: 'Headers or body were not complete in time.',
+    remedy: 'Send the request again; check the connection if it happens often.',
+  },
+  headers_too_large: {
+    status: 431,
+    title: 'The headers are too large',
+    retryable: false,
+    meaning: 'The request line and headers together are larger than the service accepts.',
+    remedy: 'Shorten the URL, cookies or other headers.',
+  },
+  store_unavailable: {
+    status: 503,
+    title: 'The store is unavailable',
+    retryable: true,
+    meaning: 'The store could not be reached or could not commit; nothing was done by halves.',
+    remedy: 'Try again after Retry-After; repeating a call-back or a settlement is safe.',
+  },
+  store_full: {
+    status: 503,
+    title: 'The store has no room',
+    retryable: true,
+    meaning: 'There is too little room on the disk to accept more partitions.',
+    remedy: 'Make room on the disk of the service; it then goes on by itself.',
+  },
+  shutting_down: {
+    status: 503,
+    title: 'The service is shutting down',
+    retryable: true,
+    meaning: 'This node finishes what it has and takes nothing new.',
+    remedy: 'Try again, on another node or after the restart.',
+  },
+  overloaded: {
+    status: 503,
+    title: 'The service is overloaded',
+    retryable: true,
+    meaning: 'More requests are waiting than the node can carry in memory.',
+    remedy: 'Try again after Retry-After, with fewer requests at a time.',
+  },
+  internal: {
+    status: 500,
+    title: 'Internal error',
+    retryable: true,
+    meaning: 'Something went wrong that the service did not foresee.',
+    remedy: 'Try again; if it stays, look in the log of the service for the instance of this problem.',
+  },
+  lease_unknown: {
+    status: null,
+    title: 'Unknown lease',
+    retryable: false,
+    meaning: 'No lease of that id exists, or it ended so long ago that it was forgotten.',
+    remedy: 'Check the id; drop the work if it is right.',
+  },
+  lease_lost: {
+    status: null,
+    title: 'Lease lost',
+    retryable: false,
+    meaning: 'The lease expired and the partition was handed out again.',
+    remedy: 'Drop the work: another lease covers it. Renew in time, or ask for longer leases.',
+  },
+  lease_settled: {
+    status: null,
+    title: 'Lease already settled',
+    retryable: false,
+    meaning: 'The lease was settled before, with another outcome; that one stands.',
+    remedy: 'Settle each lease once; repeating the same outcome is always safe.',
+  },
+} as const satisfies Record<string, ErrorCodeEntry>
+
+export type ErrorCode = keyof typeof errorCodes

@@ -1,0 +1,110 @@
+import type { TSchema } from 'typebox'
+import { didYouMean } from './did-you-mean.ts'
+import { quoted, shownValue } from './shown-value.ts'
+import { ruleOfPattern } from './text-form.ts'
+
+/** What is wrong with one field of an object; the field may be absent or unknown. */
+export interface FieldFault {
+  field: string
+  detail: () => string
+}
+
+export interface ObjectShape {
+  required?: readonly string[]
+  properties: Readonly<Record<string, TSchema>>
+  /** Names that a field goes by elsewhere, for better advice than its spelling would give. */
+  aliases?: Readonly<Record<string, string>>
+}
+
+/** The JSON Schema keywords that the wire's scalar fields use. */
+interface ScalarKeywords {
+  type?: string
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  enum?: readonly string[]
+}
+
+/**
+ * Lists the faults of an object's fields in the words of their schema, in the order in which the fields stand in
+ * the object, then those that are missing. This runs only for objects that already failed their compiled check.
+ */
+export function fieldFaults(
+  shape: ObjectShape,
+  subject: Record<string, unknown>,
+  unknownFields: 'refuse' | 'ignore',
+): FieldFault[] {
+  const faults: FieldFault[] = []
+  for (const field of Object.keys(subject)) {
+    const known = Object.hasOwn(shape.properties, field) ? shape.properties[field] : undefined
+    if (known !== undefined) {
+      const rule = brokenRule(known, subject[field])
+      if (rule !== undefined) {
+        faults.push({ field, detail: () => `${field} ${rule}, got ${shownValue(subject[field])}` })
+      }
+    } else if (unknownFields === 'refuse') {
+      faults.push({ field, detail: () => unknownField(shape, subject, field) })
+    }
+  }
+  for (const field of shape.required ?? []) {
+    if (!Object.hasOwn(subject, field)) faults.push({ field, detail: () => `${field} is missing` })
+  }
+  return faults
+}
+
+/** The rule of a scalar schema that a value breaks, phrased to follow the field's name. */
+export function brokenRule(schema: TSchema, value: unknown): string | undefined {
+  const rules = schema as ScalarKeywords
+  switch (rules.type) {
+    case 'integer':
+      return brokenNumberRule(rules, value, 'integer')
+    case 'number':
+      return brokenNumberRule(rules, value, 'number')
+    case 'string':
+      return brokenTextRule(rules, value)
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : 'must be true or false'
+    default:
+      throw new TypeError(`no wording for a schema of type ${rules.type}`)
+  }
+}
+
+function brokenNumberRule(rules: ScalarKeywords, value: unknown, noun: string): string | undefined {
+  const { minimum = -Infinity, maximum = Infinity } = rules
+  const right = noun === 'integer' ? Number.isInteger(value) : Number.isFinite(value)
+  if (!right || (value as number) < minimum) {
+    return minimum === 0 ? `must be a non-negative ${noun}` : `must be a ${noun} of at least ${minimum}`
+  }
+  return (value as number) > maximum ? `must be at most ${maximum}` : undefined
+}
+
+function brokenTextRule(rules: ScalarKeywords, value: unknown): string | undefined {
+  if (rules.enum !== undefined) {
+    const words = rules.enum.map((word) => JSON.stringify(word)).join(', ')
+    return rules.enum.includes(value as string) ? undefined : `must be one of ${words}`
+  }
+  if (typeof value !== 'string') return 'must be a string'
+  if (value === '' && (rules.minLength ?? 0) > 0) return 'must not be empty'
+  // JSON Schema counts code points; a string cannot have more of them than code units.
+  if (
+    rules.maxLength !== undefined &&
+    value.length > rules.maxLength &&
+    [...value].length > rules.maxLength
+  ) {
+    return `must have at most ${rules.maxLength} characters`
+  }
+  if (rules.pattern !== undefined && !new RegExp(rules.pattern, 'u').test(value)) {
+    return ruleOfPattern(rules.pattern)
+  }
+  return undefined
+}
+
+function unknownField(shape: ObjectShape, subject: Record<string, unknown>, field: string): string {
+  const absent = Object.keys(shape.properties).filter((name) => !Object.hasOwn(subject, name))
+  const alias = Object.hasOwn(shape.aliases ?? {}, field) ? shape.aliases?.[field] : undefined
+  const suggestion = alias !== undefined && absent.includes(alias) ? alias : didYouMean(field, absent)
+  const advice = suggestion === undefined ? 'leave it out' : `did you mean ${suggestion}?`
+  return `${quoted(field)} is not a field of the contract; ${advice}`
+}

@@ -1,0 +1,98 @@
+import Type, { type Static } from 'typebox'
+import { brokenRule } from './field-faults.ts'
+import { count, oneOf, timestamp } from './schema-parts.ts'
+import { shownValue } from './shown-value.ts'
+import { taskStates } from './task-state.ts'
+import { printableText } from './text-form.ts'
+
+export const instanceRoles = ['service', 'worker', 'producer'] as const
+export type InstanceRole = (typeof instanceRoles)[number]
+
+export const instanceStates = ['up', 'draining', 'down'] as const
+export type InstanceState = (typeof instanceStates)[number]
+
+/** The most tasks that a producer's record lists. */
+export const MAX_PRODUCER_TASKS = 100
+
+export const instanceIdSchema = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  pattern: printableText.pattern,
+  description: 'A name that an instance gives itself; a label, it grants nothing',
+  examples: ['loader-7'],
+})
+
+/** Holds a self-given name against the rules; the detail follows the words "the instance id". */
+export function checkInstanceId(
+  value: unknown,
+): { ok: true; instanceId: string } | { ok: false; detail: string } {
+  if (Array.isArray(value)) return { ok: false, detail: 'must be given once' }
+  const rule = brokenRule(instanceIdSchema, value)
+  if (rule !== undefined) return { ok: false, detail: `${rule}, got ${shownValue(value)}` }
+  return { ok: true, instanceId: value as string }
+}
+
+export const instanceTotalsSchema = Type.Object(
+  {
+    pulls: count({ description: 'Pulls that were answered, empty ones included' }),
+    partitions: count({ description: 'Partitions handed out' }),
+    records: count({ description: 'Declared records of the partitions handed out' }),
+    done: count({ description: 'Leases settled as done' }),
+    failed: count({ description: 'Leases settled as failed' }),
+    released: count({ description: 'Leases settled as released' }),
+    callBacks: count({ description: 'Call-backs that were accepted' }),
+    calledBack: count({ description: 'New partitions in those call-backs' }),
+  },
+  { description: 'Since the instance was first seen' },
+)
+export type InstanceTotals = Static<typeof instanceTotalsSchema>
+
+const progress = (of: string) =>
+  Type.Object({
+    total: count({ description: `All ${of} known so far` }),
+    done: count({ description: `${of} done` }),
+  })
+
+export const producedTaskSchema = Type.Object(
+  {
+    taskId: Type.String({ examples: ['orders-2026-03'] }),
+    state: oneOf(taskStates),
+    partitions: progress('partitions'),
+    records: progress('records'),
+    lastCallBackAt: timestamp(),
+  },
+  { description: 'A task that the instance called back, and how far it is' },
+)
+export type ProducedTask = Static<typeof producedTaskSchema>
+
+export const instanceStatusSchema = Type.Object(
+  {
+    instanceId: instanceIdSchema,
+    role: oneOf(instanceRoles, { description: 'service: a Baton node; worker: pulls; producer: calls back' }),
+    status: oneOf(instanceStates, {
+      description: 'draining: a node that finishes what it has and takes nothing new',
+    }),
+    firstSeenAt: timestamp(),
+    lastSeenAt: timestamp(),
+    leases: count({ description: 'Live leases that the instance holds; for a node, that anyone holds' }),
+    totals: instanceTotalsSchema,
+    tasks: Type.Optional(
+      Type.Array(producedTaskSchema, {
+        maxItems: MAX_PRODUCER_TASKS,
+        description: 'For producers: their tasks, most recently called back first',
+      }),
+    ),
+    version: Type.Optional(
+      Type.String({ description: 'For nodes: the version of Baton', examples: ['0.1.0'] }),
+    ),
+    startedAt: Type.Optional(timestamp({ description: 'For nodes: when the process started' })),
+  },
+  { description: 'What is known about one participant' },
+)
+export type InstanceStatus = Static<typeof instanceStatusSchema>
+
+export const instanceListSchema = Type.Object({
+  instances: Type.Array(instanceStatusSchema),
+  next: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Cursor of the next page' }),
+})
+export type InstanceList = Static<typeof instanceListSchema>

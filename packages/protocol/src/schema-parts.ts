@@ -1,0 +1,24 @@
+import Type, { type Static, type TSchema, type TSchemaOptions } from 'typebox'
+
+/** A count, level or index. The bound is where JavaScript numbers stop telling neighbours apart. */
+export function count(options: TSchemaOptions = {}) {
+  return Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, ...options })
+}
+
+export function timestamp(options: TSchemaOptions = {}) {
+  return Type.String({ format: 'date-time', examples: ['2026-03-01T12:00:00.000Z'], ...options })
+}
+
+/** The value or null. Scalars become one schema with two types, which serialisers handle without trying branches. */
+export function orNull<S extends TSchema>(schema: S) {
+  const type = (schema as { type?: unknown }).type
+  if (typeof type === 'string' && type !== 'object' && type !== 'array') {
+    return Type.Unsafe<Static<S> | null>({ ...schema, type: [type, 'null'] })
+  }
+  return Type.Unsafe<Static<S> | null>(Type.Union([schema, Type.Null()]))
+}
+
+/** One of several words, as a plain JSON Schema enum. */
+export function oneOf<const W extends readonly string[]>(words: W, options: TSchemaOptions = {}) {
+  return Type.Unsafe<W[number]>({ type: 'string', enum: [...words], ...options })
+}

@@ -1,0 +1,50 @@
+import Type, { type Static } from 'typebox'
+import { MAX_PARTITION_NAME_LENGTH } from './descriptor.ts'
+import { count, oneOf } from './schema-parts.ts'
+import { taskStates } from './task-state.ts'
+import { wellFormedText } from './text-form.ts'
+
+/** The most partitions that one retry may name; a level or the whole task has no such bound. */
+export const MAX_RETRIED_BY_NAME = 10_000
+
+export const retryRequestSchema = Type.Object(
+  {
+    level: Type.Optional(count({ description: 'Only this level' })),
+    partitions: Type.Optional(
+      Type.Array(
+        Type.String({
+          minLength: 1,
+          maxLength: MAX_PARTITION_NAME_LENGTH,
+          pattern: wellFormedText.pattern,
+          examples: ['orders-2026-03-0-7'],
+        }),
+        { minItems: 1, maxItems: MAX_RETRIED_BY_NAME, description: 'Only these, by partition_name' },
+      ),
+    ),
+    done: Type.Optional(
+      Type.Boolean({ description: 'Also run again what is done already; never without saying so' }),
+    ),
+  },
+  { description: 'Which partitions get fresh attempts; with nothing said, all that are parked' },
+)
+export type RetryRequest = Static<typeof retryRequestSchema>
+
+export const sealRequestSchema = Type.Object(
+  {
+    partitions: Type.Optional(
+      count({ description: 'How many partitions the task has in all', examples: [42] }),
+    ),
+  },
+  { description: 'Says that no partitions beyond the known, or the expected number, will come' },
+)
+export type SealRequest = Static<typeof sealRequestSchema>
+
+export const controlAnswerSchema = Type.Object(
+  {
+    taskId: Type.String({ examples: ['orders-2026-03'] }),
+    state: oneOf(taskStates, { description: 'The state of the task now' }),
+    changed: count({ description: 'Partitions that the request has moved or will move' }),
+  },
+  { description: 'What a control request did' },
+)
+export type ControlAnswer = Static<typeof controlAnswerSchema>

@@ -1,0 +1,109 @@
+import Type, { type Static } from 'typebox'
+import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
+import { stateCountsSchema, taskStates } from './task-state.ts'
+
+/** Caps of what a task's view lists, so that no view grows with its task. */
+export const MAX_LISTED_LEVELS = 1000
+export const MAX_LISTED_GAPS = 10
+export const MAX_LISTED_TABLES = 100
+export const MAX_LISTED_MISMATCHES = 100
+
+export const indexRangesSchema = Type.Object(
+  {
+    first: count({ description: 'Lowest index seen' }),
+    last: count({ description: 'Highest index seen' }),
+    missing: count({ description: 'Indexes between the two that were not called back' }),
+    gaps: Type.Array(Type.Object({ first: count(), last: count() }), {
+      maxItems: MAX_LISTED_GAPS,
+      description: 'Where they are missing, lowest first',
+    }),
+  },
+  { description: 'Which indexes of a level are known' },
+)
+export type IndexRanges = Static<typeof indexRangesSchema>
+
+export const levelViewSchema = Type.Object(
+  {
+    level: count({ examples: [0] }),
+    open: Type.Boolean({ description: 'False while a pause or a level barrier keeps its partitions back' }),
+    partitions: stateCountsSchema,
+    records: stateCountsSchema,
+    indexes: indexRangesSchema,
+  },
+  { description: 'One level of a task' },
+)
+export type LevelView = Static<typeof levelViewSchema>
+
+const summaryFields = {
+  taskId: Type.String({ examples: ['orders-2026-03'] }),
+  state: oneOf(taskStates),
+  generation: Type.Integer({
+    minimum: 1,
+    description: 'Goes up when a call-back reopens a task that was done',
+    examples: [1],
+  }),
+  sealed: Type.Boolean({ description: 'True once it was said that no more partitions will come' }),
+  partitions: stateCountsSchema,
+  records: stateCountsSchema,
+  firstCallBackAt: timestamp(),
+  lastCallBackAt: timestamp(),
+  recordsPerSecond: orNull(Type.Number({ minimum: 0, description: 'Recent pace; null when there is none' })),
+  etaSeconds: orNull(Type.Number({ minimum: 0, description: 'Until done at that pace; null when unknown' })),
+}
+
+export const taskSummarySchema = Type.Object(summaryFields, { description: 'A task in a list' })
+export type TaskSummary = Static<typeof taskSummarySchema>
+
+export const taskListSchema = Type.Object({
+  tasks: Type.Array(taskSummarySchema),
+  next: orNull(Type.String({ description: 'Cursor of the next page' })),
+})
+export type TaskList = Static<typeof taskListSchema>
+
+export const waitingForSchema = Type.Object(
+  {
+    level: count({ description: 'The lowest unfinished level' }),
+    parked: count({ description: 'Its parked partitions: these need an operator' }),
+    unfinished: count({ description: 'All of its partitions that are neither done nor cancelled' }),
+  },
+  { description: 'What keeps the level barrier closed' },
+)
+export type WaitingFor = Static<typeof waitingForSchema>
+
+export const reportedRecordsSchema = Type.Object(
+  {
+    declared: count({ description: 'Declared records of the partitions whose worker reported a number' }),
+    reported: count({ description: 'Records that those workers reported' }),
+    mismatched: count({ description: 'Partitions where the two differ' }),
+    mismatches: Type.Array(
+      Type.Object({
+        partition_name: Type.String({ examples: ['orders-2026-03-0-7'] }),
+        declared: count(),
+        reported: count(),
+      }),
+      { maxItems: MAX_LISTED_MISMATCHES },
+    ),
+  },
+  { description: 'What producers declared against what workers processed' },
+)
+export type ReportedRecords = Static<typeof reportedRecordsSchema>
+
+export const taskViewSchema = Type.Object(
+  {
+    ...summaryFields,
+    expectedPartitions: orNull(count({ description: 'As given when sealing' })),
+    missingPartitions: orNull(count({ description: 'Expected but not called back yet' })),
+    levelBarrier: Type.Boolean({ description: 'Whether a level waits until all lower ones are finished' }),
+    waitingFor: orNull(waitingForSchema),
+    settledByDelivery: count({ description: 'Partitions that being handed out has settled' }),
+    levels: Type.Array(levelViewSchema, { maxItems: MAX_LISTED_LEVELS, description: 'Lowest first' }),
+    levelsOmitted: count({ description: 'Levels beyond those listed' }),
+    computeTables: Type.Array(Type.String({ examples: ['results.orders'] }), { maxItems: MAX_LISTED_TABLES }),
+    finishedAt: orNull(timestamp()),
+    purgedAt: orNull(timestamp({ description: 'When its partitions were forgotten; the numbers stay' })),
+    attemptsWasted: count({ description: 'Attempts that ended in failure or expiry' }),
+    reported: reportedRecordsSchema,
+  },
+  { description: 'How far a task is' },
+)
+export type TaskView = Static<typeof taskViewSchema>

@@ -1,0 +1,61 @@
+import Type, { type Static } from 'typebox'
+
+export const violationSchema = Type.Object(
+  {
+    pointer: Type.String({
+      description: 'JSON Pointer (RFC 6901) to the offending value; empty for the whole body',
+      examples: ['/3/record_count'],
+    }),
+    detail: Type.String({
+      description: 'What is wrong there, and what would be right',
+      examples: ['record_count must be a non-negative integer, got the string "5"'],
+    }),
+  },
+  { description: 'One place where a body departs from the contract' },
+)
+export type Violation = Static<typeof violationSchema>
+
+export interface CheckFailure {
+  ok: false
+  /** In document order, at most `MAX_LISTED_VIOLATIONS` of them. */
+  violations: Violation[]
+  /** All that were found, listed or not. */
+  total: number
+}
+
+/** A body with everything wrong must not be answered with something larger than itself. */
+export const MAX_LISTED_VIOLATIONS = 100
+
+/** Longer names are left out of pointers, so that a hostile field name is not echoed back in full. */
+const MAX_POINTED_NAME = 256
+
+export function soleViolation(pointer: string, detail: string): CheckFailure {
+  return { ok: false, violations: [{ pointer, detail }], total: 1 }
+}
+
+/** Extends a pointer by one step, an array position or a field name. */
+export function pointerTo(base: string, step: number | string): string {
+  if (typeof step === 'number') return `${base}/${step}`
+  if (step.length > MAX_POINTED_NAME) return base
+  return `${base}/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+/** Collects violations: counts all, keeps the first hundred. */
+export class ViolationList {
+  readonly #listed: Violation[] = []
+  #total = 0
+
+  get isEmpty(): boolean {
+    return this.#total === 0
+  }
+
+  /** The detail is asked for only when it will be listed: a body with a million faults costs no million sentences. */
+  add(pointer: string, detail: () => string): void {
+    this.#total += 1
+    if (this.#listed.length < MAX_LISTED_VIOLATIONS) this.#listed.push({ pointer, detail: detail() })
+  }
+
+  failure(): CheckFailure {
+    return { ok: false, violations: this.#listed, total: this.#total }
+  }
+}
