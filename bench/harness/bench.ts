@@ -1,0 +1,28 @@
+import type { LoadCalls } from '../load/load-process.ts'
+import type { ScenarioReport } from '../report/model.ts'
+import type { CleanUp } from './clean-up.ts'
+import { type Helper, startHelper } from './helper-process.ts'
+import type { Sizes } from './options.ts'
+import type { Progress } from './progress.ts'
+
+/** What a scenario gets: how large to be, where to speak, and what ends with it. */
+export interface Bench {
+  sizes: Sizes
+  progress: Progress
+  cleanUp: CleanUp
+}
+
+export interface Scenario {
+  /** For `--only`. */
+  name: string
+  title: string
+  run(bench: Bench): Promise<ScenarioReport>
+}
+
+/** Thrown by a scenario that cannot run here; its text says what is missing. */
+export class Skipped extends Error {}
+
+/** One load process per scenario, so that no scenario inherits another's heap. */
+export function startLoad({ cleanUp }: Bench): Helper<LoadCalls> {
+  return startHelper<LoadCalls>(new URL('../load/load-process.ts', import.meta.url), cleanUp)
+}

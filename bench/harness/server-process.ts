@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { CleanUp } from './clean-up.ts'
+
+export interface ServerProcess {
+  pid: number
+  /** What the ready pattern caught, e.g. the URL. */
+  ready: string
+  /** From the moment before spawning to the ready line. */
+  readyAfterMs: number
+  stop(): Promise<void>
+}
+
+export interface ServerCommand {
+  name: string
+  command: string
+  args: readonly string[]
+  env?: Readonly<Record<string, string>>
+  /** Matched against standard output and error; its first group becomes `ready`. */
+  readyPattern: RegExp
+  readyWithinSeconds?: number
+}
+
+const STOP_WITHIN_MS = 15_000
+const KEPT_OUTPUT = 8_000
+
+/** Starts a server, waits until it says that it is ready, and registers its end. */
+export async function startServer(server: ServerCommand, cleanUp: CleanUp): Promise<ServerProcess> {
+  const startedAt = performance.now()
+  const child = spawn(server.command, server.args, {
+    env: { ...inheritedEnvironment(), ...server.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const stop = () => endProcess(child)
+  cleanUp.add(stop)
+  const ready = await readyLine(child, server)
+  if (child.pid === undefined) throw new Error(`${server.name} has no process id`)
+  return { pid: child.pid, ready, readyAfterMs: performance.now() - startedAt, stop }
+}
+
+/** A BATON_ variable of whoever runs the benchmark must not configure the measured service. */
+function inheritedEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('BATON_')))
+}
+
+function readyLine(child: ChildProcess, server: ServerCommand): Promise<string> {
+  const seconds = server.readyWithinSeconds ?? 60
+  return new Promise((resolve, reject) => {
+    let output = ''
+    const fail = (why: string) => reject(new Error(`${server.name} ${why}\n${output.trim()}`.trim()))
+    const timer = setTimeout(() => fail(`was not ready within ${seconds} s`), seconds * 1000)
+    const read = (chunk: Buffer) => {
+      // Reading goes on for the whole life: a full pipe would stop the server at its next line.
+      if (output.length > KEPT_OUTPUT) return
+      output += chunk.toString('utf8')
+      const match = server.readyPattern.exec(output)
+      if (!match) return
+      clearTimeout(timer)
+      resolve(match[1] ?? match[0])
+    }
+    child.stdout?.on('data', read)
+    child.stderr?.on('data', read)
+    child.once('error', (error) => {
+      clearTimeout(timer)
+      fail(error.message)
+    })
+    child.once('exit', (code, signal) => {
+      clearTimeout(timer)
+      fail(`ended before it was ready (${signal ?? `exit code ${code}`})`)
+    })
+  })
+}
+
+export async function endProcess(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS)
+  await ended
+  clearTimeout(timer)
+}

@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { CleanUp } from './clean-up.ts'
+import { type ServerProcess, startServer } from './server-process.ts'
+
+const SOURCE_CONDITION = '--conditions=baton-source'
+const BATON_MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
+const NULL_SERVER = fileURLToPath(new URL('../limits/null-server.ts', import.meta.url))
+
+export interface Service {
+  url: string
+  pid: number
+  readyAfterMs: number
+  stop(): Promise<void>
+}
+
+export interface BatonStore {
+  dataFolder: string
+  databaseUrl?: string
+}
+
+export function batonIsThere(): boolean {
+  return existsSync(BATON_MAIN)
+}
+
+/** The real service as a user starts it: the defaults, except for where it listens and stores. */
+export async function startBaton(store: BatonStore, cleanUp: CleanUp): Promise<Service> {
+  const env: Record<string, string> = {
+    BATON_HOST: '127.0.0.1',
+    BATON_PORT: '0',
+    BATON_DATA: store.dataFolder,
+  }
+  if (store.databaseUrl !== undefined) env['BATON_DATABASE_URL'] = store.databaseUrl
+  return asService(
+    await startServer(
+      {
+        name: 'Baton',
+        command: process.execPath,
+        args: [SOURCE_CONDITION, BATON_MAIN],
+        env,
+        readyPattern: /(http:\/\/127\.0\.0\.1:\d+)/,
+        readyWithinSeconds: 120,
+      },
+      cleanUp,
+    ),
+  )
+}
+
+export async function startNullServer(cleanUp: CleanUp): Promise<Service> {
+  return asService(
+    await startServer(
+      {
+        name: 'null server',
+        command: process.execPath,
+        args: [NULL_SERVER],
+        readyPattern: /(http:\/\/127\.0\.0\.1:\d+)/,
+      },
+      cleanUp,
+    ),
+  )
+}
+
+function asService({ ready, ...server }: ServerProcess): Service {
+  return { url: ready, ...server }
+}

@@ -1,0 +1,27 @@
+import { answerCalls } from '../harness/helper-process.ts'
+import { callBacks } from './workloads/call-backs.ts'
+import { fill } from './workloads/fill.ts'
+import { largeCallBackBesidePulls } from './workloads/large-call-back-beside-pulls.ts'
+import { littleWork } from './workloads/little-work.ts'
+import { pullThenSettle } from './workloads/pull-then-settle.ts'
+import { settleAndPull } from './workloads/settle-and-pull.ts'
+import { steadyBacklog } from './workloads/steady-backlog.ts'
+import { closeWaitingPulls, openWaitingPulls, wakeWaitingPulls } from './workloads/waiting-pulls.ts'
+
+/** All load comes from this one process, whichever server it goes to. */
+const calls = {
+  fill,
+  pullThenSettle,
+  settleAndPull,
+  steadyBacklog,
+  callBacks,
+  largeCallBackBesidePulls,
+  openWaitingPulls,
+  wakeWaitingPulls,
+  closeWaitingPulls,
+  littleWork,
+}
+
+export type LoadCalls = typeof calls
+
+answerCalls(calls)

@@ -1,0 +1,36 @@
+import { type ClientsInput, runClients } from '../clients.ts'
+import { leaseIds, pullRequest, pullRequestForKey, settleRequest } from '../requests.ts'
+import type { HandOffResult } from './hand-off-result.ts'
+
+export interface PullThenSettleInput extends ClientsInput {
+  /** Partitions per pull; 1 sends the bare pull of the interface, without a Prefer header. */
+  batch: number
+  /** Every pull carries an Idempotency-Key of its own, as the client library sends it. */
+  withKeys?: boolean
+}
+
+/** Two requests per partition (or batch): pull, then settle as done. */
+export function pullThenSettle(input: PullThenSettleInput): Promise<HandOffResult> {
+  return runClients(input, (client) => {
+    const { url, instanceId } = client
+    const bare = pullRequest(url, instanceId, input.batch === 1 ? {} : { batch: input.batch })
+    const keyed = pullRequestForKey(url, instanceId)
+    const settle = settleRequest(url, instanceId)
+    const pull = () => {
+      if (!client.goOn()) return client.finish()
+      client.request(input.withKeys ? keyed(crypto.randomUUID()) : bare, onPulled)
+    }
+    const onPulled = (body: string) => {
+      const leases = leaseIds(body)
+      if (leases.length === 0) {
+        client.dry()
+        return client.finish()
+      }
+      client.request(settle(leases), () => {
+        client.settled(leases.length)
+        pull()
+      })
+    }
+    pull()
+  })
+}

@@ -1,0 +1,72 @@
+import { runClients } from '../clients.ts'
+import { callBackBody } from '../descriptors.ts'
+import { HttpConnection } from '../http-connection.ts'
+import { callBackRequest, leaseIds, pullRequest, settleRequest } from '../requests.ts'
+import type { HandOffResult } from './hand-off-result.ts'
+
+export interface SteadyBacklogInput {
+  url: string
+  clients: number
+  seconds: number
+}
+
+const PER_CALL_BACK = 250
+
+/**
+ * Pull and settle one by one while a producer calls back as many partitions as were taken, so that the
+ * backlog keeps its size. The producer works against every size alike: it is part of the load, not a
+ * difference between the contenders.
+ */
+export async function steadyBacklog(input: SteadyBacklogInput): Promise<HandOffResult> {
+  const producer = await HttpConnection.open(input.url)
+  let owed = 0
+  let producing: Promise<void> | undefined
+  let failure: Error | undefined
+  const produce = async () => {
+    while (owed >= PER_CALL_BACK) {
+      owed -= PER_CALL_BACK
+      const { status, body } = await producer.exchange(
+        callBackRequest(input.url, callBackBody(PER_CALL_BACK).body),
+      )
+      if (status !== 200) throw new Error(`call-back answered ${status}: ${body.slice(0, 500)}`)
+    }
+  }
+  const taken = (count: number) => {
+    owed += count
+    if (owed < PER_CALL_BACK || producing) return
+    producing = produce()
+      .catch((error: Error) => {
+        failure = error
+      })
+      .finally(() => {
+        producing = undefined
+      })
+  }
+  try {
+    const result = await runClients({ ...input, urls: [input.url] }, (client) => {
+      const pull = pullRequest(client.url, client.instanceId)
+      const settle = settleRequest(client.url, client.instanceId)
+      const next = () => {
+        if (failure || !client.goOn()) return client.finish()
+        client.request(pull, (body) => {
+          const leases = leaseIds(body)
+          if (leases.length === 0) {
+            client.dry()
+            return client.finish()
+          }
+          taken(leases.length)
+          client.request(settle(leases), () => {
+            client.settled(leases.length)
+            next()
+          })
+        })
+      }
+      next()
+    })
+    await producing
+    if (failure) throw failure
+    return result
+  } finally {
+    producer.close()
+  }
+}

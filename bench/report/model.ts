@@ -1,0 +1,52 @@
+/** What one measurement of one contender brought. Absent: does not apply, or was not taken. */
+export interface Measurement {
+  /** Partitions (or descriptors) per second. */
+  rate: number
+  p50Ms?: number
+  p99Ms?: number
+  /** Of the measured server's process, or of the bare loop's. */
+  serverCpuSeconds?: number
+  serverRssMb?: number
+  clientCpuSeconds?: number
+  /** Worth a note under the table, e.g. that the backlog ended early. */
+  remark?: string
+}
+
+/** One line of a scenario's table: a contender and its measurements, one per round. */
+export interface Row {
+  label: string
+  measurements: Measurement[]
+}
+
+export interface Goal {
+  atLeast?: number
+  atMost?: number
+}
+
+/** A figure that is no rate: a quotient of two rows, a delay, a share of a processor. */
+export interface Figure {
+  label: string
+  unit: '' | '×' | 'ms' | '%' | 'MB' | 's'
+  values: number[]
+  goal?: Goal
+}
+
+export interface ScenarioReport {
+  rows: Row[]
+  figures: Figure[]
+  notes: string[]
+}
+
+export interface FinishedScenario {
+  name: string
+  title: string
+  outcome: { report: ScenarioReport } | { skipped: string } | { failed: string }
+}
+
+/** Round by round: both were measured within seconds of each other, whatever the machine did meanwhile. */
+export function quotient(label: string, subject: Row, limit: Row, goal?: Goal): Figure {
+  const values = subject.measurements.map(
+    (measurement, round) => measurement.rate / (limit.measurements[round]?.rate ?? Number.NaN),
+  )
+  return { label, unit: '×', values, ...(goal ? { goal } : {}) }
+}

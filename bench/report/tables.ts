@@ -1,0 +1,79 @@
+import type { FinishedScenario, ScenarioReport } from './model.ts'
+import { fieldMedian, goalMet, goalText, medianAndSpread } from './numbers.ts'
+
+export interface Table {
+  head: readonly string[]
+  body: readonly (readonly string[])[]
+}
+
+export function rateTable({ rows }: ScenarioReport): Table | undefined {
+  if (rows.length === 0) return undefined
+  return {
+    head: ['contender', 'per second', 'p50 ms', 'p99 ms', 'server CPU s', 'server MB', 'client CPU s'],
+    body: rows.map(({ label, measurements }) => [
+      label,
+      medianAndSpread(measurements.map((measurement) => measurement.rate)),
+      fieldMedian(measurements, 'p50Ms'),
+      fieldMedian(measurements, 'p99Ms'),
+      fieldMedian(measurements, 'serverCpuSeconds'),
+      fieldMedian(measurements, 'serverRssMb'),
+      fieldMedian(measurements, 'clientCpuSeconds'),
+    ]),
+  }
+}
+
+export function figureTable({ figures }: ScenarioReport): Table | undefined {
+  if (figures.length === 0) return undefined
+  return {
+    head: ['figure', 'value', 'goal', ''],
+    body: figures.map((figure) => {
+      const value = medianAndSpread(figure.values)
+      return [figure.label, `${value} ${figure.unit}`.trim(), goalText(figure.goal), goalMet(figure)]
+    }),
+  }
+}
+
+export function remarks({ rows }: ScenarioReport): string[] {
+  return rows.flatMap(({ label, measurements }) =>
+    measurements.flatMap(({ remark }, round) =>
+      remark === undefined ? [] : [`${label}, round ${round + 1}: ${remark}`],
+    ),
+  )
+}
+
+export function asText({ head, body }: Table): string {
+  const lines = [head, ...body]
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)))
+  const render = (line: readonly string[]) =>
+    line
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join('  ')
+      .trimEnd()
+  return [render(head), widths.map((width) => '─'.repeat(width)).join('  '), ...body.map(render)].join('\n')
+}
+
+export function asMarkdown({ head, body }: Table): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  const rule = `|${head.map((_, column) => (column === 0 ? ' --- |' : ' ---: |')).join('')}`
+  return [line(head), rule, ...body.map(line)].join('\n')
+}
+
+/** One scenario, for the terminal or for the results page. */
+export function scenarioText(
+  { title, outcome }: FinishedScenario,
+  style: { heading: (title: string) => string; table: (table: Table) => string; item: string },
+): string {
+  const parts = [style.heading(title)]
+  if ('skipped' in outcome) parts.push(`Skipped: ${outcome.skipped}`)
+  else if ('failed' in outcome) parts.push(`Failed: ${outcome.failed}`)
+  else {
+    const { report } = outcome
+    for (const table of [rateTable(report), figureTable(report)]) if (table) parts.push(style.table(table))
+    const notes = [...report.notes, ...remarks(report)]
+    if (notes.length > 0) parts.push(notes.map((note) => `${style.item}${note}`).join('\n'))
+  }
+  return parts.join('\n\n')
+}

@@ -1,0 +1,58 @@
+import type { Bench, Scenario } from '../harness/bench.ts'
+import { startCompared } from '../harness/compared-servers.ts'
+import type { LargeCallBackResult } from '../load/workloads/large-call-back-beside-pulls.ts'
+import type { Figure } from '../report/model.ts'
+
+const PULLERS = 8
+const CALL_BACKS_PER_ROUND = 3
+
+async function run(bench: Bench) {
+  const { load, baton } = await startCompared(bench)
+  await load.call('fill', { url: baton.url, partitions: 20_000 })
+  const observe = (callBacks: number) =>
+    load.call('largeCallBackBesidePulls', {
+      url: baton.url,
+      descriptors: bench.sizes.largeCallBack,
+      callBacks,
+      pullers: PULLERS,
+    })
+  bench.progress.say('warm-up')
+  await observe(1)
+  const rounds: LargeCallBackResult[] = []
+  for (let round = 1; round <= bench.sizes.rounds; round++) {
+    const result = await observe(CALL_BACKS_PER_ROUND)
+    rounds.push(result)
+    bench.progress.say(
+      `round ${round}/${bench.sizes.rounds}: longest probe ${result.probe.maxMs.toFixed(1)} ms, ` +
+        `longest pull or settle ${result.handOff.maxMs.toFixed(1)} ms`,
+    )
+  }
+  const figure = (label: string, value: (result: LargeCallBackResult) => number): Figure => ({
+    label,
+    unit: 'ms',
+    values: rounds.map(value),
+  })
+  return {
+    rows: [],
+    figures: [
+      { ...figure('longest answer of /livez meanwhile', (r) => r.probe.maxMs), goal: { atMost: 50 } },
+      figure('the same while no array is sent', (r) => r.quietProbe.maxMs),
+      figure('p99 of /livez meanwhile', (r) => r.probe.p99Ms),
+      figure('longest pull or settle meanwhile', (r) => r.handOff.maxMs),
+      figure('the same while no array is sent', (r) => r.quietHandOff.maxMs),
+      figure('p99 of pull and settle meanwhile', (r) => r.handOff.p99Ms),
+      figure('the call-back itself, longest', (r) => Math.max(...r.callBackMs)),
+      figure('longest lateness of the client itself', (r) => r.clientLateMs),
+    ],
+    notes: [
+      `${CALL_BACKS_PER_ROUND} arrays of ${bench.sizes.largeCallBack} a round beside ${PULLERS} workers and a probe every millisecond.`,
+      'The probe needs the event loop only; pulls and settles wait for the store as well.',
+    ],
+  }
+}
+
+export const callBackStall: Scenario = {
+  name: 'call-back-stall',
+  title: 'How long others wait while a huge array is called back, SQLite',
+  run,
+}

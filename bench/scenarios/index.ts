@@ -1,0 +1,29 @@
+import type { Scenario } from '../harness/bench.ts'
+import { backlog } from './backlog.ts'
+import { batches } from './batches.ts'
+import { callBack } from './call-back.ts'
+import { callBackStall } from './call-back-stall.ts'
+import { coldStart } from './cold-start.ts'
+import { littleWork } from './little-work.ts'
+import { longPolls } from './long-polls.ts'
+import { oneByOne } from './one-by-one.ts'
+import { postgresBatches } from './postgres-batches.ts'
+import { postgresNodes } from './postgres-nodes.ts'
+import { postgresOneByOne } from './postgres-one-by-one.ts'
+import { settleAndPull } from './settle-and-pull.ts'
+
+/** In the order in which they run and stand in the table. */
+export const scenarios: readonly Scenario[] = [
+  oneByOne,
+  settleAndPull,
+  batches,
+  postgresOneByOne,
+  postgresBatches,
+  postgresNodes,
+  callBack,
+  callBackStall,
+  backlog,
+  longPolls,
+  littleWork,
+  coldStart,
+]
