@@ -21,7 +21,7 @@ export function arrayCheck<S extends TSchema>(element: S, wording: ArrayWording)
     if (!Array.isArray(body)) {
       return soleViolation('', `the body must be an array of ${elements}, got ${shownValue(body)}`)
     }
-    if (body.length === 0) return soleViolation('', `the array must hold at least one of ${elements}`)
+    if (body.length === 0) return soleViolation('', `the array must not be empty: it holds ${elements}`)
     if (body.length > maxElements) {
       const detail = `the array must hold at most ${maxElements} ${elements}, got ${body.length}; send several requests`
       return soleViolation('', detail)

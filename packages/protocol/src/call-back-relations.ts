@@ -17,6 +17,8 @@ export class CallBackRelations {
   #previousLevel = 0
   #recordTotal = 0
   #totalExceeded = false
+  /** Of the element being taken. */
+  #faults: FieldFault[] = []
 
   constructor(tableField: string) {
     this.#tableField = tableField
@@ -28,20 +30,28 @@ export class CallBackRelations {
     at: number,
     unsound: ReadonlySet<string> | undefined,
   ): FieldFault[] | undefined {
-    const sound = <T>(field: string) => (unsound?.has(field) ? undefined : (descriptor[field] as T))
-    const faults: FieldFault[] = []
-    const taskId = sound<string>('taskId')
-    const name = sound<string>('partition_name')
-    const level = sound<number>('priorityLevel')
-    const records = sound<number>('record_count')
+    const taskId = unsound?.has('taskId') ? undefined : (descriptor['taskId'] as string)
+    const name = unsound?.has('partition_name') ? undefined : (descriptor['partition_name'] as string)
+    const level = unsound?.has('priorityLevel') ? undefined : (descriptor['priorityLevel'] as number)
+    const records = unsound?.has('record_count') ? undefined : (descriptor['record_count'] as number)
 
-    if (taskId !== undefined) this.#shareTask(taskId, at, faults)
+    if (taskId !== undefined) this.#shareTask(taskId, at)
     if (taskId !== undefined && name !== undefined) {
-      this.#name(taskId, name, level, records, descriptor[this.#tableField] as string, at, faults)
+      const parsed = this.#readName(taskId, name, level, at)
+      if (parsed !== undefined) {
+        this.#partitions.push({
+          level: parsed.level,
+          index: parsed.index,
+          // Adding zero turns a -0 from the wire into 0.
+          recordCount: (records ?? 0) + 0,
+          computeTableName: descriptor[this.#tableField] as string,
+          spelling: parsed.canonical ? null : name,
+        })
+      }
     }
-    if (level !== undefined) this.#ascend(level, faults)
-    if (records !== undefined) this.#total(records, faults)
-    return faults.length === 0 ? undefined : faults
+    if (level !== undefined) this.#ascend(level)
+    if (records !== undefined) this.#addRecords(records)
+    return this.#takeFaults()
   }
 
   /** What was taken, once no rule was broken. */
@@ -49,63 +59,47 @@ export class CallBackRelations {
     return { taskId: this.#taskId ?? '', recordTotal: this.#recordTotal, partitions: this.#partitions }
   }
 
-  #shareTask(taskId: string, at: number, faults: FieldFault[]): void {
+  #shareTask(taskId: string, at: number): void {
     if (this.#taskId === undefined) {
       this.#taskId = taskId
       this.#taskIdAt = at
     } else if (taskId !== this.#taskId) {
       const [expected, expectedAt] = [this.#taskId, this.#taskIdAt]
-      faults.push({
-        field: 'taskId',
-        detail: () =>
+      this.#fault(
+        'taskId',
+        () =>
           `taskId must be the same in the whole array: /${expectedAt} has ${quoted(expected)}, ` +
           `this one ${quoted(taskId)}; call each task back by itself`,
-      })
+      )
     }
   }
 
-  #name(
-    taskId: string,
-    name: string,
-    level: number | undefined,
-    records: number | undefined,
-    table: string,
-    at: number,
-    faults: FieldFault[],
-  ): void {
-    const field = 'partition_name'
+  #readName(taskId: string, name: string, level: number | undefined, at: number) {
     const parsed = parsePartitionName(taskId, name)
     if (parsed === undefined) {
-      faults.push({
-        field,
-        detail: () => `partition_name ${explainPartitionName(taskId, name)}, got ${quoted(name)}`,
-      })
-      return
+      this.#fault(
+        'partition_name',
+        () => `partition_name ${explainPartitionName(taskId, name)}, got ${quoted(name)}`,
+      )
+      return undefined
     }
     if (level !== undefined && parsed.level !== level) {
-      faults.push({
-        field,
-        detail: () =>
+      this.#fault(
+        'partition_name',
+        () =>
           `the group in partition_name is ${parsed.level} but priorityLevel is ${level}; they must be equal`,
-      })
+      )
     }
     const earlier = taskId === this.#taskId ? this.#claim(parsed.level, parsed.index, at) : undefined
     if (earlier !== undefined) {
-      faults.push({
-        field,
-        detail: () =>
+      this.#fault(
+        'partition_name',
+        () =>
           `partition_name ${quoted(name)} names the same partition as /${earlier}: ` +
           `level ${parsed.level}, index ${parsed.index}; each may occur once`,
-      })
+      )
     }
-    this.#partitions.push({
-      level: parsed.level,
-      index: parsed.index,
-      // Adding zero turns a -0 from the wire into 0.
-      recordCount: (records ?? 0) + 0,
-      computeTableName: table,
-      spelling: parsed.canonical ? null : name,
-    })
+    return parsed
   }
 
   /** Notes an identity; answers where it was seen before. */
@@ -120,27 +114,37 @@ export class CallBackRelations {
     return earlier
   }
 
-  #ascend(level: number, faults: FieldFault[]): void {
+  #ascend(level: number): void {
     const previous = this.#previousLevel
     if (level < previous) {
-      faults.push({
-        field: 'priorityLevel',
-        detail: () =>
-          `priorityLevel ${level} comes after ${previous}; order the array by ascending priorityLevel`,
-      })
+      this.#fault(
+        'priorityLevel',
+        () => `priorityLevel ${level} comes after ${previous}; order the array by ascending priorityLevel`,
+      )
     }
     // Compared with its neighbour, not with the highest so far: one stray element is one violation.
     this.#previousLevel = level
   }
 
-  #total(records: number, faults: FieldFault[]): void {
+  #addRecords(records: number): void {
     if (this.#totalExceeded) return
     this.#recordTotal += records
     if (this.#recordTotal <= Number.MAX_SAFE_INTEGER) return
     this.#totalExceeded = true
-    faults.push({
-      field: 'record_count',
-      detail: () => `with this record_count the array's record total passes ${Number.MAX_SAFE_INTEGER}`,
-    })
+    this.#fault(
+      'record_count',
+      () => `with this record_count the array's record total passes ${Number.MAX_SAFE_INTEGER}`,
+    )
+  }
+
+  #fault(field: string, detail: () => string): void {
+    this.#faults.push({ field, detail })
+  }
+
+  #takeFaults(): FieldFault[] | undefined {
+    if (this.#faults.length === 0) return undefined
+    const faults = this.#faults
+    this.#faults = []
+    return faults
   }
 }

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { CallBackRelations } from './call-back-relations.ts'
 import { DEFAULT_TABLE_FIELD, descriptorSchema } from './descriptor.ts'
-import { type FieldFault, fieldFaults, type ObjectShape } from './field-faults.ts'
+import { descriptorCheck } from './descriptor-check.ts'
+import { type FieldFault, fieldFaults } from './field-faults.ts'
 import { count } from './schema-parts.ts'
 import { shownValue } from './shown-value.ts'
 import { type CheckFailure, pointerTo, soleViolation, ViolationList } from './violation.ts'
@@ -58,7 +58,7 @@ export function checkCallBack(body: unknown, options: CallBackOptions = {}): Cal
   if (body.length === 0) return soleViolation('', 'the array must hold at least one partition descriptor')
 
   const { tableField = DEFAULT_TABLE_FIELD, unknownFields = 'refuse' } = options
-  const element = elementCheck(tableField, unknownFields)
+  const element = descriptorCheck(tableField, unknownFields)
   const relations = new CallBackRelations(tableField)
   const violations = new ViolationList()
   for (let at = 0; at < body.length; at += 1) {
@@ -88,34 +88,6 @@ function report(violations: ViolationList, descriptor: object, at: number, fault
   for (const fault of faults.toSorted((a, b) => placeOf(a) - placeOf(b))) {
     violations.add(pointerTo(base, fault.field), fault.detail)
   }
-}
-
-interface ElementCheck {
-  shape: ObjectShape
-  matches: (value: unknown) => value is Record<string, unknown>
-}
-
-/** Compiling costs about a millisecond and a deployment uses one combination. */
-const elementChecks = new Map<string, ElementCheck>()
-
-function elementCheck(tableField: string, unknownFields: 'refuse' | 'ignore'): ElementCheck {
-  const key = `${unknownFields} ${tableField}`
-  const known = elementChecks.get(key)
-  if (known !== undefined) return known
-  const schema = descriptorSchema(tableField)
-  const compiled = Compile(
-    unknownFields === 'refuse' ? schema : Type.Object(schema.properties, { additionalProperties: true }),
-  )
-  const made: ElementCheck = {
-    shape: {
-      properties: schema.properties,
-      required: schema.required,
-      aliases: { [DEFAULT_TABLE_FIELD]: tableField },
-    },
-    matches: (value): value is Record<string, unknown> => compiled.Check(value),
-  }
-  elementChecks.set(key, made)
-  return made
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

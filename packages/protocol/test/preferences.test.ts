@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parsePrefer } from '../src/index.ts'
+
+describe('the Prefer header', () => {
+  test('asks to wait, for a batch and for a record budget', () => {
+    expect(parsePrefer('wait=20, batch=50, records=200000')).toEqual({
+      waitSeconds: 20,
+      batch: 50,
+      records: 200_000,
+      applied: 'wait=20, batch=50, records=200000',
+    })
+  })
+
+  test('may be absent, or mean nothing to us', () => {
+    expect(parsePrefer(undefined)).toEqual({ applied: '' })
+    expect(parsePrefer('')).toEqual({ applied: '' })
+    expect(parsePrefer('respond-async, return=minimal')).toEqual({ applied: '' })
+  })
+
+  test('is capped where it asks for too much, and says what was applied', () => {
+    expect(parsePrefer('wait=3600, batch=99999999999999999999')).toEqual({
+      waitSeconds: 60,
+      batch: 1000,
+      applied: 'wait=60, batch=1000',
+    })
+  })
+
+  test.each([
+    'wait',
+    'wait=',
+    'wait=""',
+    'wait=-1',
+    'wait=1.5',
+    'wait=ten',
+    'wait="5',
+    'wait 5',
+    '=5',
+    'batch=0',
+  ])('is ignored where it is malformed: %s', (header) => {
+    expect(parsePrefer(header)).toEqual({ applied: '' })
+    expect(parsePrefer(`${header.includes('"5') ? '' : `${header}, `}records=7`)).toEqual({
+      records: 7,
+      applied: 'records=7',
+    })
+  })
+
+  test('ignores a record budget beyond what can be counted', () => {
+    expect(parsePrefer('records=9007199254740992')).toEqual({ applied: '' })
+  })
+
+  test('counts the first mention of a preference only, over several headers too', () => {
+    expect(parsePrefer('wait=1, wait=2')).toEqual({ waitSeconds: 1, applied: 'wait=1' })
+    expect(parsePrefer(['batch=3', 'batch=4, wait=5'])).toEqual({
+      batch: 3,
+      waitSeconds: 5,
+      applied: 'batch=3, wait=5',
+    })
+    expect(parsePrefer('wait=soon, wait=2')).toEqual({ applied: '' })
+  })
+
+  test('may have quoted values, parameters, spaces and any case', () => {
+    expect(parsePrefer('Wait = "10" ; a=b ; c="x, batch=9; \\" y", , BATCH=\t"\\5"')).toEqual({
+      waitSeconds: 10,
+      batch: 5,
+      applied: 'wait=10, batch=5',
+    })
+  })
+
+  test('never throws, and never leaves the bounds', () => {
+    const piece = fc.oneof(
+      fc.string(),
+      fc.constantFrom('wait', 'batch', 'records', '=', ';', ',', '"', '\\', ' ', '7', '0', '-'),
+    )
+    fc.assert(
+      fc.property(fc.array(piece), (pieces) => {
+        const { waitSeconds = 0, batch = 1, records = 0 } = parsePrefer(pieces.join(''))
+        expect(waitSeconds >= 0 && waitSeconds <= 60).toBe(true)
+        expect(batch >= 1 && batch <= 1000).toBe(true)
+        expect(Number.isSafeInteger(records)).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('takes no longer for a hostile header', () => {
+    const started = performance.now()
+    for (const part of ['; ', '=', '"', ', ', '\\"', 'a=";', ' \t']) parsePrefer(`wait${part.repeat(50_000)}`)
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+})
