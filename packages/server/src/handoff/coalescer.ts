@@ -1,0 +1,146 @@
+import type { LeaseRef } from './lease-id.ts'
+import {
+  type CallBackOrder,
+  type CallBackResult,
+  type HandOffAnswers,
+  type HandOffBatch,
+  type PullOrder,
+  type PullResult,
+  type RenewOrder,
+  type RenewResult,
+  type SettleOrder,
+  type SettleResult,
+  type Store,
+  StoreUnavailable,
+} from './store.ts'
+
+/** What one request asks of the store; a settle that also pulls asks for two things at once. */
+export interface Ask {
+  readonly settle?: SettleOrder
+  readonly renew?: RenewOrder
+  readonly undo?: readonly LeaseRef[]
+  readonly callBack?: CallBackOrder
+  readonly pull?: PullOrder
+}
+
+export interface Answer {
+  readonly settle?: SettleResult
+  readonly renew?: RenewResult
+  readonly undone: number
+  readonly callBack?: CallBackResult
+  readonly pull?: PullResult
+}
+
+interface Pending {
+  readonly ask: Ask
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface CoalescerEvents {
+  /** A transaction was committed. */
+  committed(answers: HandOffAnswers): void
+  failed(error: unknown): void
+}
+
+/**
+ * Lets requests that are under way at the same time share one transaction. While one commit is
+ * being made durable the next batch gathers, so the number of requests per commit follows the load
+ * by itself and a lone request waits for nobody.
+ */
+export class Coalescer {
+  readonly #store: Store
+  readonly #events: CoalescerEvents
+  #gathering: Pending[] = []
+  #scheduled = false
+  #inFlight = 0
+
+  constructor(store: Store, events: CoalescerEvents) {
+    this.#store = store
+    this.#events = events
+  }
+
+  ask(ask: Ask): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#gathering.push({ ask, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Waits for the end of the event loop's turn, so that every request read in it comes along. */
+  #schedule(): void {
+    if (this.#scheduled || this.#inFlight > 0) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      this.#send()
+    })
+  }
+
+  #send(): void {
+    const batch = this.#gathering
+    if (batch.length === 0) return
+    this.#gathering = []
+    this.#inFlight += 1
+    this.#commit(batch).finally(() => {
+      this.#inFlight -= 1
+      if (this.#inFlight === 0) this.#send()
+    })
+  }
+
+  async #commit(batch: readonly Pending[]): Promise<void> {
+    try {
+      const answers = await this.#store.handOff(batchOf(batch.map(({ ask }) => ask)))
+      this.#events.committed(answers)
+      distribute(batch, answers)
+    } catch (error) {
+      if (error instanceof StoreUnavailable || batch.length === 1) {
+        this.#events.failed(error)
+        for (const { reject } of batch) reject(error)
+        return
+      }
+      // One request's data broke the transaction that all shared: alone, only its own fails.
+      for (const pending of batch) await this.#commit([pending])
+    }
+  }
+}
+
+function batchOf(asks: readonly Ask[]): HandOffBatch {
+  const batch = {
+    settles: [] as SettleOrder[],
+    renews: [] as RenewOrder[],
+    undos: [] as LeaseRef[],
+    callBacks: [] as CallBackOrder[],
+    pulls: [] as PullOrder[],
+  }
+  for (const { settle, renew, undo, callBack, pull } of asks) {
+    if (settle !== undefined) batch.settles.push(settle)
+    if (renew !== undefined) batch.renews.push(renew)
+    if (undo !== undefined) batch.undos.push(...undo)
+    if (callBack !== undefined) batch.callBacks.push(callBack)
+    if (pull !== undefined) batch.pulls.push(pull)
+  }
+  return batch
+}
+
+/** Answers come back in the order in which `batchOf` laid the orders out. */
+function distribute(batch: readonly Pending[], answers: HandOffAnswers): void {
+  const settles = answers.settles.values()
+  const renews = answers.renews.values()
+  const callBacks = answers.callBacks.values()
+  const pulls = answers.pulls.values()
+  for (const { ask, resolve } of batch) {
+    const answer: { -readonly [Key in keyof Answer]: Answer[Key] } = { undone: answers.undone }
+    if (ask.settle !== undefined) answer.settle = nextOf(settles)
+    if (ask.renew !== undefined) answer.renew = nextOf(renews)
+    if (ask.callBack !== undefined) answer.callBack = nextOf(callBacks)
+    if (ask.pull !== undefined) answer.pull = nextOf(pulls)
+    resolve(answer)
+  }
+}
+
+function nextOf<T>(answers: Iterator<T>): T {
+  const { done, value } = answers.next()
+  if (done === true) throw new Error('the store answered fewer orders than it was given')
+  return value
+}

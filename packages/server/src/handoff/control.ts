@@ -1,0 +1,31 @@
+import type { TaskState } from './task-record.ts'
+
+/** What an operator can ask of a task. Each order is idempotent and does a bounded step at a time. */
+export type ControlOrder =
+  | { readonly verb: 'pause' | 'resume' | 'cancel' | 'skip-parked'; readonly taskId: string }
+  | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
+  | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }
+  | RetryOrder
+
+export interface RetryOrder {
+  readonly verb: 'retry'
+  readonly taskId: string
+  readonly level: number | null
+  readonly partitions: readonly { readonly level: number; readonly index: number }[] | null
+  /** Also run finished partitions again: never unless asked for in so many words. */
+  readonly done: boolean
+}
+
+export type ControlResult =
+  | { readonly kind: 'task_unknown' }
+  | { readonly kind: 'task_cancelled' | 'task_sealed' | 'task_finished' | 'task_purged' }
+  | { readonly kind: 'partitions_unknown'; readonly positions: readonly number[] }
+  | {
+      readonly kind: 'applied'
+      readonly state: TaskState
+      /** Partitions (or, for flags, the task) that this step changed. */
+      readonly changed: number
+      readonly readied: number
+      /** The order is in force, but a further step has to follow. */
+      readonly more: boolean
+    }

@@ -1,0 +1,53 @@
+export type InstanceRole = 'service' | 'worker' | 'producer'
+
+export interface InstanceTotals {
+  pulls: number
+  partitions: number
+  records: number
+  done: number
+  failed: number
+  released: number
+  callBacks: number
+  calledBack: number
+}
+
+export const noTotals = (): InstanceTotals => ({
+  pulls: 0,
+  partitions: 0,
+  records: 0,
+  done: 0,
+  failed: 0,
+  released: 0,
+  callBacks: 0,
+  calledBack: 0,
+})
+
+/** What was seen of an instance since it was last written down; totals are increments. */
+export interface Sighting {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly totals: InstanceTotals
+  /** For a node: what it says of itself. */
+  readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
+}
+
+export interface InstanceRecord {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly firstSeenAt: number
+  readonly lastSeenAt: number
+  readonly totals: InstanceTotals
+  readonly leases: number
+  readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
+  readonly now: number
+  /** The newest tasks that it called back, at most 100. */
+  readonly tasks: readonly ProducedTask[]
+}
+
+export interface ProducedTask {
+  readonly taskId: string
+  readonly state: string
+  readonly lastCallBackAt: number
+  readonly partitions: { readonly total: number; readonly done: number }
+  readonly records: { readonly total: number; readonly done: number }
+}

@@ -1,0 +1,52 @@
+/**
+ * The numbers that an operator chooses, and the arithmetic that depends on nothing else.
+ * Plain data, so that a store may carry it into a thread of its own.
+ */
+export interface Policy {
+  readonly delivery: 'at-least-once' | 'at-most-once'
+  readonly leaseMillis: number
+  /** Added to the lease for each thousand records of the partition. */
+  readonly leaseMillisPerThousandRecords: number
+  readonly maxAttempts: number
+  readonly backoffMillis: number
+  readonly backoffMaxMillis: number
+  /** Whether new tasks get a level barrier. */
+  readonly levelBarrier: boolean
+}
+
+const HOUR = 3_600_000
+
+export const LEASE_MAX_MILLIS = 12 * HOUR
+
+/** How long the record of a pull's Idempotency-Key outlives the last of its leases. */
+export const KEY_GRACE_MILLIS = 600_000
+
+/** From this release in a row on, a partition that nobody wants to keep waits for a back-off. */
+const PATIENT_RELEASES = 2
+
+/** An outage must not burn everyone's attempt at once: expiry pauses this long after it. */
+export const EXPIRY_GRACE_MAX_MILLIS = 60_000
+
+export function expiryGraceMillis(policy: Policy): number {
+  return Math.min(policy.leaseMillis, EXPIRY_GRACE_MAX_MILLIS)
+}
+
+export function leaseMillis(policy: Policy, recordCount: number): number {
+  const length = policy.leaseMillis + (policy.leaseMillisPerThousandRecords * recordCount) / 1000
+  return Math.round(Math.min(length, LEASE_MAX_MILLIS))
+}
+
+/**
+ * Doubles with each attempt that was used up, then is spread over its upper half, so that
+ * partitions which failed together do not come back together.
+ */
+export function backoffMillis(policy: Policy, attemptsUsed: number, random: number): number {
+  const doublings = Math.min(Math.max(attemptsUsed - 1, 0), 40)
+  const full = Math.min(policy.backoffMillis * 2 ** doublings, policy.backoffMaxMillis)
+  return Math.round(full * (0.5 + 0.5 * random))
+}
+
+export function releaseBackoffMillis(policy: Policy, releasesInARow: number, random: number): number {
+  const beyond = releasesInARow - PATIENT_RELEASES
+  return beyond <= 0 ? 0 : backoffMillis(policy, beyond, random)
+}

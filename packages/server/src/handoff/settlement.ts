@@ -1,0 +1,174 @@
+import type { LeaseRef } from './lease-id.ts'
+import { next, type PartitionEvent, type PartitionState } from './life-cycle.ts'
+import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
+
+/** How the last lease of a partition ended; `null` while it runs. */
+export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'delivered'
+
+export type RefusalCode = 'lease_unknown' | 'lease_lost' | 'lease_settled' | 'task_cancelled'
+
+/** What a store reads of a partition to have a lease judged. */
+export interface Standing {
+  readonly state: PartitionState
+  readonly term: number
+  readonly secret: string
+  readonly outcome: LeaseOutcome | null
+  /** Attempts used up so far; a running lease is attempt `attempts + 1`. */
+  readonly attempts: number
+  readonly releasesInARow: number
+  readonly taskCancelled: boolean
+}
+
+export interface SettlementOrder {
+  readonly outcome: 'done' | 'failed' | 'released'
+  readonly reason: string | null
+  readonly retryAfterMillis: number | null
+  readonly final: boolean
+  readonly records: number | null
+}
+
+/** What becomes of the partition: the store writes it as it stands. */
+export interface Change {
+  /** `null`: the partition stays where it is, only what is recorded of the lease changes. */
+  readonly event: PartitionEvent | null
+  readonly to: PartitionState
+  readonly outcome: LeaseOutcome | null
+  readonly attempts: number
+  readonly releasesInARow: number
+  /** Attempts that came to nothing by this change; -1 when a renewal takes an expiry back. */
+  readonly wasted: number
+  readonly delayMillis: number
+  /** A released partition returns to its old place in the order. */
+  readonly keepsRank: boolean
+  /** `undefined` leaves what is recorded. */
+  readonly reason?: string | null
+  readonly records?: number | null
+}
+
+export type Verdict =
+  | { readonly refused: RefusalCode }
+  | { readonly refused: null; readonly change: Change | null }
+
+const refuse = (code: RefusalCode): Verdict => ({ refused: code })
+const accept = (change: Change | null): Verdict => ({ refused: null, change })
+
+export function judgeSettlement(
+  standing: Standing | undefined,
+  lease: LeaseRef,
+  order: SettlementOrder,
+  policy: Policy,
+  random: number,
+): Verdict {
+  const refusal = refusalOf(standing, lease)
+  if (refusal !== null || standing === undefined) return refuse(refusal ?? 'lease_unknown')
+  if (isSettled(standing.outcome)) {
+    return standing.outcome === order.outcome ? accept(null) : refuse('lease_settled')
+  }
+  if (standing.taskCancelled) return refuse('task_cancelled')
+  switch (order.outcome) {
+    case 'done':
+      return accept(finish(standing, order))
+    case 'failed':
+      return accept(
+        standing.outcome === 'expired' ? failLate(standing, order) : fail(standing, order, policy, random),
+      )
+    case 'released':
+      return accept(standing.outcome === 'expired' ? null : release(standing, order, policy, random))
+  }
+}
+
+export function judgeRenewal(standing: Standing | undefined, lease: LeaseRef): Verdict {
+  const refusal = refusalOf(standing, lease)
+  if (refusal !== null || standing === undefined) return refuse(refusal ?? 'lease_unknown')
+  if (isSettled(standing.outcome)) return refuse('lease_settled')
+  if (standing.taskCancelled) return refuse('task_cancelled')
+  const revived = standing.outcome === 'expired'
+  return accept({
+    ...unchanged(standing, 'renew'),
+    outcome: null,
+    attempts: revived ? Math.max(standing.attempts - 1, 0) : standing.attempts,
+    wasted: revived ? -1 : 0,
+  })
+}
+
+/** A lease ran out: it used up an attempt like a failure does. */
+export function judgeExpiry(standing: Standing, policy: Policy, random: number): Change {
+  const attempts = standing.attempts + 1
+  const event = attempts >= policy.maxAttempts ? 'park' : 'postpone'
+  return {
+    ...unchanged(standing, event),
+    outcome: 'expired',
+    attempts,
+    releasesInARow: 0,
+    wasted: 1,
+    delayMillis: event === 'park' ? 0 : backoffMillis(policy, attempts, random),
+    reason: `the lease of attempt ${attempts} expired before it was settled`,
+  }
+}
+
+/** A pull nobody was there to receive: the lease ends as if it had never been. */
+export function judgeUndo(standing: Standing | undefined, lease: LeaseRef): Change | null {
+  if (refusalOf(standing, lease) !== null || standing?.state !== 'leased' || standing.taskCancelled)
+    return null
+  return { ...unchanged(standing, 'return'), outcome: 'released', keepsRank: true }
+}
+
+function refusalOf(standing: Standing | undefined, lease: LeaseRef): RefusalCode | null {
+  if (standing === undefined || lease.term > standing.term) return 'lease_unknown'
+  if (lease.term < standing.term) return standing.taskCancelled ? 'task_cancelled' : 'lease_lost'
+  return lease.secret === standing.secret ? null : 'lease_unknown'
+}
+
+function isSettled(outcome: LeaseOutcome | null): outcome is 'done' | 'failed' | 'released' | 'delivered' {
+  return outcome !== null && outcome !== 'expired'
+}
+
+function unchanged(standing: Standing, event: PartitionEvent | null): Change {
+  return {
+    event,
+    to: event === null ? standing.state : next(standing.state, event),
+    outcome: standing.outcome,
+    attempts: standing.attempts,
+    releasesInARow: standing.releasesInARow,
+    wasted: 0,
+    delayMillis: 0,
+    keepsRank: false,
+  }
+}
+
+function finish(standing: Standing, order: SettlementOrder): Change {
+  return { ...unchanged(standing, 'finish'), outcome: 'done', releasesInARow: 0, records: order.records }
+}
+
+function fail(standing: Standing, order: SettlementOrder, policy: Policy, random: number): Change {
+  const attempts = standing.attempts + 1
+  const event = order.final || attempts >= policy.maxAttempts ? 'park' : 'postpone'
+  return {
+    ...unchanged(standing, event),
+    outcome: 'failed',
+    attempts,
+    releasesInARow: 0,
+    wasted: 1,
+    delayMillis: event === 'park' ? 0 : (order.retryAfterMillis ?? backoffMillis(policy, attempts, random)),
+    reason: order.reason,
+  }
+}
+
+/** The expiry already used the attempt up; what is new is why, and whether another would help. */
+function failLate(standing: Standing, order: SettlementOrder): Change {
+  if (order.final) return { ...unchanged(standing, 'park'), outcome: 'failed', reason: order.reason }
+  return { ...unchanged(standing, null), outcome: 'failed', reason: order.reason }
+}
+
+function release(standing: Standing, order: SettlementOrder, policy: Policy, random: number): Change {
+  const releasesInARow = standing.releasesInARow + 1
+  const delayMillis = order.retryAfterMillis ?? releaseBackoffMillis(policy, releasesInARow, random)
+  return {
+    ...unchanged(standing, delayMillis > 0 ? 'postpone' : 'return'),
+    outcome: 'released',
+    releasesInARow,
+    delayMillis,
+    keepsRank: true,
+    ...(order.reason === null ? {} : { reason: order.reason }),
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  type InstanceRecord,
+  type InstanceRole,
+  type InstanceTotals,
+  noTotals,
+  type Sighting,
+} from './instances.ts'
+
+/** Heartbeat of a node, and how often what was seen of clients is written down. */
+export const SIGHTING_INTERVAL_MILLIS = 5000
+
+/** A node whose heartbeat is older is down. */
+const NODE_FRESH_MILLIS = 3 * SIGHTING_INTERVAL_MILLIS
+
+/** A client that long-polls shows itself at least once a minute. */
+const CLIENT_FRESH_MILLIS = 90_000
+
+/** Clients unseen for so long are forgotten. */
+export const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
+
+export type InstanceStatus = 'up' | 'draining' | 'down'
+
+export function statusOf(instance: InstanceRecord): InstanceStatus {
+  const unseen = instance.now - instance.lastSeenAt
+  if (instance.role === 'service') {
+    if (unseen > NODE_FRESH_MILLIS) return 'down'
+    return instance.node?.draining === true ? 'draining' : 'up'
+  }
+  return instance.leases > 0 || unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
+}
+
+interface Seen {
+  role: InstanceRole
+  totals: InstanceTotals
+}
+
+/**
+ * Who was seen since the last time it was written down. A fleet of workers makes thousands of
+ * requests a second; they cost an addition here and one write per client every few seconds.
+ */
+export class Sightings {
+  readonly #seen = new Map<string, Seen>()
+
+  note(instanceId: string | null, role: InstanceRole, increments: Partial<InstanceTotals> = {}): void {
+    if (instanceId === null) return
+    const seen = this.#seen.get(instanceId) ?? { role, totals: noTotals() }
+    this.#seen.set(instanceId, seen)
+    seen.role = role
+    for (const key of Object.keys(increments) as (keyof InstanceTotals)[])
+      seen.totals[key] += increments[key] ?? 0
+  }
+
+  /** Takes what is to be written; if the writing fails, `restore` puts it back. */
+  take(): Sighting[] {
+    const sightings = [...this.#seen].map(([instanceId, { role, totals }]) => ({
+      instanceId,
+      role,
+      totals,
+      node: null,
+    }))
+    this.#seen.clear()
+    return sightings
+  }
+
+  restore(sightings: readonly Sighting[]): void {
+    for (const { instanceId, role, totals, node } of sightings) {
+      if (node === null) this.note(instanceId, this.#seen.get(instanceId)?.role ?? role, totals)
+    }
+  }
+
+  /** A stored record brought up to date with what is not written yet. */
+  merge(instanceId: string, stored: InstanceRecord | null, now: number): InstanceRecord | null {
+    const seen = this.#seen.get(instanceId)
+    if (seen === undefined) return stored
+    const base = stored ?? {
+      instanceId,
+      role: seen.role,
+      firstSeenAt: now,
+      lastSeenAt: now,
+      totals: noTotals(),
+      leases: 0,
+      node: null,
+      now,
+      tasks: [],
+    }
+    const totals = { ...base.totals }
+    for (const key of Object.keys(totals) as (keyof InstanceTotals)[]) totals[key] += seen.totals[key]
+    return { ...base, role: seen.role, lastSeenAt: base.now, totals }
+  }
+}

@@ -1,0 +1,162 @@
+import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { ControlOrder, ControlResult } from './control.ts'
+import type { InstanceRecord, Sighting } from './instances.ts'
+import type { LeaseRef } from './lease-id.ts'
+import type { RefusalCode, SettlementOrder } from './settlement.ts'
+import type { PartitionPage, PartitionQuery, TaskPage, TaskQuery, TaskRecord } from './task-record.ts'
+
+/**
+ * What the hand-off needs of a store: domain verbs, each a transaction of its own.
+ *
+ * A store executes. What may happen is decided by life-cycle.ts, settlement.ts, fair-order.ts and
+ * sharing.ts, which every store calls inside its transaction. A promise that resolves means that
+ * the outcome is durable; one that rejects with StoreUnavailable means that nothing happened.
+ */
+export interface Store {
+  /** Everything that arrived together, in one transaction: settle first, so that pulls see the result. */
+  handOff(batch: HandOffBatch): Promise<HandOffAnswers>
+  /** End leases and back-offs whose time has come, at most `limit` of each. */
+  sweep(order: SweepOrder): Promise<SweepResult>
+  /** One bounded step of the work that control and retention leave behind. */
+  tidy(order: TidyOrder): Promise<TidyResult>
+  control(order: ControlOrder): Promise<ControlResult>
+  task(taskId: string): Promise<TaskRecord | null>
+  tasks(query: TaskQuery): Promise<TaskPage>
+  partitions(query: PartitionQuery): Promise<PartitionPage | null>
+  recordSightings(sightings: readonly Sighting[]): Promise<void>
+  instance(instanceId: string): Promise<InstanceRecord | null>
+  instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]>
+  /** Resolves when the store can commit; rejects with StoreUnavailable and the reason. */
+  probe(): Promise<void>
+  /** Recounts every row and lists where counters or order tags disagree. For tests and operators. */
+  audit(): Promise<string[]>
+  close(): Promise<void>
+}
+
+export interface HandOffBatch {
+  readonly settles: readonly SettleOrder[]
+  readonly renews: readonly RenewOrder[]
+  readonly undos: readonly LeaseRef[]
+  readonly callBacks: readonly CallBackOrder[]
+  readonly pulls: readonly PullOrder[]
+}
+
+/** Position by position the answers to the batch. */
+export interface HandOffAnswers {
+  readonly settles: readonly SettleResult[]
+  readonly renews: readonly RenewResult[]
+  readonly undone: number
+  readonly callBacks: readonly CallBackResult[]
+  readonly pulls: readonly PullResult[]
+  /** Partitions that a waiting pull could take now because of this batch, beyond those handed out. */
+  readonly readied: number
+  /** When the earliest lease or back-off of this batch ends, on the store's clock. */
+  readonly nextDueInMillis: number | null
+}
+
+export interface CallBackOrder {
+  readonly callBack: CallBack
+  readonly producer: string | null
+}
+
+export type CallBackResult =
+  | { readonly kind: 'stored'; readonly accepted: number; readonly duplicates: number }
+  | { readonly kind: 'conflict'; readonly conflicts: readonly Conflict[]; readonly total: number }
+  | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
+  /** The disk is nearly full: no new work, so that what was accepted can still be settled. */
+  | { readonly kind: 'store_full' }
+
+export interface Conflict {
+  /** Position in the array that was called back. */
+  readonly position: number
+  readonly known: CalledBackPartition
+}
+
+export interface PullOrder {
+  readonly instance: string | null
+  readonly batch: number
+  readonly records: number | null
+  readonly key: string | null
+}
+
+export interface PullResult {
+  readonly partitions: readonly HandedOut[]
+  /** The key was seen before: these are its leases that still live. */
+  readonly repeated: boolean
+}
+
+export interface HandedOut {
+  readonly taskId: string
+  readonly level: number
+  readonly index: number
+  readonly spelling: string | null
+  readonly computeTableName: string
+  readonly recordCount: number
+  readonly lease: GrantedLease | null
+}
+
+export interface GrantedLease {
+  readonly id: string
+  readonly attempt: number
+  readonly expiresAt: number
+  readonly expiresInMillis: number
+}
+
+export interface SettleOrder {
+  readonly instance: string | null
+  readonly settlements: readonly { readonly lease: LeaseRef; readonly order: SettlementOrder }[]
+}
+
+/** One entry per settlement: `null` is settled. */
+export type SettleResult = readonly (RefusalCode | null)[]
+
+export interface RenewOrder {
+  readonly leases: readonly LeaseRef[]
+}
+
+export type RenewResult = readonly (
+  | { readonly refused: RefusalCode }
+  | { readonly refused: null; readonly expiresAt: number; readonly expiresInMillis: number }
+)[]
+
+export interface SweepOrder {
+  readonly limit: number
+  /** Off during the grace after a start or an outage; back-offs end all the same. */
+  readonly expireLeases: boolean
+}
+
+export interface SweepResult {
+  readonly woken: number
+  readonly expired: number
+  readonly parked: number
+  /** More is due than the limit allowed. */
+  readonly more: boolean
+  readonly nextDueInMillis: number | null
+}
+
+export interface TidyOrder {
+  /** Finished tasks older than this lose their partitions and keep their summary. */
+  readonly retentionMillis: number
+  /** Clients unseen for so long are forgotten. */
+  readonly forgetInstancesMillis: number
+}
+
+export interface TidyResult {
+  readonly more: boolean
+  readonly readied: number
+}
+
+/** The store cannot commit now; the request may be sent again. */
+export class StoreUnavailable extends Error {
+  override name = 'StoreUnavailable'
+  readonly code: 'store_unavailable' | 'store_full'
+  constructor(code: 'store_unavailable' | 'store_full', detail: string, options?: ErrorOptions) {
+    super(detail, options)
+    this.code = code
+  }
+}
+
+/** The store must not be opened by this program: started elsewhere, or written by a newer one. */
+export class StoreRefused extends Error {
+  override name = 'StoreRefused'
+}

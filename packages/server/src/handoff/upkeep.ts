@@ -1,0 +1,114 @@
+import { expiryGraceMillis, type Policy } from './policy.ts'
+import { FORGET_INSTANCES_MILLIS } from './sightings.ts'
+import type { Store } from './store.ts'
+
+/** The longest that upkeep sleeps: what other nodes brought about is noticed within it. */
+const SWEEP_AT_LEAST_MILLIS = 1000
+const TIDY_MILLIS = 1000
+/** Ended per transaction, so that a flood of expiries never holds pulls up for long. */
+const SWEEP_LIMIT = 500
+
+export interface UpkeepEvents {
+  readied(count: number): void
+  /** Partitions ran out of attempts because nobody settled them. */
+  parked(count: number): void
+  failed(error: unknown): void
+}
+
+/**
+ * What happens without a request: leases and back-offs end, control orders and retention finish
+ * their work. Runs where it is and in steps; on several nodes whoever comes first does it.
+ */
+export class Upkeep {
+  readonly #store: Store
+  readonly #policy: Policy
+  readonly #retentionMillis: number
+  readonly #events: UpkeepEvents
+  #sweepTimer: NodeJS.Timeout | undefined
+  #tidyTimer: NodeJS.Timeout | undefined
+  #sweepAt = Number.POSITIVE_INFINITY
+  #sweeping = false
+  #expireFrom = 0
+  #stopped = true
+  #running: Promise<unknown> = Promise.resolve()
+
+  constructor(store: Store, policy: Policy, retentionMillis: number, events: UpkeepEvents) {
+    this.#store = store
+    this.#policy = policy
+    this.#retentionMillis = retentionMillis
+    this.#events = events
+  }
+
+  start(): void {
+    this.#stopped = false
+    this.beginGrace()
+    this.dueIn(0)
+    this.tidySoon(0)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#sweepTimer)
+    clearTimeout(this.#tidyTimer)
+    await this.#running
+  }
+
+  /** After a start or an outage workers get the chance to renew before their leases are taken. */
+  beginGrace(): void {
+    this.#expireFrom = performance.now() + expiryGraceMillis(this.#policy)
+  }
+
+  /** Something ends in so many milliseconds. */
+  dueIn(millis: number): void {
+    if (this.#stopped) return
+    const at = performance.now() + Math.max(0, millis)
+    if (at >= this.#sweepAt) return
+    this.#sweepAt = at
+    if (this.#sweeping) return
+    clearTimeout(this.#sweepTimer)
+    this.#sweepTimer = setTimeout(() => this.#track(this.#sweep()), Math.ceil(at - performance.now()))
+  }
+
+  tidySoon(millis: number): void {
+    if (this.#stopped) return
+    clearTimeout(this.#tidyTimer)
+    this.#tidyTimer = setTimeout(() => this.#track(this.#tidy()), millis)
+  }
+
+  #track(work: Promise<void>): void {
+    this.#running = Promise.all([this.#running, work])
+  }
+
+  async #sweep(): Promise<void> {
+    this.#sweeping = true
+    this.#sweepAt = Number.POSITIVE_INFINITY
+    let nextMillis = SWEEP_AT_LEAST_MILLIS
+    try {
+      const expireLeases = performance.now() >= this.#expireFrom
+      const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, expireLeases })
+      if (swept.woken > 0) this.#events.readied(swept.woken)
+      if (swept.parked > 0) this.#events.parked(swept.parked)
+      nextMillis = swept.more ? 0 : Math.min(nextMillis, swept.nextDueInMillis ?? nextMillis)
+    } catch (error) {
+      this.#events.failed(error)
+    }
+    this.#sweeping = false
+    // What was announced during the sweep may end before what the sweep itself saw coming.
+    const announced = this.#sweepAt - performance.now()
+    this.#sweepAt = Number.POSITIVE_INFINITY
+    this.dueIn(Math.min(nextMillis, announced))
+  }
+
+  async #tidy(): Promise<void> {
+    let nextMillis = TIDY_MILLIS
+    try {
+      const order = { retentionMillis: this.#retentionMillis, forgetInstancesMillis: FORGET_INSTANCES_MILLIS }
+      const { more, readied } = await this.#store.tidy(order)
+      if (readied > 0) this.#events.readied(readied)
+      if (more) nextMillis = 0
+    } catch (error) {
+      this.#events.failed(error)
+    }
+    this.tidySoon(nextMillis)
+  }
+}

@@ -1,0 +1,170 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import { rankFresh } from '../../handoff/fair-order.ts'
+import type { Policy } from '../../handoff/policy.ts'
+import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
+import { totalOf } from '../../handoff/task-record.ts'
+import type { Lanes } from './lanes.ts'
+import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
+import type { Names } from './names.ts'
+import type { Ranges } from './ranges.ts'
+
+const CONFLICTS_NAMED = 100
+
+/** The part of a call-back that falls on one lane, in the order in which it was sent. */
+interface LaneArrival {
+  readonly level: number
+  readonly lane: LaneEntry | undefined
+  readonly fresh: CalledBackPartition[]
+}
+
+export class CallBacks {
+  readonly #ledger: Ledger
+  readonly #lanes: Lanes
+  readonly #names: Names
+  readonly #ranges: Ranges
+  readonly #policy: Policy
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, names: Names, ranges: Ranges, policy: Policy) {
+    this.#ledger = ledger
+    this.#lanes = lanes
+    this.#names = names
+    this.#ranges = ranges
+    this.#policy = policy
+    this.#sql = prepare(db)
+  }
+
+  /** Partitions that this transaction made ready. */
+  readied = 0
+
+  run(orders: readonly CallBackOrder[], now: number): CallBackResult[] {
+    this.readied = 0
+    return orders.map((order) => this.#accept(order, now))
+  }
+
+  /** Reads everything before it writes anything: a refused array leaves no trace. */
+  #accept({ callBack, producer }: CallBackOrder, now: number): CallBackResult {
+    const task = this.#ledger.taskNamed(callBack.taskId)
+    const { arrivals, duplicates, conflicts, total } = this.#compare(task, callBack)
+    if (total > 0) return { kind: 'conflict', conflicts, total }
+    const accepted = callBack.partitions.length - duplicates
+    if (accepted > 0 && task !== undefined) {
+      if (task.cancelled) return { kind: 'task_cancelled' }
+      if (task.sealed) return { kind: 'task_sealed' }
+      const records = arrivals
+        .flatMap(({ fresh }) => fresh)
+        .reduce((sum, { recordCount }) => sum + recordCount, 0)
+      if (!Number.isSafeInteger(totalOf(task.records) + records)) return { kind: 'record_total_too_large' }
+    }
+    const owner = task ?? this.#ledger.createTask(callBack.taskId, this.#policy.levelBarrier, now)
+    if (accepted > 0) this.#store(owner, arrivals, now)
+    owner.lastCallBackAt = now
+    this.#ledger.touch(owner)
+    if (producer !== null) {
+      this.#sql.produced.run(this.#names.instance(producer, 'producer', now), owner.id, now)
+    }
+    return { kind: 'stored', accepted, duplicates }
+  }
+
+  #compare(task: TaskEntry | undefined, { partitions }: CallBack) {
+    const arrivals: LaneArrival[] = []
+    const conflicts: Conflict[] = []
+    let duplicates = 0
+    let total = 0
+    let arrival: LaneArrival | undefined
+    let known: (index: number) => boolean = () => false
+    for (const [position, partition] of partitions.entries()) {
+      if (arrival?.level !== partition.level) {
+        const lane = task && this.#ledger.laneOf(task, partition.level)
+        arrival = { level: partition.level, lane, fresh: [] }
+        known = lane === undefined ? () => false : this.#ranges.contains(lane)
+        arrivals.push(arrival)
+      }
+      if (arrival.lane === undefined || !known(partition.index)) {
+        arrival.fresh.push(partition)
+        continue
+      }
+      const stored = this.#stored(arrival.lane, partition.index)
+      if (stored === undefined || isSame(stored, partition)) duplicates += 1
+      else if (++total <= CONFLICTS_NAMED) conflicts.push({ position, known: stored })
+    }
+    return { arrivals, duplicates, conflicts, total }
+  }
+
+  /** Undefined for a partition that was purged: its index is remembered, its content is not. */
+  #stored(lane: LaneEntry, index: number): CalledBackPartition | undefined {
+    const row = this.#sql.identity.get(lane.id, index) as
+      | { record_count: number; compute_table: number; spelling: string | null }
+      | undefined
+    return (
+      row && {
+        level: lane.level,
+        index,
+        recordCount: row.record_count,
+        computeTableName: this.#names.computeTable(row.compute_table),
+        spelling: row.spelling,
+      }
+    )
+  }
+
+  #store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): void {
+    if (task.state === 'done') {
+      task.generation += 1
+      task.purgedAt = null
+    }
+    const tables = new Set<number>()
+    for (const { level, lane, fresh } of arrivals) {
+      if (fresh.length === 0) continue
+      this.#append(lane ?? this.#ledger.createLane(task, level), fresh, tables, now)
+    }
+    for (const table of tables) this.#sql.taskTable.run(task.id, table)
+  }
+
+  #append(lane: LaneEntry, fresh: readonly CalledBackPartition[], tables: Set<number>, now: number): void {
+    const level = this.#ledger.levelToRank(lane.level)
+    let room = this.#lanes.roomAtTheBack(lane)
+    for (const { index, recordCount, computeTableName, spelling } of fresh) {
+      const isReady = room > 0
+      const state = isReady ? 'ready' : 'held'
+      const table = this.#names.computeTableId(computeTableName)
+      const rank = isReady ? rankFresh(level, lane, recordCount) : null
+      this.#sql.insert.run(lane.id, index, lane.level, state, rank, recordCount, table, now, spelling)
+      this.#ledger.move(lane, null, state, recordCount)
+      tables.add(table)
+      if (isReady) {
+        room -= 1
+        this.readied += 1
+      }
+    }
+    this.#ranges.add(
+      lane,
+      fresh.map(({ index }) => index),
+    )
+  }
+}
+
+function isSame(a: CalledBackPartition, b: CalledBackPartition): boolean {
+  return (
+    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
+  )
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    identity: db.prepare(
+      'SELECT record_count, compute_table, spelling FROM partition WHERE lane = ? AND idx = ?',
+    ),
+    insert: db.prepare(
+      `INSERT INTO partition (lane, idx, level, state, rank, record_count, compute_table, called_back_at, spelling)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ),
+    taskTable: db.prepare(
+      'INSERT INTO task_compute_table (task, compute_table) VALUES (?, ?) ON CONFLICT DO NOTHING',
+    ),
+    produced: db.prepare(
+      `INSERT INTO produced_task (instance, task, last_call_back_at) VALUES (?, ?, ?)
+       ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
+    ),
+  }
+}

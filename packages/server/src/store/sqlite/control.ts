@@ -1,0 +1,222 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
+import { next, type PartitionState } from '../../handoff/life-cycle.ts'
+import { taskState, unfinishedOf } from '../../handoff/task-record.ts'
+import { type Lanes, STEP } from './lanes.ts'
+import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
+import type { TaskSteps } from './task-steps.ts'
+
+interface Applied {
+  readonly changed: number
+  readonly readied?: number
+  readonly more?: boolean
+}
+
+/** Orders to a task. The flag counts from this transaction on; rows follow in steps. */
+export class Control {
+  readonly #ledger: Ledger
+  readonly #lanes: Lanes
+  readonly #steps: TaskSteps
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, steps: TaskSteps) {
+    this.#ledger = ledger
+    this.#lanes = lanes
+    this.#steps = steps
+    this.#sql = prepare(db)
+  }
+
+  run(order: ControlOrder): ControlResult {
+    const task = this.#ledger.taskNamed(order.taskId)
+    if (task === undefined) return { kind: 'task_unknown' }
+    if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
+    const needsWork = order.verb === 'pause' || order.verb === 'cancel' || order.verb === 'skip-parked'
+    if (needsWork && !task.cancelled && unfinishedOf(task.partitions) === 0) return { kind: 'task_finished' }
+    const outcome = this.#apply(task, order)
+    if ('kind' in outcome) return outcome
+    this.#ledger.touch(task)
+    const { changed, readied = 0, more = false } = outcome
+    return { kind: 'applied', state: taskState(task), changed, readied, more }
+  }
+
+  #apply(task: TaskEntry, order: ControlOrder): Applied | ControlResult {
+    switch (order.verb) {
+      case 'pause':
+        return this.#pause(task)
+      case 'resume':
+        return this.#resume(task)
+      case 'cancel':
+        return this.#cancel(task)
+      case 'seal':
+        return this.#seal(task, order.expectedPartitions)
+      case 'skip-parked':
+        return this.#skipParked(task)
+      case 'level-barrier':
+        return this.#setBarrier(task, order.enabled)
+      case 'retry':
+        return this.#retry(task, order)
+    }
+  }
+
+  #pause(task: TaskEntry): Applied {
+    const changed = task.paused ? 0 : 1
+    task.paused = true
+    this.#steps.drop(task, 'fill')
+    return { changed, more: this.#holdClosed(task) }
+  }
+
+  /** What a pause did not get to hold is held first: a lane comes back as a whole, in its own order. */
+  #resume(task: TaskEntry): Applied {
+    if (task.paused && this.#holdClosed(task)) return { changed: 0, more: true }
+    const changed = task.paused ? 1 : 0
+    if (task.paused) {
+      task.paused = false
+      this.#steps.begin(task, 'fill')
+    }
+    const { readied, more } = this.#steps.advance(task, 'fill')
+    return { changed, readied, more }
+  }
+
+  #cancel(task: TaskEntry): Applied {
+    const before = task.cancelled
+    if (!before) {
+      task.cancelled = true
+      this.#steps.drop(task, 'fill')
+      this.#steps.drop(task, 'rerun')
+      this.#steps.begin(task, 'cancel')
+    }
+    const changed = before ? 0 : unfinishedOf(task.partitions)
+    return { changed, more: this.#steps.advance(task, 'cancel').more }
+  }
+
+  #seal(task: TaskEntry, expected: number | null): Applied {
+    const changed = task.sealed && (expected === null || task.expectedPartitions === expected) ? 0 : 1
+    task.sealed = true
+    task.expectedPartitions = expected ?? task.expectedPartitions
+    return { changed }
+  }
+
+  /** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
+  #skipParked(task: TaskEntry): Applied {
+    let changed = 0
+    let readied = 0
+    while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
+      const lane = this.#ledger.laneOf(task, task.openLevel)
+      if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
+      lane.parkedSkipped = true
+      this.#ledger.touch(lane)
+      changed += 1
+      readied += this.#lanes.placeBarrier(task)
+    }
+    return { changed, readied }
+  }
+
+  #setBarrier(task: TaskEntry, enabled: boolean): Applied {
+    const changed = task.levelBarrier === enabled ? 0 : 1
+    if (changed === 1) {
+      task.levelBarrier = enabled
+      task.openLevel = null
+      if (!enabled) this.#steps.begin(task, 'fill')
+    }
+    if (!enabled) {
+      const { readied, more } = this.#steps.advance(task, 'fill')
+      return { changed, readied, more }
+    }
+    const readied = this.#lanes.placeBarrier(task)
+    return { changed, readied, more: this.#holdClosed(task) }
+  }
+
+  #retry(task: TaskEntry, order: RetryOrder): Applied | ControlResult {
+    if (order.done && task.sealed && taskState(task) === 'done') return { kind: 'task_sealed' }
+    if (order.done && task.purgedAt !== null) return { kind: 'task_purged' }
+    if (order.partitions !== null) return this.#retryNamed(task, order.partitions, order.done)
+    const lanes = this.#sql.lanesWithParked.all(task.id) as { id: number; level: number }[]
+    const parked = lanes.filter(({ level }) => order.level === null || level === order.level)
+    const progress = this.#retryParked(parked.map(({ id }) => this.#ledger.lane(id)))
+    if (!order.done || progress.more) return progress
+    if (!this.#steps.isUnderWay(task, 'rerun')) this.#steps.begin(task, 'rerun', order.level)
+    const rerun = this.#steps.advance(task, 'rerun')
+    return {
+      changed: progress.changed + rerun.changed,
+      readied: progress.readied + rerun.readied,
+      more: rerun.more,
+    }
+  }
+
+  #retryParked(lanes: readonly LaneEntry[]): { changed: number; readied: number; more: boolean } {
+    let changed = 0
+    for (const lane of lanes) {
+      const rows = this.#sql.parked.all(lane.id, STEP - changed) as { id: number; record_count: number }[]
+      for (const row of rows) this.#retryOne(lane, row)
+      changed += rows.length
+      if (changed === STEP) break
+    }
+    return { changed, readied: this.#lanes.settle(lanes), more: changed === STEP }
+  }
+
+  #retryOne(lane: LaneEntry, row: { id: number; record_count: number }): void {
+    const to = next('parked', 'retry')
+    lane.parkedSkipped = false
+    this.#sql.retry.run(to, row.id)
+    this.#ledger.move(lane, 'parked', to, row.record_count)
+  }
+
+  #retryNamed(
+    task: TaskEntry,
+    named: readonly { level: number; index: number }[],
+    done: boolean,
+  ): Applied | ControlResult {
+    const rows = named.map(({ level, index }) => {
+      const lane = this.#ledger.laneOf(task, level)
+      const row = lane && (this.#sql.identity.get(lane.id, index) as unknown as NamedRow | undefined)
+      return lane === undefined || row === undefined ? null : { lane, row }
+    })
+    const unknown = rows.flatMap((row, position) => (row === null ? [position] : []))
+    if (unknown.length > 0) return { kind: 'partitions_unknown', positions: unknown }
+    const touched = new Set<LaneEntry>()
+    let changed = 0
+    for (const { lane, row } of rows.filter((entry) => entry !== null)) {
+      if (row.state === 'parked') this.#retryOne(lane, row)
+      else if (row.state === 'done' && done) this.#steps.rerun(lane, row)
+      else continue
+      touched.add(lane)
+      changed += 1
+    }
+    return { changed, readied: this.#lanes.settle([...touched]) }
+  }
+
+  /** One step of taking a task's closed lanes out of the reach of pulls; true while some is left. */
+  #holdClosed(task: TaskEntry): boolean {
+    let left = STEP
+    for (const { id } of this.#sql.lanesWithReady.all(task.id) as { id: number }[]) {
+      const lane = this.#ledger.lane(id)
+      if (this.#ledger.isOpen(lane)) continue
+      left -= this.#lanes.hold(lane, left)
+      if (left === 0) return true
+    }
+    return false
+  }
+}
+
+interface NamedRow {
+  readonly id: number
+  readonly state: PartitionState
+  readonly record_count: number
+  readonly reported_records: number | null
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    lanesWithReady: db.prepare('SELECT id FROM lane WHERE task = ? AND ready_partitions > 0 ORDER BY level'),
+    lanesWithParked: db.prepare('SELECT id, level FROM lane WHERE task = ? AND parked_partitions > 0 ORDER BY level'),
+    parked: db.prepare(
+      `SELECT id, record_count FROM partition WHERE lane = ? AND state = 'parked' ORDER BY idx LIMIT ?`,
+    ),
+    retry: db.prepare(
+      'UPDATE partition SET state = ?, rank = NULL, fresh = 1, attempts = 0, releases = 0 WHERE id = ?',
+    ),
+    identity: db.prepare(
+      'SELECT id, state, record_count, reported_records FROM partition WHERE lane = ? AND idx = ?',
+    ),
+  }
+}

@@ -1,0 +1,119 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { InstanceRecord, ProducedTask, Sighting } from '../../handoff/instances.ts'
+import { totalOf } from '../../handoff/task-record.ts'
+import { readTask } from './ledger.ts'
+
+const TASKS_SHOWN = 100
+
+/** The record of who takes part: written in batches, read one at a time. */
+export class InstanceRows {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  record(sightings: readonly Sighting[], now: number): void {
+    for (const { instanceId, role, totals, node } of sightings) {
+      this.#sql.save.run(
+        instanceId,
+        role,
+        now,
+        now,
+        node?.version ?? null,
+        node?.startedAt ?? null,
+        node?.draining ? 1 : 0,
+        totals.pulls,
+        totals.partitions,
+        totals.records,
+        totals.done,
+        totals.failed,
+        totals.released,
+        totals.callBacks,
+        totals.calledBack,
+      )
+    }
+  }
+
+  get(instanceId: string, now: number): InstanceRecord | null {
+    const row = this.#sql.byName.get(instanceId)
+    return row === undefined ? null : this.#read(row, now)
+  }
+
+  list({ after, limit }: { after: string | null; limit: number }, now: number): InstanceRecord[] {
+    return this.#sql.list.all(after ?? '', limit).map((row) => this.#read(row, now))
+  }
+
+  #read(row: Record<string, unknown>, now: number): InstanceRecord {
+    const id = row['id'] as number
+    return {
+      instanceId: row['instance_id'] as string,
+      role: row['role'] as InstanceRecord['role'],
+      firstSeenAt: row['first_seen_at'] as number,
+      lastSeenAt: row['last_seen_at'] as number,
+      totals: {
+        pulls: row['pulls'] as number,
+        partitions: row['partitions'] as number,
+        records: row['records'] as number,
+        done: row['done'] as number,
+        failed: row['failed'] as number,
+        released: row['released'] as number,
+        callBacks: row['call_backs'] as number,
+        calledBack: row['called_back'] as number,
+      },
+      leases: this.#sql.leases.get(now, id)?.['leases'] as number,
+      node:
+        row['started_at'] === null
+          ? null
+          : {
+              version: row['version'] as string,
+              startedAt: row['started_at'] as number,
+              draining: row['draining'] === 1,
+            },
+      now,
+      tasks: this.#tasks(id),
+    }
+  }
+
+  #tasks(instance: number): ProducedTask[] {
+    return this.#sql.tasks.all(instance, TASKS_SHOWN).map((row) => {
+      const task = readTask(row)
+      return {
+        taskId: task.taskId,
+        state: task.state,
+        lastCallBackAt: row['produced_at'] as number,
+        partitions: { total: totalOf(task.partitions), done: task.partitions.done },
+        records: { total: totalOf(task.records), done: task.records.done },
+      }
+    })
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    save: db.prepare(
+      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining,
+         pulls, partitions, records, done, failed, released, call_backs, called_back)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (instance_id) DO UPDATE SET
+         role = excluded.role, last_seen_at = excluded.last_seen_at, version = excluded.version,
+         started_at = excluded.started_at, draining = excluded.draining,
+         pulls = pulls + excluded.pulls, partitions = partitions + excluded.partitions,
+         records = records + excluded.records, done = done + excluded.done, failed = failed + excluded.failed,
+         released = released + excluded.released, call_backs = call_backs + excluded.call_backs,
+         called_back = called_back + excluded.called_back`,
+    ),
+    byName: db.prepare('SELECT * FROM instance WHERE instance_id = ?'),
+    list: db.prepare('SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id LIMIT ?'),
+    // Reads the index of running leases alone: its size is the number of leases, not of partitions.
+    leases: db.prepare(
+      `SELECT count(*) AS leases FROM partition INDEXED BY partition_leased
+       WHERE state = 'leased' AND due_at > ? AND holder = ?`,
+    ),
+    tasks: db.prepare(
+      `SELECT task.*, produced_task.last_call_back_at AS produced_at
+       FROM produced_task JOIN task ON task.id = produced_task.task
+       WHERE produced_task.instance = ? ORDER BY produced_task.last_call_back_at DESC LIMIT ?`,
+    ),
+  }
+}

@@ -1,0 +1,148 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { rankFresh, setBack } from '../../handoff/fair-order.ts'
+import { next } from '../../handoff/life-cycle.ts'
+import { holdsBarrier } from '../../handoff/task-record.ts'
+import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
+
+/**
+ * Opening and closing lanes without rewriting them.
+ *
+ * Of an open lane only a window of partitions is ready; those behind it are held and follow as the
+ * window empties, ranked in the order of their call-back. So the index that pulls read stays small
+ * whatever the backlog, and closing a lane of a million partitions touches the window alone.
+ */
+export const WINDOW = 1000
+
+/**
+ * A window is filled up once it falls below this. A claim takes at most this many rows at a time,
+ * so no lane runs dry in the middle of one and the order stays exact.
+ */
+export const LOW_WATER = 500
+
+/** The most rows that one transaction takes out of reach; what is left, pulls and later steps take. */
+export const STEP = 1000
+
+export class Lanes {
+  readonly #ledger: Ledger
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync, ledger: Ledger) {
+    this.#ledger = ledger
+    this.#sql = prepare(db)
+  }
+
+  /** Partitions of a new call-back that may be ready at once; the rest queue up behind the window. */
+  roomAtTheBack(lane: LaneEntry): number {
+    if (!this.#ledger.isOpen(lane) || lane.partitions.held > 0) return 0
+    return Math.max(0, WINDOW - lane.partitions.ready)
+  }
+
+  /** Fills an open lane's window; returns how many partitions became ready. */
+  fill(lane: LaneEntry): number {
+    const { partitions } = lane
+    if (partitions.held === 0 || partitions.ready >= LOW_WATER || !this.#ledger.isOpen(lane)) return 0
+    const rows = this.#sql.firstHeld.all(lane.id, WINDOW - partitions.ready) as {
+      id: number
+      recordCount: number
+    }[]
+    const level = this.#ledger.levelToRank(lane.level)
+    const to = next('held', 'admit')
+    for (const row of rows) {
+      this.#sql.admit.run(to, rankFresh(level, lane, row.recordCount), row.id)
+      this.#ledger.move(lane, 'held', to, row.recordCount)
+    }
+    return rows.length
+  }
+
+  /** Takes up to `limit` ready partitions of a closed lane out of the reach of pulls. */
+  hold(lane: LaneEntry, limit: number): number {
+    const rows = this.#sql.firstReady.all(lane.id, limit) as {
+      id: number
+      rank: string
+      fresh: number
+      recordCount: number
+    }[]
+    const to = next('ready', 'hold')
+    for (const row of rows) {
+      if (row.fresh === 1) setBack(lane, BigInt(row.rank))
+      this.#sql.hold.run(to, row.id)
+      this.#ledger.move(lane, 'ready', to, row.recordCount)
+    }
+    return rows.length
+  }
+
+  /** Lanes of a task from `afterLevel` on that have partitions in the given state. */
+  lanesWith(task: TaskEntry, state: 'ready' | 'held', afterLevel: number): LaneEntry[] {
+    const rows = this.#sql.lanesOfTask.all(task.id, afterLevel) as { id: number }[]
+    return rows.map((row) => this.#ledger.lane(row.id)).filter((lane) => lane.partitions[state] > 0)
+  }
+
+  /**
+   * Brings barriers, windows and closed lanes in line with what a transaction did to these lanes.
+   * Returns how many partitions became ready.
+   */
+  settle(touched: readonly LaneEntry[]): number {
+    let readied = 0
+    for (const lane of touched) {
+      if (lane.task.levelBarrier)
+        readied += this.#moveBarrier(lane.task, holdsBarrier(lane) ? lane.level : null)
+      if (this.#ledger.isOpen(lane)) readied += this.fill(lane)
+      else if (lane.partitions.ready > 0) this.hold(lane, STEP)
+    }
+    return readied
+  }
+
+  /** Finds the barrier's place anew: after it was put up, or an operator let parked partitions pass. */
+  placeBarrier(task: TaskEntry): number {
+    return task.levelBarrier ? this.#setOpenLevel(task, this.#lowestUnfinished(task, 0)) : 0
+  }
+
+  /**
+   * Below the open level everything is finished, so the search starts there, and at `unfinished`,
+   * the level that just got work.
+   */
+  #moveBarrier(task: TaskEntry, unfinished: number | null): number {
+    const from = task.openLevel === null ? null : this.#lowestUnfinished(task, task.openLevel)
+    const candidates = [from, unfinished].filter((level) => level !== null)
+    return this.#setOpenLevel(task, candidates.length === 0 ? null : Math.min(...candidates))
+  }
+
+  #setOpenLevel(task: TaskEntry, level: number | null): number {
+    const before = task.openLevel
+    if (level === before) return 0
+    task.openLevel = level
+    this.#ledger.touch(task)
+    const closing =
+      before === null || (level !== null && before <= level) ? undefined : this.#ledger.laneOf(task, before)
+    if (closing !== undefined && !this.#ledger.isOpen(closing)) this.hold(closing, STEP)
+    const opening = level === null ? undefined : this.#ledger.laneOf(task, level)
+    return opening === undefined ? 0 : this.fill(opening)
+  }
+
+  #lowestUnfinished(task: TaskEntry, fromLevel: number): number | null {
+    let after = fromLevel - 1
+    while (true) {
+      const row = this.#sql.nextLane.get(task.id, after) as { id: number } | undefined
+      if (row === undefined) return null
+      const lane = this.#ledger.lane(row.id)
+      if (holdsBarrier(lane)) return lane.level
+      after = lane.level
+    }
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    firstHeld: db.prepare(
+      `SELECT id, record_count AS recordCount FROM partition WHERE lane = ? AND state = 'held' ORDER BY id LIMIT ?`,
+    ),
+    admit: db.prepare('UPDATE partition SET state = ?, rank = ?, fresh = 1 WHERE id = ?'),
+    firstReady: db.prepare(
+      `SELECT id, CAST(rank AS TEXT) AS rank, fresh, record_count AS recordCount
+       FROM partition WHERE lane = ? AND state = 'ready' ORDER BY id LIMIT ?`,
+    ),
+    hold: db.prepare('UPDATE partition SET state = ?, rank = NULL WHERE id = ?'),
+    lanesOfTask: db.prepare('SELECT id FROM lane WHERE task = ? AND level > ? ORDER BY level LIMIT 1000'),
+    nextLane: db.prepare('SELECT id FROM lane WHERE task = ? AND level > ? ORDER BY level LIMIT 1'),
+  }
+}

@@ -1,0 +1,4 @@
+import { foundation } from './0001-foundation.ts'
+
+/** In order, never edited once released: position n brings the schema to version n + 1. */
+export const migrations: readonly string[] = [foundation]

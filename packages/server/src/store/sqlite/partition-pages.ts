@@ -1,0 +1,114 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type PartitionState, unfinishedStates } from '../../handoff/life-cycle.ts'
+import {
+  isLaneOpen,
+  type PartitionPage,
+  type PartitionQuery,
+  type PartitionRecord,
+} from '../../handoff/task-record.ts'
+import { readTallies, readTask, type TaskEntry } from './ledger.ts'
+
+/** A page reads at most so many rows, however few of them match. */
+const ROWS_READ = 5000
+
+type Position = NonNullable<PartitionQuery['after']>
+
+/** Pages through the partitions of a task by level and index, at the same cost for any size. */
+export class PartitionPages {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  get(query: PartitionQuery): PartitionPage | null {
+    const row = this.#sql.task.get(query.taskId)
+    if (row === undefined) return null
+    const facts = readTask(row)
+    const partitions: PartitionRecord[] = []
+    let at: Position | null = query.after
+    let budget = ROWS_READ
+    while (partitions.length < query.limit && budget > 0) {
+      const lane = this.#nextLane(facts, query.level, at)
+      if (lane === undefined) return { facts, partitions, next: null }
+      const after = lane.level === at?.level ? at.index : -1
+      const wanted = wantedStates(facts, lane.level, query.state)
+      if (wanted.every((state) => lane.partitions[state] === 0)) {
+        budget -= 1
+        at = { level: lane.level, index: Number.MAX_SAFE_INTEGER }
+        continue
+      }
+      const limit = Math.min(budget, query.state === null ? query.limit - partitions.length : ROWS_READ)
+      const rows = this.#rows(lane.id, wanted, after, limit)
+      budget -= rows.length + 1
+      let stop: Position = {
+        level: lane.level,
+        index: rows.length < limit ? Number.MAX_SAFE_INTEGER : lastIndex(rows),
+      }
+      for (const record of rows) {
+        if (!wanted.includes(record.state)) continue
+        partitions.push({ ...record, level: lane.level })
+        if (partitions.length < query.limit) continue
+        stop = { level: lane.level, index: record.index }
+        break
+      }
+      at = stop
+    }
+    return { facts, partitions, next: at }
+  }
+
+  #nextLane(task: TaskEntry, onlyLevel: number | null, at: Position | null) {
+    const from = Math.max(
+      onlyLevel ?? 0,
+      at === null ? 0 : at.index === Number.MAX_SAFE_INTEGER ? at.level + 1 : at.level,
+    )
+    const row = this.#sql.laneFrom.get(task.id, from)
+    if (row === undefined || (onlyLevel !== null && row['level'] !== onlyLevel)) return undefined
+    return { id: row['id'] as number, level: row['level'] as number, ...readTallies(row) }
+  }
+
+  #rows(lane: number, wanted: readonly PartitionState[], after: number, limit: number): PartitionRecord[] {
+    const sql = wanted.length === 1 && wanted[0] === 'parked' ? this.#sql.parked : this.#sql.rows
+    return sql.all(lane, after, limit) as unknown as PartitionRecord[]
+  }
+}
+
+/**
+ * The stored states behind one that is shown: a waiting partition is called ready or held by
+ * whether its lane is open, and of a cancelled task everything unfinished counts as cancelled.
+ */
+function wantedStates(
+  task: TaskEntry,
+  level: number,
+  shown: PartitionState | null,
+): readonly PartitionState[] {
+  if (shown === null) return [...unfinishedStates, 'done', 'cancelled']
+  if (task.cancelled) {
+    if (shown === 'done') return ['done']
+    return shown === 'cancelled' ? [...unfinishedStates, 'cancelled'] : []
+  }
+  if (shown !== 'ready' && shown !== 'held') return [shown]
+  return isLaneOpen(task, level) === (shown === 'ready') ? ['ready', 'held'] : []
+}
+
+function lastIndex(rows: readonly PartitionRecord[]): number {
+  return rows.at(-1)?.index ?? Number.MAX_SAFE_INTEGER
+}
+
+function prepare(db: DatabaseSync) {
+  const columns = `p.idx AS "index", p.spelling, t.name AS computeTableName, p.record_count AS recordCount, p.state,
+    p.attempts, i.instance_id AS holder, p.due_at AS dueAt, p.reason, p.reported_records AS reportedRecords,
+    p.called_back_at AS calledBackAt, p.leased_at AS leasedAt, p.settled_at AS settledAt`
+  const joins = 'JOIN compute_table t ON t.id = p.compute_table LEFT JOIN instance i ON i.id = p.holder'
+  return {
+    task: db.prepare('SELECT * FROM task WHERE task_id = ?'),
+    laneFrom: db.prepare('SELECT * FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1'),
+    rows: db.prepare(
+      `SELECT ${columns} FROM partition p ${joins} WHERE p.lane = ? AND p.idx > ? ORDER BY p.idx LIMIT ?`,
+    ),
+    parked: db.prepare(
+      `SELECT ${columns} FROM partition p ${joins}
+       WHERE p.lane = ? AND p.state = 'parked' AND p.idx > ? ORDER BY p.idx LIMIT ?`,
+    ),
+  }
+}

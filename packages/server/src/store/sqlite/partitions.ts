@@ -1,0 +1,166 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { rankRetry } from '../../handoff/fair-order.ts'
+import { next, type PartitionState } from '../../handoff/life-cycle.ts'
+import { leaseMillis, type Policy } from '../../handoff/policy.ts'
+import type { Change, LeaseOutcome, Standing } from '../../handoff/settlement.ts'
+import type { LaneEntry, Ledger } from './ledger.ts'
+
+/** A partition's row with its lane, ready to be judged. */
+export interface PartitionEntry extends Standing {
+  readonly id: number
+  readonly lane: LaneEntry
+  readonly recordCount: number
+  readonly dueAt: number | null
+}
+
+interface Row {
+  id: number
+  lane: number
+  state: PartitionState
+  due_at: number | null
+  term: number
+  secret: string
+  outcome: LeaseOutcome | null
+  attempts: number
+  releases: number
+  record_count: number
+}
+
+const COLUMNS = 'id, lane, state, due_at, term, secret, outcome, attempts, releases, record_count'
+
+/** Reads partitions and writes what was decided about them. */
+export class Partitions {
+  readonly #ledger: Ledger
+  readonly #policy: Policy
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync, ledger: Ledger, policy: Policy) {
+    this.#ledger = ledger
+    this.#policy = policy
+    this.#sql = prepare(db)
+  }
+
+  get(id: number): PartitionEntry | undefined {
+    const row = this.#sql.byId.get(id) as Row | undefined
+    return row === undefined ? undefined : this.#entry(row)
+  }
+
+  dueLeases(now: number, limit: number): PartitionEntry[] {
+    return (this.#sql.dueLeases.all(now, limit) as unknown as Row[]).map((row) => this.#entry(row))
+  }
+
+  dueBackoffs(now: number, limit: number): PartitionEntry[] {
+    return (this.#sql.dueBackoffs.all(now, limit) as unknown as Row[]).map((row) => this.#entry(row))
+  }
+
+  nextDueAt(withLeases: boolean): number | null {
+    const backoff = this.#sql.nextBackoff.get()?.['due_at'] as number | undefined
+    const lease = withLeases ? (this.#sql.nextLease.get()?.['due_at'] as number | undefined) : undefined
+    const due = Math.min(backoff ?? Number.POSITIVE_INFINITY, lease ?? Number.POSITIVE_INFINITY)
+    return Number.isFinite(due) ? due : null
+  }
+
+  /** Writes a verdict. Returns when the partition is due next, if it is. */
+  apply(partition: PartitionEntry, change: Change, now: number): number | null {
+    const { lane, recordCount } = partition
+    if (change.wasted !== 0) lane.task.attemptsWasted += change.wasted
+    if (change.reason !== undefined) this.#sql.note.run(change.reason, partition.id)
+    if (change.event === null) {
+      this.#sql.outcome.run(change.outcome, partition.id)
+      return null
+    }
+    this.#ledger.move(lane, partition.state, change.to, recordCount)
+    switch (change.to) {
+      case 'done':
+        this.#finish(partition, change, now)
+        return null
+      case 'leased': {
+        const dueAt = now + leaseMillis(this.#policy, recordCount)
+        this.#write(partition, change, dueAt, false)
+        return dueAt
+      }
+      case 'delayed': {
+        const dueAt = now + change.delayMillis
+        this.#write(partition, change, dueAt, !change.keepsRank)
+        return dueAt
+      }
+      case 'ready':
+        this.#write(partition, change, null, false)
+        return null
+      case 'parked':
+      case 'cancelled':
+      case 'held':
+        this.#write(partition, change, null, true)
+        return null
+    }
+  }
+
+  /** The back-off ended: back into the order through the lane's second tag, unless it kept its rank. */
+  wake(partition: PartitionEntry): void {
+    const { lane } = partition
+    const level = this.#ledger.levelToRank(lane.level)
+    const kept = this.#sql.rank.get(partition.id)?.['rank'] as string | null
+    const rank = kept === null ? rankRetry(level, lane, partition.recordCount) : BigInt(kept)
+    const to = next(partition.state, 'wake')
+    this.#sql.wake.run(to, rank, partition.id)
+    this.#ledger.move(lane, partition.state, to, partition.recordCount)
+  }
+
+  #finish(partition: PartitionEntry, change: Change, now: number): void {
+    const { lane, recordCount } = partition
+    const reported = change.records ?? null
+    this.#sql.finish.run(change.outcome, now, reported, partition.id)
+    this.#ledger.countFinished(lane.task, recordCount)
+    if (reported === null) return
+    lane.task.reportedDeclared += recordCount
+    lane.task.reportedRecords += reported
+    if (reported !== recordCount) lane.task.mismatched += 1
+  }
+
+  #write(partition: PartitionEntry, change: Change, dueAt: number | null, losesRank: boolean): void {
+    const sql = losesRank ? this.#sql.changeLosingRank : this.#sql.change
+    sql.run(change.to, change.outcome, change.attempts, change.releasesInARow, dueAt, partition.id)
+  }
+
+  #entry(row: Row): PartitionEntry {
+    const lane = this.#ledger.lane(row.lane)
+    return {
+      id: row.id,
+      lane,
+      recordCount: row.record_count,
+      dueAt: row.due_at,
+      state: row.state,
+      term: row.term,
+      secret: row.secret,
+      outcome: row.outcome,
+      attempts: row.attempts,
+      releasesInARow: row.releases,
+      taskCancelled: lane.task.cancelled,
+    }
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const change =
+    'UPDATE partition SET state = ?, outcome = ?, attempts = ?, releases = ?, due_at = ?, fresh = 0'
+  return {
+    byId: db.prepare(`SELECT ${COLUMNS} FROM partition WHERE id = ?`),
+    dueLeases: db.prepare(
+      `SELECT ${COLUMNS} FROM partition WHERE state = 'leased' AND due_at <= ? ORDER BY due_at LIMIT ?`,
+    ),
+    dueBackoffs: db.prepare(
+      `SELECT ${COLUMNS} FROM partition WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at LIMIT ?`,
+    ),
+    nextLease: db.prepare(`SELECT due_at FROM partition WHERE state = 'leased' ORDER BY due_at LIMIT 1`),
+    nextBackoff: db.prepare(`SELECT due_at FROM partition WHERE state = 'delayed' ORDER BY due_at LIMIT 1`),
+    finish: db.prepare(
+      `UPDATE partition SET state = 'done', outcome = ?, due_at = NULL, settled_at = ?, reported_records = ? WHERE id = ?`,
+    ),
+    change: db.prepare(`${change} WHERE id = ?`),
+    changeLosingRank: db.prepare(`${change}, rank = NULL WHERE id = ?`),
+    rank: db.prepare('SELECT CAST(rank AS TEXT) AS rank FROM partition WHERE id = ?'),
+    wake: db.prepare('UPDATE partition SET state = ?, rank = ?, fresh = 0, due_at = NULL WHERE id = ?'),
+    note: db.prepare('UPDATE partition SET reason = ? WHERE id = ?'),
+    outcome: db.prepare('UPDATE partition SET outcome = ? WHERE id = ?'),
+  }
+}

@@ -1,0 +1,215 @@
+import { randomBytes } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { advance } from '../../handoff/fair-order.ts'
+import { formatLeaseId, parseLeaseId, SECRET_BYTES } from '../../handoff/lease-id.ts'
+import { next } from '../../handoff/life-cycle.ts'
+import { KEY_GRACE_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
+import { Portion, share } from '../../handoff/sharing.ts'
+import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
+import { type Lanes, LOW_WATER, STEP } from './lanes.ts'
+import type { LaneEntry, Ledger } from './ledger.ts'
+import type { Names } from './names.ts'
+
+interface Candidate {
+  readonly id: number
+  readonly lane: LaneEntry
+  readonly idx: number
+  readonly rank: string
+  readonly fresh: number
+  readonly term: number
+  readonly attempts: number
+  readonly recordCount: number
+  readonly computeTable: number
+  readonly spelling: string | null
+}
+
+interface Serving {
+  readonly position: number
+  readonly order: PullOrder
+  readonly portion: Portion<Candidate>
+  readonly handedOut: HandedOut[]
+}
+
+export class Pull {
+  readonly #ledger: Ledger
+  readonly #lanes: Lanes
+  readonly #names: Names
+  readonly #policy: Policy
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, names: Names, policy: Policy) {
+    this.#ledger = ledger
+    this.#lanes = lanes
+    this.#names = names
+    this.#policy = policy
+    this.#sql = prepare(db)
+  }
+
+  /** The earliest expiry among the leases given, for whoever has to watch the time. */
+  earliestDueAt: number | null = null
+
+  run(orders: readonly PullOrder[], now: number): PullResult[] {
+    this.earliestDueAt = null
+    const results: (PullResult | undefined)[] = []
+    const servings: Serving[] = []
+    const twins: { position: number; key: string }[] = []
+    const keys = new Set<string>()
+    for (const [position, order] of orders.entries()) {
+      if (order.key !== null && keys.has(order.key)) {
+        twins.push({ position, key: order.key })
+        continue
+      }
+      const repeated = order.key === null ? undefined : this.#repeat(order.key, now)
+      if (repeated !== undefined) results[position] = { partitions: repeated, repeated: true }
+      else servings.push({ position, order, portion: new Portion(order), handedOut: [] })
+      if (order.key !== null) keys.add(order.key)
+    }
+    this.#serve(servings, now)
+    for (const { position, order, handedOut } of servings) {
+      if (order.key !== null && handedOut.length > 0) this.#remember(order.key, handedOut, now)
+      results[position] = { partitions: handedOut, repeated: false }
+    }
+    for (const { position, key } of twins) {
+      results[position] = { partitions: this.#repeat(key, now) ?? [], repeated: true }
+    }
+    return results as PullResult[]
+  }
+
+  /** Fills the portions from the front of the order, at most a window's low water at a time. */
+  #serve(servings: readonly Serving[], now: number): void {
+    while (true) {
+      const hungry = servings.filter(({ portion }) => !portion.isFull)
+      const wanted = Math.min(
+        hungry.reduce((sum, { portion }) => sum + portion.room, 0),
+        LOW_WATER,
+      )
+      if (wanted === 0) return
+      const candidates = this.#firstReady(wanted)
+      if (this.#holdClosed(candidates)) continue
+      share(
+        candidates,
+        hungry.map(({ portion }) => portion),
+      )
+      const touched = new Set<LaneEntry>()
+      for (const serving of hungry) this.#handOut(serving, touched, now)
+      for (const lane of touched) this.#lanes.fill(lane)
+      if (candidates.length < wanted) return
+    }
+  }
+
+  #firstReady(limit: number): Candidate[] {
+    const rows = this.#sql.firstReady.all(limit) as unknown as (Omit<Candidate, 'lane'> & { lane: number })[]
+    return rows.map((row) => Object.assign(row, { lane: this.#ledger.lane(row.lane) }))
+  }
+
+  /** A lane that closed with more ready partitions than one step takes: the pull that meets the rest holds them. */
+  #holdClosed(candidates: readonly Candidate[]): boolean {
+    const closed = new Set(candidates.map(({ lane }) => lane).filter((lane) => !this.#ledger.isOpen(lane)))
+    for (const lane of closed) this.#lanes.hold(lane, STEP)
+    return closed.size > 0
+  }
+
+  #handOut(serving: Serving, touched: Set<LaneEntry>, now: number): void {
+    const { order, portion, handedOut } = serving
+    const atMostOnce = this.#policy.delivery === 'at-most-once'
+    const to = next('ready', atMostOnce ? 'deliver' : 'lease')
+    const holder = order.instance === null ? null : this.#names.instance(order.instance, 'worker', now)
+    for (const candidate of portion.taken.slice(handedOut.length)) {
+      const { lane, fresh, rank, recordCount } = candidate
+      if (fresh === 1) advance(this.#ledger.levelToAdvance(lane.level), BigInt(rank), recordCount)
+      this.#ledger.move(lane, 'ready', to, recordCount)
+      touched.add(lane)
+      handedOut.push(atMostOnce ? this.#deliver(candidate, holder, now) : this.#lease(candidate, holder, now))
+    }
+  }
+
+  #lease(candidate: Candidate, holder: number | null, now: number): HandedOut {
+    const length = leaseMillis(this.#policy, candidate.recordCount)
+    const lease = { partition: candidate.id, term: candidate.term + 1, secret: newSecret() }
+    const expiresAt = now + length
+    this.#sql.lease.run(lease.term, lease.secret, holder, expiresAt, now, candidate.id)
+    if (this.earliestDueAt === null || expiresAt < this.earliestDueAt) this.earliestDueAt = expiresAt
+    return this.#handedOut(candidate, {
+      id: formatLeaseId(lease),
+      attempt: candidate.attempts + 1,
+      expiresAt,
+      expiresInMillis: length,
+    })
+  }
+
+  #deliver(candidate: Candidate, holder: number | null, now: number): HandedOut {
+    const { task } = candidate.lane
+    this.#sql.deliver.run(holder, now, now, candidate.id)
+    this.#ledger.countFinished(task, candidate.recordCount)
+    task.delivered += 1
+    return this.#handedOut(candidate, null)
+  }
+
+  #handedOut(candidate: Omit<Candidate, 'rank' | 'fresh'>, lease: HandedOut['lease']): HandedOut {
+    return {
+      taskId: candidate.lane.task.taskId,
+      level: candidate.lane.level,
+      index: candidate.idx,
+      spelling: candidate.spelling,
+      computeTableName: this.#names.computeTable(candidate.computeTable),
+      recordCount: candidate.recordCount,
+      lease,
+    }
+  }
+
+  #remember(key: string, partitions: readonly HandedOut[], now: number): void {
+    const leases = partitions.map(({ lease }) => lease).filter((lease) => lease !== null)
+    const lastExpiry = Math.max(now, ...leases.map((lease) => lease.expiresAt))
+    this.#sql.saveKey.run(key, JSON.stringify(leases.map((lease) => lease.id)), lastExpiry + KEY_GRACE_MILLIS)
+  }
+
+  /** The leases that a key was given and that still live; undefined for a key never seen. */
+  #repeat(key: string, now: number): HandedOut[] | undefined {
+    const known = this.#sql.key.get(key) as { leases: string } | undefined
+    if (known === undefined) return undefined
+    const alive: HandedOut[] = []
+    for (const id of JSON.parse(known.leases) as string[]) {
+      const ref = parseLeaseId(id)
+      const row = ref && (this.#sql.live.get(ref.partition, ref.term, ref.secret, now) as LiveRow | undefined)
+      if (row === undefined) continue
+      const lane = this.#ledger.lane(row.lane)
+      if (lane.task.cancelled) continue
+      const lease = { id, attempt: row.attempts + 1, expiresAt: row.dueAt, expiresInMillis: row.dueAt - now }
+      alive.push(this.#handedOut({ ...row, lane }, lease))
+    }
+    return alive
+  }
+}
+
+interface LiveRow extends Omit<Candidate, 'lane'> {
+  readonly lane: number
+  readonly dueAt: number
+}
+
+function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url')
+}
+
+function prepare(db: DatabaseSync) {
+  const columns = `id, lane, idx, term, attempts, spelling,
+    record_count AS recordCount, compute_table AS computeTable`
+  return {
+    firstReady: db.prepare(
+      `SELECT ${columns}, CAST(rank AS TEXT) AS rank, fresh
+       FROM partition INDEXED BY partition_ready WHERE state = 'ready' ORDER BY level, rank, id LIMIT ?`,
+    ),
+    lease: db.prepare(
+      `UPDATE partition SET state = 'leased', fresh = 0, term = ?, secret = ?, outcome = NULL, holder = ?, due_at = ?, leased_at = ? WHERE id = ?`,
+    ),
+    deliver: db.prepare(
+      `UPDATE partition SET state = 'done', fresh = 0, term = term + 1, outcome = 'delivered', holder = ?,
+         leased_at = ?, settled_at = ? WHERE id = ?`,
+    ),
+    key: db.prepare('SELECT leases FROM pull_key WHERE key = ?'),
+    saveKey: db.prepare('INSERT INTO pull_key (key, leases, forget_at) VALUES (?, ?, ?)'),
+    live: db.prepare(
+      `SELECT ${columns}, due_at AS dueAt FROM partition
+       WHERE id = ? AND term = ? AND secret = ? AND state = 'leased' AND due_at > ?`,
+    ),
+  }
+}

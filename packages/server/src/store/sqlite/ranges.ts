@@ -1,0 +1,77 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { LaneEntry } from './ledger.ts'
+
+interface Range {
+  first: number
+  last: number
+}
+
+/** Which indexes of a lane were ever called back, as ranges: mostly one per lane. */
+export class Ranges {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  /** A test for many indexes in a row: neighbours are answered from the range that was read last. */
+  contains(lane: LaneEntry): (index: number) => boolean {
+    let known: Range | undefined
+    let gap: Range | undefined
+    return (index) => {
+      if (known !== undefined && index >= known.first && index <= known.last) return true
+      if (gap !== undefined && index >= gap.first && index <= gap.last) return false
+      const below = this.#sql.atOrBelow.get(lane.id, index) as unknown as Range | undefined
+      if (below !== undefined && index <= below.last) {
+        known = below
+        return true
+      }
+      const above = this.#sql.above.get(lane.id, index) as unknown as Range | undefined
+      gap = {
+        first: below === undefined ? 0 : below.last + 1,
+        last: (above?.first ?? Number.MAX_SAFE_INTEGER + 1) - 1,
+      }
+      return false
+    }
+  }
+
+  /** The indexes are new: none of them lies in a range yet. */
+  add(lane: LaneEntry, indexes: readonly number[]): void {
+    for (const run of runsOf(indexes)) {
+      const below = this.#sql.atOrBelow.get(lane.id, run.first) as unknown as Range | undefined
+      if (below !== undefined && below.last === run.first - 1) {
+        run.first = below.first
+        this.#sql.remove.run(lane.id, below.first)
+      }
+      const above = this.#sql.above.get(lane.id, run.last) as unknown as Range | undefined
+      if (above !== undefined && above.first === run.last + 1) {
+        run.last = above.last
+        this.#sql.remove.run(lane.id, above.first)
+      }
+      this.#sql.insert.run(lane.id, run.first, run.last)
+    }
+  }
+}
+
+function runsOf(indexes: readonly number[]): Range[] {
+  const runs: Range[] = []
+  for (const index of indexes.toSorted((a, b) => a - b)) {
+    const run = runs.at(-1)
+    if (run !== undefined && index === run.last + 1) run.last = index
+    else runs.push({ first: index, last: index })
+  }
+  return runs
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    atOrBelow: db.prepare(
+      'SELECT first, last FROM lane_range WHERE lane = ? AND first <= ? ORDER BY first DESC LIMIT 1',
+    ),
+    above: db.prepare(
+      'SELECT first, last FROM lane_range WHERE lane = ? AND first > ? ORDER BY first LIMIT 1',
+    ),
+    insert: db.prepare('INSERT INTO lane_range (lane, first, last) VALUES (?, ?, ?)'),
+    remove: db.prepare('DELETE FROM lane_range WHERE lane = ? AND first = ?'),
+  }
+}

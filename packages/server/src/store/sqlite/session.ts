@@ -1,0 +1,119 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Policy } from '../../handoff/policy.ts'
+import type { HandOffAnswers, HandOffBatch, Store } from '../../handoff/store.ts'
+import { audit } from './audit.ts'
+import { CallBacks } from './call-back.ts'
+import { Control } from './control.ts'
+import { InstanceRows } from './instance-rows.ts'
+import { Lanes } from './lanes.ts'
+import { Ledger } from './ledger.ts'
+import { Names } from './names.ts'
+import { PartitionPages } from './partition-pages.ts'
+import { Partitions } from './partitions.ts'
+import { Pull } from './pull.ts'
+import { Ranges } from './ranges.ts'
+import { Settle } from './settle.ts'
+import { Sweep } from './sweep.ts'
+import { TaskRows } from './task-rows.ts'
+import { TaskSteps } from './task-steps.ts'
+import { Tidy } from './tidy.ts'
+
+/** The verbs of the store, as the thread executes them: the same names, the same results, no promises. */
+export type Verbs = {
+  [Verb in Exclude<keyof Store, 'close'>]: (
+    argument: Parameters<Store[Verb]>[0],
+    now: number,
+  ) => Awaited<ReturnType<Store[Verb]>>
+}
+
+/** One opening of the data file: the prepared statements and what is known in memory. */
+export class Session {
+  readonly #db: DatabaseSync
+  readonly #ledger: Ledger
+  readonly #names: Names
+  readonly #lanes: Lanes
+  readonly #pull: Pull
+  readonly #settle: Settle
+  readonly #callBacks: CallBacks
+  readonly verbs: Verbs
+
+  constructor(db: DatabaseSync, policy: Policy, hasRoom: () => boolean) {
+    this.#db = db
+    this.#ledger = new Ledger(db)
+    this.#names = new Names(db)
+    this.#lanes = new Lanes(db, this.#ledger)
+    const partitions = new Partitions(db, this.#ledger, policy)
+    const steps = new TaskSteps(db, this.#ledger, this.#lanes)
+    this.#pull = new Pull(db, this.#ledger, this.#lanes, this.#names, policy)
+    this.#settle = new Settle(partitions, policy)
+    this.#callBacks = new CallBacks(db, this.#ledger, this.#lanes, this.#names, new Ranges(db), policy)
+    const control = new Control(db, this.#ledger, this.#lanes, steps)
+    const sweep = new Sweep(partitions, policy)
+    const tidy = new Tidy(db, this.#ledger, this.#names, steps)
+    const instances = new InstanceRows(db)
+    const tasks = new TaskRows(db)
+    const pages = new PartitionPages(db)
+    const probe = db.prepare('UPDATE level SET virtual = virtual WHERE level = -1')
+    this.verbs = {
+      handOff: (batch, now) => this.#transaction(now, () => this.#handOff(batch, now, hasRoom)),
+      sweep: (order, now) => this.#transaction(now, () => sweep.run(order, now)),
+      tidy: (order, now) => this.#transaction(now, () => tidy.run(order, now)),
+      control: (order, now) => this.#transaction(now, () => control.run(order)),
+      recordSightings: (sightings, now) => this.#transaction(now, () => instances.record(sightings, now)),
+      probe: (_nothing, now) => this.#transaction(now, () => void probe.run()),
+      task: (taskId, now) => tasks.get(taskId, now),
+      tasks: (query, now) => tasks.list(query, now),
+      partitions: (query) => pages.get(query),
+      instance: (instanceId, now) => instances.get(instanceId, now),
+      instances: (query, now) => instances.list(query, now),
+      audit: () => audit(db),
+    }
+  }
+
+  #handOff(batch: HandOffBatch, now: number, hasRoom: () => boolean): HandOffAnswers {
+    this.#settle.earliestDueAt = null
+    const settles = this.#settle.settle(batch.settles, now)
+    const renews = this.#settle.renew(batch.renews, now)
+    const undone = this.#settle.undo(batch.undos, now)
+    const accepts = batch.callBacks.length === 0 || hasRoom()
+    const callBacks = accepts
+      ? this.#callBacks.run(batch.callBacks, now)
+      : batch.callBacks.map(() => ({ kind: 'store_full' as const }))
+    const opened = this.#lanes.settle(this.#ledger.touchedLanes())
+    const pulls = this.#pull.run(batch.pulls, now)
+    const dueAt = earlier(this.#settle.earliestDueAt, this.#pull.earliestDueAt)
+    return {
+      settles,
+      renews,
+      undone,
+      callBacks,
+      pulls,
+      readied: this.#callBacks.readied + opened + this.#settle.returned + undone,
+      nextDueInMillis: dueAt === null ? null : dueAt - now,
+    }
+  }
+
+  #transaction<Result>(now: number, work: () => Result): Result {
+    this.#db.exec('BEGIN IMMEDIATE')
+    try {
+      const result = work()
+      this.#lanes.settle(this.#ledger.touchedLanes())
+      this.#ledger.flush(now)
+      this.#db.exec('COMMIT')
+      this.#ledger.trim()
+      this.#names.trim()
+      return result
+    } catch (error) {
+      // A failed commit may or may not have ended the transaction; memory is wrong in either case.
+      this.#ledger.forget()
+      this.#names.forget()
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+  }
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}

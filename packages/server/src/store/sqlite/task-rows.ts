@@ -1,0 +1,117 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type {
+  LaneFacts,
+  PaceSecond,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+  TaskRow,
+} from '../../handoff/task-record.ts'
+import { PACE_SECONDS_KEPT, readTallies, readTask, type TaskEntry } from './ledger.ts'
+
+const LANES_SHOWN = 1000
+const TABLES_SHOWN = 100
+const MISMATCHES_SHOWN = 100
+const GAPS_SHOWN = 10
+/** A search reads at most so many tasks per page, and says where it stopped. */
+const TASKS_SEARCHED = 5000
+
+/** Tasks for those who look: counters and short lists, never a walk over partitions. */
+export class TaskRows {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  get(taskId: string, now: number): TaskRecord | null {
+    const row = this.#sql.task.get(taskId)
+    if (row === undefined) return null
+    const task = readTask(row)
+    const lanes = this.#sql.lanes.all(task.id, LANES_SHOWN).map((lane) => this.#lane(lane))
+    return {
+      ...this.#row(task),
+      now,
+      lanes,
+      lanesOmitted: (this.#sql.laneCount.get(task.id)?.['lanes'] as number) - lanes.length,
+      computeTables: this.#sql.tables.all(task.id, TABLES_SHOWN).map(({ name }) => name as string),
+      mismatches:
+        task.mismatched === 0
+          ? []
+          : (this.#sql.mismatches.all(task.id, MISMATCHES_SHOWN) as unknown as TaskRecord['mismatches']),
+    }
+  }
+
+  list({ state, before, limit, search }: TaskQuery, now: number): TaskPage {
+    const tasks: TaskRow[] = []
+    let position = before ?? Number.MAX_SAFE_INTEGER
+    let read = 0
+    while (read < TASKS_SEARCHED) {
+      const rows =
+        state === null
+          ? this.#sql.newest.all(position, limit)
+          : this.#sql.newestIn.all(state, position, limit)
+      for (const row of rows) {
+        if (tasks.length === limit) return { now, tasks, next: position }
+        position = row['id'] as number
+        if (search === null || (row['task_id'] as string).includes(search))
+          tasks.push(this.#row(readTask(row)))
+      }
+      if (rows.length < limit) return { now, tasks, next: null }
+      read += rows.length
+    }
+    return { now, tasks, next: position }
+  }
+
+  #row(task: TaskEntry): TaskRow {
+    const openLane = task.openLevel === null ? undefined : this.#sql.lane.get(task.id, task.openLevel)
+    return {
+      facts: task,
+      openLane: openLane === undefined ? null : readTallies(openLane),
+      pace: this.#sql.pace.all(task.id, PACE_SECONDS_KEPT) as unknown as PaceSecond[],
+    }
+  }
+
+  #lane(row: Record<string, unknown>): LaneFacts {
+    const id = row['id'] as number
+    const ranges = this.#sql.ranges.all(id, GAPS_SHOWN + 1) as { first: number; last: number }[]
+    const gaps = ranges
+      .slice(1)
+      .map(({ first }, before) => ({ first: (ranges[before]?.last ?? 0) + 1, last: first - 1 }))
+    return {
+      level: row['level'] as number,
+      parkedSkipped: row['parked_skipped'] === 1,
+      ...readTallies(row),
+      firstIndex: ranges[0]?.first ?? 0,
+      lastIndex: (this.#sql.lastRange.get(id)?.['last'] as number | undefined) ?? 0,
+      gaps,
+    }
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    task: db.prepare('SELECT * FROM task WHERE task_id = ?'),
+    newest: db.prepare('SELECT * FROM task WHERE id < ? ORDER BY id DESC LIMIT ?'),
+    newestIn: db.prepare('SELECT * FROM task WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?'),
+    lane: db.prepare('SELECT * FROM lane WHERE task = ? AND level = ?'),
+    lanes: db.prepare('SELECT * FROM lane WHERE task = ? ORDER BY level LIMIT ?'),
+    laneCount: db.prepare('SELECT count(*) AS lanes FROM lane WHERE task = ?'),
+    ranges: db.prepare('SELECT first, last FROM lane_range WHERE lane = ? ORDER BY first LIMIT ?'),
+    lastRange: db.prepare('SELECT last FROM lane_range WHERE lane = ? ORDER BY first DESC LIMIT 1'),
+    tables: db.prepare(
+      `SELECT name FROM task_compute_table JOIN compute_table ON compute_table.id = task_compute_table.compute_table
+       WHERE task_compute_table.task = ? ORDER BY compute_table.id LIMIT ?`,
+    ),
+    mismatches: db.prepare(
+      `SELECT lane.level AS level, idx AS "index", spelling, record_count AS declared,
+         partition.reported_records AS reported
+       FROM lane CROSS JOIN partition INDEXED BY partition_mismatch ON partition.lane = lane.id
+         AND partition.reported_records IS NOT NULL AND partition.reported_records <> partition.record_count
+       WHERE lane.task = ? ORDER BY lane.level, partition.idx LIMIT ?`,
+    ),
+    pace: db.prepare(
+      'SELECT second, partitions, records FROM pace WHERE task = ? ORDER BY second DESC LIMIT ?',
+    ),
+  }
+}

@@ -1,0 +1,181 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { next } from '../../handoff/life-cycle.ts'
+import { type Lanes, STEP } from './lanes.ts'
+import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
+
+/** Work on a whole task that is done in bounded transactions and survives a restart in between. */
+export type Step = 'fill' | 'cancel' | 'rerun'
+
+interface StepRow {
+  readonly task: number
+  readonly step: Step
+  readonly level: number
+  readonly idx: number
+  readonly only_level: number | null
+}
+
+interface Progress {
+  changed: number
+  readied: number
+  more: boolean
+}
+
+export class TaskSteps {
+  readonly #ledger: Ledger
+  readonly #lanes: Lanes
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes) {
+    this.#ledger = ledger
+    this.#lanes = lanes
+    this.#sql = prepare(db)
+  }
+
+  begin(task: TaskEntry, step: Step, onlyLevel: number | null = null): void {
+    this.#sql.begin.run(task.id, step, onlyLevel ?? 0, onlyLevel)
+  }
+
+  /** A pause or a cancel overtakes what an earlier order left to do. */
+  drop(task: TaskEntry, step: Step): void {
+    this.#sql.end.run(task.id, step)
+  }
+
+  isUnderWay(task: TaskEntry, step: Step): boolean {
+    return this.#sql.of.get(task.id, step) !== undefined
+  }
+
+  /** One bounded transaction's worth of a task's step. */
+  advance(task: TaskEntry, step: Step): Progress {
+    const row = this.#sql.of.get(task.id, step) as unknown as StepRow | undefined
+    return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
+  }
+
+  advanceAny(): Progress {
+    const row = this.#sql.any.get() as unknown as StepRow | undefined
+    return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
+  }
+
+  #advance(row: StepRow): Progress {
+    const task = this.#ledger.task(row.task)
+    const progress: Progress = { changed: 0, readied: 0, more: false }
+    let at = { level: row.level, index: row.idx }
+    let visited = 0
+    while (progress.changed < STEP && visited < STEP) {
+      const lane = this.#laneFrom(task, at.level, row.only_level)
+      if (lane === undefined) {
+        this.#sql.end.run(row.task, row.step)
+        return progress
+      }
+      const index = lane.level === at.level ? at.index : -1
+      const left = STEP - progress.changed
+      const after = this.#workOn(row.step, lane, index, left, progress)
+      at = after === null ? { level: lane.level + 1, index: -1 } : { level: lane.level, index: after }
+      visited += 1
+    }
+    this.#sql.save.run(at.level, at.index, row.task, row.step)
+    return { ...progress, more: true }
+  }
+
+  #laneFrom(task: TaskEntry, level: number, onlyLevel: number | null): LaneEntry | undefined {
+    const row = this.#sql.laneFrom.get(task.id, level) as { id: number; level: number } | undefined
+    if (row === undefined || (onlyLevel !== null && row.level !== onlyLevel)) return undefined
+    return this.#ledger.lane(row.id)
+  }
+
+  /** Returns the index to go on from within the lane, or null when the lane needs no more. */
+  #workOn(step: Step, lane: LaneEntry, after: number, limit: number, progress: Progress): number | null {
+    switch (step) {
+      case 'fill': {
+        const readied = this.#lanes.fill(lane)
+        progress.readied += readied
+        progress.changed += readied
+        return null
+      }
+      case 'cancel': {
+        const cancelled = this.#cancelWaiting(lane, limit)
+        progress.changed += cancelled
+        return cancelled === limit ? after : null
+      }
+      case 'rerun':
+        return this.#rerunDone(lane, after, limit, progress)
+    }
+  }
+
+  /** Leased and delayed partitions follow when their time ends; nothing can be done with them until then. */
+  #cancelWaiting(lane: LaneEntry, limit: number): number {
+    let cancelled = 0
+    for (const state of ['ready', 'held', 'parked'] as const) {
+      const rows = this.#sql[state].all(lane.id, limit - cancelled) as { id: number; record_count: number }[]
+      for (const row of rows) {
+        const to = next(state, 'cancel')
+        this.#sql.cancel.run(to, row.id)
+        this.#ledger.move(lane, state, to, row.record_count)
+      }
+      cancelled += rows.length
+    }
+    return cancelled
+  }
+
+  #rerunDone(lane: LaneEntry, after: number, limit: number, progress: Progress): number | null {
+    if (lane.partitions.done === lane.purged) return null
+    const rows = this.#sql.from.all(lane.id, after, limit) as unknown as {
+      id: number
+      idx: number
+      state: string
+      record_count: number
+      reported_records: number | null
+    }[]
+    for (const row of rows) {
+      if (row.state !== 'done') continue
+      this.rerun(lane, row)
+      progress.changed += 1
+    }
+    progress.readied += this.#lanes.settle([lane])
+    return rows.length < limit ? null : (rows.at(-1)?.idx ?? null)
+  }
+
+  /** As if it had just been called back; whoever finished it before no longer holds a lease of it. */
+  rerun(lane: LaneEntry, row: { id: number; record_count: number; reported_records: number | null }): void {
+    const to = next('done', 'rerun')
+    const { task } = lane
+    if (task.state === 'done') {
+      task.generation += 1
+      task.state = 'open'
+    }
+    if (row.reported_records !== null) {
+      task.reportedDeclared -= row.record_count
+      task.reportedRecords -= row.reported_records
+      if (row.reported_records !== row.record_count) task.mismatched -= 1
+    }
+    this.#sql.rerun.run(to, row.id)
+    this.#ledger.move(lane, 'done', to, row.record_count)
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const waiting = (state: string) =>
+    db.prepare(`SELECT id, record_count FROM partition WHERE lane = ? AND state = '${state}' LIMIT ?`)
+  return {
+    begin: db.prepare(
+      `INSERT INTO task_step (task, step, level, only_level) VALUES (?, ?, ?, ?)
+       ON CONFLICT (task, step) DO NOTHING`,
+    ),
+    of: db.prepare('SELECT * FROM task_step WHERE task = ? AND step = ?'),
+    any: db.prepare('SELECT * FROM task_step LIMIT 1'),
+    save: db.prepare('UPDATE task_step SET level = ?, idx = ? WHERE task = ? AND step = ?'),
+    end: db.prepare('DELETE FROM task_step WHERE task = ? AND step = ?'),
+    laneFrom: db.prepare('SELECT id, level FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1'),
+    ready: waiting('ready'),
+    held: waiting('held'),
+    parked: waiting('parked'),
+    cancel: db.prepare('UPDATE partition SET state = ?, rank = NULL, due_at = NULL WHERE id = ?'),
+    from: db.prepare(
+      `SELECT id, idx, state, record_count, reported_records FROM partition
+       WHERE lane = ? AND idx > ? ORDER BY idx LIMIT ?`,
+    ),
+    rerun: db.prepare(
+      `UPDATE partition SET state = ?, rank = NULL, fresh = 1, term = term + 1, secret = '', outcome = NULL,
+         attempts = 0, releases = 0, settled_at = NULL, reported_records = NULL WHERE id = ?`,
+    ),
+  }
+}

@@ -1,0 +1,117 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { parseLeaseId } from '../../handoff/lease-id.ts'
+import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
+import type { TidyOrder, TidyResult } from '../../handoff/store.ts'
+import { unfinishedOf } from '../../handoff/task-record.ts'
+import { STEP } from './lanes.ts'
+import type { LaneEntry, Ledger } from './ledger.ts'
+import type { Names } from './names.ts'
+import type { TaskSteps } from './task-steps.ts'
+
+/** What can be done later, a little at a time, so that no pull waits for it. */
+export class Tidy {
+  readonly #ledger: Ledger
+  readonly #names: Names
+  readonly #steps: TaskSteps
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync, ledger: Ledger, names: Names, steps: TaskSteps) {
+    this.#ledger = ledger
+    this.#names = names
+    this.#steps = steps
+    this.#sql = prepare(db)
+  }
+
+  run(order: TidyOrder, now: number): TidyResult {
+    const step = this.#steps.advanceAny()
+    const keys = this.#forgetKeys(now)
+    const instances = this.#forgetInstances(now - order.forgetInstancesMillis)
+    const rows = this.#purge(now - order.retentionMillis, now)
+    return { more: step.more || keys || instances || rows, readied: step.readied }
+  }
+
+  /** A key whose leases were renewed is remembered for as long as they run. */
+  #forgetKeys(now: number): boolean {
+    const due = this.#sql.dueKeys.all(now, STEP) as { key: string; leases: string }[]
+    for (const { key, leases } of due) {
+      const expiries = (JSON.parse(leases) as string[]).map((id) => {
+        const ref = parseLeaseId(id)
+        return ref && (this.#sql.leaseExpiry.get(ref.partition, ref.term)?.['due_at'] as number | undefined)
+      })
+      const last = Math.max(0, ...expiries.filter((expiry) => expiry !== undefined))
+      if (last + KEY_GRACE_MILLIS > now) this.#sql.keepKey.run(last + KEY_GRACE_MILLIS, key)
+      else this.#sql.forgetKey.run(key)
+    }
+    return due.length === STEP
+  }
+
+  #forgetInstances(unseenSince: number): boolean {
+    const gone = this.#sql.unseen.all(unseenSince, STEP) as { id: number }[]
+    for (const { id } of gone) {
+      this.#sql.forgetProduced.run(id)
+      this.#sql.forgetInstance.run(id)
+    }
+    if (gone.length > 0) this.#names.forget()
+    return gone.length === STEP
+  }
+
+  /** Removes rows of the task that finished first; its counters stay as its summary. */
+  #purge(finishedBefore: number, now: number): boolean {
+    const row = this.#sql.oldestFinished.get(finishedBefore) as { id: number } | undefined
+    if (row === undefined) return false
+    const task = this.#ledger.task(row.id)
+    // Leases of a cancelled task end on their own; until then their rows are still needed.
+    if (unfinishedOf(task.partitions) > 0) return false
+    let left = STEP
+    let level = -1
+    while (left > 0) {
+      const next = this.#sql.nextLane.get(task.id, level) as { id: number; level: number } | undefined
+      if (next === undefined) {
+        task.purgedAt = now
+        this.#ledger.touch(task)
+        this.#sql.forgetPace.run(task.id)
+        return true
+      }
+      left -= this.#purgeLane(this.#ledger.lane(next.id), left)
+      level = next.level
+    }
+    return true
+  }
+
+  #purgeLane(lane: LaneEntry, limit: number): number {
+    const rows = this.#sql.rows.all(lane.id, limit) as { id: number; record_count: number }[]
+    for (const { id, record_count } of rows) {
+      this.#sql.remove.run(id)
+      lane.purged += 1
+      lane.purgedRecords += record_count
+    }
+    if (rows.length > 0) this.#ledger.touch(lane)
+    return rows.length
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    dueKeys: db.prepare('SELECT key, leases FROM pull_key WHERE forget_at <= ? ORDER BY forget_at LIMIT ?'),
+    leaseExpiry: db.prepare(`SELECT due_at FROM partition WHERE id = ? AND term = ? AND state = 'leased'`),
+    keepKey: db.prepare('UPDATE pull_key SET forget_at = ? WHERE key = ?'),
+    forgetKey: db.prepare('DELETE FROM pull_key WHERE key = ?'),
+    // A client that holds a lease, however silent, is not gone.
+    unseen: db.prepare(
+      `SELECT id FROM instance WHERE last_seen_at < ? AND NOT EXISTS
+         (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.id) LIMIT ?`,
+    ),
+    forgetProduced: db.prepare('DELETE FROM produced_task WHERE instance = ?'),
+    forgetInstance: db.prepare('DELETE FROM instance WHERE id = ?'),
+    oldestFinished: db.prepare(
+      `SELECT id FROM task WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < ?
+       ORDER BY finished_at LIMIT 1`,
+    ),
+    nextLane: db.prepare(
+      `SELECT id, level FROM lane WHERE task = ? AND level > ? AND purged < done_partitions + cancelled_partitions ORDER BY level LIMIT 1`,
+    ),
+    rows: db.prepare('SELECT id, record_count FROM partition WHERE lane = ? LIMIT ?'),
+    remove: db.prepare('DELETE FROM partition WHERE id = ?'),
+    forgetPace: db.prepare('DELETE FROM pace WHERE task = ?'),
+  }
+}
