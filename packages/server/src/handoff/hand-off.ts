@@ -1,6 +1,7 @@
 import type { CallBack } from '@baton/protocol'
 import { Coalescer } from './coalescer.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
+import { Events } from './events.ts'
 import { type InstanceRecord, noTotals } from './instances.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Policy } from './policy.ts'
@@ -63,6 +64,8 @@ export class HandOff {
   readonly #waiting: WaitingPulls
   readonly #upkeep: Upkeep
   readonly #sightings = new Sightings()
+  /** What happens, for those who watch. */
+  readonly events: Events
   #heartbeat: NodeJS.Timeout | undefined
   #draining = false
   #outage = false
@@ -76,6 +79,7 @@ export class HandOff {
       failed: (error) => this.#failed(error),
     })
     this.#waiting = new WaitingPulls(async (order) => this.#tryPull(order))
+    this.events = new Events(store, (error) => this.#failed(error))
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
       readied: (count) => this.#waiting.wake(count),
       parked: (count) =>
@@ -222,6 +226,7 @@ export class HandOff {
 
   async stop(): Promise<void> {
     this.drain()
+    this.events.stop()
     clearInterval(this.#heartbeat)
     await this.#upkeep.stop()
     await this.#beat()

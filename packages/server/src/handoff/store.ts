@@ -1,4 +1,5 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { ChangePage, ChangeQuery } from './change.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
 import type { InstanceRecord, Sighting } from './instances.ts'
 import type { LeaseRef } from './lease-id.ts'
@@ -23,6 +24,8 @@ export interface Store {
   task(taskId: string): Promise<TaskRecord | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
+  /** What changed since a position, for those who watch. */
+  changes(query: ChangeQuery): Promise<ChangePage>
   recordSightings(sightings: readonly Sighting[]): Promise<void>
   instance(instanceId: string): Promise<InstanceRecord | null>
   instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]>

@@ -208,7 +208,9 @@ interface NamedRow {
 function prepare(db: DatabaseSync) {
   return {
     lanesWithReady: db.prepare('SELECT id FROM lane WHERE task = ? AND ready_partitions > 0 ORDER BY level'),
-    lanesWithParked: db.prepare('SELECT id, level FROM lane WHERE task = ? AND parked_partitions > 0 ORDER BY level'),
+    lanesWithParked: db.prepare(
+      'SELECT id, level FROM lane WHERE task = ? AND parked_partitions > 0 ORDER BY level',
+    ),
     parked: db.prepare(
       `SELECT id, record_count FROM partition WHERE lane = ? AND state = 'parked' ORDER BY idx LIMIT ?`,
     ),

@@ -167,8 +167,9 @@ export class Ledger {
     return [...this.#touchedLanes]
   }
 
-  /** Writes what the transaction changed; the last thing before its commit. */
-  flush(now: number): void {
+  /** Writes what the transaction changed; the last thing before its commit. Returns the tasks concerned. */
+  flush(now: number): number[] {
+    const tasks = [...this.#touchedTasks].map(({ id }) => id)
     for (const level of this.#touchedLevels) {
       const time = this.#levels.get(level)
       if (time !== undefined) this.#sql.saveLevel.run(level, time.virtual, time.served)
@@ -194,6 +195,7 @@ export class Ledger {
     this.#touchedLanes.clear()
     this.#touchedTasks.clear()
     this.#pace.clear()
+    return tasks
   }
 
   /** After a commit: nothing is pending, so a large cache may go. */

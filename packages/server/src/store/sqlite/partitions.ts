@@ -40,6 +40,9 @@ export class Partitions {
     this.#sql = prepare(db)
   }
 
+  /** Partitions parked by the running transaction. */
+  parked: number[] = []
+
   get(id: number): PartitionEntry | undefined {
     const row = this.#sql.byId.get(id) as Row | undefined
     return row === undefined ? undefined : this.#entry(row)
@@ -88,6 +91,9 @@ export class Partitions {
         this.#write(partition, change, null, false)
         return null
       case 'parked':
+        this.parked.push(partition.id)
+        this.#write(partition, change, null, true)
+        return null
       case 'cancelled':
       case 'held':
         this.#write(partition, change, null, true)

@@ -3,6 +3,7 @@ import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, Store } from '../../handoff/store.ts'
 import { audit } from './audit.ts'
 import { CallBacks } from './call-back.ts'
+import { ChangeLog } from './change-log.ts'
 import { Control } from './control.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { Lanes } from './lanes.ts'
@@ -35,6 +36,8 @@ export class Session {
   readonly #pull: Pull
   readonly #settle: Settle
   readonly #callBacks: CallBacks
+  readonly #partitions: Partitions
+  readonly #changes: ChangeLog
   readonly verbs: Verbs
 
   constructor(db: DatabaseSync, policy: Policy, hasRoom: () => boolean) {
@@ -42,16 +45,17 @@ export class Session {
     this.#ledger = new Ledger(db)
     this.#names = new Names(db)
     this.#lanes = new Lanes(db, this.#ledger)
-    const partitions = new Partitions(db, this.#ledger, policy)
+    this.#partitions = new Partitions(db, this.#ledger, policy)
     const steps = new TaskSteps(db, this.#ledger, this.#lanes)
     this.#pull = new Pull(db, this.#ledger, this.#lanes, this.#names, policy)
-    this.#settle = new Settle(partitions, policy)
+    this.#settle = new Settle(this.#partitions, policy)
     this.#callBacks = new CallBacks(db, this.#ledger, this.#lanes, this.#names, new Ranges(db), policy)
     const control = new Control(db, this.#ledger, this.#lanes, steps)
-    const sweep = new Sweep(partitions, policy)
+    const sweep = new Sweep(this.#partitions, policy)
     const tidy = new Tidy(db, this.#ledger, this.#names, steps)
     const instances = new InstanceRows(db)
     const tasks = new TaskRows(db)
+    this.#changes = new ChangeLog(db, tasks)
     const pages = new PartitionPages(db)
     const probe = db.prepare('UPDATE level SET virtual = virtual WHERE level = -1')
     this.verbs = {
@@ -64,6 +68,7 @@ export class Session {
       task: (taskId, now) => tasks.get(taskId, now),
       tasks: (query, now) => tasks.list(query, now),
       partitions: (query) => pages.get(query),
+      changes: (query, now) => this.#changes.page(query, now),
       instance: (instanceId, now) => instances.get(instanceId, now),
       instances: (query, now) => instances.list(query, now),
       audit: () => audit(db),
@@ -95,11 +100,13 @@ export class Session {
 
   #transaction<Result>(now: number, work: () => Result): Result {
     this.#db.exec('BEGIN IMMEDIATE')
+    this.#partitions.parked = []
     try {
       const result = work()
       this.#lanes.settle(this.#ledger.touchedLanes())
-      this.#ledger.flush(now)
+      const changed = this.#ledger.flush(now)
       this.#db.exec('COMMIT')
+      this.#changes.note(changed, this.#partitions.parked)
       this.#ledger.trim()
       this.#names.trim()
       return result

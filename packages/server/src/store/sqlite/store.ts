@@ -32,6 +32,7 @@ export async function openSqliteStore({
     task: verb('task'),
     tasks: verb('tasks'),
     partitions: verb('partitions'),
+    changes: verb('changes'),
     recordSightings: verb('recordSightings'),
     instance: verb('instance'),
     instances: verb('instances'),

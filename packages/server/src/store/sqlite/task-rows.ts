@@ -42,6 +42,11 @@ export class TaskRows {
     }
   }
 
+  byId(id: number): TaskRow | undefined {
+    const row = this.#sql.taskById.get(id)
+    return row === undefined ? undefined : this.#row(readTask(row))
+  }
+
   list({ state, before, limit, search }: TaskQuery, now: number): TaskPage {
     const tasks: TaskRow[] = []
     let position = before ?? Number.MAX_SAFE_INTEGER
@@ -92,6 +97,7 @@ export class TaskRows {
 function prepare(db: DatabaseSync) {
   return {
     task: db.prepare('SELECT * FROM task WHERE task_id = ?'),
+    taskById: db.prepare('SELECT * FROM task WHERE id = ?'),
     newest: db.prepare('SELECT * FROM task WHERE id < ? ORDER BY id DESC LIMIT ?'),
     newestIn: db.prepare('SELECT * FROM task WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?'),
     lane: db.prepare('SELECT * FROM lane WHERE task = ? AND level = ?'),

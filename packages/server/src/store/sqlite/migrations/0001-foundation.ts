@@ -1,7 +1,9 @@
 import { partitionStates } from '../../../handoff/life-cycle.ts'
 
 const counters = partitionStates
-  .map((state) => `${state}_partitions INTEGER NOT NULL DEFAULT 0, ${state}_records INTEGER NOT NULL DEFAULT 0`)
+  .map(
+    (state) => `${state}_partitions INTEGER NOT NULL DEFAULT 0, ${state}_records INTEGER NOT NULL DEFAULT 0`,
+  )
   .join(',\n  ')
 
 /**

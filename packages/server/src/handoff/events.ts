@@ -1,0 +1,127 @@
+import type { ParkedNotice } from './change.ts'
+import type { InstanceRecord } from './instances.ts'
+import { type InstanceStatus, statusOf } from './sightings.ts'
+import type { Store } from './store.ts'
+import type { TaskRow } from './task-record.ts'
+
+/** A task is told of at most so often, however fast it moves. */
+const TICK_MILLIS = 400
+const TASKS_PER_TICK = 100
+const INSTANCES_EVERY_TICKS = 8
+const INSTANCES_WATCHED = 1000
+/** Ticks kept for followers that lost their connection for a moment. */
+const TICKS_KEPT = 150
+
+export type BatonEvent =
+  | { readonly kind: 'task'; readonly row: TaskRow; readonly now: number }
+  | { readonly kind: 'parked'; readonly notice: ParkedNotice }
+  | { readonly kind: 'instance'; readonly instance: InstanceRecord; readonly status: InstanceStatus }
+  /** Something may have been missed: look at everything anew. */
+  | { readonly kind: 'reset' }
+
+/** What happened within one tick; `id` is where a follower that has seen it stands. */
+export interface Tick {
+  readonly id: string
+  readonly events: readonly BatonEvent[]
+}
+
+type Follower = (tick: Tick) => void
+
+/**
+ * Follows what changes, for those who watch. Changes are read from the store, so every node sees
+ * every node's; they are read once per tick whoever many watch, and not at all when nobody does.
+ */
+export class Events {
+  readonly #store: Pick<Store, 'changes' | 'instances'>
+  readonly #failed: (error: unknown) => void
+  readonly #followers = new Set<Follower>()
+  readonly #kept: Tick[] = []
+  readonly #statuses = new Map<string, InstanceStatus>()
+  #position: string | null = null
+  #ticks = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(store: Pick<Store, 'changes' | 'instances'>, failed: (error: unknown) => void) {
+    this.#store = store
+    this.#failed = failed
+  }
+
+  get followers(): number {
+    return this.#followers.size
+  }
+
+  /** From now on, or from the tick after `lastId` if it is still known. Returns how to stop. */
+  follow(lastId: string | null, follower: Follower): () => void {
+    if (lastId !== null) this.#catchUp(lastId, follower)
+    this.#followers.add(follower)
+    this.#timer ??= setTimeout(() => void this.#tick(), 0)
+    return () => {
+      this.#followers.delete(follower)
+    }
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#followers.clear()
+  }
+
+  #catchUp(lastId: string, follower: Follower): void {
+    const seen = this.#kept.findIndex(({ id }) => id === lastId)
+    if (seen === -1) follower({ id: this.#kept.at(-1)?.id ?? lastId, events: [{ kind: 'reset' }] })
+    else for (const tick of this.#kept.slice(seen + 1)) follower(tick)
+  }
+
+  async #tick(): Promise<void> {
+    try {
+      const events = [...(await this.#changes()), ...(await this.#instanceChanges())]
+      if (events.length > 0) this.#tell({ id: this.#position ?? '', events })
+    } catch (error) {
+      this.#failed(error)
+    }
+    if (this.#followers.size > 0) this.#timer = setTimeout(() => void this.#tick(), TICK_MILLIS)
+    else this.#rest()
+  }
+
+  /** Nobody watches: when somebody does again, what happened in between is not known. */
+  #rest(): void {
+    this.#timer = undefined
+    this.#position = null
+    this.#kept.length = 0
+    this.#statuses.clear()
+    this.#ticks = 0
+  }
+
+  #tell(tick: Tick): void {
+    this.#kept.push(tick)
+    if (this.#kept.length > TICKS_KEPT) this.#kept.shift()
+    for (const follower of this.#followers) follower(tick)
+  }
+
+  async #changes(): Promise<BatonEvent[]> {
+    const { next, missed, now, tasks, parked } = await this.#store.changes({
+      after: this.#position,
+      limit: TASKS_PER_TICK,
+    })
+    this.#position = next
+    return [
+      ...(missed ? [{ kind: 'reset' as const }] : []),
+      ...tasks.map((row) => ({ kind: 'task' as const, row, now })),
+      ...parked.map((notice) => ({ kind: 'parked' as const, notice })),
+    ]
+  }
+
+  async #instanceChanges(): Promise<BatonEvent[]> {
+    const isDue = this.#ticks % INSTANCES_EVERY_TICKS === 0
+    const isFirst = this.#ticks === 0
+    this.#ticks += 1
+    if (!isDue) return []
+    const events: BatonEvent[] = []
+    for (const instance of await this.#store.instances({ after: null, limit: INSTANCES_WATCHED })) {
+      const status = statusOf(instance)
+      const before = this.#statuses.get(instance.instanceId)
+      this.#statuses.set(instance.instanceId, status)
+      if (!isFirst && before !== status) events.push({ kind: 'instance', instance, status })
+    }
+    return events
+  }
+}
