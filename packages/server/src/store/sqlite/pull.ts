@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { advance } from '../../handoff/fair-order.ts'
-import { formatLeaseId, parseLeaseId, SECRET_BYTES } from '../../handoff/lease-id.ts'
+import { formatLeaseId, parseLeaseId } from '../../handoff/lease-id.ts'
 import { next } from '../../handoff/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
 import { Portion, share } from '../../handoff/sharing.ts'
@@ -9,12 +8,14 @@ import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import { type Lanes, LOW_WATER, STEP } from './lanes.ts'
 import type { LaneEntry, Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
+import { Secrets } from './secrets.ts'
 
 interface Candidate {
   readonly id: number
   readonly lane: LaneEntry
   readonly idx: number
-  readonly rank: string
+  /** As text: a rank above 2^53 does not fit a number. */
+  readonly rankText: string
   readonly fresh: number
   readonly term: number
   readonly attempts: number
@@ -35,6 +36,7 @@ export class Pull {
   readonly #lanes: Lanes
   readonly #names: Names
   readonly #policy: Policy
+  readonly #secrets = new Secrets()
   readonly #sql: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, names: Names, policy: Policy) {
@@ -115,8 +117,8 @@ export class Pull {
     const to = next('ready', atMostOnce ? 'deliver' : 'lease')
     const holder = order.instance === null ? null : this.#names.instance(order.instance, 'worker', now)
     for (const candidate of portion.taken.slice(handedOut.length)) {
-      const { lane, fresh, rank, recordCount } = candidate
-      if (fresh === 1) advance(this.#ledger.levelToAdvance(lane.level), BigInt(rank), recordCount)
+      const { lane, fresh, rankText, recordCount } = candidate
+      if (fresh === 1) advance(this.#ledger.levelToAdvance(lane.level), BigInt(rankText), recordCount)
       this.#ledger.move(lane, 'ready', to, recordCount)
       touched.add(lane)
       handedOut.push(atMostOnce ? this.#deliver(candidate, holder, now) : this.#lease(candidate, holder, now))
@@ -125,7 +127,7 @@ export class Pull {
 
   #lease(candidate: Candidate, holder: number | null, now: number): HandedOut {
     const length = leaseMillis(this.#policy, candidate.recordCount)
-    const lease = { partition: candidate.id, term: candidate.term + 1, secret: newSecret() }
+    const lease = { partition: candidate.id, term: candidate.term + 1, secret: this.#secrets.next() }
     const expiresAt = now + length
     this.#sql.lease.run(lease.term, lease.secret, holder, expiresAt, now, candidate.id)
     if (this.earliestDueAt === null || expiresAt < this.earliestDueAt) this.earliestDueAt = expiresAt
@@ -145,7 +147,7 @@ export class Pull {
     return this.#handedOut(candidate, null)
   }
 
-  #handedOut(candidate: Omit<Candidate, 'rank' | 'fresh'>, lease: HandedOut['lease']): HandedOut {
+  #handedOut(candidate: Omit<Candidate, 'rankText' | 'fresh'>, lease: HandedOut['lease']): HandedOut {
     return {
       taskId: candidate.lane.task.taskId,
       level: candidate.lane.level,
@@ -186,16 +188,12 @@ interface LiveRow extends Omit<Candidate, 'lane'> {
   readonly dueAt: number
 }
 
-function newSecret(): string {
-  return randomBytes(SECRET_BYTES).toString('base64url')
-}
-
 function prepare(db: DatabaseSync) {
   const columns = `id, lane, idx, term, attempts, spelling,
     record_count AS recordCount, compute_table AS computeTable`
   return {
     firstReady: db.prepare(
-      `SELECT ${columns}, CAST(rank AS TEXT) AS rank, fresh
+      `SELECT ${columns}, CAST(rank AS TEXT) AS rankText, fresh
        FROM partition INDEXED BY partition_ready WHERE state = 'ready' ORDER BY level, rank, id LIMIT ?`,
     ),
     lease: db.prepare(

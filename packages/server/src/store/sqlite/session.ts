@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, Store } from '../../handoff/store.ts'
 import { audit } from './audit.ts'
@@ -38,10 +38,14 @@ export class Session {
   readonly #callBacks: CallBacks
   readonly #partitions: Partitions
   readonly #changes: ChangeLog
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
   readonly verbs: Verbs
 
   constructor(db: DatabaseSync, policy: Policy, hasRoom: () => boolean) {
     this.#db = db
+    this.#begin = db.prepare('BEGIN IMMEDIATE')
+    this.#commit = db.prepare('COMMIT')
     this.#ledger = new Ledger(db)
     this.#names = new Names(db)
     this.#lanes = new Lanes(db, this.#ledger)
@@ -99,13 +103,13 @@ export class Session {
   }
 
   #transaction<Result>(now: number, work: () => Result): Result {
-    this.#db.exec('BEGIN IMMEDIATE')
+    this.#begin.run()
     this.#partitions.parked = []
     try {
       const result = work()
       this.#lanes.settle(this.#ledger.touchedLanes())
       const changed = this.#ledger.flush(now)
-      this.#db.exec('COMMIT')
+      this.#commit.run()
       this.#changes.note(changed, this.#partitions.parked)
       this.#ledger.trim()
       this.#names.trim()

@@ -1,0 +1,22 @@
+import { randomFillSync } from 'node:crypto'
+import { SECRET_BYTES } from '../../handoff/lease-id.ts'
+
+const POOL_BYTES = SECRET_BYTES * 512
+
+/**
+ * Random secrets for leases. Drawn from a pool, because asking the system for twelve bytes costs
+ * about as much as writing the lease does (6 % of a pull and settle when measured).
+ */
+export class Secrets {
+  readonly #pool = Buffer.alloc(POOL_BYTES)
+  #used = POOL_BYTES
+
+  next(): string {
+    if (this.#used === POOL_BYTES) {
+      randomFillSync(this.#pool)
+      this.#used = 0
+    }
+    this.#used += SECRET_BYTES
+    return this.#pool.toString('base64url', this.#used - SECRET_BYTES, this.#used)
+  }
+}
