@@ -73,6 +73,27 @@ export const errorCodes = {
     meaning: 'It was declared that no further partitions would come, and the array holds a new one.',
     remedy: 'Seal only after the last call-back; use a new task id for what came late.',
   },
+  task_finished: {
+    status: 409,
+    title: 'The task is finished',
+    retryable: false,
+    meaning: 'Every partition of the task is done, so there is nothing that the order could act on.',
+    remedy: 'Nothing has to be done; to run partitions again, retry them and say that done ones are meant.',
+  },
+  task_purged: {
+    status: 409,
+    title: 'The partitions of the task are gone',
+    retryable: false,
+    meaning: 'Retention removed the partitions of the finished task; only its summary is left.',
+    remedy: 'Call the work back under a new task id.',
+  },
+  partition_unknown: {
+    status: 404,
+    title: 'Unknown partition',
+    retryable: false,
+    meaning: 'At least one of the named partitions does not belong to the task; nothing was changed.',
+    remedy: 'Check the names that errors points to against the partitions of the task.',
+  },
   record_total_too_large: {
     status: 409,
     title: 'The record total of the task is too large',
