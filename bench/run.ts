@@ -3,18 +3,19 @@ import { Skipped } from './harness/bench.ts'
 import { CleanUp, cleanUpOnInterrupt } from './harness/clean-up.ts'
 import { HELP, type Options, readOptions } from './harness/options.ts'
 import { Progress } from './harness/progress.ts'
-import type { FinishedScenario } from './report/model.ts'
+import { type FinishedScenario, withoutGoals } from './report/model.ts'
 import { writeResultsPage } from './report/results-page.ts'
 import { asText, scenarioText } from './report/tables.ts'
 import { scenarios } from './scenarios/index.ts'
 
 const DEFAULT_RESULTS = new URL('./results.md', import.meta.url)
 
-async function runScenario(scenario: Scenario, bench: Bench): Promise<FinishedScenario> {
+async function runScenario(scenario: Scenario, bench: Bench, quick: boolean): Promise<FinishedScenario> {
   const { name, title } = scenario
   bench.progress.scenario(name)
   try {
-    return { name, title, outcome: { report: await scenario.run(bench) } }
+    const report = await scenario.run(bench)
+    return { name, title, outcome: { report: quick ? withoutGoals(report) : report } }
   } catch (error) {
     if (error instanceof Skipped) {
       bench.progress.say(`skipped: ${error.message}`)
@@ -41,7 +42,11 @@ async function main(options: Options): Promise<void> {
   cleanUpOnInterrupt([cleanUp])
   const finished: FinishedScenario[] = []
   for (const scenario of chosen(options)) {
-    const result = await runScenario(scenario, { sizes: options.sizes, progress, cleanUp })
+    const result = await runScenario(
+      scenario,
+      { sizes: options.sizes, progress, cleanUp },
+      options.mode === 'quick',
+    )
     finished.push(result)
     const style = { heading: (title: string) => `\n━━ ${title}`, table: asText, item: '· ' }
     process.stdout.write(`${scenarioText(result, style)}\n\n`)

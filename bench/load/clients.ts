@@ -1,5 +1,6 @@
 import { LatencySamples } from '../harness/statistics.ts'
 import { HttpConnection } from './http-connection.ts'
+import { nothingRefused } from './requests.ts'
 import type { HandOffResult } from './workloads/hand-off-result.ts'
 
 /** One client's view of a running measurement. */
@@ -10,7 +11,8 @@ export interface Client {
   request(request: string | Buffer, onAnswer: (body: string) => void): void
   /** True until the measurement's time is over or the backlog is empty. */
   goOn(): boolean
-  settled(partitions: number): void
+  /** Counts what a settle's answer confirms; one refused lease ends the measurement. */
+  settled(partitions: number, answer: string): void
   /** A pull brought nothing: every client stops at its next step. */
   dry(): void
   /** This client is through; the measurement ends with the last one. */
@@ -60,7 +62,8 @@ export async function runClients(
             )
           },
           goOn: () => !ranDry && performance.now() < deadline,
-          settled(count) {
+          settled(count, answer) {
+            if (!nothingRefused(answer)) reject(new Error(`a lease was refused: ${answer.slice(0, 500)}`))
             partitions += count
             endedAt = performance.now()
           },

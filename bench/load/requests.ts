@@ -58,6 +58,11 @@ export function getRequest(url: string, path: string): string {
   return `${head('GET', path, url, {})}\r\n`
 }
 
+/** Without parsing, like `leaseIds`. */
+export function nothingRefused(settleAnswer: string): boolean {
+  return settleAnswer.includes('"refused":[]')
+}
+
 /**
  * The lease ids of a pull's or settle's answer. `"id"` occurs nowhere else in it; looking for it is an
  * order of magnitude cheaper than parsing, and the client's time is the server's loss.

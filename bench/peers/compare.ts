@@ -80,7 +80,8 @@ async function main({ only, sizes, mode, resultsFile }: Options): Promise<void> 
   try {
     const { contenders, skipped } = await startAll(chosen, bench)
     const rows = await interleave(contenders, sizes, progress)
-    const result = { contenders, rows, figures: comparisonFigures(contenders, rows), skipped }
+    const figures = mode === 'quick' ? [] : comparisonFigures(contenders, rows)
+    const result = { contenders, rows, figures, skipped }
     print(result)
     const file = resultsFile ?? (only.length === 0 && mode !== 'quick' ? DEFAULT_RESULTS : undefined)
     if (file !== undefined) writePeersPage(file, bench, result)

@@ -43,6 +43,11 @@ export interface FinishedScenario {
   outcome: { report: ScenarioReport } | { skipped: string } | { failed: string }
 }
 
+/** A run that is too small to measure must not say that a goal is met or missed. */
+export function withoutGoals(report: ScenarioReport): ScenarioReport {
+  return { ...report, figures: report.figures.map(({ goal: _, ...figure }) => figure) }
+}
+
 /** Round by round: both were measured within seconds of each other, whatever the machine did meanwhile. */
 export function quotient(label: string, subject: Row, limit: Row, goal?: Goal): Figure {
   const values = subject.measurements.map(

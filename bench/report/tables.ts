@@ -24,11 +24,12 @@ export function rateTable({ rows }: ScenarioReport): Table | undefined {
 
 export function figureTable({ figures }: ScenarioReport): Table | undefined {
   if (figures.length === 0) return undefined
+  const withGoals = figures.some((figure) => figure.goal !== undefined)
   return {
-    head: ['figure', 'value', 'goal', ''],
+    head: ['figure', 'value', ...(withGoals ? ['goal', ''] : [])],
     body: figures.map((figure) => {
-      const value = medianAndSpread(figure.values)
-      return [figure.label, `${value} ${figure.unit}`.trim(), goalText(figure.goal), goalMet(figure)]
+      const value = `${medianAndSpread(figure.values)} ${figure.unit}`.trim()
+      return [figure.label, value, ...(withGoals ? [goalText(figure.goal), goalMet(figure)] : [])]
     }),
   }
 }

@@ -26,8 +26,8 @@ export function pullThenSettle(input: PullThenSettleInput): Promise<HandOffResul
         client.dry()
         return client.finish()
       }
-      client.request(settle(leases), () => {
-        client.settled(leases.length)
+      client.request(settle(leases), (answer) => {
+        client.settled(leases.length, answer)
         pull()
       })
     }

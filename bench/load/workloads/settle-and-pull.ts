@@ -20,12 +20,12 @@ export function settleAndPull(input: SettleAndPullInput): Promise<HandOffResult>
       }
       if (client.goOn()) {
         client.request(settleAndGoOn(leases), (next) => {
-          client.settled(leases.length)
+          client.settled(leases.length, next)
           onPartitions(next)
         })
       } else {
-        client.request(settleOnly(leases), () => {
-          client.settled(leases.length)
+        client.request(settleOnly(leases), (answer) => {
+          client.settled(leases.length, answer)
           client.finish()
         })
       }

@@ -55,8 +55,8 @@ export async function steadyBacklog(input: SteadyBacklogInput): Promise<HandOffR
             return client.finish()
           }
           taken(leases.length)
-          client.request(settle(leases), () => {
-            client.settled(leases.length)
+          client.request(settle(leases), (answer) => {
+            client.settled(leases.length, answer)
             next()
           })
         })
