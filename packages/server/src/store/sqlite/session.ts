@@ -61,14 +61,14 @@ export class Session {
     const tasks = new TaskRows(db)
     this.#changes = new ChangeLog(db, tasks)
     const pages = new PartitionPages(db)
-    const probe = db.prepare('UPDATE level SET virtual = virtual WHERE level = -1')
+    const probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.verbs = {
       handOff: (batch, now) => this.#transaction(now, () => this.#handOff(batch, now, hasRoom)),
       sweep: (order, now) => this.#transaction(now, () => sweep.run(order, now)),
       tidy: (order, now) => this.#transaction(now, () => tidy.run(order, now)),
       control: (order, now) => this.#transaction(now, () => control.run(order)),
       recordSightings: (sightings, now) => this.#transaction(now, () => instances.record(sightings, now)),
-      probe: (_nothing, now) => this.#transaction(now, () => void probe.run()),
+      probe: (_nothing, now) => this.#transaction(now, () => void probe.run(now)),
       task: (taskId, now) => tasks.get(taskId, now),
       tasks: (query, now) => tasks.list(query, now),
       partitions: (query) => pages.get(query),

@@ -154,6 +154,12 @@ CREATE TABLE pace (
   PRIMARY KEY (task, second)
 ) STRICT, WITHOUT ROWID;
 
+-- Written to find out whether a commit would succeed.
+CREATE TABLE probe (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  probed_at INTEGER NOT NULL
+) STRICT;
+
 -- Work that a control order leaves behind when it touches more rows than one transaction should.
 CREATE TABLE task_step (
   task INTEGER NOT NULL REFERENCES task (id),

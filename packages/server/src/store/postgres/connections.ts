@@ -1,0 +1,110 @@
+import { StoreUnavailable } from '../../handoff/store.ts'
+import type { Connection } from './connection.ts'
+import type { Connector } from './connector.ts'
+import { statement } from './statement.ts'
+
+const introduce = statement(
+  'introduce-connection',
+  `INSERT INTO baton.commit_mark (session, number, marked_at)
+   VALUES ($1, 0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)`,
+)
+const takeLeave = statement('take-leave', 'DELETE FROM baton.commit_mark WHERE session = $1')
+
+interface Waiting {
+  readonly give: (connection: Connection) => void
+  readonly fail: (error: unknown) => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** A handful of connections, opened when they are needed and shared by turns. */
+export class Connections {
+  readonly #connector: Connector
+  readonly #most: number
+  readonly #waitMillis: number
+  readonly #idle: Connection[] = []
+  readonly #waiting: Waiting[] = []
+  #open = 0
+  #closed = false
+
+  constructor(connector: Connector, most: number, waitMillis: number) {
+    this.#connector = connector
+    this.#most = most
+    this.#waitMillis = waitMillis
+  }
+
+  async take(): Promise<Connection> {
+    if (this.#closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (!idle.isLost) return idle
+      this.#open -= 1
+    }
+    if (this.#open >= this.#most) return this.#wait()
+    this.#open += 1
+    try {
+      const connection = await this.#connector.connect()
+      await connection.run(introduce, [connection.session])
+      return connection
+    } catch (error) {
+      this.#open -= 1
+      this.#failNext(error)
+      throw error
+    }
+  }
+
+  giveBack(connection: Connection): void {
+    if (connection.isLost || this.#closed) {
+      this.#open -= 1
+      if (!connection.isLost) void this.#leave(connection)
+      this.#replace()
+      return
+    }
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#idle.push(connection)
+    else {
+      clearTimeout(next.timer)
+      next.give(connection)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    for (const { fail, timer } of this.#waiting.splice(0)) {
+      clearTimeout(timer)
+      fail(new StoreUnavailable('store_unavailable', 'the store is closed'))
+    }
+    await Promise.all(this.#idle.splice(0).map((connection) => this.#leave(connection)))
+  }
+
+  async #leave(connection: Connection): Promise<void> {
+    await connection.run(takeLeave, [connection.session]).catch(() => {})
+    await connection.close()
+  }
+
+  #wait(): Promise<Connection> {
+    return new Promise((give, fail) => {
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
+        fail(new StoreUnavailable('store_unavailable', 'all connections to PostgreSQL are busy'))
+      }, this.#waitMillis)
+      const waiting = { give, fail, timer }
+      this.#waiting.push(waiting)
+    })
+  }
+
+  /** A connection went: whoever waits for one gets a new one. */
+  #replace(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) return
+    clearTimeout(next.timer)
+    this.take().then(next.give, next.fail)
+  }
+
+  /** Nobody is left waiting for a connection that could not be opened. */
+  #failNext(error: unknown): void {
+    if (this.#open > 0) return
+    for (const { fail, timer } of this.#waiting.splice(0)) {
+      clearTimeout(timer)
+      fail(error)
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { StoreRefused } from '../../handoff/store.ts'
+
+/**
+ * A database URL as libpq writes it: several hosts with commas, tried in turn. The driver knows
+ * one host only, so the URL is taken apart here and each host becomes a URL of its own.
+ */
+export interface DatabaseUrl {
+  /** One URL per host, in the order in which they were given. */
+  readonly hosts: readonly string[]
+  /** Where to listen for hints: the same hosts, unless a pooler stands in front of the database. */
+  readonly listenHosts: readonly string[]
+  /** A pooler hands each transaction another server connection: nothing may be left on a connection. */
+  readonly pooledByTransaction: boolean
+}
+
+const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?]*)@)?([^/?]*)(\/[^?]*)?(?:\?(.*))?$/
+
+/** Parameters that are meant for us; the driver would pass them on to the server. */
+const OURS = ['pooling', 'listen', 'target_session_attrs']
+
+export function parseDatabaseUrl(url: string): DatabaseUrl {
+  const match = FORM.exec(url)
+  if (match === null) throw new StoreRefused('the database URL must begin with postgres:// or postgresql://')
+  const [, scheme, user, authority = '', database = '', query = ''] = match
+  const parameters = new URLSearchParams(query)
+  const pooling = parameters.get('pooling')
+  if (pooling !== null && pooling !== 'transaction' && pooling !== 'session') {
+    throw new StoreRefused(
+      `pooling=${pooling} in the database URL is not known: use pooling=transaction or pooling=session`,
+    )
+  }
+  const listen = parameters.get('listen')
+  for (const name of OURS) parameters.delete(name)
+  const rest = parameters.toString()
+  const urlFor = (host: string) =>
+    `${scheme}://${user === undefined ? '' : `${user}@`}${host}${database}${rest === '' ? '' : `?${rest}`}`
+  const hostsOf = (hosts: string) => hosts.split(',').map((host) => urlFor(host.trim()))
+  return {
+    hosts: hostsOf(authority),
+    listenHosts: hostsOf(listen ?? authority),
+    pooledByTransaction: pooling === 'transaction',
+  }
+}

@@ -1,0 +1,74 @@
+import { StoreUnavailable } from '../../handoff/store.ts'
+
+/** The way to the server is gone, or the server ends sessions: try again on another connection. */
+export class ConnectionLost extends Error {
+  override name = 'ConnectionLost'
+}
+
+/** SQLSTATE classes and codes after which the same transaction may be run again. */
+const RUN_AGAIN = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '55P03', // lock_not_available: somebody waits for a node that is cut off; its session ends soon
+])
+
+const SESSION_IS_OVER = new Set([
+  '57P01', // admin_shutdown
+  '57P02', // crash_shutdown
+  '57P05', // idle_session_timeout
+  '25P03', // idle_in_transaction_session_timeout
+  '25P04', // transaction_timeout
+  '25006', // read_only_sql_transaction: this host has become a standby
+])
+
+const SERVER_IS_UNABLE = new Map([
+  ['57P03', 'PostgreSQL is starting or stopping'],
+  ['57014', 'PostgreSQL took too long'],
+  ['53000', 'PostgreSQL is out of resources'],
+  ['53200', 'PostgreSQL is out of memory'],
+  ['53300', 'PostgreSQL has no connection left'],
+  ['53400', 'PostgreSQL has reached a configured limit'],
+  ['58000', 'PostgreSQL met a system error'],
+  ['58030', 'PostgreSQL met an input or output error'],
+  ['28P01', 'PostgreSQL refuses the password'],
+  ['28000', 'PostgreSQL refuses the user'],
+  ['3D000', 'the database does not exist'],
+])
+
+const DISK_FULL = '53100'
+
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+export function mayRunAgain(error: unknown): boolean {
+  return RUN_AGAIN.has(sqlState(error) ?? '')
+}
+
+export function isSessionOver(error: unknown): boolean {
+  return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '')
+}
+
+/** Undefined for an error that is the request's or a defect's, not the server's or the network's. */
+export function asUnavailable(error: unknown): StoreUnavailable | undefined {
+  if (error instanceof StoreUnavailable) return error
+  const state = sqlState(error)
+  if (state === DISK_FULL) {
+    return new StoreUnavailable('store_full', 'the disk of PostgreSQL is full; nothing was stored', {
+      cause: error,
+    })
+  }
+  const reason = reasonOf(error, state)
+  if (reason === undefined) return undefined
+  return new StoreUnavailable('store_unavailable', `${reason}; the request can be sent again`, { cause: error })
+}
+
+function reasonOf(error: unknown, state: string | undefined): string | undefined {
+  if (isSessionOver(error)) return 'the connection to PostgreSQL was lost'
+  if (mayRunAgain(error)) return 'PostgreSQL could not finish the transaction for others that ran at the same time'
+  if (state !== undefined) return SERVER_IS_UNABLE.get(state)
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code !== undefined && syscall !== undefined) return `PostgreSQL cannot be reached (${code})`
+  return undefined
+}
