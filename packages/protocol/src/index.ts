@@ -16,6 +16,7 @@ export {
   MAX_TASK_ID_LENGTH,
   type PartitionDescriptor,
 } from './descriptor.ts'
+export { didYouMean } from './did-you-mean.ts'
 export { type ErrorCode, type ErrorCodeEntry, errorCodes } from './error-codes.ts'
 export {
   checkInstanceId,

@@ -1,0 +1,178 @@
+import { partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
+import Type, { type Static } from 'typebox'
+import { isLoopback } from './loopback.ts'
+
+const LONGEST_LEASE_SECONDS = 43_200
+const DAY_SECONDS = 86_400
+
+const oneOf = <const Words extends readonly string[]>(words: Words, options: object) =>
+  Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
+
+const orNone = (options: object) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, default: null, ...options })
+
+/**
+ * Everything that can be set. The names of flag and environment variable follow from the property:
+ * leaseSeconds is --lease-seconds and BATON_LEASE_SECONDS.
+ */
+export const configSchema = Type.Object({
+  host: Type.String({
+    minLength: 1,
+    default: '127.0.0.1',
+    description: 'where to listen; a host that is not loopback needs tokens, or --allow-anonymous',
+  }),
+  port: Type.Integer({
+    minimum: 0,
+    maximum: 65_535,
+    default: 7070,
+    description: 'where to listen; 0 picks a free port',
+  }),
+  basePath: Type.String({
+    pattern: '^/[A-Za-z0-9._~/-]*$',
+    form: 'a path that begins with a slash, of letters, digits and . _ ~ -',
+    default: '/',
+    description: 'the path under which everything is served, for a service mounted under a prefix',
+  }),
+  allowedHosts: Type.Array(Type.String({ minLength: 1 }), {
+    default: [],
+    shownDefault: 'loopback names',
+    description: 'names that may stand in the Host header, with or without port, separated by commas',
+  }),
+  allowAnonymous: Type.Boolean({
+    default: false,
+    description: 'serve a host that is not loopback without asking for tokens',
+  }),
+  tokensFile: orNone({
+    description: 'JSON file of tokens and their roles; without it nobody is asked for one',
+  }),
+  data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
+  databaseUrl: orNone({ description: 'a PostgreSQL database; given, it replaces the embedded store' }),
+  instanceId: Type.String({
+    minLength: 1,
+    maxLength: 256,
+    pattern: '^[^\\p{Cc}\\p{Cs}]+$',
+    form: 'a name of 1 to 256 printable characters',
+    shownDefault: 'host name + random',
+    description: "this node's name",
+  }),
+  delivery: oneOf(['at-least-once', 'at-most-once'], {
+    default: 'at-least-once',
+    description: 'at-most-once settles a partition by handing it out, for workers that only pull',
+  }),
+  leaseSeconds: Type.Number({
+    minimum: 0.001,
+    maximum: LONGEST_LEASE_SECONDS,
+    default: 300,
+    description: 'how long a lease runs',
+  }),
+  leasePerThousandRecords: Type.Number({
+    minimum: 0,
+    maximum: LONGEST_LEASE_SECONDS,
+    default: 0,
+    description: 'seconds added to a lease for each thousand records; a lease is at most 12 hours',
+  }),
+  maxAttempts: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 5,
+    description: 'attempts at a partition before it is parked',
+  }),
+  backoffSeconds: Type.Number({
+    minimum: 0,
+    maximum: DAY_SECONDS,
+    default: 10,
+    description: 'wait after a first failed attempt; doubles with each further one',
+  }),
+  backoffMaxSeconds: Type.Number({
+    minimum: 0,
+    maximum: DAY_SECONDS,
+    default: 600,
+    description: 'the longest wait between two attempts',
+  }),
+  levelBarrier: Type.Boolean({
+    default: false,
+    description: 'new tasks hand out a level only when all lower ones are done',
+  }),
+  tableField: Type.String({
+    pattern: '^[A-Za-z_$][A-Za-z0-9_$.-]{0,127}$',
+    form: 'a field name: a letter, _ or $, then at most 127 letters, digits, or one of _ $ . -',
+    default: 'computeTableName',
+    description: "the wire's name for the field that holds the compute table",
+  }),
+  unknownFields: oneOf(['refuse', 'ignore'], {
+    default: 'refuse',
+    description: 'what to do about fields in a call-back that the contract does not know',
+  }),
+  bodyLimitMb: Type.Number({
+    minimum: 0.001,
+    maximum: 1024,
+    default: 32,
+    description: 'largest call-back in megabytes',
+  }),
+  retentionDays: Type.Number({
+    minimum: 0,
+    maximum: 36_500,
+    default: 7,
+    description: "how long a finished task's partitions are kept; its summary stays",
+  }),
+  logLevel: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+    default: 'info',
+    description: 'what is logged; debug also logs each request',
+  }),
+})
+
+export type Config = Static<typeof configSchema>
+export type SettingName = keyof Config
+
+export const settingNames = Object.keys(configSchema.properties) as SettingName[]
+
+/** What the reader of settings and the help text need of a setting's schema. */
+export interface Setting {
+  readonly type: string | readonly string[]
+  readonly description: string
+  readonly default?: unknown
+  readonly shownDefault?: string
+  readonly enum?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly form?: string
+}
+
+export const settingOf = (name: SettingName) => configSchema.properties[name] as unknown as Setting
+
+const words = (name: SettingName) => name.replaceAll(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)
+export const flagOf = (name: SettingName) => `--${words(name)}`
+export const variableOf = (name: SettingName) => `BATON_${words(name).replaceAll('-', '_').toUpperCase()}`
+
+const takenFields = new Set([
+  ...Object.keys(partitionRowSchema().properties),
+  ...Object.keys(pulledPartitionSchema().properties),
+])
+takenFields.delete('computeTableName')
+
+/** What is wrong with settings that are each right by themselves. */
+export function contradictions(config: Config): string[] {
+  const found: string[] = []
+  if (!isLoopback(config.host) && config.tokensFile === null && !config.allowAnonymous) {
+    found.push(
+      `anyone who reaches ${config.host} could pull and settle: name a file of tokens with --tokens-file, ` +
+        'or say --allow-anonymous if the network keeps strangers out',
+    )
+  }
+  if (config.delivery === 'at-most-once' && config.levelBarrier) {
+    found.push(
+      'a level barrier waits until partitions are done, which --delivery at-most-once never learns: ' +
+        'use one of --level-barrier and --delivery at-most-once',
+    )
+  }
+  if (config.backoffMaxSeconds < config.backoffSeconds) {
+    found.push(
+      `--backoff-max-seconds (${config.backoffMaxSeconds}) is below --backoff-seconds ` +
+        `(${config.backoffSeconds}): raise the one or lower the other`,
+    )
+  }
+  if (takenFields.has(config.tableField)) {
+    found.push(`--table-field cannot be ${config.tableField}: another field has that name`)
+  }
+  return found
+}
