@@ -1,0 +1,47 @@
+import { PROBLEM_MEDIA_TYPE } from '@baton/protocol'
+import Type, { type TSchema } from 'typebox'
+
+/** Names a schema that the whole document shares. */
+export const shared = (name: string): TSchema => Type.Unsafe<unknown>({ $ref: `${name}#` })
+
+export const problemAnswers = {
+  default: {
+    description: 'Why the request was not carried out',
+    content: { [PROBLEM_MEDIA_TYPE]: { schema: shared('Problem') } },
+  },
+}
+
+export const answers = (schema: TSchema, description: string) => ({
+  200: { description, content: { 'application/json': { schema } } },
+  ...problemAnswers,
+})
+
+export const instanceHeader = {
+  'x-instance-id': Type.Optional(
+    Type.String({
+      maxLength: 256,
+      description: 'The name that the caller gives itself; it then appears among the instances',
+      examples: ['loader-7'],
+    }),
+  ),
+}
+
+export const pullHeaders = {
+  ...instanceHeader,
+  prefer: Type.Optional(
+    Type.String({
+      description:
+        'wait=<seconds up to 60> waits for something to become ready; batch=<up to 1000> asks for several; ' +
+        'records=<number> stops once so many records are met',
+      examples: ['wait=20, batch=50'],
+    }),
+  ),
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Repeating a request with the same key gives its leases again, never new ones',
+      examples: ['7f9c2ba4e88f827d'],
+    }),
+  ),
+}

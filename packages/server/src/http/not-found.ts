@@ -1,0 +1,20 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type AdmissionOptions, isHostAdmitted } from './admission.ts'
+import { sendProblem } from './problems.ts'
+
+/** Paths without a route, and routes without the method. */
+export function answerUnknownRoutes(app: FastifyInstance, { hosts, tokens }: AdmissionOptions): void {
+  const answer = (request: FastifyRequest, reply: FastifyReply): void => {
+    if (tokens === null && !isHostAdmitted(request, reply, hosts)) return
+    const path = request.url.split('?', 1)[0] ?? '/'
+    const allowed = app.supportedMethods.filter((method) => app.findRoute({ method, url: path }) !== null)
+    if (allowed.length === 0) {
+      sendProblem(reply, 'route_unknown', 'there is nothing at this path')
+      return
+    }
+    const methods = allowed.join(', ')
+    sendProblem(reply, 'method_not_allowed', `this path takes ${methods}`, { headers: { allow: methods } })
+  }
+  // As a hook it runs before the body is read: a wrong path is answered as such, whatever is sent to it.
+  app.setNotFoundHandler({ onRequest: answer, preHandler: [] } as { preHandler: [] }, answer)
+}

@@ -1,0 +1,63 @@
+import { pullAnswerSchema } from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import { answers, pullHeaders } from './documented.ts'
+import { handedOutWriter } from './handed-out-json.ts'
+import { ClientWatch, sendOrLose } from './hang-up.ts'
+import { RawAnswer } from './raw-answer.ts'
+import { preferencesOf, pullRequestOf } from './request-headers.ts'
+import { JSON_TYPE, type Service } from './service.ts'
+
+/** How soon an empty-handed client that does not wait may ask again. */
+export const EMPTY_RETRY_AFTER_SECONDS = '1'
+
+export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service): void {
+  const write = handedOutWriter(tableField)
+  const config = { access: 'worker' as const }
+
+  app.route({
+    method: 'GET',
+    url: '/pull',
+    config,
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'pull',
+      summary: 'Take the next partitions under a lease',
+      tags: ['hand-off'],
+      headers: Type.Object(pullHeaders),
+      response: answers(
+        pullAnswerSchema(tableField),
+        'What was handed out; an empty array when nothing is ready',
+      ),
+    },
+    handler: async (request, reply) => {
+      const preferences = preferencesOf(request.raw.headers)
+      const order = pullRequestOf(request.raw.headers, preferences)
+      const watch = order.waitMillis > 0 ? new ClientWatch(request.raw.socket) : undefined
+      const { partitions } = await handOff.pull(order, watch?.signal)
+      watch?.stop()
+      const answer = new RawAnswer()
+      if (preferences.applied !== '') answer.header('preference-applied', preferences.applied)
+      if (partitions.length === 0) answer.header('retry-after', EMPTY_RETRY_AFTER_SECONDS)
+      if (handOff.isDraining) answer.header('connection', 'close')
+      sendOrLose(
+        reply,
+        () => answer.send(reply, `{"partitions":${write(partitions)}}`),
+        () => {
+          // With a key the client asks again and gets these very leases.
+          if (order.key === null) handOff.undo(partitions)
+        },
+      )
+      return reply
+    },
+  })
+
+  // HEAD is how caches, monitors and link checkers look at a URL: it must never lease.
+  app.route({
+    method: 'HEAD',
+    url: '/pull',
+    config,
+    schema: { hide: true },
+    handler: (_request, reply) => reply.type(JSON_TYPE).header('cache-control', 'no-store').send(),
+  })
+}

@@ -1,0 +1,17 @@
+const MOST_REMEMBERED = 10_000
+
+/**
+ * Remembers what reading a text came to. Clients repeat the same few header values with each request, and reading
+ * them anew costs more than the rest of the request's way through this layer.
+ */
+export function remembered<Value>(read: (text: string) => Value): (text: string) => Value {
+  const known = new Map<string, Value>()
+  return (text) => {
+    const value = known.get(text)
+    if (value !== undefined) return value
+    const fresh = read(text)
+    if (known.size >= MOST_REMEMBERED) known.clear()
+    known.set(text, fresh)
+    return fresh
+  }
+}

@@ -1,0 +1,86 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+import { type AdmissionOptions, admitCallers } from './admission.ts'
+import { callBackRoute } from './call-back-route.ts'
+import { answerClientError } from './client-errors.ts'
+import { closeInOrder } from './closing.ts'
+import { errorAnswers } from './error-answers.ts'
+import { meetExpectations } from './expectations.ts'
+import { healthRoutes } from './health-routes.ts'
+import { instanceRoutes } from './instance-routes.ts'
+import { acceptJsonBodies } from './json-body.ts'
+import { answerUnknownRoutes } from './not-found.ts'
+import { describeRoutes, openapiRoute } from './openapi-route.ts'
+import { pullRoute } from './pull-route.ts'
+import { renewRoute } from './renew-route.ts'
+import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
+import { settleRoute } from './settle-route.ts'
+
+export interface HttpOptions {
+  readonly service: Service
+  readonly admission: AdmissionOptions
+  /** Empty, or a path without a slash at its end. */
+  readonly basePath: string
+  readonly timeouts?: Partial<Timeouts>
+}
+
+export interface Timeouts {
+  /** For a request to arrive, headers and body. */
+  readonly requestMillis: number
+  /** How often late requests are looked for. */
+  readonly checkMillis: number
+}
+
+/** 1024 characters of a task id, up to four bytes each, percent-encoded. */
+const LONGEST_SEGMENT = 1024 * 4 * 3
+const HEADERS_LIMIT_BYTES = 2 * 16_384
+
+export async function buildHttp({
+  service,
+  admission,
+  basePath,
+  timeouts,
+}: HttpOptions): Promise<FastifyInstance> {
+  const { requestMillis = 120_000, checkMillis = 5000 } = timeouts ?? {}
+  const answerError = errorAnswers(service)
+  const app = Fastify({
+    // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
+    logger: false,
+    bodyLimit: LEASE_LIMIT_BYTES,
+    requestTimeout: requestMillis,
+    // While the node drains, requests on open connections are still answered, each as its last.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: LONGEST_SEGMENT, caseSensitive: true },
+    http: {
+      maxHeaderSize: HEADERS_LIMIT_BYTES,
+      connectionsCheckingInterval: checkMillis,
+      headersTimeout: Math.min(requestMillis, 60_000),
+      // Node would refuse without a word; admission.ts says what is missing.
+      requireHostHeader: false,
+    },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
+  })
+  app.setErrorHandler(answerError)
+  // Schemas describe; what they demand is checked by the protocol's own functions, and answers are built to fit.
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => JSON.stringify)
+  acceptJsonBodies(app)
+  admitCallers(app, admission)
+  answerUnknownRoutes(app, admission)
+  await describeRoutes(app, basePath)
+  await app.register(
+    async (routes) => {
+      callBackRoute(routes, service)
+      pullRoute(routes, service)
+      settleRoute(routes, service)
+      renewRoute(routes, service)
+      instanceRoutes(routes, service)
+      healthRoutes(routes, service)
+      openapiRoute(routes)
+    },
+    { prefix: basePath },
+  )
+  meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
+  closeInOrder(app, service.handOff)
+  return app
+}

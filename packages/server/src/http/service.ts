@@ -1,0 +1,16 @@
+import type { HandOff, Log } from '../handoff/hand-off.ts'
+
+/** What the routes work with. */
+export interface Service {
+  readonly handOff: HandOff
+  readonly log: Log
+  /** The wire's name for the table field. */
+  readonly tableField: string
+  readonly unknownFields: 'refuse' | 'ignore'
+  readonly callBackLimitBytes: number
+}
+
+/** Settlements and renewals name at most ten thousand leases; more than this cannot be right. */
+export const LEASE_LIMIT_BYTES = 8 * 2 ** 20
+
+export const JSON_TYPE = 'application/json; charset=utf-8'

@@ -1,0 +1,96 @@
+import {
+  checkSettlements,
+  listedViolations,
+  MAX_KEPT_REASON_LENGTH,
+  type Preferences,
+  type Settlement,
+  settleAnswerSchema,
+  settleRequestSchema,
+} from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import type { Settled } from '../handoff/hand-off.ts'
+import type { SettlementOrder } from '../handoff/settlement.ts'
+import { answers, pullHeaders } from './documented.ts'
+import { handedOutWriter } from './handed-out-json.ts'
+import { ClientWatch, sendOrLose } from './hang-up.ts'
+import { RequestProblem } from './problems.ts'
+import { RawAnswer } from './raw-answer.ts'
+import { refusalsJson } from './refusals-json.ts'
+import { callerOf, preferencesOf, pullRequestOf } from './request-headers.ts'
+import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
+
+export function settleRoute(app: FastifyInstance, { handOff, tableField }: Service): void {
+  const write = handedOutWriter(tableField)
+  const settledJson = ({ settled, refused, pulled }: Settled) =>
+    `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
+
+  app.route({
+    method: 'POST',
+    url: '/settle',
+    bodyLimit: LEASE_LIMIT_BYTES,
+    config: { access: 'worker' },
+    schema: {
+      operationId: 'settle',
+      summary: 'Say how the work under leases ended, and optionally pull in the same request',
+      tags: ['hand-off'],
+      headers: Type.Object(pullHeaders),
+      body: settleRequestSchema,
+      response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
+    },
+    handler: async (request, reply) => {
+      const { headers } = request.raw
+      const checked = checkSettlements(request.body)
+      if (!checked.ok) {
+        throw new RequestProblem('contract_violation', 'the settlements break the contract; see errors', {
+          extra: listedViolations(checked),
+        })
+      }
+      const preferences = preferencesOf(headers)
+      const pull = asksToPull(preferences) ? pullRequestOf(headers, preferences) : null
+      const instance = pull === null ? callerOf(headers) : pull.instance
+      const settlements = checked.settlements.map(settlementOf)
+      const watch = pull !== null && pull.waitMillis > 0 ? new ClientWatch(request.raw.socket) : undefined
+      const outcome = await handOff.settle({ instance, settlements, pull }, watch?.signal)
+      watch?.stop()
+      const answer = new RawAnswer()
+      if (pull !== null) answer.header('preference-applied', preferences.applied)
+      if (handOff.isDraining) answer.header('connection', 'close')
+      sendOrLose(
+        reply,
+        () => answer.send(reply, settledJson(outcome)),
+        () => {
+          // With a key the client settles and asks again, and gets these very leases.
+          if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
+        },
+      )
+      return reply
+    },
+  })
+}
+
+function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {
+  return batch !== undefined || waitSeconds !== undefined || records !== undefined
+}
+
+function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, records }: Settlement): {
+  leaseId: string
+  order: SettlementOrder
+} {
+  return {
+    leaseId,
+    order: {
+      outcome,
+      reason: reason === undefined ? null : kept(reason),
+      retryAfterMillis: retryAfterSeconds === undefined ? null : Math.round(retryAfterSeconds * 1000),
+      final: final ?? false,
+      records: records ?? null,
+    },
+  }
+}
+
+/** A stack trace must not cost a worker its settlement, and a cut must not leave half of a character. */
+function kept(reason: string): string {
+  if (reason.length <= MAX_KEPT_REASON_LENGTH) return reason
+  return reason.slice(0, MAX_KEPT_REASON_LENGTH).replace(/[\ud800-\udbff]$/, '')
+}
