@@ -1,0 +1,83 @@
+import type { FastifyInstance } from 'fastify'
+import type { Config } from './config.ts'
+import type { Clock } from './handoff/clock.ts'
+import { HandOff, type Log } from './handoff/hand-off.ts'
+import type { Policy } from './handoff/policy.ts'
+import type { Store } from './handoff/store.ts'
+import { HostRule } from './http/host-rule.ts'
+import { buildHttp, type Timeouts } from './http/server.ts'
+import { readTokensFile } from './http/tokens.ts'
+import { SettingsError } from './settings-error.ts'
+import { openSqliteStore } from './store/sqlite/store.ts'
+import { version } from './version.ts'
+
+export type { Config } from './config.ts'
+
+export interface AppOptions {
+  readonly log: Log
+  /** For tests that decide what time it is. */
+  readonly clock?: Clock
+  readonly timeouts?: Partial<Timeouts>
+}
+
+/** The service, complete but not listening. */
+export interface App {
+  readonly http: FastifyInstance
+  readonly handOff: HandOff
+  readonly store: Store
+  /** Answers what is under way, then closes the store. */
+  close(): Promise<void>
+}
+
+export async function openApp(config: Config, { log, clock, timeouts }: AppOptions): Promise<App> {
+  const tokens = config.tokensFile === null ? null : readTokensFile(config.tokensFile)
+  const policy = policyOf(config)
+  const store = await openStore(config, policy, clock)
+  try {
+    const handOff = new HandOff({
+      store,
+      policy,
+      retentionMillis: config.retentionDays * 86_400_000,
+      node: { instanceId: config.instanceId, version },
+      log,
+    })
+    const http = await buildHttp({
+      service: {
+        handOff,
+        log,
+        tableField: config.tableField,
+        unknownFields: config.unknownFields,
+        callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
+      },
+      admission: { hosts: new HostRule(config.allowedHosts), tokens },
+      basePath: config.basePath.replace(/\/+$/, ''),
+      ...(timeouts === undefined ? {} : { timeouts }),
+    })
+    await http.ready()
+    await handOff.start()
+    return { http, handOff, store, close: () => http.close() }
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+function openStore(config: Config, policy: Policy, clock: Clock | undefined): Promise<Store> {
+  if (config.databaseUrl !== null) {
+    throw new SettingsError(['--database-url names a PostgreSQL database, which this version cannot use yet'])
+  }
+  return openSqliteStore({ folder: config.data, policy, ...(clock === undefined ? {} : { clock }) })
+}
+
+function policyOf(config: Config): Policy {
+  const millis = (seconds: number) => Math.round(seconds * 1000)
+  return {
+    delivery: config.delivery,
+    leaseMillis: millis(config.leaseSeconds),
+    leaseMillisPerThousandRecords: millis(config.leasePerThousandRecords),
+    maxAttempts: config.maxAttempts,
+    backoffMillis: millis(config.backoffSeconds),
+    backoffMaxMillis: millis(config.backoffMaxSeconds),
+    levelBarrier: config.levelBarrier,
+  }
+}

@@ -1,0 +1,16 @@
+import { type Logger, pino } from 'pino'
+import type { Config } from './config.ts'
+
+export type ServiceLog = Logger
+
+/**
+ * Structured, to standard error: standard output carries the one line that says where the service listens. Headers
+ * are never logged; should one slip into a line, the token in it does not.
+ */
+export function createLog(level: Config['logLevel']): ServiceLog {
+  const secret = ['authorization', 'headers.authorization', '*.authorization', '*.headers.authorization']
+  return pino(
+    { level, base: { pid: process.pid }, redact: secret },
+    pino.destination({ dest: 2, sync: true }),
+  )
+}

@@ -1,0 +1,88 @@
+import type { AddressInfo } from 'node:net'
+import { type App, openApp } from './app.ts'
+import { readCommandLine } from './command-line.ts'
+import type { Config } from './config.ts'
+import { StoreRefused } from './handoff/store.ts'
+import { helpText } from './help-text.ts'
+import { createLog, type ServiceLog } from './log.ts'
+import { readSettings } from './settings.ts'
+import { SettingsError } from './settings-error.ts'
+import { version } from './version.ts'
+
+/** By custom: 128 and the number of the signal. */
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const
+
+async function main(): Promise<void> {
+  const { asksFor, given } = readCommandLine(process.argv.slice(2))
+  if (asksFor === 'help') {
+    process.stdout.write(helpText(version))
+    return
+  }
+  if (asksFor === 'version') {
+    process.stdout.write(`${version}\n`)
+    return
+  }
+  const { config, warnings } = readSettings(given, process.env)
+  const log = createLog(config.logLevel)
+  for (const warning of warnings) log.warn({}, warning)
+  const app = await openApp(config, { log })
+  stopOnSignal(app, log)
+  const url = await listen(app, config)
+  log.info({ url, instanceId: config.instanceId, version }, 'accepting requests')
+  process.stdout.write(`Baton listening on ${url}\n`)
+}
+
+async function listen({ http, close }: App, { host, port, basePath }: Config): Promise<string> {
+  try {
+    await http.listen({ host, port })
+  } catch (error) {
+    await close()
+    throw error
+  }
+  const { port: bound } = http.server.address() as AddressInfo
+  const name = host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${bound}${basePath.replace(/\/+$/, '')}`
+}
+
+/** The first signal asks to finish, a second one insists. */
+function stopOnSignal(app: App, log: ServiceLog): void {
+  let asked = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (asked) process.exit(exitCodes[signal])
+      asked = true
+      log.info({ signal }, 'shutting down: requests under way finish, nothing more is handed out')
+      app.close().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          log.fatal({ err: error }, 'the shut-down failed')
+          process.exit(1)
+        },
+      )
+    })
+  }
+}
+
+/** What a person can mend is one line; a stack is for what only a programmer can. */
+function explain(error: unknown): { lines: readonly string[]; exitCode: number } {
+  if (error instanceof SettingsError) return error
+  if (error instanceof StoreRefused) return { lines: [error.message], exitCode: 1 }
+  const { code, syscall, address, port } = error as NodeJS.ErrnoException & {
+    address?: string
+    port?: number
+  }
+  if (syscall === 'listen' || syscall === 'getaddrinfo') {
+    const where = port === undefined ? (address ?? 'that host') : `${address ?? ''}:${port}`
+    const why = code === 'EADDRINUSE' ? 'something else listens there; choose another --port' : `${code}`
+    return { lines: [`cannot listen on ${where}: ${why}`], exitCode: 1 }
+  }
+  return { lines: [error instanceof Error ? (error.stack ?? error.message) : String(error)], exitCode: 1 }
+}
+
+try {
+  await main()
+} catch (error) {
+  const { lines, exitCode } = explain(error)
+  for (const line of lines) process.stderr.write(`baton: ${line}\n`)
+  process.exitCode = exitCode
+}
