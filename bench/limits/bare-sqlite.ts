@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { answerCalls } from '../harness/helper-process.ts'
-import { callBackBody } from '../load/descriptors.ts'
+import { backlogBodies, callBackBody } from '../load/descriptors.ts'
 import { BARE_SCHEMA, CLAIM, INSERT, SETTLE } from './bare-sqlite-schema.ts'
 
 /** The store loop without a service around it: the limit of everything that Baton does on SQLite. */
@@ -28,10 +28,7 @@ function inTransaction<T>(work: () => T): T {
 
 function fill({ partitions }: { partitions: number }): void {
   const insert = opened().prepare(INSERT)
-  for (let left = partitions; left > 0; left -= 5_000) {
-    const { body } = callBackBody(Math.min(5_000, left))
-    inTransaction(() => insert.run(body))
-  }
+  for (const body of backlogBodies(partitions)) inTransaction(() => insert.run(body))
 }
 
 export interface BarePairsInput {
@@ -79,7 +76,7 @@ function insert({ descriptorsPerArray, seconds }: BareInsertInput): BareResult {
   let measuredMs = 0
   let partitions = 0
   while (measuredMs < seconds * 1000) {
-    const { body } = callBackBody(descriptorsPerArray)
+    const body = callBackBody(descriptorsPerArray)
     const startedAt = performance.now()
     inTransaction(() => statement.run(body))
     measuredMs += performance.now() - startedAt

@@ -1,4 +1,4 @@
-/** Partitions as a compute task would call them back: one task, several levels, uneven record counts. */
+/** Partitions as a compute task would call them back: several levels, uneven record counts. */
 
 const LEVELS = 4
 let tasksMade = 0
@@ -6,23 +6,41 @@ let tasksMade = 0
 /** Distinct over all processes and rounds of a run: a repeated name would be answered as a duplicate. */
 const RUN = `${process.pid.toString(36)}${Date.now().toString(36)}`
 
-export interface CallBackBody {
-  taskId: string
-  count: number
-  body: string
+/** A task may be called back in several arrays; the indexes go on where the last array ended. */
+export interface Task {
+  id: string
+  table: string
+  nextIndex: number
 }
 
-/** One array of `count` descriptors of a new task, in ascending level as the interface asks. */
-export function callBackBody(count: number, levels = LEVELS): CallBackBody {
-  const taskId = `bench-${RUN}-${++tasksMade}`
+export function newTask(): Task {
+  const number = ++tasksMade
+  return { id: `bench-${RUN}-${number}`, table: `bench.result_${number}`, nextIndex: 0 }
+}
+
+/** The body of one call-back: `count` descriptors of the task in ascending level, as the interface asks. */
+export function callBackBody(count: number, task: Task = newTask(), levels = LEVELS): string {
   const parts: string[] = []
   for (let made = 0; made < count; made++) {
     const level = Math.floor((made * levels) / count)
-    const records = 1_000 + ((made * 7_919) % 9_000)
+    const index = task.nextIndex++
     parts.push(
-      `{"taskId":"${taskId}","computeTableName":"bench.result_${tasksMade}",` +
-        `"partition_name":"${taskId}-${level}-${made}","record_count":${records},"priorityLevel":${level}}`,
+      `{"taskId":"${task.id}","computeTableName":"${task.table}",` +
+        `"partition_name":"${task.id}-${level}-${index}","record_count":${1_000 + ((index * 7_919) % 9_000)},` +
+        `"priorityLevel":${level}}`,
     )
   }
-  return { taskId, count, body: `[${parts.join(',')}]` }
+  return `[${parts.join(',')}]`
+}
+
+const PER_TASK = 50_000
+const PER_ARRAY = 5_000
+
+/** The bodies of a backlog: tasks of up to 50,000 partitions, each called back in arrays of 5,000. */
+export function* backlogBodies(partitions: number): Generator<string> {
+  let task = newTask()
+  for (let left = partitions; left > 0; left -= PER_ARRAY) {
+    if (task.nextIndex >= PER_TASK) task = newTask()
+    yield callBackBody(Math.min(PER_ARRAY, left), task)
+  }
 }

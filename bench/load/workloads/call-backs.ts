@@ -30,7 +30,7 @@ export async function callBacks(input: CallBacksInput): Promise<CallBacksResult>
   try {
     while (measuredMs < input.seconds * 1000) {
       const requests = Array.from({ length: atOnce }, () =>
-        callBackRequest(input.url, callBackBody(input.descriptorsPerArray).body),
+        callBackRequest(input.url, callBackBody(input.descriptorsPerArray)),
       )
       const cpuBefore = process.cpuUsage()
       for (const request of requests) {

@@ -31,7 +31,7 @@ const QUIET_MS = 1_000
 export async function largeCallBackBesidePulls(input: LargeCallBackInput): Promise<LargeCallBackResult> {
   // All bodies first: making one blocks this process for longer than the delays it is to see.
   const requests = Array.from({ length: input.callBacks }, () =>
-    callBackRequest(input.url, callBackBody(input.descriptors).body),
+    callBackRequest(input.url, callBackBody(input.descriptors)),
   )
   const connections = await Promise.all(
     Array.from({ length: input.pullers + 2 }, () => HttpConnection.open(input.url)),

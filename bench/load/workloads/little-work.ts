@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LatencySamples, type LatencySummary } from '../../harness/statistics.ts'
-import { callBackBody } from '../descriptors.ts'
+import { callBackBody, newTask } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
 import { callBackRequest, leaseIds, pullRequest, settleRequest } from '../requests.ts'
 
@@ -58,9 +58,9 @@ export async function littleWork(input: LittleWorkInput): Promise<LittleWorkResu
     const seconds = Math.max(1, Math.round(input.seconds))
     for (let second = 0; second < seconds; second++) {
       if (input.partitionsPerSecond === 1) {
-        const { taskId, body } = callBackBody(1, 1)
-        const request = callBackRequest(url, body)
-        calledBackAt.set(taskId, performance.now())
+        const task = newTask()
+        const request = callBackRequest(url, callBackBody(1, task, 1))
+        calledBackAt.set(task.id, performance.now())
         const answer = await producer.exchange(request)
         if (answer.status !== 200) throw new Error(`call-back answered ${answer.status}: ${answer.body}`)
       }

@@ -26,7 +26,7 @@ export async function steadyBacklog(input: SteadyBacklogInput): Promise<HandOffR
     while (owed >= PER_CALL_BACK) {
       owed -= PER_CALL_BACK
       const { status, body } = await producer.exchange(
-        callBackRequest(input.url, callBackBody(PER_CALL_BACK).body),
+        callBackRequest(input.url, callBackBody(PER_CALL_BACK)),
       )
       if (status !== 200) throw new Error(`call-back answered ${status}: ${body.slice(0, 500)}`)
     }

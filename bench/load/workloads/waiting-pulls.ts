@@ -65,7 +65,7 @@ export async function wakeWaitingPulls({ partitions, watchSeconds }: WakeInput):
   if (!waiting) throw new Error('no pulls are waiting')
   const { url, answered, connections } = waiting
   const producer = await HttpConnection.open(url)
-  const request = callBackRequest(url, callBackBody(partitions).body)
+  const request = callBackRequest(url, callBackBody(partitions))
   const answeredBefore = answered.length
   const sentAt = performance.now()
   const { status, body } = await producer.exchange(request)
