@@ -1,0 +1,87 @@
+import {
+  type CallBack,
+  type CallBackOptions,
+  checkCallBack,
+  listedViolations,
+  type Problem,
+  partitionName,
+  problem,
+  type Violation,
+} from '@baton/protocol'
+import { SeenIndexes } from './seen-indexes.ts'
+
+/**
+ * Holds a call-back that arrives piece by piece against the contract, with the rules that reach across pieces: one
+ * task, ascending levels, distinct partitions, a record total that stays exact. Pointers count from the first piece.
+ */
+export class CallBackCheck {
+  readonly #options: CallBackOptions
+  #offset = 0
+  #taskId: string | undefined
+  #level = 0
+  #recordTotal = 0
+  /** Of the level under way: levels ascend, so that lower ones cannot come back. */
+  #indexes = new SeenIndexes()
+
+  constructor(options: CallBackOptions) {
+    this.#options = options
+  }
+
+  /** Takes the next piece, in the wire's form; answers what is wrong with it. */
+  take(piece: readonly unknown[]): Problem | undefined {
+    const checked = checkCallBack(piece, this.#options)
+    const offset = this.#offset
+    this.#offset += piece.length
+    if (!checked.ok) {
+      return rebased(problem('contract_violation', DETAIL, listedViolations(checked)), offset)
+    }
+    const violation = this.#across(checked.callBack)
+    return violation && rebased(problem('contract_violation', DETAIL, { errors: [violation] }), offset)
+  }
+
+  /** The first rule across pieces that this one breaks. */
+  #across({ taskId, recordTotal, partitions }: CallBack): Violation | undefined {
+    this.#taskId ??= taskId
+    if (taskId !== this.#taskId) {
+      const detail = `taskId must be the same throughout: it was ${quoted(this.#taskId)}, here ${quoted(taskId)}`
+      return { pointer: '/0/taskId', detail }
+    }
+    this.#recordTotal += recordTotal
+    if (this.#recordTotal > Number.MAX_SAFE_INTEGER) {
+      return { pointer: '', detail: `the record total passes ${Number.MAX_SAFE_INTEGER} here` }
+    }
+    for (const [position, { level, index }] of partitions.entries()) {
+      if (level < this.#level) {
+        const detail = `priorityLevel ${level} comes after ${this.#level}; order by ascending priorityLevel`
+        return { pointer: `/${position}/priorityLevel`, detail }
+      }
+      if (level > this.#level) {
+        this.#level = level
+        this.#indexes = new SeenIndexes()
+      }
+      if (!this.#indexes.add(index)) {
+        const detail = `${quoted(partitionName(taskId, level, index))} occurred before; each may occur once`
+        return { pointer: `/${position}/partition_name`, detail }
+      }
+    }
+    return undefined
+  }
+}
+
+const DETAIL = 'the descriptors break the contract; see errors'
+
+const quoted = (text: string) => JSON.stringify(text)
+
+/** The same problem, pointing into the whole of what the caller passed instead of into one piece of it. */
+export function rebased(found: Problem, offset: number): Problem {
+  if (offset === 0) return found
+  const move = <T extends { pointer: string }>(place: T): T => ({
+    ...place,
+    pointer: place.pointer.replace(/^\/(\d+)/, (_, position) => `/${Number(position) + offset}`),
+  })
+  return {
+    ...found,
+    ...(found.errors === undefined ? {} : { errors: found.errors.map(move) }),
+    ...(found.conflicts === undefined ? {} : { conflicts: found.conflicts.map(move) }),
+  }
+}

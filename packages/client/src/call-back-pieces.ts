@@ -1,0 +1,57 @@
+/** A run of descriptors that goes into one request. */
+export interface Piece {
+  /** Position of its first descriptor in the whole. */
+  readonly offset: number
+  readonly descriptors: readonly unknown[]
+  /** The same as JSON, one text each. */
+  readonly texts: readonly string[]
+}
+
+export interface PieceLimits {
+  readonly descriptors: number
+  readonly bytes: number
+}
+
+/** Cuts what comes into pieces that keep both limits; a descriptor above the limit goes alone. */
+export async function* piecesOf(
+  source: Iterable<unknown> | AsyncIterable<unknown>,
+  limits: PieceLimits,
+): AsyncGenerator<Piece, void, undefined> {
+  let offset = 0
+  let bytes = 0
+  let descriptors: unknown[] = []
+  let texts: string[] = []
+  for await (const descriptor of source) {
+    // What has no JSON, like undefined, is left to the check, which names it.
+    const text = JSON.stringify(descriptor) ?? 'null'
+    const size = byteLength(text) + 1
+    if (texts.length > 0 && (texts.length >= limits.descriptors || bytes + size > limits.bytes)) {
+      yield { offset, descriptors, texts }
+      offset += texts.length
+      bytes = 0
+      descriptors = []
+      texts = []
+    }
+    descriptors.push(descriptor)
+    texts.push(text)
+    bytes += size
+  }
+  if (texts.length > 0) yield { offset, descriptors, texts }
+}
+
+/** Two pieces of half the size, for a service that takes less than was thought. */
+export function halves({ offset, descriptors, texts }: Piece): readonly [Piece, Piece] {
+  const middle = Math.ceil(texts.length / 2)
+  return [
+    { offset, descriptors: descriptors.slice(0, middle), texts: texts.slice(0, middle) },
+    { offset: offset + middle, descriptors: descriptors.slice(middle), texts: texts.slice(middle) },
+  ]
+}
+
+const encoder = new TextEncoder()
+
+/** Most descriptors are plain ASCII, where length and size are the same and nothing needs encoding. */
+function byteLength(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole ASCII range is meant
+  return /^[\x00-\x7f]*$/.test(text) ? text.length : encoder.encode(text).byteLength
+}

@@ -1,0 +1,43 @@
+/** How to reach a service, and how to behave towards it. */
+export interface BatonClientOptions {
+  /** The service's base URL, with its path if it is mounted under one: `https://data.example.com/baton`. */
+  readonly url: string | URL
+  /** Sent as `Authorization: Bearer`. A function is asked before each request, for tokens that change. */
+  readonly token?: string | (() => string | Promise<string>)
+  /** The name that this client goes by (`X-Instance-Id`), shown to operators. It grants nothing. */
+  readonly instanceId?: string
+  /**
+   * The wire's name for the table field, where the deployment has one of its own. Programs always read and write
+   * `computeTableName`.
+   * @defaultValue `'computeTableName'`
+   */
+  readonly tableField?: string
+  /**
+   * How long one request may take before it counts as lost, beyond the time that it was asked to wait.
+   * @defaultValue `30`
+   */
+  readonly timeoutSeconds?: number
+  /**
+   * How long a call goes on trying while the service is away or asks for patience. Zero tries once. Repeating is
+   * safe: a pull carries an `Idempotency-Key`, everything else is idempotent by itself.
+   * @defaultValue `30`
+   */
+  readonly retryForSeconds?: number
+  /** Headers for each request, for instance the `traceparent` of the trace under way. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
+  /** Told about each request once it is over, also about those that failed and will be repeated. */
+  readonly onRequest?: (request: RequestReport) => void
+  /** Replaces the `fetch` of the platform. */
+  readonly fetch?: typeof globalThis.fetch
+}
+
+/** One request that is over. */
+export interface RequestReport {
+  readonly method: string
+  readonly path: string
+  /** `undefined` when no answer came. */
+  readonly status: number | undefined
+  readonly millis: number
+  /** What the request failed with, if it did. */
+  readonly error: unknown
+}

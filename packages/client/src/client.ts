@@ -1,0 +1,258 @@
+import type {
+  CallBackAnswer,
+  ControlAnswer,
+  InstanceList,
+  InstanceStatus,
+  ManifestLine,
+  PartitionDescriptor,
+  PartitionList,
+  PartitionState,
+  PulledPartition,
+  RenewAnswer,
+  RetryRequest,
+  SealRequest,
+  SettleAnswer,
+  Settlement,
+  TaskList,
+  TaskState,
+  TaskView,
+} from '@baton/protocol'
+import type { BatonClientOptions } from './client-options.ts'
+import { newIdempotencyKey } from './idempotency-key.ts'
+import { readLines } from './json-lines.ts'
+import { type FailedTry, persist } from './persistence.ts'
+import { TableField } from './table-field.ts'
+import { type Answer, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
+
+const DEFAULT_RETRY_FOR_SECONDS = 30
+
+/** What every call takes. */
+export interface CallOptions {
+  /** Ends the call; it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** How long this call goes on trying; see {@link BatonClientOptions.retryForSeconds}. */
+  readonly retryForSeconds?: number | undefined
+  /** How long one request of this call may take before it counts as lost. */
+  readonly timeoutSeconds?: number | undefined
+  /** Told about each request that failed and will be repeated. */
+  readonly onFailure?: ((failed: FailedTry) => void) | undefined
+}
+
+/** How much to take. */
+export interface PullWish {
+  /** The most partitions to take, up to 1000. */
+  readonly batch?: number | undefined
+  /** Stop taking once the records of what was taken reach this number; the first partition is always given. */
+  readonly records?: number | undefined
+  /** How long to wait when nothing is ready, up to 60 seconds. */
+  readonly waitSeconds?: number | undefined
+}
+
+export interface PullOptions extends PullWish, CallOptions {
+  /** Names this pull; made up when absent. A repetition gets the leases of the first time. */
+  readonly idempotencyKey?: string | undefined
+}
+
+export interface SettleOptions extends CallOptions {
+  /** Also take the next partitions, in the same request. */
+  readonly pull?: PullWish | undefined
+  /** Names the pull, when there is one. */
+  readonly idempotencyKey?: string | undefined
+}
+
+export interface Pulled {
+  /** In the order in which they were due; empty when nothing is ready. */
+  readonly partitions: PulledPartition[]
+  /** When nothing was ready: how soon it is worth asking again. */
+  readonly retryAfterSeconds: number | undefined
+}
+
+/** A page of a list: where to begin (the `next` of the page before) and how long it may be. */
+export interface PageOptions extends CallOptions {
+  readonly cursor?: string | undefined
+  readonly limit?: number | undefined
+}
+
+export interface TasksOptions extends PageOptions {
+  readonly state?: TaskState | undefined
+  /** Only tasks whose id contains this text. */
+  readonly search?: string | undefined
+}
+
+export interface PartitionsOptions extends PageOptions {
+  readonly state?: PartitionState | undefined
+  readonly level?: number | undefined
+}
+
+/**
+ * Each operation of the service as one call: typed, repeated when its answer is lost, rejected with a
+ * {@link BatonError}. `Producer` and `Worker` are built on it.
+ */
+export class BatonClient {
+  readonly #transport: Transport
+  readonly #table: TableField
+  readonly #retryForSeconds: number
+
+  constructor(options: string | URL | BatonClientOptions) {
+    const given = typeof options === 'string' || options instanceof URL ? { url: options } : options
+    this.#transport = new Transport(given)
+    this.#table = new TableField(given.tableField)
+    this.#retryForSeconds = given.retryForSeconds ?? DEFAULT_RETRY_FOR_SECONDS
+  }
+
+  /** How this deployment names the table field on the wire. */
+  get tableField(): TableField {
+    return this.#table
+  }
+
+  /** Sends one array as it is, all or nothing. `Producer` also checks it, and splits what is too large. */
+  async callBack(
+    descriptors: readonly PartitionDescriptor[],
+    options: CallOptions = {},
+  ): Promise<CallBackAnswer> {
+    const wire = descriptors.map((descriptor) => this.#table.toWire(descriptor))
+    return this.callBackText(JSON.stringify(wire), options)
+  }
+
+  /** The same for an array that is JSON text already. */
+  async callBackText(json: string, options: CallOptions = {}): Promise<CallBackAnswer> {
+    return (await this.#call({ method: 'POST', path: '/call-back', body: json }, options)) as CallBackAnswer
+  }
+
+  /** Takes partitions under leases. */
+  async pull(options: PullOptions = {}): Promise<Pulled> {
+    const { idempotencyKey = newIdempotencyKey(), waitSeconds } = options
+    const headers = { ...preferring(options), 'idempotency-key': idempotencyKey }
+    const answer = await this.#ask({ method: 'GET', path: '/pull', headers, waitSeconds }, options)
+    const { partitions } = answer.body as { partitions: PulledPartition[] }
+    return {
+      partitions: partitions.map((partition) => this.#table.fromWire(partition)),
+      retryAfterSeconds: retryAfterOf(answer.headers),
+    }
+  }
+
+  /** Says how the work under leases ended. */
+  async settle(
+    settlements: readonly Settlement[],
+    options: SettleOptions = {},
+  ): Promise<Required<SettleAnswer>> {
+    const { pull, idempotencyKey = newIdempotencyKey() } = options
+    const headers = pull === undefined ? {} : { ...preferring(pull), 'idempotency-key': idempotencyKey }
+    const waitSeconds = pull?.waitSeconds
+    const body = JSON.stringify(settlements)
+    const spec = { method: 'POST', path: '/settle', headers, body, waitSeconds } as const
+    const { settled, refused, partitions = [] } = (await this.#call(spec, options)) as SettleAnswer
+    return {
+      settled,
+      refused,
+      partitions: partitions.map((partition) => this.#table.fromWire(partition)),
+    }
+  }
+
+  /** Extends leases by their full length from now. */
+  async renew(leaseIds: readonly string[], options: CallOptions = {}): Promise<RenewAnswer> {
+    const body = JSON.stringify(leaseIds)
+    return (await this.#call({ method: 'POST', path: '/renew', body }, options)) as RenewAnswer
+  }
+
+  /** The tasks, newest first. */
+  async tasks(options: TasksOptions = {}): Promise<TaskList> {
+    const { state, search, cursor, limit } = options
+    return (await this.#get('/tasks', { state, search, cursor, limit }, options)) as TaskList
+  }
+
+  /** How far a task is. */
+  async task(taskId: string, options: CallOptions = {}): Promise<TaskView> {
+    return (await this.#get(taskPath(taskId), {}, options)) as TaskView
+  }
+
+  /** The partitions of a task, by level and index. */
+  async partitions(taskId: string, options: PartitionsOptions = {}): Promise<PartitionList> {
+    const { state, level, cursor, limit } = options
+    const query = { state, level, cursor, limit }
+    const list = (await this.#get(`${taskPath(taskId)}/partitions`, query, options)) as PartitionList
+    return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
+  }
+
+  /** Every partition of a task, one after the other as the service sends them: for audit. Not repeated. */
+  async *manifest(taskId: string, options: CallOptions = {}): AsyncGenerator<ManifestLine, void, undefined> {
+    const spec = { method: 'GET', path: `${taskPath(taskId)}/manifest`, ...limits(options) } as const
+    const body = await this.#persist(() => this.#transport.stream(spec), options)
+    for await (const line of readLines(body, options.signal)) {
+      yield this.#table.fromWire(line as ManifestLine)
+    }
+  }
+
+  /** Hands nothing more out; leases run on. */
+  async pause(taskId: string, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'pause', undefined, options)
+  }
+
+  async resume(taskId: string, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'resume', undefined, options)
+  }
+
+  /** Gives up every partition that is not done; leases are lost. */
+  async cancel(taskId: string, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'cancel', undefined, options)
+  }
+
+  /** Gives parked partitions fresh attempts: all, a level, or those named. */
+  async retry(taskId: string, which: RetryRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'retry', which, options)
+  }
+
+  /** Says that no partitions beyond the known, or the expected number, will come. */
+  async seal(taskId: string, expected: SealRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'seal', expected, options)
+  }
+
+  /** What is known about an instance; about the node that answers when none is named. */
+  async instanceStatus(instanceId?: string, options: CallOptions = {}): Promise<InstanceStatus> {
+    return (await this.#get('/test/instance-status', { instanceId }, options)) as InstanceStatus
+  }
+
+  /** All known instances, by name. */
+  async instances(options: PageOptions = {}): Promise<InstanceList> {
+    const { cursor, limit } = options
+    return (await this.#get('/instances', { cursor, limit }, options)) as InstanceList
+  }
+
+  #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {
+    const spec = { method: 'POST', path: `${taskPath(taskId)}/${verb}` } as const
+    const whole = body === undefined ? spec : { ...spec, body: JSON.stringify(body) }
+    return this.#call(whole, options) as Promise<ControlAnswer>
+  }
+
+  #get(path: string, query: NonNullable<RequestSpec['query']>, options: CallOptions): Promise<unknown> {
+    return this.#call({ method: 'GET', path, query }, options)
+  }
+
+  async #call(spec: RequestSpec, options: CallOptions): Promise<unknown> {
+    return (await this.#ask(spec, options)).body
+  }
+
+  #ask(spec: RequestSpec, options: CallOptions): Promise<Answer> {
+    return this.#persist(() => this.#transport.json({ ...spec, ...limits(options) }), options)
+  }
+
+  #persist<T>(attempt: () => Promise<T>, { retryForSeconds, signal, onFailure }: CallOptions): Promise<T> {
+    const forMillis = (retryForSeconds ?? this.#retryForSeconds) * 1000
+    return persist(attempt, { forMillis, signal, onFailure })
+  }
+}
+
+function taskPath(taskId: string): string {
+  return `/tasks/${encodeURIComponent(taskId)}`
+}
+
+function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'signal' | 'timeoutMillis'> {
+  return { signal, timeoutMillis: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 }
+}
+
+function preferring({ batch, records, waitSeconds }: PullWish): Record<string, string> {
+  const preferences = Object.entries({ batch, records, wait: waitSeconds })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${value}`)
+  return preferences.length === 0 ? {} : { prefer: preferences.join(', ') }
+}

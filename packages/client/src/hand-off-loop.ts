@@ -1,0 +1,183 @@
+import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
+import type { BatonClient, PullWish } from './client.ts'
+import { newIdempotencyKey } from './idempotency-key.ts'
+import type { ServiceWatch } from './service-watch.ts'
+
+/** The most settlements that the service takes in one request. */
+const SETTLEMENTS_PER_REQUEST = 1000
+/** After an empty answer that came at once, when the service does not say how long to rest. */
+const REST_SECONDS = 1
+/** Keeps a fleet that was answered together from asking together. */
+const REST_SPREAD = 0.25
+
+/** What became of a settlement: taken note of, or refused. */
+export type SettlementAnswer =
+  | { readonly settled: true }
+  | { readonly settled: false; readonly refusal: Refusal }
+
+export interface HandOffLoopOptions {
+  readonly client: BatonClient
+  readonly watch: ServiceWatch
+  readonly waitSeconds: number
+  /** How much may be taken now; `undefined` when there is no room. */
+  readonly room: () => PullWish | undefined
+  readonly receive: (partitions: readonly PulledPartition[]) => void
+  /** A pull came back empty. */
+  readonly onNothingReady: () => void
+  /** Something that repeating will not mend: a wrong URL, a refused token. */
+  readonly onHopeless: (error: unknown) => void
+}
+
+interface WaitingSettlement {
+  readonly settlement: Settlement
+  readonly resolve: (answer: SettlementAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * The exchange between a worker and the service. While there is work, each request settles what was finished and
+ * pulls as much again; what is finished while one is under way goes into the next. Only with nothing to settle and
+ * nothing ready does a pull wait at the service.
+ */
+export class HandOffLoop {
+  readonly #options: HandOffLoopOptions
+  readonly #closing = new AbortController()
+  readonly #ending = new AbortController()
+  readonly #settlements: WaitingSettlement[] = []
+  #exchange: Promise<void> | undefined
+  #waitingPull: Promise<void> | undefined
+  #rest: ReturnType<typeof setTimeout> | undefined
+
+  constructor(options: HandOffLoopOptions) {
+    this.#options = options
+  }
+
+  /** Starts whatever request is due. To be called when room was made. */
+  turn(): void {
+    if (this.#exchange === undefined && this.#settlements.length > 0) {
+      this.#exchange = this.#settleAndPull().finally(() => {
+        this.#exchange = undefined
+        this.turn()
+      })
+    }
+    if (this.#mayWait) {
+      const wish = this.#options.room()
+      if (wish === undefined) return
+      this.#waitingPull = this.#pullAndWait(wish).finally(() => {
+        this.#waitingPull = undefined
+        this.turn()
+      })
+    }
+  }
+
+  /** Resolves with the service's answer, however long it takes to get one; rejects when the loop ends before. */
+  settle(settlement: Settlement): Promise<SettlementAnswer> {
+    return new Promise((resolve, reject) => {
+      this.#settlements.push({ settlement, resolve, reject })
+      // What else ends in this very turn goes along.
+      queueMicrotask(() => this.turn())
+    })
+  }
+
+  /** Pulls nothing more. Settling goes on. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    clearTimeout(this.#rest)
+    await this.#waitingPull
+  }
+
+  /** Gives up on everything that is not answered. */
+  end(): void {
+    this.#closing.abort()
+    clearTimeout(this.#rest)
+    this.#ending.abort(new Error('the worker has stopped'))
+    for (const { reject } of this.#settlements.splice(0)) reject(this.#ending.signal.reason)
+  }
+
+  get #mayWait(): boolean {
+    return (
+      this.#waitingPull === undefined &&
+      this.#exchange === undefined &&
+      this.#rest === undefined &&
+      !this.#closing.signal.aborted
+    )
+  }
+
+  async #settleAndPull(): Promise<void> {
+    const { client, watch, room, receive, onHopeless } = this.#options
+    const settling = this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST)
+    // A pull that waits already stands in for what could be pulled here.
+    const wish = this.#waitingPull === undefined && !this.#closing.signal.aborted ? room() : undefined
+    try {
+      const answer = await client.settle(
+        settling.map(({ settlement }) => settlement),
+        {
+          pull: wish,
+          retryForSeconds: Number.POSITIVE_INFINITY,
+          signal: this.#ending.signal,
+          onFailure: (failed) => watch.failed(failed),
+        },
+      )
+      watch.answered()
+      const refusals = new Map(answer.refused.map((refusal) => [refusal.leaseId, refusal]))
+      for (const { settlement, resolve } of settling) {
+        const refusal = refusals.get(settlement.leaseId)
+        resolve(refusal === undefined ? { settled: true } : { settled: false, refusal })
+      }
+      if (answer.partitions.length > 0) receive(answer.partitions)
+    } catch (error) {
+      for (const { reject } of settling) reject(error)
+      if (!this.#ending.signal.aborted) onHopeless(error)
+    }
+  }
+
+  async #pullAndWait(wish: PullWish): Promise<void> {
+    const { client, watch, waitSeconds, receive, onNothingReady, onHopeless } = this.#options
+    const idempotencyKey = newIdempotencyKey()
+    const begun = performance.now()
+    try {
+      const { partitions, retryAfterSeconds } = await client.pull({
+        ...wish,
+        ...(waitSeconds > 0 ? { waitSeconds } : {}),
+        idempotencyKey,
+        retryForSeconds: Number.POSITIVE_INFINITY,
+        signal: this.#closing.signal,
+        onFailure: (failed) => watch.failed(failed),
+      })
+      watch.answered()
+      if (partitions.length > 0) receive(partitions)
+      else {
+        const waited = (performance.now() - begun) / 1000
+        if (waited < waitSeconds / 2 || waitSeconds === 0) this.#restFor(retryAfterSeconds)
+        onNothingReady()
+      }
+    } catch (error) {
+      if (this.#closing.signal.aborted) await this.#reclaim(idempotencyKey)
+      else onHopeless(error)
+    }
+  }
+
+  /**
+   * A pull that was broken off may have been granted leases whose answer nobody read. Asking again under its key
+   * finds them, so that they can be given back instead of expiring.
+   */
+  async #reclaim(idempotencyKey: string): Promise<void> {
+    const { client, receive } = this.#options
+    const once = { batch: 1, idempotencyKey, retryForSeconds: 0, timeoutSeconds: 2 }
+    try {
+      const { partitions } = await client.pull({ ...once, signal: this.#ending.signal })
+      if (partitions.length > 0) receive(partitions)
+    } catch {
+      // Then they expire.
+    }
+  }
+
+  #restFor(seconds = REST_SECONDS): void {
+    if (this.#closing.signal.aborted) return
+    const millis = seconds * 1000 * (1 + Math.random() * REST_SPREAD)
+    this.#rest = setTimeout(() => {
+      this.#rest = undefined
+      this.turn()
+    }, millis)
+  }
+}

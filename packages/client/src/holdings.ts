@@ -1,0 +1,188 @@
+import type { PulledPartition } from '@baton/protocol'
+import type { PullWish } from './client.ts'
+import { WorkerStoppedError } from './errors.ts'
+import type { HandOffLoop } from './hand-off-loop.ts'
+import { Holding } from './holding.ts'
+import type { LeaseKeeper } from './lease-keeper.ts'
+import { Failed, type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } from './outcome.ts'
+import type { WorkerEventListener } from './worker-events.ts'
+import type { Handler, WorkerOptions, WorkerSettings } from './worker-options.ts'
+
+/** The most partitions that one request can be handed. */
+const LARGEST_BATCH = 1000
+
+export interface HoldingsOptions {
+  readonly handler: Handler
+  readonly around: WorkerOptions['around']
+  readonly settings: WorkerSettings
+  readonly keeper: LeaseKeeper
+  readonly loop: () => HandOffLoop
+  readonly tell: WorkerEventListener
+}
+
+/** Everything that is in a worker's hands: taken but not begun, being worked on, being settled. */
+export class Holdings {
+  readonly #options: HoldingsOptions
+  readonly #waiting: Holding[] = []
+  readonly #running = new Set<Holding>()
+  readonly #emptied: (() => void)[] = []
+  #records = 0
+  #settling = 0
+  #abandoned = 0
+  #closed = false
+
+  constructor(options: HoldingsOptions) {
+    this.#options = options
+  }
+
+  get running(): number {
+    return this.#running.size
+  }
+
+  /** Leases that were neither settled nor given back. */
+  get abandoned(): number {
+    return this.#abandoned + this.#running.size + this.#waiting.length + this.#settling
+  }
+
+  get isEmpty(): boolean {
+    return this.#running.size + this.#waiting.length + this.#settling === 0
+  }
+
+  /** How much may be pulled now. */
+  room(): PullWish | undefined {
+    const { concurrency, prefetch, recordBudget } = this.#options.settings
+    const inHand = this.#running.size + this.#waiting.length
+    const free = concurrency + prefetch - inHand
+    if (this.#closed || free <= 0) return undefined
+    const batch = Math.min(free, LARGEST_BATCH)
+    if (recordBudget === Number.POSITIVE_INFINITY) return { batch }
+    const records = Math.floor(recordBudget - this.#records)
+    if (records <= 0 && inHand > 0) return undefined
+    return { batch, records: Math.max(records, 1) }
+  }
+
+  receive(partitions: readonly PulledPartition[]): void {
+    const { keeper, tell } = this.#options
+    tell({ kind: 'pulled', partitions })
+    for (const partition of partitions) {
+      const holding = new Holding(partition)
+      this.#waiting.push(holding)
+      this.#records += partition.record_count
+      if (partition.lease !== null) {
+        keeper.keep(partition.lease, (error) => {
+          holding.lose(error)
+          tell({ kind: 'lost', partition, error })
+          this.#forgetIfWaiting(holding)
+        })
+      }
+    }
+    if (this.#closed) this.#giveBackWaiting()
+    else this.#begin()
+  }
+
+  /** Takes nothing more, and gives back what was not begun. */
+  close(): void {
+    this.#closed = true
+    this.#giveBackWaiting()
+  }
+
+  /** Tells the handlers that their time is over. */
+  interrupt(): void {
+    for (const holding of this.#running) holding.interrupt(new WorkerStoppedError())
+  }
+
+  /** Resolves when nothing is in hand and everything is settled. */
+  emptied(): Promise<void> {
+    return this.isEmpty ? Promise.resolve() : new Promise((resolve) => this.#emptied.push(resolve))
+  }
+
+  #begin(): void {
+    while (this.#running.size < this.#options.settings.concurrency) {
+      const holding = this.#waiting.shift()
+      if (holding === undefined) return
+      this.#running.add(holding)
+      void this.#work(holding)
+    }
+  }
+
+  async #work(holding: Holding): Promise<void> {
+    const { tell } = this.#options
+    const { partition } = holding
+    tell({ kind: 'started', partition })
+    const begun = performance.now()
+    const outcome = await this.#handle(holding)
+    const millis = performance.now() - begun
+    this.#running.delete(holding)
+    const settled = this.#settle(holding, outcome, millis)
+    this.#begin()
+    this.#options.loop().turn()
+    await settled
+    this.#noteEmptied()
+  }
+
+  async #handle(holding: Holding): Promise<HandlingOutcome> {
+    const { handler, around, tell } = this.#options
+    const { partition, context } = holding
+    const handle = async () => handler(partition, context)
+    try {
+      return outcomeOfResult(await (around === undefined ? handle() : around(partition, handle)))
+    } catch (error) {
+      tell({ kind: 'threw', partition, error })
+      // Whoever stops because they were told to has not failed.
+      return holding.isAborted && !(error instanceof Failed)
+        ? { outcome: 'released', reason: 'the worker stopped' }
+        : outcomeOfError(error)
+    }
+  }
+
+  async #settle(holding: Holding, handled: HandlingOutcome, millis: number): Promise<void> {
+    const { partition } = holding
+    const { lease } = partition
+    const { keeper, loop, tell } = this.#options
+    this.#records -= partition.record_count
+    if (lease === null) return
+    keeper.drop(lease.id)
+    const outcome = holding.lost === undefined ? handled : afterLoss(holding)
+    if (outcome === undefined) return
+    const settlement = settlementOf(lease.id, outcome)
+    this.#settling += 1
+    try {
+      const answer = await loop().settle(settlement)
+      const { outcome: said, reason } = settlement
+      if (answer.settled) tell({ kind: 'settled', partition, outcome: said, reason, millis })
+      else tell({ kind: 'refused', partition, outcome: said, ...answer.refusal })
+    } catch {
+      // The loop has ended or reported why it cannot go on.
+      this.#abandoned += 1
+    }
+    this.#settling -= 1
+  }
+
+  #giveBackWaiting(): void {
+    for (const holding of this.#waiting.splice(0)) {
+      const given = this.#settle(holding, { outcome: 'released', reason: 'the worker stopped' }, 0)
+      void given.then(() => this.#noteEmptied())
+    }
+  }
+
+  #forgetIfWaiting(holding: Holding): void {
+    const at = this.#waiting.indexOf(holding)
+    if (at === -1) return
+    this.#waiting.splice(at, 1)
+    this.#records -= holding.partition.record_count
+    this.#options.loop().turn()
+  }
+
+  #noteEmptied(): void {
+    if (this.isEmpty) for (const resolve of this.#emptied.splice(0)) resolve()
+  }
+}
+
+/**
+ * What is left to say once a lease was lost: nothing, where the service said so itself. Where it was silent, it
+ * learns that the partition is free; whether the handler came to an end or not, it must not hear "done".
+ */
+function afterLoss({ lost }: Holding): HandlingOutcome | undefined {
+  if (lost?.code !== 'lease_unrenewed') return undefined
+  return { outcome: 'released', reason: 'the lease could not be renewed in time' }
+}

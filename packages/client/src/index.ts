@@ -1,0 +1,73 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+export type {
+  CallBackAnswer,
+  Conflict,
+  ControlAnswer,
+  InstanceList,
+  InstanceStatus,
+  Lease,
+  LevelView,
+  ManifestLine,
+  Outcome,
+  PartitionDescriptor,
+  PartitionList,
+  PartitionRow,
+  PartitionState,
+  Problem,
+  ProblemCode,
+  PulledPartition,
+  Refusal,
+  RefusalCode,
+  RenewAnswer,
+  RetryRequest,
+  SealRequest,
+  SettleAnswer,
+  Settlement,
+  StateCounts,
+  TaskList,
+  TaskState,
+  TaskSummary,
+  TaskView,
+  Violation,
+} from '@baton/protocol'
+export { CallBackCheck } from './call-back-check.ts'
+export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
+export {
+  BatonClient,
+  type CallOptions,
+  type PageOptions,
+  type PartitionsOptions,
+  type Pulled,
+  type PullOptions,
+  type PullWish,
+  type SettleOptions,
+  type TasksOptions,
+} from './client.ts'
+export type { BatonClientOptions, RequestReport } from './client-options.ts'
+export {
+  BatonError,
+  type CallBackProgress,
+  ConflictError,
+  ContractError,
+  LeaseLostError,
+  ProblemError,
+  UnexpectedAnswerError,
+  UnreachableError,
+  WorkerStoppedError,
+} from './errors.ts'
+export {
+  type DoneOutcome,
+  Failed,
+  type FailedOutcome,
+  type HandlingOutcome,
+  Released,
+  type ReleasedOutcome,
+} from './outcome.ts'
+export type { FailedTry } from './persistence.ts'
+export { Producer, type ProducerOptions } from './producer.ts'
+export { HeldPartition, pullEach } from './pull-each.ts'
+export type { ServiceAddress } from './service.ts'
+export { TableField } from './table-field.ts'
+export { type StopOptions, Worker } from './worker.ts'
+export type { WorkerEvent, WorkerEventListener } from './worker-events.ts'
+export type { Handler, HandlingContext, WorkerOptions } from './worker-options.ts'

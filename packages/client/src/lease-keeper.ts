@@ -1,0 +1,142 @@
+import type { Lease, RenewAnswer } from '@baton/protocol'
+import type { BatonClient } from './client.ts'
+import { BatonError, LeaseLostError } from './errors.ts'
+import { KeptLease } from './kept-lease.ts'
+import { backOffMillis } from './persistence.ts'
+import type { ServiceWatch } from './service-watch.ts'
+
+/** The most that the service takes in one request. */
+const LEASES_PER_REQUEST = 10_000
+const LONGEST_REQUEST_MILLIS = 10_000
+const SHORTEST_REQUEST_MILLIS = 100
+
+export interface LeaseKeeperOptions {
+  readonly client: BatonClient
+  readonly watch: ServiceWatch
+  readonly onRenewed: (leases: number) => void
+}
+
+/** Renews all leases in hand before they end, in one request, and says when one is lost. */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions
+  readonly #leases = new Map<string, KeptLease>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #wakeAt = Number.POSITIVE_INFINITY
+  #renewing = false
+  #failures = 0
+  #notBefore = 0
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options
+  }
+
+  keep(lease: Lease, lose: (error: LeaseLostError) => void): void {
+    const kept = new KeptLease(lease, performance.now(), lose)
+    this.#leases.set(kept.id, kept)
+    this.#wakeBy(kept.renewAt)
+  }
+
+  /** The lease is over, or about to be settled: it needs no renewal any more. */
+  drop(leaseId: string): void {
+    this.#leases.delete(leaseId)
+    if (this.#leases.size === 0) this.#sleep()
+  }
+
+  #sleep(): void {
+    clearTimeout(this.#timer)
+    this.#wakeAt = Number.POSITIVE_INFINITY
+  }
+
+  #wakeBy(time: number): void {
+    if (time >= this.#wakeAt) return
+    clearTimeout(this.#timer)
+    this.#wakeAt = time
+    this.#timer = setTimeout(() => this.#wake(), Math.max(time - performance.now(), 0))
+  }
+
+  #wake(): void {
+    this.#wakeAt = Number.POSITIVE_INFINITY
+    const now = performance.now()
+    for (const lease of this.#leases.values()) {
+      if (now >= lease.giveUpAt) {
+        this.#lose(lease, 'lease_unrenewed', 'the service could not be reached in time to renew the lease')
+      }
+    }
+    if (!this.#renewing && this.#renewalDueAt() <= now) void this.#renew()
+    if (this.#leases.size > 0) this.#wakeBy(this.#nextDueAt())
+  }
+
+  #renewalDueAt(): number {
+    let earliest = Number.POSITIVE_INFINITY
+    for (const { renewAt } of this.#leases.values()) earliest = Math.min(earliest, renewAt)
+    return Math.max(earliest, this.#notBefore)
+  }
+
+  #earliestGiveUp(): number {
+    let earliest = Number.POSITIVE_INFINITY
+    for (const { giveUpAt } of this.#leases.values()) earliest = Math.min(earliest, giveUpAt)
+    return earliest
+  }
+
+  #nextDueAt(): number {
+    const giveUp = this.#earliestGiveUp()
+    return this.#renewing ? giveUp : Math.min(giveUp, this.#renewalDueAt())
+  }
+
+  async #renew(): Promise<void> {
+    this.#renewing = true
+    const begun = performance.now()
+    for (const lease of this.#leases.values()) lease.tried(begun)
+    const ids = [...this.#leases.keys()]
+    try {
+      for (let at = 0; at < ids.length; at += LEASES_PER_REQUEST) {
+        await this.#renewSome(ids.slice(at, at + LEASES_PER_REQUEST))
+      }
+      this.#failures = 0
+      this.#notBefore = 0
+    } catch (error) {
+      this.#failed(error)
+    }
+    this.#renewing = false
+    if (this.#leases.size > 0) this.#wakeBy(this.#nextDueAt())
+  }
+
+  async #renewSome(leaseIds: readonly string[]): Promise<void> {
+    const sentAt = performance.now()
+    const left = (this.#earliestGiveUp() - sentAt) / 2
+    const millis = Math.max(SHORTEST_REQUEST_MILLIS, Math.min(left, LONGEST_REQUEST_MILLIS))
+    const { client, watch, onRenewed } = this.#options
+    const answer = await client.renew(leaseIds, { retryForSeconds: 0, timeoutSeconds: millis / 1000 })
+    watch.answered()
+    this.#take(answer, sentAt)
+    if (answer.renewed.length > 0) onRenewed(answer.renewed.length)
+  }
+
+  #take({ renewed, refused }: RenewAnswer, sentAt: number): void {
+    for (const { leaseId, expiresInSeconds } of renewed) {
+      this.#leases.get(leaseId)?.renewed(expiresInSeconds, sentAt)
+    }
+    for (const { leaseId, code, detail } of refused) {
+      const lease = this.#leases.get(leaseId)
+      if (lease !== undefined) this.#lose(lease, code, detail)
+    }
+  }
+
+  /** Tries again, sooner when little time is left. */
+  #failed(error: unknown): void {
+    const known = error instanceof BatonError ? error : undefined
+    this.#failures += 1
+    const now = performance.now()
+    const quarter = Math.max((this.#earliestGiveUp() - now) / 4, SHORTEST_REQUEST_MILLIS / 2)
+    const pauseMillis = Math.min(backOffMillis(this.#failures, known?.retryAfterSeconds), quarter)
+    this.#notBefore = now + pauseMillis
+    if (known !== undefined) {
+      this.#options.watch.failed({ error: known, failures: this.#failures, pauseMillis })
+    }
+  }
+
+  #lose(lease: KeptLease, code: LeaseLostError['code'], detail: string): void {
+    this.drop(lease.id)
+    lease.lose(new LeaseLostError(lease.id, code, detail))
+  }
+}

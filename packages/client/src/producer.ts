@@ -1,0 +1,102 @@
+import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
+import { CallBackCheck } from './call-back-check.ts'
+import { type PieceLimits, piecesOf } from './call-back-pieces.ts'
+import { type CallBackCallOptions, type CallBackReceipt, CallBackSending } from './call-back-sending.ts'
+import type { BatonClient } from './client.ts'
+import { problemError } from './errors.ts'
+import { clientOf, type ServiceAddress } from './service.ts'
+
+const DEFAULT_DESCRIPTORS_PER_REQUEST = 50_000
+const DEFAULT_BYTES_PER_REQUEST = 8 * 2 ** 20
+const DEFAULT_RETRY_FOR_SECONDS = 300
+
+export interface ProducerOptions {
+  /**
+   * The most descriptors in one request; a longer call-back is split. One request is stored all or nothing, so
+   * lower it only for a service that needs smaller ones.
+   * @defaultValue `50000`
+   */
+  readonly descriptorsPerRequest?: number
+  /**
+   * The most bytes in one request. A service that takes less says so, and is then sent smaller ones.
+   * @defaultValue `8388608`
+   */
+  readonly bytesPerRequest?: number
+  /**
+   * What the local check says to fields that the contract does not know; as configured at the service.
+   * @defaultValue `'refuse'`
+   */
+  readonly unknownFields?: 'refuse' | 'ignore'
+  /**
+   * How long each request is repeated while the service is away. A computation that took hours should not be lost
+   * to a restart of the service.
+   * @defaultValue `300`
+   */
+  readonly retryForSeconds?: number
+}
+
+/** Hands the partitions of a computed task over to the service. */
+export class Producer {
+  readonly #client: BatonClient
+  readonly #limits: PieceLimits
+  readonly #check: CallBackOptions
+  readonly #retryForSeconds: number
+
+  constructor(service: ServiceAddress, options: ProducerOptions = {}) {
+    this.#client = clientOf(service)
+    this.#limits = {
+      descriptors: options.descriptorsPerRequest ?? DEFAULT_DESCRIPTORS_PER_REQUEST,
+      bytes: options.bytesPerRequest ?? DEFAULT_BYTES_PER_REQUEST,
+    }
+    this.#check = {
+      tableField: this.#client.tableField.name,
+      unknownFields: options.unknownFields ?? 'refuse',
+    }
+    this.#retryForSeconds = options.retryForSeconds ?? DEFAULT_RETRY_FOR_SECONDS
+  }
+
+  /**
+   * Calls partitions of one task back, in ascending order of their level. Resolves when all of them are durable.
+   *
+   * An array is checked as a whole before anything of it is sent. What comes from an async iterable is checked and
+   * sent piece by piece while it comes. Either way the call may be repeated after any failure.
+   *
+   * @throws {@link ContractError} with a pointer to each descriptor that breaks the contract
+   * @throws {@link ConflictError} with a pointer to each that contradicts what was accepted before
+   */
+  async callBack(
+    descriptors: Iterable<PartitionDescriptor> | AsyncIterable<PartitionDescriptor>,
+    options: CallBackCallOptions = {},
+  ): Promise<CallBackReceipt> {
+    const sending = new CallBackSending(this.#client, { retryForSeconds: this.#retryForSeconds, ...options })
+    if (Symbol.asyncIterator in descriptors) await this.#sendAsItComes(descriptors, sending)
+    else await this.#sendChecked(descriptors, sending)
+    return sending.receipt
+  }
+
+  async #sendChecked(descriptors: Iterable<unknown>, sending: CallBackSending): Promise<void> {
+    const { tableField } = this.#client
+    const wire = Array.from(descriptors, (descriptor) => tableField.toWire(descriptor))
+    const found = new CallBackCheck(this.#check).take(wire)
+    if (found !== undefined) throw problemError(found)
+    for await (const piece of piecesOf(wire, this.#limits)) await sending.send(piece)
+  }
+
+  async #sendAsItComes(descriptors: AsyncIterable<unknown>, sending: CallBackSending): Promise<void> {
+    const check = new CallBackCheck(this.#check)
+    const hold = (piece: readonly unknown[]) => {
+      const found = check.take(piece)
+      if (found !== undefined) throw sending.interrupted(problemError(found))
+    }
+    for await (const piece of piecesOf(this.#inWireForm(descriptors), this.#limits)) {
+      hold(piece.descriptors)
+      await sending.send(piece)
+    }
+    // Nothing came: the contract has words for that, too.
+    if (sending.isEmpty) hold([])
+  }
+
+  async *#inWireForm(descriptors: AsyncIterable<unknown>) {
+    for await (const descriptor of descriptors) yield this.#client.tableField.toWire(descriptor)
+  }
+}

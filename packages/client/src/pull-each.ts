@@ -1,0 +1,110 @@
+import type { Lease, PulledPartition } from '@baton/protocol'
+import type { DoneOutcome, FailedOutcome, HandlingOutcome, ReleasedOutcome } from './outcome.ts'
+import type { ServiceAddress } from './service.ts'
+import { Worker } from './worker.ts'
+import type { HandlingContext, WorkerOptions } from './worker-options.ts'
+
+/** A partition in your hands. Its lease is renewed until you say how it ended. */
+export class HeldPartition implements AsyncDisposable {
+  readonly partition: PulledPartition
+  readonly #context: HandlingContext
+  readonly #settle: (outcome: HandlingOutcome) => void
+  #settled = false
+
+  constructor(
+    partition: PulledPartition,
+    context: HandlingContext,
+    settle: (outcome: HandlingOutcome) => void,
+  ) {
+    this.partition = partition
+    this.#context = context
+    this.#settle = settle
+  }
+
+  /** Aborted when the lease is lost, or when the loop ends and its time to finish is over. */
+  get signal(): AbortSignal {
+    return this.#context.signal
+  }
+
+  get lease(): Lease | null {
+    return this.#context.lease
+  }
+
+  /** Which attempt at the partition this is, beginning with 1. */
+  get attempt(): number {
+    return this.#context.attempt
+  }
+
+  done(details: Omit<DoneOutcome, 'outcome'> = {}): void {
+    this.#say({ ...details, outcome: 'done' })
+  }
+
+  fail(details: Omit<FailedOutcome, 'outcome'> = {}): void {
+    this.#say({ ...details, outcome: 'failed' })
+  }
+
+  release(details: Omit<ReleasedOutcome, 'outcome'> = {}): void {
+    this.#say({ ...details, outcome: 'released' })
+  }
+
+  /** Gives the partition back unless it was said how it ended. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.release({ reason: 'left without an outcome' })
+  }
+
+  /** The first word counts. */
+  #say(outcome: HandlingOutcome): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#settle(outcome)
+  }
+}
+
+/**
+ * Partitions one after the other, for programs that are a loop. At most `concurrency` are held without an outcome;
+ * with the default of one, say how the one in hand ended before you ask for the next.
+ *
+ * @example
+ * ```ts
+ * for await (const held of pullEach('http://127.0.0.1:7070')) {
+ *   await using _ = held // given back if anything below throws
+ *   await load(held.partition, held.signal)
+ *   held.done()
+ * }
+ * ```
+ */
+export async function* pullEach(
+  service: ServiceAddress,
+  options: WorkerOptions = {},
+): AsyncGenerator<HeldPartition, void, undefined> {
+  const arrived: HeldPartition[] = []
+  let wake = () => {}
+  const worker = new Worker(
+    service,
+    (partition, context) =>
+      new Promise<HandlingOutcome>((settle) => {
+        arrived.push(new HeldPartition(partition, context, settle))
+        wake()
+      }),
+    options,
+  )
+  let running = true
+  const over = worker.run().finally(() => {
+    running = false
+    wake()
+  })
+  over.catch(() => {})
+  try {
+    while (true) {
+      const next = arrived.shift()
+      if (next !== undefined) yield next
+      else if (running) await new Promise<void>((resolve) => (wake = resolve))
+      else break
+    }
+    await over
+  } finally {
+    // Those that nobody took.
+    for (const held of arrived) held.release({ reason: 'the loop has ended' })
+    await worker.stop()
+  }
+}

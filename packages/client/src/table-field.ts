@@ -1,0 +1,76 @@
+import type { PartitionDescriptor } from '@baton/protocol'
+
+type Fields = Record<string, unknown>
+
+/** Spelled here: the protocol's constant lies beside its schemas, which pages that only look need not load. */
+const PROGRAM_NAME = 'computeTableName' satisfies keyof PartitionDescriptor
+
+/**
+ * The wire may have its own name for the table field; inside a program it is always `computeTableName`. Everything
+ * else passes through as it is.
+ */
+export class TableField {
+  readonly #name: string
+
+  constructor(name: string = PROGRAM_NAME) {
+    this.#name = name
+  }
+
+  get name(): string {
+    return this.#name
+  }
+
+  /** A descriptor that already has the wire's name, or is no descriptor at all, stays as it is. */
+  toWire(descriptor: unknown): unknown {
+    if (this.#name === PROGRAM_NAME || !isRenamable(descriptor, PROGRAM_NAME, this.#name)) {
+      return descriptor
+    }
+    return renamed(descriptor, PROGRAM_NAME, this.#name)
+  }
+
+  fromWire<T extends PartitionDescriptor>(received: T): T {
+    if (Object.hasOwn(received, PROGRAM_NAME)) return received
+    // A worker that was not told the name must not fail partition after partition for it.
+    const name = Object.hasOwn(received, this.#name) ? this.#name : unknownTextField(received)
+    return name === undefined ? received : (renamed(received, name, PROGRAM_NAME) as T)
+  }
+
+  /** The five fields of a descriptor with the wire's name for the table, without whatever came with them. */
+  describe(partition: PartitionDescriptor): Fields {
+    const { taskId, computeTableName, partition_name, record_count, priorityLevel } = partition
+    return { taskId, [this.#name]: computeTableName, partition_name, record_count, priorityLevel }
+  }
+}
+
+/** The fields beside the table that a partition can have anywhere on the wire and that hold a text. */
+const otherTexts = new Set([
+  'taskId',
+  'partition_name',
+  'state',
+  'holder',
+  'leaseExpiresAt',
+  'readyAt',
+  'lastReason',
+  'calledBackAt',
+  'settledAt',
+])
+
+function unknownTextField(received: object): string | undefined {
+  const candidates = Object.entries(received).filter(
+    ([name, value]) => typeof value === 'string' && !otherTexts.has(name),
+  )
+  return candidates.length === 1 ? candidates[0]?.[0] : undefined
+}
+
+function isRenamable(value: unknown, from: string, to: string): value is Fields {
+  return (
+    typeof value === 'object' && value !== null && Object.hasOwn(value, from) && !Object.hasOwn(value, to)
+  )
+}
+
+/** Keeps the place of the field, so that what is shown and sent reads as it was written. */
+function renamed(value: object, from: string, to: string): Fields {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, content]) => [name === from ? to : name, content]),
+  )
+}

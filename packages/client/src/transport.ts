@@ -1,0 +1,185 @@
+import type { Problem } from '@baton/protocol'
+import type { BatonClientOptions } from './client-options.ts'
+import { problemError, UnexpectedAnswerError, UnreachableError } from './errors.ts'
+import { requestSignal } from './request-signal.ts'
+
+const DEFAULT_TIMEOUT_SECONDS = 30
+const SHOWN_BODY_CHARACTERS = 200
+
+export interface RequestSpec {
+  readonly method: 'GET' | 'POST'
+  /** Below the base URL, beginning with a slash. */
+  readonly path: string
+  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** JSON text. */
+  readonly body?: string
+  /** How long the service was asked to wait before it answers. */
+  readonly waitSeconds?: number | undefined
+  /** Beyond that wait. */
+  readonly timeoutMillis?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Answer {
+  readonly body: unknown
+  readonly headers: Headers
+}
+
+/** One request and its answer, or a typed error. Repeats nothing. */
+export class Transport {
+  readonly #base: string
+  readonly #options: BatonClientOptions
+  readonly #fetch: typeof globalThis.fetch
+  readonly #timeoutMillis: number
+
+  constructor(options: BatonClientOptions) {
+    this.#base = baseOf(options.url)
+    this.#options = options
+    // Bound: browsers refuse to run a fetch that was taken off its global object.
+    this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis)
+    this.#timeoutMillis = (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000
+  }
+
+  async json(spec: RequestSpec): Promise<Answer> {
+    return this.#reported(spec, async (response) => {
+      const text = await response.text()
+      return { body: parsed(text, response.status), headers: response.headers }
+    })
+  }
+
+  /** The body as it arrives. The time-out covers the time until the first of it. */
+  async stream(spec: RequestSpec): Promise<ReadableStream<Uint8Array>> {
+    return this.#reported(spec, async (response) => response.body ?? new ReadableStream())
+  }
+
+  async #reported<T>(spec: RequestSpec, read: (response: Response) => Promise<T>): Promise<T> {
+    const begun = performance.now()
+    let status: number | undefined
+    const report = (error?: unknown) => {
+      const millis = performance.now() - begun
+      this.#options.onRequest?.({ method: spec.method, path: spec.path, status, millis, error })
+    }
+    try {
+      const result = await this.#send(spec, async (response) => {
+        status = response.status
+        if (!response.ok) throw await refusal(response)
+        return read(response)
+      })
+      report()
+      return result
+    } catch (error) {
+      report(error)
+      throw error
+    }
+  }
+
+  async #send<T>(spec: RequestSpec, read: (response: Response) => Promise<T>): Promise<T> {
+    const timeoutMillis = (spec.timeoutMillis ?? this.#timeoutMillis) + (spec.waitSeconds ?? 0) * 1000
+    const url = this.#url(spec)
+    const headers = await this.#headers(spec)
+    const { signal, timedOut, release } = requestSignal(spec.signal, timeoutMillis)
+    try {
+      const { method, body } = spec
+      const response = await this.#fetch(url, {
+        method,
+        headers,
+        signal,
+        cache: 'no-store',
+        ...(body === undefined ? {} : { body }),
+      })
+      return await read(response)
+    } catch (error) {
+      if (spec.signal?.aborted) throw spec.signal.reason
+      if (timedOut()) {
+        throw new UnreachableError(`${this.#base} did not answer within ${timeoutMillis / 1000} s`)
+      }
+      // fetch rejects with a TypeError for everything that the network can do to it.
+      if (error instanceof TypeError || isAbort(error)) {
+        throw new UnreachableError(`${this.#base} cannot be reached${why(error)}`, { cause: error })
+      }
+      throw error
+    } finally {
+      release()
+    }
+  }
+
+  #url({ path, query = {} }: RequestSpec): string {
+    const parameters = new URLSearchParams()
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) parameters.set(name, String(value))
+    }
+    const suffix = parameters.size === 0 ? '' : `?${parameters}`
+    return `${this.#base}${path}${suffix}`
+  }
+
+  async #headers(spec: RequestSpec): Promise<Record<string, string>> {
+    const { token, instanceId, headers } = this.#options
+    const bearer = typeof token === 'function' ? await token() : token
+    return {
+      accept: 'application/json',
+      ...(typeof headers === 'function' ? headers() : headers),
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+      ...(instanceId === undefined ? {} : { 'x-instance-id': headerText(instanceId) }),
+      ...(spec.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...spec.headers,
+    }
+  }
+}
+
+function baseOf(url: string | URL): string {
+  const { origin, pathname, protocol } = new URL(url)
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw new TypeError(`the URL of a service begins with http:// or https://, got ${String(url)}`)
+  }
+  return origin + pathname.replace(/\/+$/, '')
+}
+
+/** Headers carry bytes, one per character; the service reads these bytes as UTF-8. */
+function headerText(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('')
+}
+
+function parsed(text: string, status: number): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new UnexpectedAnswerError(`the answer is not JSON but ${beginningOf(text)}`, status)
+  }
+}
+
+async function refusal(response: Response): Promise<Error> {
+  const { status } = response
+  const text = await response.text()
+  const retryAfter = retryAfterOf(response.headers)
+  try {
+    const document = JSON.parse(text) as Partial<Problem>
+    if (typeof document.code === 'string' && typeof document.detail === 'string') {
+      return problemError(document as Problem, retryAfter)
+    }
+  } catch {
+    // Not Baton's; told below.
+  }
+  return new UnexpectedAnswerError(`status ${status} with ${beginningOf(text)}`, status, retryAfter)
+}
+
+export function retryAfterOf(headers: Headers): number | undefined {
+  const text = headers.get('retry-after')
+  return text !== null && /^\d{1,6}$/.test(text) ? Number(text) : undefined
+}
+
+function beginningOf(text: string): string {
+  if (text === '') return 'an empty body'
+  return text.length > SHOWN_BODY_CHARACTERS ? `${text.slice(0, SHOWN_BODY_CHARACTERS)}…` : text
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError'
+}
+
+/** Node hides what happened in the cause; elsewhere the text of the error has it. */
+function why(error: unknown): string {
+  const { cause } = error as { cause?: { code?: string; message?: string } }
+  const text = cause?.code ?? cause?.message ?? (error as Error).message
+  return text ? `: ${text}` : ''
+}

@@ -1,0 +1,143 @@
+import { Deadline } from './deadline.ts'
+import { HandOffLoop } from './hand-off-loop.ts'
+import { Holdings } from './holdings.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
+import { clientOf, type ServiceAddress } from './service.ts'
+import { ServiceWatch } from './service-watch.ts'
+import { guarded, type WorkerEventListener } from './worker-events.ts'
+import { type Handler, settingsOf, type WorkerOptions, type WorkerSettings } from './worker-options.ts'
+
+/** How long a worker that stops may take; what is left out is as the worker was made. */
+export interface StopOptions {
+  /** See {@link WorkerOptions.finishWithinSeconds}. */
+  readonly finishWithinSeconds?: number
+  /** See {@link WorkerOptions.releaseWithinSeconds}. */
+  readonly releaseWithinSeconds?: number
+}
+
+/**
+ * Pulls partitions and has a handler work on them: keeps their leases while it runs, settles when it ends, and goes
+ * on by itself when the service was away.
+ *
+ * @example
+ * ```ts
+ * const worker = new Worker('http://127.0.0.1:7070', async (partition, { signal }) => {
+ *   const records = await load(partition.computeTableName, partition.partition_name, signal)
+ *   return { records }
+ * }, { concurrency: 8 })
+ * process.once('SIGTERM', () => worker.stop())
+ * await worker.run()
+ * ```
+ */
+export class Worker implements AsyncDisposable {
+  readonly #settings: WorkerSettings
+  readonly #signal: AbortSignal | undefined
+  readonly #tell: WorkerEventListener
+  readonly #loop: HandOffLoop
+  readonly #holdings: Holdings
+  readonly #finish = new Deadline()
+  readonly #release = new Deadline()
+  readonly #over = Promise.withResolvers<void>()
+  #started = false
+  #stopping = false
+  #error: unknown
+
+  constructor(service: ServiceAddress, handler: Handler, options: WorkerOptions = {}) {
+    const client = clientOf(service)
+    this.#settings = settingsOf(options)
+    this.#signal = options.signal
+    this.#tell = guarded(options.onEvent)
+    const watch = new ServiceWatch(this.#tell)
+    const onRenewed = (leases: number) => this.#tell({ kind: 'renewed', leases })
+    this.#holdings = new Holdings({
+      handler,
+      around: options.around,
+      settings: this.#settings,
+      keeper: new LeaseKeeper({ client, watch, onRenewed }),
+      loop: () => this.#loop,
+      tell: this.#tell,
+    })
+    this.#loop = new HandOffLoop({
+      client,
+      watch,
+      waitSeconds: this.#settings.waitSeconds,
+      room: () => this.#holdings.room(),
+      receive: (partitions) => this.#holdings.receive(partitions),
+      onNothingReady: () => {
+        if (this.#settings.untilIdle && this.#holdings.isEmpty) void this.stop()
+      },
+      onHopeless: (error) => {
+        this.#error ??= error
+        void this.stop()
+      },
+    })
+    // Whoever does not wait for the end learns of an error through the event.
+    this.#over.promise.catch(() => {})
+  }
+
+  /** How many handlers are at work. */
+  get running(): number {
+    return this.#holdings.running
+  }
+
+  /** Resolves when the worker has stopped; rejects when it stopped because it could not go on. */
+  get stopped(): Promise<void> {
+    return this.#over.promise
+  }
+
+  /** Begins to pull. Returns at once, so that `await using worker = new Worker(…).start()` reads well. */
+  start(): this {
+    if (this.#started) return this
+    this.#started = true
+    if (this.#signal?.aborted) void this.stop()
+    else {
+      this.#signal?.addEventListener('abort', this.#onAbort, { once: true })
+      this.#loop.turn()
+    }
+    return this
+  }
+
+  /** Works until it is stopped. */
+  run(): Promise<void> {
+    return this.start().stopped
+  }
+
+  /**
+   * Pulls nothing more, lets handlers finish, gives back what they could not finish in time. Called again, it can
+   * shorten the time that is left but not lengthen it. Resolves when all is over.
+   */
+  async stop(options: StopOptions = {}): Promise<void> {
+    const { finishWithinSeconds, releaseWithinSeconds } = { ...this.#settings, ...options }
+    this.#finish.within(finishWithinSeconds)
+    if (this.#stopping) this.#release.within(finishWithinSeconds + releaseWithinSeconds)
+    else {
+      this.#stopping = true
+      void this.#stop(releaseWithinSeconds)
+    }
+    await this.#over.promise.catch(() => {})
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop()
+  }
+
+  readonly #onAbort = () => void this.stop()
+
+  async #stop(releaseWithinSeconds: number): Promise<void> {
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#tell({ kind: 'stopping', running: this.#holdings.running })
+    this.#holdings.close()
+    // A pull that is broken off may still bring something, which is then given back.
+    const emptied = this.#loop.close().then(() => this.#holdings.emptied())
+    await Promise.race([emptied, this.#finish.reached])
+    this.#holdings.interrupt()
+    this.#release.within(releaseWithinSeconds)
+    await Promise.race([emptied, this.#release.reached])
+    this.#loop.end()
+    this.#finish.forget()
+    this.#release.forget()
+    this.#tell({ kind: 'stopped', abandoned: this.#holdings.abandoned, error: this.#error })
+    if (this.#error === undefined) this.#over.resolve()
+    else this.#over.reject(this.#error)
+  }
+}
