@@ -72,7 +72,9 @@ export class Pull {
       results[position] = { partitions: handedOut, repeated: false }
     }
     for (const { position, key } of twins) {
-      results[position] = { partitions: this.#repeat(key, now) ?? [], repeated: true }
+      // Nothing was found for the first of them, so nothing was recorded: its twin may wait as well.
+      const repeated = this.#repeat(key, now)
+      results[position] = { partitions: repeated ?? [], repeated: repeated !== undefined }
     }
     return results as PullResult[]
   }
