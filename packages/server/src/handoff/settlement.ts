@@ -149,9 +149,14 @@ function fail(standing: Standing, order: SettlementOrder, policy: Policy, random
     attempts,
     releasesInARow: 0,
     wasted: 1,
-    delayMillis: event === 'park' ? 0 : (order.retryAfterMillis ?? backoffMillis(policy, attempts, random)),
+    delayMillis: event === 'park' ? 0 : (askedDelay(order) ?? backoffMillis(policy, attempts, random)),
     reason: order.reason,
   }
+}
+
+/** Workers ask in seconds, of any fraction; stores keep whole milliseconds. */
+function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
+  return retryAfterMillis === null ? null : Math.ceil(retryAfterMillis)
 }
 
 /** The expiry already used the attempt up; what is new is why, and whether another would help. */
@@ -162,7 +167,7 @@ function failLate(standing: Standing, order: SettlementOrder): Change {
 
 function release(standing: Standing, order: SettlementOrder, policy: Policy, random: number): Change {
   const releasesInARow = standing.releasesInARow + 1
-  const delayMillis = order.retryAfterMillis ?? releaseBackoffMillis(policy, releasesInARow, random)
+  const delayMillis = askedDelay(order) ?? releaseBackoffMillis(policy, releasesInARow, random)
   return {
     ...unchanged(standing, delayMillis > 0 ? 'postpone' : 'return'),
     outcome: 'released',
