@@ -5,6 +5,7 @@ import {
   noTotals,
   type Sighting,
 } from './instances.ts'
+import { addCapped } from './task-record.ts'
 
 /** Heartbeat of a node, and how often what was seen of clients is written down. */
 export const SIGHTING_INTERVAL_MILLIS = 5000
@@ -47,7 +48,7 @@ export class Sightings {
     this.#seen.set(instanceId, seen)
     seen.role = role
     for (const key of Object.keys(increments) as (keyof InstanceTotals)[])
-      seen.totals[key] += increments[key] ?? 0
+      seen.totals[key] = addCapped(seen.totals[key], increments[key] ?? 0)
   }
 
   /** Takes what is to be written; if the writing fails, `restore` puts it back. */
@@ -84,7 +85,8 @@ export class Sightings {
       tasks: [],
     }
     const totals = { ...base.totals }
-    for (const key of Object.keys(totals) as (keyof InstanceTotals)[]) totals[key] += seen.totals[key]
+    for (const key of Object.keys(totals) as (keyof InstanceTotals)[])
+      totals[key] = addCapped(totals[key], seen.totals[key])
     return { ...base, role: seen.role, lastSeenAt: base.now, totals }
   }
 }

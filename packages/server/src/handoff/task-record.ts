@@ -18,6 +18,12 @@ export const totalOf = (tally: Tally): number => partitionStates.reduce((sum, st
 export const unfinishedOf = (tally: Tally): number =>
   unfinishedStates.reduce((sum, state) => sum + tally[state], 0)
 
+/**
+ * For sums of what clients report, which nothing bounds: they stop at the largest number that every
+ * reader, a database driver among them, can still take.
+ */
+export const addCapped = (a: number, b: number): number => Math.min(a + b, Number.MAX_SAFE_INTEGER)
+
 export type TaskState = 'open' | 'paused' | 'done' | 'stalled' | 'cancelled'
 
 /** What a store keeps of a task in one row. */

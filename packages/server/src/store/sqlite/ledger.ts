@@ -302,7 +302,8 @@ function prepare(db: DatabaseSync) {
     savePace: db.prepare(
       `INSERT INTO pace (task, second, partitions, records) VALUES (?, ?, ?, ?)
        ON CONFLICT (task, second) DO UPDATE SET
-         partitions = partitions + excluded.partitions, records = records + excluded.records`,
+         partitions = partitions + excluded.partitions,
+         records = min(records + excluded.records, ${Number.MAX_SAFE_INTEGER})`,
     ),
     forgetPace: db.prepare(
       `DELETE FROM pace WHERE task = ? AND second <

@@ -3,6 +3,7 @@ import { rankRetry } from '../../handoff/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../handoff/policy.ts'
 import type { Change, LeaseOutcome, Standing } from '../../handoff/settlement.ts'
+import { addCapped } from '../../handoff/task-record.ts'
 import type { LaneEntry, Ledger } from './ledger.ts'
 
 /** A partition's row with its lane, ready to be judged. */
@@ -119,7 +120,7 @@ export class Partitions {
     this.#ledger.countFinished(lane.task, recordCount)
     if (reported === null) return
     lane.task.reportedDeclared += recordCount
-    lane.task.reportedRecords += reported
+    lane.task.reportedRecords = addCapped(lane.task.reportedRecords, reported)
     if (reported !== recordCount) lane.task.mismatched += 1
   }
 

@@ -144,7 +144,7 @@ export class TaskSteps {
     }
     if (row.reported_records !== null) {
       task.reportedDeclared -= row.record_count
-      task.reportedRecords -= row.reported_records
+      task.reportedRecords = Math.max(0, task.reportedRecords - row.reported_records)
       if (row.reported_records !== row.record_count) task.mismatched -= 1
     }
     this.#sql.rerun.run(to, row.id)
