@@ -1,12 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
 import { emptyTally, type Tally, taskState } from '../../handoff/task-record.ts'
-import { readTallies, readTask } from './ledger.ts'
+import { laneColumns, readTallies, readTask } from './ledger.ts'
 
 /** Recounts every partition and says where a counter, a state or an index disagrees with the rows. */
 export function audit(db: DatabaseSync): string[] {
   const findings = integrityFindings(db)
-  const lanes = db.prepare('SELECT lane.*, task.task_id FROM lane JOIN task ON task.id = lane.task').all()
+  const lanes = db
+    .prepare(
+      `SELECT ${laneColumns}, (SELECT task_id FROM task WHERE task.id = lane.task) AS task_id FROM lane`,
+    )
+    .all()
   const recount = db.prepare(
     'SELECT state, count(*) AS n, sum(record_count) AS records FROM partition WHERE lane = ? GROUP BY state',
   )

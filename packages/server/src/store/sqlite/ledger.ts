@@ -268,8 +268,12 @@ export class Ledger {
 
 type Row = Record<string, unknown>
 
-/** Tags leave SQLite as text: as numbers they would lose digits above 2^53. */
-const laneColumns = `*, CAST(finish AS TEXT) AS finish_text, CAST(retry_finish AS TEXT) AS retry_finish_text`
+/** A lane without its tags, which are the only columns that outgrow a JavaScript number. */
+export const laneColumns = `id, task, level, parked_skipped, purged, purged_records, ${counterColumns.join(', ')}`
+
+/** Tags leave SQLite as text: the driver refuses to read a number above 2^53. */
+const taggedLaneColumns = `${laneColumns},
+  CAST(finish AS TEXT) AS finish_text, CAST(retry_finish AS TEXT) AS retry_finish_text`
 
 function prepare(db: DatabaseSync) {
   return {
@@ -284,8 +288,8 @@ function prepare(db: DatabaseSync) {
          attempts_wasted = ?, reported_declared = ?, reported_records = ?, mismatched = ?, ${assignCounters}
        WHERE id = ?`,
     ),
-    laneById: db.prepare(`SELECT ${laneColumns} FROM lane WHERE id = ?`),
-    laneOfTask: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? AND level = ?`),
+    laneById: db.prepare(`SELECT ${taggedLaneColumns} FROM lane WHERE id = ?`),
+    laneOfTask: db.prepare(`SELECT ${taggedLaneColumns} FROM lane WHERE task = ? AND level = ?`),
     insertLane: db.prepare('INSERT INTO lane (task, level) VALUES (?, ?)'),
     saveLane: db.prepare(
       `UPDATE lane SET finish = ?, retry_finish = ?, parked_skipped = ?, purged = ?, purged_records = ?,

@@ -6,7 +6,7 @@ import {
   type PartitionQuery,
   type PartitionRecord,
 } from '../../handoff/task-record.ts'
-import { readTallies, readTask, type TaskEntry } from './ledger.ts'
+import { laneColumns, readTallies, readTask, type TaskEntry } from './ledger.ts'
 
 /** A page reads at most so many rows, however few of them match. */
 const ROWS_READ = 5000
@@ -102,7 +102,9 @@ function prepare(db: DatabaseSync) {
   const joins = 'JOIN compute_table t ON t.id = p.compute_table LEFT JOIN instance i ON i.id = p.holder'
   return {
     task: db.prepare('SELECT * FROM task WHERE task_id = ?'),
-    laneFrom: db.prepare('SELECT * FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1'),
+    laneFrom: db.prepare(
+      `SELECT ${laneColumns} FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1`,
+    ),
     rows: db.prepare(
       `SELECT ${columns} FROM partition p ${joins} WHERE p.lane = ? AND p.idx > ? ORDER BY p.idx LIMIT ?`,
     ),

@@ -7,7 +7,7 @@ import type {
   TaskRecord,
   TaskRow,
 } from '../../handoff/task-record.ts'
-import { PACE_SECONDS_KEPT, readTallies, readTask, type TaskEntry } from './ledger.ts'
+import { laneColumns, PACE_SECONDS_KEPT, readTallies, readTask, type TaskEntry } from './ledger.ts'
 
 const LANES_SHOWN = 1000
 const TABLES_SHOWN = 100
@@ -100,8 +100,8 @@ function prepare(db: DatabaseSync) {
     taskById: db.prepare('SELECT * FROM task WHERE id = ?'),
     newest: db.prepare('SELECT * FROM task WHERE id < ? ORDER BY id DESC LIMIT ?'),
     newestIn: db.prepare('SELECT * FROM task WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?'),
-    lane: db.prepare('SELECT * FROM lane WHERE task = ? AND level = ?'),
-    lanes: db.prepare('SELECT * FROM lane WHERE task = ? ORDER BY level LIMIT ?'),
+    lane: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? AND level = ?`),
+    lanes: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? ORDER BY level LIMIT ?`),
     laneCount: db.prepare('SELECT count(*) AS lanes FROM lane WHERE task = ?'),
     ranges: db.prepare('SELECT first, last FROM lane_range WHERE lane = ? ORDER BY first LIMIT ?'),
     lastRange: db.prepare('SELECT last FROM lane_range WHERE lane = ? ORDER BY first DESC LIMIT 1'),

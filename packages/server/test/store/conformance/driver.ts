@@ -1,0 +1,219 @@
+import type { CalledBackPartition } from '@baton/protocol'
+import type { ControlOrder, ControlResult, RetryOrder } from '../../../src/handoff/control.ts'
+import { type LeaseRef, parseLeaseId } from '../../../src/handoff/lease-id.ts'
+import type { PartitionState } from '../../../src/handoff/life-cycle.ts'
+import type { RefusalCode, SettlementOrder } from '../../../src/handoff/settlement.ts'
+import type {
+  CallBackResult,
+  HandedOut,
+  HandOffAnswers,
+  HandOffBatch,
+  PullOrder,
+  PullResult,
+  RenewResult,
+  Store,
+  SweepResult,
+  TidyResult,
+} from '../../../src/handoff/store.ts'
+import type { PartitionRecord, TaskRecord } from '../../../src/handoff/task-record.ts'
+import { viewPartition } from '../../../src/handoff/task-view.ts'
+import { DAY, type StoreUnderTest, type TestClock } from './harness.ts'
+
+const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+
+/** Speaks to a store in the words of the protocol, one request at a time unless told otherwise. */
+export class Driver {
+  readonly clock: TestClock
+  readonly #under: StoreUnderTest
+
+  constructor(under: StoreUnderTest, clock: TestClock) {
+    this.#under = under
+    this.clock = clock
+  }
+
+  get store(): Store {
+    return this.#under.store
+  }
+
+  reopen: StoreUnderTest['reopen'] = (policy) => this.#under.reopen(policy)
+
+  batch(batch: Partial<HandOffBatch>): Promise<HandOffAnswers> {
+    return this.store.handOff({ ...nothing, ...batch })
+  }
+
+  async callBack(
+    taskId: string,
+    partitions: readonly CalledBackPartition[],
+    producer: string | null = null,
+  ): Promise<CallBackResult> {
+    const { callBacks } = await this.batch({ callBacks: [callBackOrder(taskId, partitions, producer)] })
+    return only(callBacks)
+  }
+
+  async pull(order: Partial<PullOrder> = {}): Promise<PullResult> {
+    const { pulls } = await this.batch({ pulls: [pullOrder(order)] })
+    return only(pulls)
+  }
+
+  /** Pulls one partition and expects to get it. */
+  async pullOne(order: Partial<PullOrder> = {}): Promise<HandedOut & { readonly leaseId: string }> {
+    const { partitions } = await this.pull(order)
+    const partition = only(partitions)
+    if (partition.lease === null) throw new Error('the partition came without a lease')
+    return { ...partition, leaseId: partition.lease.id }
+  }
+
+  /** Pulls until nothing comes, and names what came in order. */
+  async pullAll(batch = 100): Promise<HandedOut[]> {
+    const all: HandedOut[] = []
+    while (true) {
+      const { partitions } = await this.pull({ batch })
+      if (partitions.length === 0) return all
+      all.push(...partitions)
+    }
+  }
+
+  async settle(leaseId: string, order: Partial<SettlementOrder> = {}): Promise<RefusalCode | null> {
+    const settlements = [{ lease: leaseOf(leaseId), order: settlement(order) }]
+    const { settles } = await this.batch({ settles: [{ instance: null, settlements }] })
+    return only(only(settles))
+  }
+
+  async renew(...leaseIds: string[]): Promise<RenewResult> {
+    const { renews } = await this.batch({ renews: [{ leases: leaseIds.map(leaseOf) }] })
+    return only(renews)
+  }
+
+  async undo(...leaseIds: string[]): Promise<number> {
+    return (await this.batch({ undos: leaseIds.map(leaseOf) })).undone
+  }
+
+  /** Time passes, and what it ends is ended. */
+  async pass(millis: number): Promise<SweepResult> {
+    this.clock.advance(millis)
+    return this.sweep()
+  }
+
+  sweep(limit = 10_000, expireLeases = true): Promise<SweepResult> {
+    return this.store.sweep({ limit, expireLeases })
+  }
+
+  tidy(retentionMillis = 7 * DAY, forgetInstancesMillis = 7 * DAY): Promise<TidyResult> {
+    return this.store.tidy({ retentionMillis, forgetInstancesMillis })
+  }
+
+  /** Tidies until nothing is left to do. */
+  async tidyAll(retentionMillis?: number, forgetInstancesMillis?: number): Promise<void> {
+    while ((await this.tidy(retentionMillis, forgetInstancesMillis)).more);
+  }
+
+  /** Repeats an order until it has no further step, as the hand-off does. */
+  async control(order: ControlOrder): Promise<ControlResult> {
+    let changed = 0
+    while (true) {
+      const result = await this.store.control(order)
+      if (result.kind !== 'applied') return result
+      changed += result.changed
+      if (!result.more) return { ...result, changed }
+    }
+  }
+
+  retry(taskId: string, order: Partial<Omit<RetryOrder, 'verb' | 'taskId'>> = {}): Promise<ControlResult> {
+    return this.control({ verb: 'retry', taskId, level: null, partitions: null, done: false, ...order })
+  }
+
+  async task(taskId: string): Promise<TaskRecord> {
+    const record = await this.store.task(taskId)
+    if (record === null) throw new Error(`task ${taskId} is unknown`)
+    return record
+  }
+
+  async partitions(taskId: string): Promise<PartitionRecord[]> {
+    const all: PartitionRecord[] = []
+    let after: { level: number; index: number } | null = null
+    do {
+      const page = await this.store.partitions({ taskId, state: null, level: null, after, limit: 1000 })
+      if (page === null) throw new Error(`task ${taskId} is unknown`)
+      all.push(...page.partitions)
+      after = page.next
+    } while (after !== null)
+    return all
+  }
+
+  async partition(taskId: string, level: number, index: number): Promise<PartitionRecord> {
+    const found = (await this.partitions(taskId)).find((one) => one.level === level && one.index === index)
+    if (found === undefined) throw new Error(`${taskId}-${level}-${index} is unknown`)
+    return found
+  }
+
+  /** The states that people are shown, by `<level>-<index>`. */
+  async states(taskId: string): Promise<Record<string, PartitionState>> {
+    const { facts } = await this.task(taskId)
+    const shown = (await this.partitions(taskId)).map((record): [string, PartitionState] => [
+      `${record.level}-${record.index}`,
+      viewPartition(facts, record).state,
+    ])
+    return Object.fromEntries(shown)
+  }
+}
+
+export function callBackOrder(
+  taskId: string,
+  partitions: readonly CalledBackPartition[],
+  producer: string | null = null,
+) {
+  const recordTotal = partitions.reduce((sum, { recordCount }) => sum + recordCount, 0)
+  return { callBack: { taskId, recordTotal, partitions: [...partitions] }, producer }
+}
+
+export const pullOrder = (order: Partial<PullOrder> = {}): PullOrder => ({
+  instance: null,
+  batch: 1,
+  records: null,
+  key: null,
+  ...order,
+})
+
+export const settlement = (order: Partial<SettlementOrder> = {}): SettlementOrder => ({
+  outcome: 'done',
+  reason: null,
+  retryAfterMillis: null,
+  final: false,
+  records: null,
+  ...order,
+})
+
+export function leaseOf(leaseId: string): LeaseRef {
+  const lease = parseLeaseId(leaseId)
+  if (lease === undefined) throw new Error(`${leaseId} is not a lease id`)
+  return lease
+}
+
+export const one = (
+  level: number,
+  index: number,
+  changes: Partial<CalledBackPartition> = {},
+): CalledBackPartition => ({
+  level,
+  index,
+  recordCount: 100,
+  computeTableName: 'results.orders',
+  spelling: null,
+  ...changes,
+})
+
+/** `count` partitions of one level with indexes from `first` on. */
+export const some = (
+  level: number,
+  count: number,
+  changes: Partial<CalledBackPartition> = {},
+  first = 0,
+): CalledBackPartition[] => Array.from({ length: count }, (_, at) => one(level, first + at, changes))
+
+export const nameOf = ({ taskId, level, index }: HandedOut): string => `${taskId}-${level}-${index}`
+
+export function only<T>(list: readonly T[]): T {
+  const [first] = list
+  if (list.length !== 1 || first === undefined) throw new Error(`expected one entry, got ${list.length}`)
+  return first
+}
