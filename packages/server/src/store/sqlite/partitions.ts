@@ -89,6 +89,7 @@ export class Partitions {
         return dueAt
       }
       case 'ready':
+        this.#rankIfLost(partition)
         this.#write(partition, change, null, false)
         return null
       case 'parked':
@@ -111,6 +112,12 @@ export class Partitions {
     const to = next(partition.state, 'wake')
     this.#sql.wake.run(to, rank, partition.id)
     this.#ledger.move(lane, partition.state, to, partition.recordCount)
+  }
+
+  /** A lease that expired lost its rank; revived and then given back it returns as an expired one does. */
+  #rankIfLost({ id, lane, recordCount }: PartitionEntry): void {
+    if (this.#sql.rank.get(id)?.['rank'] !== null) return
+    this.#sql.setRank.run(rankRetry(this.#ledger.levelToRank(lane.level), lane, recordCount), id)
   }
 
   #finish(partition: PartitionEntry, change: Change, now: number): void {
@@ -166,6 +173,7 @@ function prepare(db: DatabaseSync) {
     change: db.prepare(`${change} WHERE id = ?`),
     changeLosingRank: db.prepare(`${change}, rank = NULL WHERE id = ?`),
     rank: db.prepare('SELECT CAST(rank AS TEXT) AS rank FROM partition WHERE id = ?'),
+    setRank: db.prepare('UPDATE partition SET rank = ? WHERE id = ?'),
     wake: db.prepare('UPDATE partition SET state = ?, rank = ?, fresh = 0, due_at = NULL WHERE id = ?'),
     note: db.prepare('UPDATE partition SET reason = ? WHERE id = ?'),
     outcome: db.prepare('UPDATE partition SET outcome = ? WHERE id = ?'),
