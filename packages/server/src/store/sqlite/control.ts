@@ -4,7 +4,7 @@ import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { taskState, unfinishedOf } from '../../handoff/task-record.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
-import type { TaskSteps } from './task-steps.ts'
+import type { DoneRow, TaskSteps } from './task-steps.ts'
 
 interface Applied {
   readonly changed: number
@@ -198,11 +198,8 @@ export class Control {
   }
 }
 
-interface NamedRow {
-  readonly id: number
+interface NamedRow extends DoneRow {
   readonly state: PartitionState
-  readonly record_count: number
-  readonly reported_records: number | null
 }
 
 function prepare(db: DatabaseSync) {
@@ -218,7 +215,7 @@ function prepare(db: DatabaseSync) {
       'UPDATE partition SET state = ?, rank = NULL, fresh = 1, attempts = 0, releases = 0 WHERE id = ?',
     ),
     identity: db.prepare(
-      'SELECT id, state, record_count, reported_records FROM partition WHERE lane = ? AND idx = ?',
+      'SELECT id, state, outcome, record_count, reported_records FROM partition WHERE lane = ? AND idx = ?',
     ),
   }
 }

@@ -14,6 +14,14 @@ interface StepRow {
   readonly only_level: number | null
 }
 
+/** What was recorded when a partition was finished, and is taken back when it runs again. */
+export interface DoneRow {
+  readonly id: number
+  readonly outcome: string | null
+  readonly record_count: number
+  readonly reported_records: number | null
+}
+
 interface Progress {
   changed: number
   readied: number
@@ -118,13 +126,10 @@ export class TaskSteps {
 
   #rerunDone(lane: LaneEntry, after: number, limit: number, progress: Progress): number | null {
     if (lane.partitions.done === lane.purged) return null
-    const rows = this.#sql.from.all(lane.id, after, limit) as unknown as {
-      id: number
+    const rows = this.#sql.from.all(lane.id, after, limit) as unknown as (DoneRow & {
       idx: number
       state: string
-      record_count: number
-      reported_records: number | null
-    }[]
+    })[]
     for (const row of rows) {
       if (row.state !== 'done') continue
       this.rerun(lane, row)
@@ -135,13 +140,14 @@ export class TaskSteps {
   }
 
   /** As if it had just been called back; whoever finished it before no longer holds a lease of it. */
-  rerun(lane: LaneEntry, row: { id: number; record_count: number; reported_records: number | null }): void {
+  rerun(lane: LaneEntry, row: DoneRow): void {
     const to = next('done', 'rerun')
     const { task } = lane
     if (task.state === 'done') {
       task.generation += 1
       task.state = 'open'
     }
+    if (row.outcome === 'delivered') task.delivered -= 1
     if (row.reported_records !== null) {
       task.reportedDeclared -= row.record_count
       task.reportedRecords = Math.max(0, task.reportedRecords - row.reported_records)
@@ -170,7 +176,7 @@ function prepare(db: DatabaseSync) {
     parked: waiting('parked'),
     cancel: db.prepare('UPDATE partition SET state = ?, rank = NULL, due_at = NULL WHERE id = ?'),
     from: db.prepare(
-      `SELECT id, idx, state, record_count, reported_records FROM partition
+      `SELECT id, idx, state, outcome, record_count, reported_records FROM partition
        WHERE lane = ? AND idx > ? ORDER BY idx LIMIT ?`,
     ),
     rerun: db.prepare(
