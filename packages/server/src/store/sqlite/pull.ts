@@ -50,8 +50,12 @@ export class Pull {
   /** The earliest expiry among the leases given, for whoever has to watch the time. */
   earliestDueAt: number | null = null
 
+  /** Partitions that moved up into the windows of their lanes behind those handed out. */
+  movedUp = 0
+
   run(orders: readonly PullOrder[], now: number): PullResult[] {
     this.earliestDueAt = null
+    this.movedUp = 0
     const results: (PullResult | undefined)[] = []
     const servings: Serving[] = []
     const twins: { position: number; key: string }[] = []
@@ -96,7 +100,7 @@ export class Pull {
       )
       const touched = new Set<LaneEntry>()
       for (const serving of hungry) this.#handOut(serving, touched, now)
-      for (const lane of touched) this.#lanes.fill(lane)
+      for (const lane of touched) this.movedUp += this.#lanes.fill(lane)
       if (candidates.length < wanted) return
     }
   }

@@ -97,7 +97,7 @@ export class Session {
       undone,
       callBacks,
       pulls,
-      readied: this.#callBacks.readied + opened + this.#settle.returned + undone,
+      readied: this.#callBacks.readied + this.#settle.returned + undone + opened + this.#pull.movedUp,
       nextDueInMillis: dueAt === null ? null : dueAt - now,
     }
   }
