@@ -33,14 +33,14 @@ export function callBackBody(count: number, task: Task = newTask(), levels = LEV
   return `[${parts.join(',')}]`
 }
 
-const PER_TASK = 50_000
+export const PER_TASK = 50_000
 const PER_ARRAY = 5_000
 
-/** The bodies of a backlog: tasks of up to 50,000 partitions, each called back in arrays of 5,000. */
-export function* backlogBodies(partitions: number): Generator<string> {
+/** The bodies of a backlog: tasks of up to so many partitions, each called back in arrays of 5,000. */
+export function* backlogBodies(partitions: number, perTask = PER_TASK): Generator<string> {
   let task = newTask()
   for (let left = partitions; left > 0; left -= PER_ARRAY) {
-    if (task.nextIndex >= PER_TASK) task = newTask()
+    if (task.nextIndex >= perTask) task = newTask()
     yield callBackBody(Math.min(PER_ARRAY, left), task)
   }
 }

@@ -1,61 +1,73 @@
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
 import { handOffContender } from '../harness/hand-off-contender.ts'
+import type { Helper } from '../harness/helper-process.ts'
 import { processUsage } from '../harness/process-usage.ts'
-import { interleave, rowOf } from '../harness/rounds.ts'
-import { startBaton } from '../harness/services.ts'
+import { type Contender, interleave, rowOf } from '../harness/rounds.ts'
+import { type Service, startBaton } from '../harness/services.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { PER_TASK } from '../load/descriptors.ts'
+import type { LoadCalls } from '../load/load-process.ts'
 import { type Figure, quotient } from '../report/model.ts'
 
 const CLIENTS = 16
-const FILL_STEP = 250_000
 const numbers = new Intl.NumberFormat('en')
+
+interface Filled {
+  label: string
+  baton: Service
+  contender: Contender
+  fillSeconds: number
+}
+
+/** A service of its own with so many partitions waiting, in tasks of the given size. */
+async function filled(
+  bench: Bench,
+  load: Helper<LoadCalls>,
+  partitions: number,
+  perTask: number,
+): Promise<Filled> {
+  const tasks = Math.ceil(partitions / perTask)
+  const label = `backlog of ${numbers.format(partitions)} in ${tasks === 1 ? 'one task' : `${tasks} tasks`}`
+  const baton = await startBaton({ dataFolder: temporaryFolder('data', bench.cleanUp) }, bench.cleanUp)
+  bench.progress.say(`filling: ${label}`)
+  const startedAt = performance.now()
+  await load.call('fill', { url: baton.url, partitions, perTask })
+  const fillSeconds = (performance.now() - startedAt) / 1000
+  const contender = handOffContender({
+    label,
+    load,
+    watched: [baton.pid],
+    firstGuess: 0,
+    run: (client, seconds) => client.call('steadyBacklog', { url: baton.url, clients: CLIENTS, seconds }),
+  })
+  return { label, baton, contender, fillSeconds }
+}
 
 async function run(bench: Bench) {
   const load = startLoad(bench)
-  const contenders = []
-  const figures: Figure[] = []
-  for (const backlog of bench.sizes.backlogs) {
-    const label = `backlog of ${numbers.format(backlog)}`
-    const baton = await startBaton({ dataFolder: temporaryFolder('data', bench.cleanUp) }, bench.cleanUp)
-    const startedAt = performance.now()
-    for (let filled = 0; filled < backlog; filled += FILL_STEP) {
-      await load.call('fill', { url: baton.url, partitions: Math.min(FILL_STEP, backlog - filled) })
-      bench.progress.say(`${label}: ${numbers.format(Math.min(backlog, filled + FILL_STEP))} called back`)
-    }
-    figures.push({
-      label: `${label}: time to fill`,
-      unit: 's',
-      values: [(performance.now() - startedAt) / 1000],
-    })
-    const contender = handOffContender({
-      label,
-      load,
-      watched: [baton.pid],
-      firstGuess: 0,
-      run: (client, seconds) => client.call('steadyBacklog', { url: baton.url, clients: CLIENTS, seconds }),
-    })
-    contenders.push({ contender, label, baton })
+  const all: Filled[] = []
+  for (const partitions of bench.sizes.backlogs) {
+    all.push(await filled(bench, load, partitions, PER_TASK))
   }
-  const rows = await interleave(
-    contenders.map(({ contender }) => contender),
-    bench.sizes,
-    bench.progress,
-  )
-  const [smallest, ...larger] = contenders
+  // Depth alone: the same number with nothing to share between tasks.
+  const [, second] = bench.sizes.backlogs
+  if (second !== undefined && second > PER_TASK) all.push(await filled(bench, load, second, second))
+  const contenders = all.map(({ contender }) => contender)
+  const rows = await interleave(contenders, bench.sizes, bench.progress)
+  const [smallest, ...larger] = all
   if (!smallest) throw new Error('no backlog to measure')
-  for (const { contender, label } of larger) {
-    const subject = rowOf(rows, contender)
-    figures.push(
-      quotient(`${label} ÷ the smallest`, subject, rowOf(rows, smallest.contender), { atLeast: 0.9 }),
-    )
-  }
-  for (const { label, baton } of contenders) {
-    figures.push({
-      label: `${label}: memory at the end`,
-      unit: 'MB',
-      values: [processUsage(baton.pid).rssMb],
-    })
-  }
+  const limit = rowOf(rows, smallest.contender)
+  const figures: Figure[] = [
+    ...larger.map(({ label, contender }) =>
+      quotient(`${label} ÷ the smallest`, rowOf(rows, contender), limit, { atLeast: 0.9 }),
+    ),
+    ...all.map(({ label, baton }): Figure => {
+      return { label: `${label}: memory at the end`, unit: 'MB', values: [processUsage(baton.pid).rssMb] }
+    }),
+    ...all.map(({ label, fillSeconds }): Figure => {
+      return { label: `${label}: time to fill`, unit: 's', values: [fillSeconds] }
+    }),
+  ]
   return {
     rows,
     figures,
@@ -66,4 +78,8 @@ async function run(bench: Bench) {
   }
 }
 
-export const backlog: Scenario = { name: 'backlog', title: 'From a small backlog to a huge one, SQLite', run }
+export const backlog: Scenario = {
+  name: 'backlog',
+  title: 'From a small backlog to a huge one, SQLite',
+  run,
+}

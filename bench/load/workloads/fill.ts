@@ -5,14 +5,16 @@ import { callBackRequest } from '../requests.ts'
 export interface FillInput {
   url: string
   partitions: number
+  /** Partitions per task; the fewer tasks, the less there is to share between. */
+  perTask?: number
 }
 
 /** Not measured: puts partitions into the store. The next body is made while the last one is stored. */
-export async function fill({ url, partitions }: FillInput): Promise<void> {
+export async function fill({ url, partitions, perTask }: FillInput): Promise<void> {
   const connection = await HttpConnection.open(url)
   try {
     let underWay: Promise<void> = Promise.resolve()
-    for (const body of backlogBodies(partitions)) {
+    for (const body of backlogBodies(partitions, perTask)) {
       const request = callBackRequest(url, body)
       await underWay
       underWay = connection.exchange(request).then(({ status, body: answer }) => {
