@@ -129,6 +129,7 @@ export interface SweepOrder {
 }
 
 export interface SweepResult {
+  /** Partitions that became ready: their back-off ended, or a barrier that waited for others opened. */
   readonly woken: number
   readonly expired: number
   readonly parked: number

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Policy } from '../../handoff/policy.ts'
-import type { HandOffAnswers, HandOffBatch, Store } from '../../handoff/store.ts'
+import type { HandOffAnswers, HandOffBatch, Store, SweepResult } from '../../handoff/store.ts'
 import { audit } from './audit.ts'
 import { CallBacks } from './call-back.ts'
 import { ChangeLog } from './change-log.ts'
@@ -64,7 +64,7 @@ export class Session {
     const probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.verbs = {
       handOff: (batch, now) => this.#transaction(now, () => this.#handOff(batch, now, hasRoom)),
-      sweep: (order, now) => this.#transaction(now, () => sweep.run(order, now)),
+      sweep: (order, now) => this.#transaction(now, () => this.#sweep(sweep.run(order, now))),
       tidy: (order, now) => this.#transaction(now, () => tidy.run(order, now)),
       control: (order, now) => this.#transaction(now, () => control.run(order)),
       recordSightings: (sightings, now) => this.#transaction(now, () => instances.record(sightings, now)),
@@ -100,6 +100,11 @@ export class Session {
       readied: this.#callBacks.readied + this.#settle.returned + undone + opened + this.#pull.movedUp,
       nextDueInMillis: dueAt === null ? null : dueAt - now,
     }
+  }
+
+  /** A lease that expires for good may be the last that a barrier waited for. */
+  #sweep(swept: SweepResult): SweepResult {
+    return { ...swept, woken: swept.woken + this.#lanes.settle(this.#ledger.touchedLanes()) }
   }
 
   #transaction<Result>(now: number, work: () => Result): Result {
