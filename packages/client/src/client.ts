@@ -207,6 +207,16 @@ export class BatonClient {
     return this.#control(taskId, 'seal', expected, options)
   }
 
+  /** Opens the level barrier although partitions of a lower level are parked. */
+  async skipParked(taskId: string, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'skip-parked', undefined, options)
+  }
+
+  /** Lets each level wait until all lower ones are done, or ends that. */
+  async levelBarrier(taskId: string, enabled: boolean, options: CallOptions = {}): Promise<ControlAnswer> {
+    return this.#control(taskId, 'level-barrier', { enabled }, options)
+  }
+
   /** What is known about an instance; about the node that answers when none is named. */
   async instanceStatus(instanceId?: string, options: CallOptions = {}): Promise<InstanceStatus> {
     return (await this.#get('/test/instance-status', { instanceId }, options)) as InstanceStatus

@@ -1,0 +1,191 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  BatonClient,
+  Producer,
+  type RequestReport,
+  UnexpectedAnswerError,
+  UnreachableError,
+} from '@baton/client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { descriptors } from './support/descriptors.ts'
+import { FaultyNetwork } from './support/faulty-network.ts'
+import { rowsOf, statesOf } from './support/partition-states.ts'
+import { ServiceProcess } from './support/service-process.ts'
+
+describe('lost answers', () => {
+  test('a pull is repeated under its key and gets the leases of the first time', async () => {
+    const service = await ServiceProcess.start()
+    const direct = new BatonClient(service.url)
+    await direct.callBack(descriptors('orders', 5))
+    const network = await FaultyNetwork.to(service.port)
+    network.loseAnswers(2)
+    const { partitions } = await new BatonClient(network.url).pull({ batch: 2 })
+    expect(network.lost).toBe(2)
+    expect(partitions.map(({ partition_name }) => partition_name)).toEqual(['orders-0-0', 'orders-0-1'])
+    expect(await statesOf(direct, 'orders')).toEqual(['leased', 'leased', 'ready', 'ready', 'ready'])
+  })
+
+  test('a settlement is repeated, and so is the pull that it carries', async () => {
+    const service = await ServiceProcess.start()
+    const direct = new BatonClient(service.url)
+    await direct.callBack(descriptors('orders', 5))
+    const { partitions } = await direct.pull()
+    const network = await FaultyNetwork.to(service.port)
+    network.loseAnswers(1)
+    const leaseId = partitions[0]?.lease?.id ?? ''
+    const answer = await new BatonClient(network.url).settle([{ leaseId, outcome: 'done' }], {
+      pull: { batch: 1 },
+    })
+    expect(network.lost).toBe(1)
+    expect(answer.settled).toEqual([leaseId])
+    expect(answer.partitions).toHaveLength(1)
+    expect(await statesOf(direct, 'orders')).toEqual(['done', 'leased', 'ready', 'ready', 'ready'])
+  })
+
+  test('a service that stays silent counts as away', async () => {
+    const service = await ServiceProcess.start()
+    const network = await FaultyNetwork.to(service.port)
+    network.fallSilent()
+    const client = new BatonClient({ url: network.url, timeoutSeconds: 0.2, retryForSeconds: 0 })
+    await expect(client.pull()).rejects.toThrow(UnreachableError)
+  })
+
+  test('whoever aborts gets their own reason', async () => {
+    const { url } = await ServiceProcess.start()
+    const controller = new AbortController()
+    const waiting = new BatonClient(url).pull({ waitSeconds: 60, signal: controller.signal })
+    controller.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+  })
+})
+
+describe('answers of something else', () => {
+  test('a page where the service should be', async () => {
+    const url = await somethingElse(200, '<html>hello</html>')
+    await expect(new BatonClient({ url, retryForSeconds: 0 }).pull()).rejects.toThrow(UnexpectedAnswerError)
+  })
+
+  test("a proxy's error page is worth another try, a missing page is not", async () => {
+    const away = new BatonClient({ url: await somethingElse(502, 'Bad Gateway'), retryForSeconds: 0 })
+    await expect(away.pull()).rejects.toMatchObject({ status: 502, retryable: true })
+    const missing = new BatonClient({ url: await somethingElse(404, 'Not Found') })
+    await expect(missing.pull()).rejects.toMatchObject({ status: 404, retryable: false })
+  })
+
+  test('a URL that is none is refused at once', () => {
+    expect(() => new BatonClient('localhost:7070')).toThrow(/http/)
+    expect(() => new BatonClient('nonsense')).toThrow()
+  })
+})
+
+describe('a service that is set up otherwise', () => {
+  test('under a prefix', async () => {
+    const { url } = await ServiceProcess.start('--base-path', '/data/baton')
+    expect(url).toMatch(/\/data\/baton$/)
+    for (const base of [url, `${url}/`]) {
+      expect(await new BatonClient(base).instanceStatus()).toMatchObject({ role: 'service' })
+    }
+  })
+
+  test('with tokens', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'baton-tokens-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'tokens.json')
+    await writeFile(
+      file,
+      JSON.stringify({ tokens: [{ name: 'all', token: 'sesame', roles: ['producer', 'worker'] }] }),
+    )
+    const { url } = await ServiceProcess.start('--tokens-file', file)
+    await expect(new BatonClient(url).pull()).rejects.toMatchObject({ code: 'token_missing', status: 401 })
+    await expect(new BatonClient({ url, token: 'wrong' }).pull()).rejects.toMatchObject({
+      code: 'token_refused',
+    })
+    expect(await new BatonClient({ url, token: 'sesame' }).pull()).toMatchObject({ partitions: [] })
+    expect(await new BatonClient({ url, token: async () => 'sesame' }).pull()).toMatchObject({
+      partitions: [],
+    })
+  })
+
+  test('with its own name for the table field, which programs need not know', async () => {
+    const { url } = await ServiceProcess.start('--table-field', 'warehouseTable')
+    const requests: RequestReport[] = []
+    const client = new BatonClient({
+      url,
+      tableField: 'warehouseTable',
+      onRequest: (request) => requests.push(request),
+    })
+    await new Producer(client).callBack(descriptors('orders', 2))
+    const { partitions } = await client.pull()
+    expect(partitions[0]).toMatchObject({ computeTableName: 'results.orders' })
+    expect(partitions[0]).not.toHaveProperty('warehouseTable')
+    expect((await rowsOf(client, 'orders'))[1]).toMatchObject({ computeTableName: 'results.orders' })
+    // A worker that was not told the name reads it all the same.
+    const untold = await new BatonClient(url).pull()
+    expect(untold.partitions[0]).toMatchObject({ computeTableName: 'results.orders' })
+    expect(requests.map(({ method, path, status }) => `${method} ${path} ${status}`)).toEqual([
+      'POST /call-back 200',
+      'GET /pull 200',
+      'GET /tasks/orders/partitions 200',
+    ])
+  })
+})
+
+describe('views and control', () => {
+  const shared = ServiceProcess.shared()
+
+  test('tasks, their partitions and their manifest', async () => {
+    const client = new BatonClient(shared().url)
+    const taskId = 'näxt/week 1'
+    await client.callBack(descriptors(taskId, 3))
+    expect(await client.task(taskId)).toMatchObject({
+      taskId,
+      state: 'open',
+      partitions: { total: 3, ready: 3 },
+    })
+    expect((await client.tasks({ search: 'week' })).tasks).toMatchObject([{ taskId }])
+    expect((await client.partitions(taskId, { limit: 2 })).next).not.toBeNull()
+    const lines = []
+    for await (const line of client.manifest(taskId)) lines.push(line)
+    expect(lines).toMatchObject([{ partition_name: `${taskId}-0-0`, state: 'ready' }, {}, {}])
+    await expect(client.task('nobody')).rejects.toMatchObject({ code: 'task_unknown', status: 404 })
+  })
+
+  test('pause, resume, seal, retry, barrier, cancel', async () => {
+    const client = new BatonClient(shared().url)
+    await client.callBack(descriptors('controlled', 3))
+    expect(await client.pause('controlled')).toMatchObject({ state: 'paused' })
+    expect(await client.resume('controlled')).toMatchObject({ state: 'open' })
+    expect(await client.levelBarrier('controlled', true)).toMatchObject({ state: 'open' })
+    expect(await client.skipParked('controlled')).toMatchObject({ state: 'open' })
+    expect(await client.seal('controlled', { partitions: 4 })).toMatchObject({ state: 'open' })
+    expect(await client.retry('controlled', { level: 0 })).toMatchObject({ changed: 0 })
+    expect(await client.cancel('controlled')).toMatchObject({ state: 'cancelled', changed: 3 })
+  })
+
+  test('instances, under names of any script', async () => {
+    const { url } = shared()
+    const instanceId = 'Zählwerk-北'
+    await new BatonClient({ url, instanceId }).pull()
+    const client = new BatonClient(url)
+    expect(await client.instanceStatus(instanceId)).toMatchObject({
+      instanceId,
+      role: 'worker',
+      status: 'up',
+    })
+    const { instances } = await client.instances()
+    expect(instances.map((instance) => instance.instanceId)).toContain(instanceId)
+  })
+})
+
+async function somethingElse(status: number, body: string): Promise<string> {
+  const server = createServer((_request, response) => response.writeHead(status).end(body))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

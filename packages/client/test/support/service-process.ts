@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+
+const main = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.url))
+
+/** A real service in a process of its own, on data of its own. */
+export class ServiceProcess {
+  readonly #data: string
+  readonly #flags: readonly string[]
+  #child: ChildProcess | undefined
+  #url = ''
+
+  private constructor(data: string, flags: readonly string[]) {
+    this.#data = data
+    this.#flags = flags
+  }
+
+  /** For the length of a test. */
+  static async start(...flags: string[]): Promise<ServiceProcess> {
+    const service = await ServiceProcess.#open(flags)
+    onTestFinished(() => service.#close())
+    return service
+  }
+
+  /** For all tests of a file: for those that do not pull, or pull everything. */
+  static shared(...flags: string[]): () => ServiceProcess {
+    let service: ServiceProcess | undefined
+    beforeAll(async () => {
+      service = await ServiceProcess.#open(flags)
+    })
+    afterAll(() => service?.#close())
+    return () => service as ServiceProcess
+  }
+
+  static async #open(flags: readonly string[]): Promise<ServiceProcess> {
+    const service = new ServiceProcess(await mkdtemp(join(tmpdir(), 'baton-service-')), flags)
+    await service.#start('0')
+    return service
+  }
+
+  async #close(): Promise<void> {
+    await this.kill()
+    await rm(this.#data, { recursive: true, force: true })
+  }
+
+  get url(): string {
+    return this.#url
+  }
+
+  get port(): number {
+    return Number(new URL(this.#url).port)
+  }
+
+  /** Without a chance to say goodbye. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL')
+  }
+
+  /** The orderly way. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM')
+  }
+
+  /** On the same port and the same data. */
+  async startAgain(): Promise<void> {
+    await this.#start(String(this.port))
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+
+  async #start(port: string): Promise<void> {
+    const child = spawn(
+      process.execPath,
+      [
+        '--conditions=baton-source',
+        main,
+        '--port',
+        port,
+        '--data',
+        this.#data,
+        '--log-level',
+        'warn',
+        ...this.#flags,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    this.#child = child
+    for await (const line of createInterface({ input: child.stdout })) {
+      const url = /^Baton listening on (\S+)$/.exec(line)?.[1]
+      if (url === undefined) continue
+      this.#url = url
+      child.stdout.resume()
+      return
+    }
+    throw new Error('the service ended before it listened')
+  }
+}
