@@ -106,6 +106,11 @@ export function judgeExpiry(standing: Standing, policy: Policy, random: number):
   }
 }
 
+/** The time of a lease or a back-off ended after its task was cancelled: nothing is wasted, nothing wakes. */
+export function judgeCancellation(standing: Standing): Change {
+  return unchanged(standing, 'cancel')
+}
+
 /** A pull nobody was there to receive: the lease ends as if it had never been. */
 export function judgeUndo(standing: Standing | undefined, lease: LeaseRef): Change | null {
   if (refusalOf(standing, lease) !== null || standing?.state !== 'leased' || standing.taskCancelled)
