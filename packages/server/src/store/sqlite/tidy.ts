@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { parseLeaseId } from '../../handoff/lease-id.ts'
+import { unfinishedStates } from '../../handoff/life-cycle.ts'
 import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
 import type { TidyOrder, TidyResult } from '../../handoff/store.ts'
-import { unfinishedOf } from '../../handoff/task-record.ts'
 import { STEP } from './lanes.ts'
 import type { LaneEntry, Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
@@ -60,8 +60,6 @@ export class Tidy {
     const row = this.#sql.oldestFinished.get(finishedBefore) as { id: number } | undefined
     if (row === undefined) return false
     const task = this.#ledger.task(row.id)
-    // Leases of a cancelled task end on their own; until then their rows are still needed.
-    if (unfinishedOf(task.partitions) > 0) return false
     let left = STEP
     let level = -1
     while (left > 0) {
@@ -103,8 +101,10 @@ function prepare(db: DatabaseSync) {
     ),
     forgetProduced: db.prepare('DELETE FROM produced_task WHERE instance = ?'),
     forgetInstance: db.prepare('DELETE FROM instance WHERE id = ?'),
+    // Leases of a cancelled task end on their own; until then its rows are needed, and others go first.
     oldestFinished: db.prepare(
       `SELECT id FROM task WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < ?
+         AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0
        ORDER BY finished_at LIMIT 1`,
     ),
     nextLane: db.prepare(
