@@ -3,17 +3,20 @@ import { type AdmissionOptions, admitCallers } from './admission.ts'
 import { callBackRoute } from './call-back-route.ts'
 import { answerClientError } from './client-errors.ts'
 import { closeInOrder } from './closing.ts'
+import { controlRoutes } from './control-routes.ts'
 import { errorAnswers } from './error-answers.ts'
 import { meetExpectations } from './expectations.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instanceRoutes } from './instance-routes.ts'
 import { acceptJsonBodies } from './json-body.ts'
+import { manifestRoute } from './manifest-route.ts'
 import { answerUnknownRoutes } from './not-found.ts'
 import { describeRoutes, openapiRoute } from './openapi-route.ts'
 import { pullRoute } from './pull-route.ts'
 import { renewRoute } from './renew-route.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 import { settleRoute } from './settle-route.ts'
+import { taskRoutes } from './task-routes.ts'
 
 export interface HttpOptions {
   readonly service: Service
@@ -75,6 +78,9 @@ export async function buildHttp({
       settleRoute(routes, service)
       renewRoute(routes, service)
       instanceRoutes(routes, service)
+      taskRoutes(routes, service)
+      manifestRoute(routes, service)
+      controlRoutes(routes, service)
       healthRoutes(routes, service)
       openapiRoute(routes)
     },
