@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest'
+import { descriptor, TestApp } from '../support/test-app.ts'
+
+const limitBytes = 10_240
+const service = TestApp.shared({ bodyLimitMb: limitBytes / 2 ** 20 })
+const json = { 'content-type': 'application/json' }
+const endpoints = ['/call-back', '/settle', '/renew']
+
+describe.each(endpoints)('the body of POST %s', (path) => {
+  const send = (raw: string | Buffer, headers: Record<string, string> = json) =>
+    service().ask('POST', path, { raw, headers })
+
+  test.each([
+    ['nothing', ''],
+    ['something else than JSON', 'taskId=orders'],
+    ['half of a document', '[{"taskId":'],
+    ['two documents', '[1][2]'],
+    ['a text in single quotes', "['a']"],
+    ['bytes that are not UTF-8', Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d])],
+    ['UTF-16', Buffer.from('["a"]', 'utf16le')],
+    ['half of a character', Buffer.from([0x5b, 0x22, 0xc3])],
+  ])('%s is answered 400', async (_, raw) => {
+    const answer = await send(raw)
+    expect([answer.status, answer.body.code]).toEqual([400, 'body_not_json'])
+  })
+
+  test('is not echoed in the problem', async () => {
+    expect((await send('["secret", oops]')).text).not.toContain('oops')
+  })
+
+  test.each([
+    ['no content type', {}],
+    ['another content type', { 'content-type': 'text/plain' }],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['a content type that is none', { 'content-type': ';' }],
+    ['another charset', { 'content-type': 'application/json; charset=iso-8859-1' }],
+    ['a compression', { ...json, 'content-encoding': 'gzip' }],
+  ])('with %s is answered 415', async (_, headers) => {
+    const answer = await send('[]', headers as Record<string, string>)
+    expect([answer.status, answer.body.code]).toEqual([415, 'unsupported_media_type'])
+  })
+
+  test.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'Application/JSON',
+  ])('is read when it is declared as %s', async (type) => {
+    expect((await send('[]', { 'content-type': type })).status).toBe(422)
+  })
+
+  test.each(['null', '{}', '"text"', '7', '[]', '[null]', '[[]]', '[true]'])(
+    '%s is answered 422',
+    async (raw) => {
+      const answer = await send(raw)
+      expect([answer.status, answer.body.code]).toEqual([422, 'contract_violation'])
+    },
+  )
+
+  test('may begin with a byte order mark', async () => {
+    expect((await send('\ufeff[]')).status).toBe(422)
+  })
+
+  test('nested deeper than any stack is answered like any other', async () => {
+    const depth = 4000
+    expect((await send(`${'['.repeat(depth)}${']'.repeat(depth)}`)).status).toBe(422)
+  })
+})
+
+describe('a call-back', () => {
+  const padded = (bytes: number) => {
+    const array = JSON.stringify([descriptor('padded', 0, 1)])
+    return array + ' '.repeat(bytes - array.length)
+  }
+
+  test('of exactly the limit is accepted', async () => {
+    const answer = await service().ask('POST', '/call-back', { raw: padded(limitBytes), headers: json })
+    expect(answer.status).toBe(200)
+  })
+
+  test('beyond the limit is answered 413', async () => {
+    const answer = await service().ask('POST', '/call-back', { raw: padded(limitBytes + 1), headers: json })
+    expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
+  })
+
+  test('with a field called __proto__ is refused by name', async () => {
+    const raw = JSON.stringify([descriptor('orders', 0, 1)]).replace('{', '{"__proto__":{"x":1},')
+    const answer = await service().ask('POST', '/call-back', { raw, headers: json })
+    expect(answer.body.errors[0].pointer).toBe('/0/__proto__')
+  })
+})

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
+
+describe('GET /test/instance-status', () => {
+  test('without a name tells of the node that answers', async () => {
+    const baton = await TestApp.open()
+    const { status, body } = await baton.get('/test/instance-status')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      instanceId: 'node-under-test',
+      role: 'service',
+      status: 'up',
+      version: '0.1.0',
+    })
+    expect(Date.parse(body.startedAt)).not.toBeNaN()
+  })
+
+  test('knows the node by its name as well', async () => {
+    const baton = await TestApp.open()
+    const { body } = await baton.get('/test/instance-status?instanceId=node-under-test')
+    expect(body.role).toBe('service')
+  })
+
+  test('counts what a worker did', async () => {
+    const baton = await TestApp.open()
+    const headers = { 'x-instance-id': 'loader-7' }
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 0, 3))
+    const [done, failed, released] = (await baton.pull({ ...headers, prefer: 'batch=3' })).map(leaseId)
+    const settlements = [
+      { leaseId: done, outcome: 'done' },
+      { leaseId: failed, outcome: 'failed' },
+      { leaseId: released, outcome: 'released' },
+    ]
+    await baton.post('/settle', settlements, headers)
+    const { body } = await baton.get('/test/instance-status?instanceId=loader-7')
+    expect(body.leases).toBe(0)
+    expect(body.totals).toMatchObject({
+      pulls: 1,
+      partitions: 3,
+      records: 300,
+      done: 1,
+      failed: 1,
+      released: 1,
+    })
+  })
+
+  test('shows a producer how far its tasks are', async () => {
+    const baton = await TestApp.open()
+    const headers = { 'x-instance-id': 'compute-3' }
+    await baton.post('/call-back', [descriptor('orders', 0, 1), descriptor('orders', 0, 2)], headers)
+    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    const { body } = await baton.get('/test/instance-status?instanceId=compute-3')
+    expect(body.tasks).toMatchObject([
+      { taskId: 'orders', partitions: { total: 2, done: 1 }, records: { total: 200, done: 100 } },
+    ])
+  })
+
+  test('of an unknown instance is answered 404', async () => {
+    const baton = await TestApp.open()
+    const answer = await baton.get('/test/instance-status?instanceId=nobody')
+    expect([answer.status, answer.body.code]).toEqual([404, 'instance_unknown'])
+  })
+
+  test.each([
+    ['empty', 'instanceId='],
+    ['without a value', 'instanceId'],
+    ['longer than 256 characters', `instanceId=${'w'.repeat(257)}`],
+    ['given twice', 'instanceId=a&instanceId=b'],
+    ['with a control character', 'instanceId=a%00b'],
+  ])('%s is answered 422', async (_, query) => {
+    const baton = await TestApp.open()
+    const answer = await baton.get(`/test/instance-status?${query}`)
+    expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
+  })
+
+  test('passes over other parameters', async () => {
+    const baton = await TestApp.open()
+    expect((await baton.get('/test/instance-status?other=1')).body.role).toBe('service')
+  })
+
+  test('says that the node is draining once it is', async () => {
+    const baton = await TestApp.open()
+    baton.app.handOff.drain()
+    await baton.get('/instances')
+    expect((await baton.get('/test/instance-status')).body.status).toBe('draining')
+  })
+})
+
+describe('GET /instances', () => {
+  test('pages through all of them by name', async () => {
+    const baton = await TestApp.open({ instanceId: 'a-node' })
+    for (const name of ['w3', 'w1', 'w2', 'w0']) await baton.pull({ 'x-instance-id': name })
+    const names: string[] = []
+    let cursor = ''
+    do {
+      const { body } = await baton.get(`/instances?limit=2${cursor}`)
+      names.push(...body.instances.map(({ instanceId }: { instanceId: string }) => instanceId))
+      cursor = body.next === null ? '' : `&cursor=${body.next}`
+    } while (cursor !== '')
+    expect(names).toEqual(['a-node', 'w0', 'w1', 'w2', 'w3'])
+  })
+
+  test.each(['limit=0', 'limit=1001', 'limit=ten', 'limit=1&limit=2', 'cursor=%25', 'cursor=', 'cursor=e30'])(
+    '%s is answered 422',
+    async (query) => {
+      const baton = await TestApp.open()
+      const answer = await baton.get(`/instances?${query}`)
+      expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
+    },
+  )
+})

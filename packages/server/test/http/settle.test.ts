@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+
+async function leased(...indexes: number[]) {
+  const baton = await TestApp.open()
+  await baton.callBack(...indexes.map((index) => descriptor('orders', 0, index)))
+  const ids = (await baton.pull({ prefer: 'batch=1000' })).map(leaseId)
+  return { baton, ids, states: async () => (await baton.get('/tasks/orders')).body.partitions }
+}
+
+describe('POST /settle', () => {
+  test('done finishes the partition', async () => {
+    const { baton, ids, states } = await leased(1)
+    const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }])
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ settled: ids, refused: [], partitions: [] })
+    expect(await states()).toMatchObject({ done: 1, leased: 0 })
+  })
+
+  test('released gives it back at once, without costing an attempt', async () => {
+    const { baton, ids } = await leased(1)
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'released', reason: 'going home' }])
+    expect((await baton.pull())[0]?.lease?.attempt).toBe(1)
+  })
+
+  test('failed lets it wait for its back-off, with the reason on show', async () => {
+    const { baton, ids } = await leased(1)
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', reason: 'table is locked' }])
+    const { body } = await baton.get('/tasks/orders/partitions')
+    expect(body.partitions).toMatchObject([{ state: 'delayed', attempts: 1, lastReason: 'table is locked' }])
+  })
+
+  test('retryAfterSeconds of nothing makes it ready again at once', async () => {
+    const { baton, ids } = await leased(1)
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', retryAfterSeconds: 0 }])
+    await until(async () => (await baton.pull())[0]?.lease?.attempt === 2)
+  })
+
+  test('final parks it, whatever attempts are left', async () => {
+    const { baton, ids, states } = await leased(1)
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', final: true }])
+    expect(await states()).toMatchObject({ parked: 1 })
+  })
+
+  test('records is held against what was declared', async () => {
+    const { baton, ids } = await leased(1)
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done', records: 99 }])
+    const { body } = await baton.get('/tasks/orders')
+    expect(body.reported).toEqual({
+      declared: 100,
+      reported: 99,
+      mismatched: 1,
+      mismatches: [{ partition_name: 'orders-0-1', declared: 100, reported: 99 }],
+    })
+  })
+
+  test('keeps the first 4096 characters of a reason, and no half of one', async () => {
+    const { baton, ids } = await leased(1)
+    const reason = `${'x'.repeat(4095)}😀 and on`
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', reason }])
+    const { body } = await baton.get('/tasks/orders/partitions')
+    expect(body.partitions[0].lastReason).toBe('x'.repeat(4095))
+  })
+
+  test('repeated with the same outcome is settled again', async () => {
+    const { baton, ids } = await leased(1)
+    const settlements = [{ leaseId: ids[0], outcome: 'done' }]
+    await baton.post('/settle', settlements)
+    expect((await baton.post('/settle', settlements)).body.settled).toEqual(ids)
+  })
+
+  test('refuses each lease for its own reason and settles the others', async () => {
+    const { baton, ids } = await leased(1, 2)
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }])
+    const answer = await baton.post('/settle', [
+      { leaseId: ids[0], outcome: 'failed' },
+      { leaseId: 'never given out', outcome: 'done' },
+      { leaseId: ids[1], outcome: 'done' },
+    ])
+    expect(answer.body).toMatchObject({
+      settled: [ids[1]],
+      refused: [
+        { leaseId: ids[0], code: 'lease_settled' },
+        { leaseId: 'never given out', code: 'lease_unknown' },
+      ],
+    })
+    expect(answer.body.refused[0].detail).not.toBe('')
+  })
+
+  test('of a cancelled task is refused', async () => {
+    const { baton, ids } = await leased(1)
+    await baton.post('/tasks/orders/cancel')
+    const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }])
+    expect(answer.body.refused).toMatchObject([{ code: 'task_cancelled' }])
+  })
+
+  test('passes over fields that it does not know', async () => {
+    const { baton, ids } = await leased(1)
+    const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done', worker: 7 }])
+    expect(answer.body.settled).toEqual(ids)
+  })
+
+  test('with anything wrong settles nothing', async () => {
+    const { baton, ids, states } = await leased(1)
+    const answer = await baton.post('/settle', [
+      { leaseId: ids[0], outcome: 'done' },
+      { leaseId: ids[0], outcome: 'finished' },
+    ])
+    expect(answer.status).toBe(422)
+    expect(answer.body.errors).toMatchObject([{ pointer: '/1/outcome' }])
+    expect(await states()).toMatchObject({ leased: 1 })
+  })
+})
+
+describe('POST /settle that also pulls', () => {
+  test.each([
+    ['batch=2', 2],
+    ['records=1', 1],
+    ['wait=60', 1],
+  ])('Prefer: %s hands out the next ones', async (prefer, count) => {
+    const { baton, ids } = await leased(1)
+    await baton.callBack(descriptor('orders', 0, 2), descriptor('orders', 0, 3), descriptor('orders', 0, 4))
+    const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], { prefer })
+    expect(answer.body.settled).toEqual(ids)
+    expect(answer.body.partitions).toHaveLength(count)
+    expect(answer.headers['preference-applied']).toBe(prefer)
+  })
+
+  test('waits where it is asked to, the settlement being done already', async () => {
+    const { baton, ids, states } = await leased(1)
+    const asking = baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], { prefer: 'wait=60' })
+    await until(() => baton.app.handOff.waitingPulls === 1)
+    expect(await states()).toMatchObject({ done: 1 })
+    await baton.callBack(descriptor('orders', 0, 2))
+    expect((await asking).body.partitions).toMatchObject([{ partition_name: 'orders-0-2' }])
+  })
+
+  test('gives a repeat with the same key the same leases', async () => {
+    const { baton, ids } = await leased(1)
+    await baton.callBack(descriptor('orders', 0, 2), descriptor('orders', 0, 3))
+    const headers = { prefer: 'batch=1', 'idempotency-key': 'next-1' }
+    const body = [{ leaseId: ids[0], outcome: 'done' }]
+    const first = await baton.post('/settle', body, headers)
+    const repeat = await baton.post('/settle', body, headers)
+    expect(leaseId(repeat.body.partitions[0])).toBe(leaseId(first.body.partitions[0]))
+    expect(repeat.body.settled).toEqual(ids)
+  })
+
+  test('with a malformed key does nothing at all', async () => {
+    const { baton, ids, states } = await leased(1)
+    const headers = { prefer: 'batch=1', 'idempotency-key': 'a b' }
+    const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], headers)
+    expect(answer.status).toBe(422)
+    expect(await states()).toMatchObject({ leased: 1, done: 0 })
+  })
+})
