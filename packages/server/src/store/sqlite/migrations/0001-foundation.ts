@@ -117,8 +117,9 @@ CREATE TABLE pull_key (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pull_key_to_forget ON pull_key (forget_at);
 
+-- Ids are not used twice: finished partitions still point at instances that were forgotten.
 CREATE TABLE instance (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   instance_id TEXT NOT NULL UNIQUE,
   role TEXT NOT NULL,
   first_seen_at INTEGER NOT NULL,
