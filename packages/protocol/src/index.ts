@@ -19,6 +19,16 @@ export {
 export { didYouMean } from './did-you-mean.ts'
 export { type ErrorCode, type ErrorCodeEntry, errorCodes } from './error-codes.ts'
 export {
+  type EventName,
+  eventNames,
+  eventSchemas,
+  HEARTBEAT_SECONDS,
+  type ParkedEvent,
+  parkedEventSchema,
+  resetEventSchema,
+  type StreamEvent,
+} from './events.ts'
+export {
   checkInstanceId,
   type InstanceList,
   type InstanceRole,

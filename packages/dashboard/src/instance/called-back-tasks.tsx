@@ -1,0 +1,62 @@
+import type { ProducedTask } from '@baton/protocol'
+import { TaskBadge } from '../parts/badge.tsx'
+import { Ago } from '../parts/moment.tsx'
+import { exact, percent } from '../parts/numbers.ts'
+import { Scrolling } from '../parts/scrolling.tsx'
+import { taskHref } from '../route.ts'
+
+/** What a producer called back, and how far it is. */
+export function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
+  return (
+    <section class="panel" aria-labelledby="called-back-title">
+      <header class="panel-head">
+        <h2 id="called-back-title">Tasks it called back</h2>
+      </header>
+      {tasks.length === 0 ? <p class="quiet">None so far.</p> : null}
+      {tasks.length === 0 ? null : (
+        <Scrolling label="Tasks it called back">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Task</th>
+                <th scope="col">State</th>
+                <th scope="col" class="number">
+                  Done
+                </th>
+                <th scope="col" class="number">
+                  Records
+                </th>
+                <th scope="col" class="number">
+                  Partitions
+                </th>
+                <th scope="col">Last call-back</th>
+              </tr>
+            </thead>
+            <tbody>
+              {tasks.map(({ taskId, state, records, partitions, lastCallBackAt }) => (
+                <tr key={taskId}>
+                  <th scope="row">
+                    <a href={taskHref(taskId)}>{taskId}</a>
+                  </th>
+                  <td>
+                    <TaskBadge state={state} />
+                  </td>
+                  <td class="number">
+                    {records.total > 0
+                      ? percent(records.done, records.total)
+                      : percent(partitions.done, partitions.total)}
+                  </td>
+                  <td class="number">{exact(records.total)}</td>
+                  <td class="number">{exact(partitions.total)}</td>
+                  <td>
+                    <Ago at={lastCallBackAt} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scrolling>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,46 @@
+import type { InstanceStatus } from '@baton/protocol'
+import { InstanceBadge } from '../parts/badge.tsx'
+import { Empty, Skeleton } from '../parts/empty.tsx'
+import { hrefOf, overviewRoute } from '../route.ts'
+import { CalledBackTasks } from './called-back-tasks.tsx'
+import { HeldPartitions } from './held-partitions.tsx'
+import { InstanceFacts } from './instance-facts.tsx'
+import { useInstance } from './instance-state.ts'
+
+const roleWords: Record<InstanceStatus['role'], string> = {
+  service: 'Baton node',
+  worker: 'Worker',
+  producer: 'Producer',
+}
+
+export function InstancePage({ instanceId }: { instanceId: string }) {
+  const loaded = useInstance(instanceId)
+  return (
+    <main class="page" id="content">
+      <nav class="crumbs" aria-label="Where this is">
+        <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span>{' '}
+        <span>{loaded.kind === 'there' ? roleWords[loaded.status.role] : 'Instance'}</span>
+      </nav>
+      <h1 class="task-title">
+        {instanceId} {loaded.kind === 'there' ? <InstanceBadge state={loaded.status.status} /> : null}
+      </h1>
+      {loaded.kind === 'loading' ? <Skeleton lines={4} /> : null}
+      {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
+      {loaded.kind === 'unknown' ? (
+        <Empty title="No instance of this name is known.">
+          <p>
+            A client is known once it sends its name with X-Instance-Id, and forgotten after a week of
+            silence.
+          </p>
+        </Empty>
+      ) : null}
+      {loaded.kind === 'there' ? (
+        <>
+          <InstanceFacts instance={loaded.status} />
+          {loaded.status.role === 'worker' ? <HeldPartitions instance={loaded.status} /> : null}
+          {loaded.status.tasks === undefined ? null : <CalledBackTasks tasks={loaded.status.tasks} />}
+        </>
+      ) : null}
+    </main>
+  )
+}

@@ -1,0 +1,17 @@
+import './style/index.css'
+import { render } from 'preact'
+import { App } from './app.tsx'
+import { startClock } from './service/clock.ts'
+import { followInstances } from './service/instances.ts'
+import { startLive } from './service/live.ts'
+import { followTasks } from './service/tasks.ts'
+
+const root = document.getElementById('page')
+if (root !== null) {
+  followTasks()
+  followInstances()
+  startLive()
+  startClock()
+  root.replaceChildren()
+  render(<App />, root)
+}

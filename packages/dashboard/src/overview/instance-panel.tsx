@@ -1,0 +1,88 @@
+import type { InstanceRole, InstanceStatus } from '@baton/protocol'
+import { Empty, Skeleton } from '../parts/empty.tsx'
+import { Ago } from '../parts/moment.tsx'
+import { compact, counted } from '../parts/numbers.ts'
+import { instanceStateWords } from '../parts/states.ts'
+import { instanceHref } from '../route.ts'
+import { instances, instancesBeyond, instancesLoad } from '../service/instances.ts'
+
+const groups: readonly { readonly role: InstanceRole; readonly title: string }[] = [
+  { role: 'service', title: 'Nodes' },
+  { role: 'worker', title: 'Workers' },
+  { role: 'producer', title: 'Producers' },
+]
+/** A fleet may have hundreds; those that work come first. */
+const SHOWN_PER_GROUP = 12
+
+/** Who takes part, and whether they are there. */
+export function InstancePanel() {
+  return (
+    <section class="panel" aria-labelledby="instances-title">
+      <header class="panel-head">
+        <h2 id="instances-title">Instances</h2>
+        <p class="muted">{upOf(instances.value)}</p>
+      </header>
+      {instancesLoad.value === 'loading' ? <Skeleton lines={3} /> : null}
+      {instancesLoad.value === 'failed' ? <Empty title="The instances could not be read." /> : null}
+      {groups.map(({ role, title }) => (
+        <Group key={role} title={title} members={instances.value.filter((one) => one.role === role)} />
+      ))}
+      {instancesBeyond.value ? <p class="quiet">More are known than are listed here.</p> : null}
+    </section>
+  )
+}
+
+function Group({ title, members }: { title: string; members: readonly InstanceStatus[] }) {
+  if (members.length === 0) return null
+  const shown = members.toSorted(byUse).slice(0, SHOWN_PER_GROUP)
+  const others = members.length - shown.length
+  return (
+    <>
+      <h3 class="group-title">
+        {title} <span class="muted">{upOf(members)}</span>
+      </h3>
+      <ul class="instances">
+        {shown.map((instance) => (
+          <InstanceRow key={instance.instanceId} instance={instance} />
+        ))}
+      </ul>
+      {others > 0 ? <p class="quiet">and {counted(others, 'other')}</p> : null}
+    </>
+  )
+}
+
+function InstanceRow({ instance }: { instance: InstanceStatus }) {
+  const { instanceId, status, lastSeenAt } = instance
+  return (
+    <li>
+      <span class={`dot instance-${status}`} aria-hidden="true" />
+      <a href={instanceHref(instanceId)}>{instanceId}</a>
+      <span class="visually-hidden">{instanceStateWords[status]}</span>
+      <span class="instance-note number">
+        {status === 'down' ? (
+          <>
+            seen <Ago at={lastSeenAt} />
+          </>
+        ) : (
+          doingOf(instance)
+        )}
+      </span>
+    </li>
+  )
+}
+
+function doingOf({ role, status, leases, totals, version }: InstanceStatus): string {
+  if (role === 'service') return status === 'draining' ? 'draining' : `${version ?? ''}`
+  if (role === 'producer') return `${compact(totals.calledBack)} called back`
+  return leases > 0 ? `${compact(leases)} in hand` : 'idle'
+}
+
+function upOf(members: readonly InstanceStatus[]): string {
+  const up = members.filter(({ status }) => status !== 'down').length
+  return members.length === 0 ? '' : `${up} of ${members.length} up`
+}
+
+function byUse(a: InstanceStatus, b: InstanceStatus): number {
+  const rank = ({ status, leases }: InstanceStatus) => (status === 'down' ? 2 : leases > 0 ? 0 : 1)
+  return rank(a) - rank(b) || (a.instanceId < b.instanceId ? -1 : 1)
+}

@@ -1,0 +1,64 @@
+import type { LevelView, StateCounts } from '@baton/protocol'
+import { add } from '../parts/level-bar.tsx'
+import { compact, exact } from '../parts/numbers.ts'
+import { measureOf, Segments } from '../parts/split-bar.tsx'
+import { levelsOfTask } from '../service/levels.ts'
+import { unfinishedTasks } from '../service/tasks.ts'
+
+const LEVELS_SHOWN = 8
+
+/** What waits on each level, over all unfinished tasks: level 0 goes first everywhere. */
+export function LevelBacklog() {
+  const rows = backlogByLevel(
+    unfinishedTasks.value.flatMap(({ taskId }) => levelsOfTask.value.get(taskId) ?? []),
+  )
+  const largest = Math.max(1, ...rows.map(({ left }) => left))
+  const shown = rows.slice(0, LEVELS_SHOWN)
+  return (
+    <section class="panel" aria-labelledby="backlog-title">
+      <header class="panel-head">
+        <h2 id="backlog-title">Backlog by level</h2>
+        <p class="muted">records</p>
+      </header>
+      {shown.length === 0 ? (
+        <p class="quiet">Nothing waits.</p>
+      ) : (
+        <ol class="backlog">
+          {shown.map(({ level, left, counts }) => (
+            <li key={level}>
+              <span class="backlog-name">Level {level}</span>
+              <span class="backlog-track" aria-hidden="true">
+                <span class="bar" style={{ width: `${Math.max(1.5, (left / largest) * 100)}%` }}>
+                  <Segments counts={counts} />
+                </span>
+              </span>
+              <span class="number" title={exact(left)}>
+                {compact(left)}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+      {rows.length > shown.length ? (
+        <p class="quiet">and {rows.length - shown.length} higher levels</p>
+      ) : null}
+    </section>
+  )
+}
+
+function backlogByLevel(levels: readonly LevelView[]) {
+  const byLevel = new Map<number, StateCounts>()
+  for (const level of levels) {
+    const counts = unfinishedPart(measureOf(level))
+    const known = byLevel.get(level.level)
+    byLevel.set(level.level, known === undefined ? counts : add(known, counts))
+  }
+  return [...byLevel]
+    .map(([level, counts]) => ({ level, counts, left: counts.total }))
+    .filter(({ left }) => left > 0)
+    .sort((a, b) => a.level - b.level)
+}
+
+function unfinishedPart(counts: StateCounts): StateCounts {
+  return { ...counts, total: counts.total - counts.done - counts.cancelled, done: 0, cancelled: 0 }
+}

@@ -1,0 +1,71 @@
+import type { TaskSummary } from '@baton/protocol'
+import { useEffect } from 'preact/hooks'
+import { TaskBadge } from '../parts/badge.tsx'
+import { LevelBar } from '../parts/level-bar.tsx'
+import { Ago } from '../parts/moment.tsx'
+import { compact, counted, exact, percent, perSecond } from '../parts/numbers.ts'
+import { measureOf } from '../parts/split-bar.tsx'
+import { duration } from '../parts/times.ts'
+import { hrefOf, taskHref } from '../route.ts'
+import { levelsOfTask, wantLevels } from '../service/levels.ts'
+
+export function TaskRow({ task }: { task: TaskSummary }) {
+  const { taskId, state } = task
+  const isUnfinished = state === 'open' || state === 'stalled' || state === 'paused'
+  useEffect(() => (isUnfinished ? wantLevels(taskId) : undefined), [taskId, isUnfinished])
+  const counts = measureOf(task)
+  const unit = counts === task.records ? 'records' : 'partitions'
+  return (
+    <li class="task-row">
+      <div class="task-name">
+        <a href={taskHref(taskId)}>{taskId}</a>
+        <TaskBadge state={state} />
+      </div>
+      <div class="task-progress">
+        <LevelBar whole={counts} levels={isUnfinished ? levelsOfTask.value.get(taskId) : undefined} />
+      </div>
+      <p class="task-share number" title={`${exact(counts.done)} of ${exact(counts.total)} ${unit}`}>
+        <b>{percent(counts.done, counts.total)}</b>
+        <span>
+          {compact(counts.done)} of {compact(counts.total)} {unit}
+        </span>
+      </p>
+      <p class="task-pace number">
+        <Pace task={task} />
+      </p>
+    </li>
+  )
+}
+
+/** What is most worth knowing: what is stuck, else how fast and how long, else since when. */
+function Pace({ task }: { task: TaskSummary }) {
+  const { taskId, state, partitions, recordsPerSecond, etaSeconds } = task
+  if (partitions.parked > 0 && state !== 'cancelled') {
+    return (
+      <>
+        <a class="alarm" href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>
+          {exact(partitions.parked)} parked
+        </a>
+        <span>
+          {etaSeconds === null ? counted(partitions.total, 'partition') : `${duration(etaSeconds)} left`}
+        </span>
+      </>
+    )
+  }
+  if (state === 'open' && recordsPerSecond !== null) {
+    return (
+      <>
+        <b>{etaSeconds === null ? '–' : `${duration(etaSeconds)} left`}</b>
+        <span>{perSecond(recordsPerSecond)} records/s</span>
+      </>
+    )
+  }
+  return (
+    <>
+      <b class="calm">{counted(partitions.total, 'partition')}</b>
+      <span>
+        <Ago at={task.lastCallBackAt} />
+      </span>
+    </>
+  )
+}

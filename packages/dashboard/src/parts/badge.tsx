@@ -1,0 +1,15 @@
+import type { InstanceState, PartitionState, TaskState } from '@baton/protocol'
+import { instanceStateWords, partitionStateWords, taskStateWords } from './states.ts'
+
+/** A state as a word with its colour beside it: the colour is never the only sign. */
+export function TaskBadge({ state }: { state: TaskState }) {
+  return <span class={`badge task-${state}`}>{taskStateWords[state]}</span>
+}
+
+export function PartitionBadge({ state }: { state: PartitionState }) {
+  return <span class={`badge partition-${state}`}>{partitionStateWords[state]}</span>
+}
+
+export function InstanceBadge({ state }: { state: InstanceState }) {
+  return <span class={`badge instance-${state}`}>{instanceStateWords[state]}</span>
+}

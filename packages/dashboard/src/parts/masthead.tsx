@@ -1,0 +1,38 @@
+import type { LiveState } from '../service/live.ts'
+
+const liveWords: Record<LiveState, string> = {
+  connecting: 'Connecting',
+  live: 'Live',
+  lost: 'Connection lost, trying again',
+  asleep: 'Asleep',
+}
+
+/** The top of every page: where one is, and whether what is shown is the present. */
+export function Masthead({ here, live }: { here: 'overview' | 'reference'; live?: LiveState }) {
+  return (
+    <header class="masthead">
+      <a class="brand" href="./#/">
+        <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+          <rect width="32" height="32" rx="8" class="brand-ground" />
+          <path d="M9.5 22.500 15 17" class="brand-back" />
+          <path d="m17 15 5.500-5.500" class="brand-front" />
+        </svg>
+        Baton
+      </a>
+      <nav aria-label="Pages">
+        <a href="./#/" aria-current={here === 'overview' ? 'page' : undefined}>
+          Overview
+        </a>
+        <a href="docs" aria-current={here === 'reference' ? 'page' : undefined}>
+          API
+        </a>
+      </nav>
+      {live === undefined ? null : (
+        <p class={`live-state ${live}`} role="status">
+          <span class="dot" aria-hidden="true" />
+          {liveWords[live]}
+        </p>
+      )}
+    </header>
+  )
+}

@@ -1,0 +1,27 @@
+const whole = new Intl.NumberFormat('en')
+const compactFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const oneDecimal = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+
+/** Every digit, for tables: 1,234,567. */
+export const exact = (value: number): string => whole.format(value)
+
+/** For a glance: 1.2M. Small numbers stay exact. */
+export const compact = (value: number): string =>
+  value < 10_000 ? whole.format(Math.round(value)) : compactFormat.format(value)
+
+export const perSecond = (value: number | null): string => {
+  if (value === null) return '–'
+  return value > 0 && value < 10 ? oneDecimal.format(value) : compact(value)
+}
+
+/** Never 100 % before everything is done, never 0 % once something is. */
+export function percent(part: number, total: number): string {
+  if (total === 0) return '–'
+  const share = (part / total) * 100
+  if (share > 0 && share < 1) return '<1%'
+  if (share < 100 && share > 99) return '99%'
+  return `${Math.round(share)}%`
+}
+
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${exact(count)} ${count === 1 ? one : many}`

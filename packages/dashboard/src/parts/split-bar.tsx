@@ -1,0 +1,59 @@
+import type { StateCounts } from '@baton/protocol'
+import { exact, percent } from './numbers.ts'
+import { partitionStates, partitionStateWords } from './states.ts'
+
+/** Records where there are any; a task of empty partitions is counted in partitions. */
+export function measureOf(of: { records: StateCounts; partitions: StateCounts }): StateCounts {
+  return of.records.total > 0 ? of.records : of.partitions
+}
+
+/** The states that occur, in words: "62% done, 3% leased". */
+export function splitInWords(counts: StateCounts): string {
+  return partitionStates
+    .filter((state) => counts[state] > 0)
+    .map((state) => `${percent(counts[state], counts.total)} ${partitionStateWords[state].toLowerCase()}`)
+    .join(', ')
+}
+
+/** One bar, divided by state. */
+export function SplitBar({ counts, label }: { counts: StateCounts; label: string }) {
+  return (
+    <div class="bar" role="img" aria-label={`${label}: ${splitInWords(counts) || 'nothing yet'}`}>
+      <Segments counts={counts} />
+    </div>
+  )
+}
+
+export function Segments({ counts }: { counts: StateCounts }) {
+  const { total } = counts
+  return (
+    <>
+      {partitionStates.map((state) =>
+        counts[state] === 0 ? null : (
+          <span
+            key={state}
+            class={`segment fill-${state}`}
+            style={{ flexGrow: counts[state] / total }}
+            title={`${partitionStateWords[state]}: ${exact(counts[state])}`}
+          />
+        ),
+      )}
+    </>
+  )
+}
+
+/** Which colour is which; only the states that occur. */
+export function Legend({ counts }: { counts: StateCounts }) {
+  return (
+    <ul class="legend">
+      {partitionStates.map((state) =>
+        counts[state] === 0 ? null : (
+          <li key={state}>
+            <span class={`swatch fill-${state}`} aria-hidden="true" />
+            {partitionStateWords[state]} <b class="number">{exact(counts[state])}</b>
+          </li>
+        ),
+      )}
+    </ul>
+  )
+}

@@ -1,0 +1,39 @@
+import type { InstanceState, PartitionState, TaskState } from '@baton/protocol'
+
+/** The words and their order on the page. Keyed by the protocol's own types, so that none can be missing. */
+export const taskStateWords: Record<TaskState, string> = {
+  open: 'Open',
+  stalled: 'Stalled',
+  paused: 'Paused',
+  done: 'Done',
+  cancelled: 'Cancelled',
+}
+
+export const partitionStateWords: Record<PartitionState, string> = {
+  done: 'Done',
+  leased: 'Leased',
+  delayed: 'Delayed',
+  parked: 'Parked',
+  ready: 'Ready',
+  held: 'Held',
+  cancelled: 'Cancelled',
+}
+
+export const partitionStateMeanings: Record<PartitionState, string> = {
+  done: 'finished',
+  leased: 'in the hands of a worker',
+  delayed: 'waiting for the end of a back-off',
+  parked: 'out of attempts, waiting for you',
+  ready: 'due to be handed out',
+  held: 'kept back by a pause or a level barrier',
+  cancelled: 'given up with the task',
+}
+
+export const instanceStateWords: Record<InstanceState, string> = {
+  up: 'Up',
+  draining: 'Draining',
+  down: 'Down',
+}
+
+export const taskStates = Object.keys(taskStateWords) as TaskState[]
+export const partitionStates = Object.keys(partitionStateWords) as PartitionState[]

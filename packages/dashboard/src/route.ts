@@ -1,0 +1,75 @@
+import type { PartitionState, TaskState } from '@baton/protocol'
+import { partitionStates, taskStates } from './parts/states.ts'
+
+/**
+ * Where the page is. All of it stands in the part of the address behind the #, so that a link shows another person
+ * the same view, and so that the service serves one file whatever the view.
+ */
+export type Route =
+  | { readonly page: 'overview'; readonly state: TaskState | null; readonly search: string }
+  | {
+      readonly page: 'task'
+      readonly taskId: string
+      readonly state: PartitionState | null
+      readonly level: number | null
+    }
+  | { readonly page: 'instance'; readonly instanceId: string }
+  | { readonly page: 'unknown' }
+
+export const overviewRoute: Route = { page: 'overview', state: null, search: '' }
+
+export function parseRoute(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2)
+  const parameters = new URLSearchParams(query)
+  const [kind, name, ...others] = path.split('/')
+  if (others.length > 0) return { page: 'unknown' }
+  if (kind === '' || kind === undefined) {
+    const state = wordOf(parameters.get('state'), taskStates)
+    return { page: 'overview', state, search: parameters.get('search') ?? '' }
+  }
+  const decoded = name === undefined ? undefined : decode(name)
+  if (decoded === undefined || decoded === '') return { page: 'unknown' }
+  if (kind === 'instances') return { page: 'instance', instanceId: decoded }
+  if (kind !== 'tasks') return { page: 'unknown' }
+  const level = parameters.get('level')
+  return {
+    page: 'task',
+    taskId: decoded,
+    state: wordOf(parameters.get('state'), partitionStates),
+    level: level !== null && /^\d{1,16}$/.test(level) ? Number(level) : null,
+  }
+}
+
+export function hrefOf(route: Route): string {
+  const parameters = new URLSearchParams()
+  if (route.page === 'overview') {
+    if (route.state !== null) parameters.set('state', route.state)
+    if (route.search !== '') parameters.set('search', route.search)
+    return withQuery('#/', parameters)
+  }
+  if (route.page === 'instance') return `#/instances/${encodeURIComponent(route.instanceId)}`
+  if (route.page === 'unknown') return '#/'
+  if (route.state !== null) parameters.set('state', route.state)
+  if (route.level !== null) parameters.set('level', String(route.level))
+  return withQuery(`#/tasks/${encodeURIComponent(route.taskId)}`, parameters)
+}
+
+export const taskHref = (taskId: string): string => hrefOf({ page: 'task', taskId, state: null, level: null })
+
+export const instanceHref = (instanceId: string): string => hrefOf({ page: 'instance', instanceId })
+
+function withQuery(path: string, parameters: URLSearchParams): string {
+  return parameters.size === 0 ? path : `${path}?${parameters}`
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+function wordOf<Word extends string>(text: string | null, words: readonly Word[]): Word | null {
+  return words.find((word) => word === text) ?? null
+}

@@ -1,0 +1,72 @@
+import type { LevelView } from '@baton/protocol'
+import { signal } from '@preact/signals'
+import { client } from './connection.ts'
+import { tasks } from './tasks.ts'
+
+/** One look at one task at a time, with a pause: however many tasks are shown, a page costs the service the same. */
+const PAUSE_MILLIS = 600
+const SLOWEST_SHARE = 20
+
+/** The levels of tasks on the screen, as they were when last looked at. */
+export const levelsOfTask = signal<ReadonlyMap<string, readonly LevelView[]>>(new Map())
+
+const wanted = new Map<string, number>()
+/** What each task's records looked like when its levels were read. */
+const seen = new Map<string, string>()
+const readAt = new Map<string, number>()
+let running = false
+
+/** A task whose levels are on the screen. Returns how to stop. */
+export function wantLevels(taskId: string): () => void {
+  wanted.set(taskId, (wanted.get(taskId) ?? 0) + 1)
+  if (!running) void readOn()
+  return () => {
+    const others = (wanted.get(taskId) ?? 1) - 1
+    if (others === 0) wanted.delete(taskId)
+    else wanted.set(taskId, others)
+  }
+}
+
+export function noteLevels(taskId: string, levels: readonly LevelView[]): void {
+  seen.set(taskId, lookOf(taskId))
+  readAt.set(taskId, Date.now())
+  levelsOfTask.value = new Map([...levelsOfTask.peek(), [taskId, levels]])
+}
+
+async function readOn(): Promise<void> {
+  running = true
+  while (wanted.size > 0) {
+    const taskId = document.visibilityState === 'visible' ? mostOutdated() : undefined
+    let pause = PAUSE_MILLIS
+    if (taskId !== undefined) {
+      const begun = performance.now()
+      const isFirst = !seen.has(taskId)
+      await read(taskId)
+      // A slow service is asked less often; what was never shown is not kept waiting.
+      pause = isFirst ? 20 : Math.max(pause, (performance.now() - begun) * SLOWEST_SHARE)
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause))
+  }
+  running = false
+}
+
+async function read(taskId: string): Promise<void> {
+  try {
+    const { levels } = await client.peek().task(taskId)
+    noteLevels(taskId, levels)
+  } catch {
+    // The bar without levels is still right; the next change asks again.
+    seen.set(taskId, lookOf(taskId))
+    readAt.set(taskId, Date.now())
+  }
+}
+
+function mostOutdated(): string | undefined {
+  const changed = [...wanted.keys()].filter((taskId) => seen.get(taskId) !== lookOf(taskId))
+  return changed.sort((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0))[0]
+}
+
+function lookOf(taskId: string): string {
+  const task = tasks.peek().get(taskId)
+  return task === undefined ? '' : `${task.state} ${Object.values(task.partitions).join()}`
+}

@@ -1,0 +1,104 @@
+import type { TaskView } from '@baton/protocol'
+import type { ComponentChildren } from 'preact'
+import { counted, exact } from '../parts/numbers.ts'
+import { hrefOf } from '../route.ts'
+import { client } from '../service/connection.ts'
+import { useControl } from './control.ts'
+import { Mismatches } from './mismatches.tsx'
+
+/** What an operator should know of before anything else, each with what can be done about it. */
+export function Findings({ view, refresh }: { view: TaskView; refresh: () => void }) {
+  const { taskId, state, partitions, waitingFor, missingPartitions, expectedPartitions, purgedAt, reported } =
+    view
+  const { busy, order } = useControl(refresh)
+  const gapped = view.levels.filter(({ indexes }) => indexes.missing > 0)
+  const canRetry = partitions.parked > 0 && state !== 'cancelled'
+  const retryAll = () =>
+    void order(
+      () => client.peek().retry(taskId),
+      ({ changed }) => `${counted(changed, 'partition')} got fresh attempts`,
+    )
+  return (
+    <div class="findings">
+      {canRetry ? (
+        <Finding
+          kind="alarm"
+          title={`${counted(partitions.parked, 'partition is', 'partitions are')} parked`}
+          action={
+            <button type="button" class="button primary" disabled={busy} onClick={retryAll}>
+              Retry all parked
+            </button>
+          }
+        >
+          Their attempts are used up{state === 'stalled' ? ', and nothing else can move' : ''}.{' '}
+          <a href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>See why they failed</a>
+        </Finding>
+      ) : null}
+      {waitingFor === null ? null : (
+        <Finding kind="hint" title={`Levels above ${waitingFor.level} wait`}>
+          The level barrier opens when level {waitingFor.level} is finished:{' '}
+          {counted(waitingFor.unfinished, 'partition')} to go
+          {waitingFor.parked > 0 ? `, ${exact(waitingFor.parked)} of them parked` : ''}.
+        </Finding>
+      )}
+      {missingPartitions === null || missingPartitions === 0 ? null : (
+        <Finding
+          kind="warn"
+          title={`${counted(missingPartitions, 'partition is', 'partitions are')} missing`}
+        >
+          {exact(expectedPartitions ?? 0)} were expected when the task was sealed; {exact(partitions.total)}{' '}
+          were called back.
+        </Finding>
+      )}
+      {gapped.length === 0 ? null : (
+        <Finding kind="warn" title="There are gaps between the indexes">
+          {gapped.slice(0, 5).map(({ level, indexes }) => (
+            <span class="gap" key={level}>
+              Level {level}: {gapsInWords(indexes.gaps)}
+              {indexes.missing > 0 ? ` (${exact(indexes.missing)} missing)` : ''}
+            </span>
+          ))}
+          {gapped.length > 5 ? `and on ${gapped.length - 5} further levels` : ''}
+        </Finding>
+      )}
+      {reported.mismatched === 0 ? null : (
+        <Finding
+          kind="warn"
+          title={`${counted(reported.mismatched, 'partition')} with another number of records`}
+        >
+          <Mismatches reported={reported} />
+        </Finding>
+      )}
+      {purgedAt === null ? null : (
+        <Finding kind="hint" title="Its partitions were forgotten">
+          The task finished longer ago than partitions are kept; the numbers stay.
+        </Finding>
+      )}
+    </div>
+  )
+}
+
+function gapsInWords(gaps: readonly { first: number; last: number }[]): string {
+  return gaps
+    .map(({ first, last }) => (first === last ? exact(first) : `${exact(first)}–${exact(last)}`))
+    .join(', ')
+}
+
+interface FindingProps {
+  readonly kind: 'alarm' | 'warn' | 'hint'
+  readonly title: string
+  readonly action?: ComponentChildren
+  readonly children: ComponentChildren
+}
+
+function Finding({ kind, title, action, children }: FindingProps) {
+  return (
+    <section class={`finding ${kind}`} aria-label={title}>
+      <div>
+        <p class="finding-title">{title}</p>
+        <div class="finding-text">{children}</div>
+      </div>
+      {action}
+    </section>
+  )
+}

@@ -1,0 +1,89 @@
+import type { PartitionRow } from '@baton/protocol'
+import { PartitionBadge } from '../parts/badge.tsx'
+import { Ago, Ahead } from '../parts/moment.tsx'
+import { exact } from '../parts/numbers.ts'
+import { partitionStateMeanings } from '../parts/states.ts'
+import { instanceHref } from '../route.ts'
+import { client } from '../service/connection.ts'
+import { useControl } from './control.ts'
+
+/** Fixed, so that the place of every row is known without drawing it. The style sheet has the same number. */
+export const ROW_HEIGHT = 40
+
+interface LineProps {
+  readonly position: number
+  /** Absent while its page is on the way. */
+  readonly partition: PartitionRow | undefined
+  readonly taskId: string
+  readonly refresh: () => void
+}
+
+export function PartitionLine({ position, partition, taskId, refresh }: LineProps) {
+  if (partition === undefined) {
+    return (
+      <tr aria-rowindex={position + 2} class="pending">
+        <td colSpan={6}>
+          <span class="visually-hidden">loading</span>
+        </td>
+      </tr>
+    )
+  }
+  const { partition_name, state, record_count, reportedRecords, attempts, holder } = partition
+  const isMismatched = reportedRecords !== null && reportedRecords !== record_count
+  return (
+    <tr aria-rowindex={position + 2}>
+      <th scope="row" class="cut" title={partition_name}>
+        {partition_name}
+      </th>
+      <td title={partitionStateMeanings[state]}>
+        <PartitionBadge state={state} />
+      </td>
+      <td class="number" title={isMismatched ? `the worker reported ${exact(reportedRecords)}` : undefined}>
+        {exact(record_count)}
+        {isMismatched ? <span class="mismatch"> ≠ {exact(reportedRecords)}</span> : null}
+      </td>
+      <td class="number">{attempts}</td>
+      <td class="cut wide-only">{holder === null ? '–' : <a href={instanceHref(holder)}>{holder}</a>}</td>
+      <td>
+        <div class="happened">
+          <Happened partition={partition} />
+          {state === 'parked' ? (
+            <RetryButton taskId={taskId} name={partition_name} refresh={refresh} />
+          ) : null}
+        </div>
+      </td>
+    </tr>
+  )
+}
+
+function Happened({ partition }: { partition: PartitionRow }) {
+  const { state, leaseExpiresAt, readyAt, settledAt, lastReason, calledBackAt } = partition
+  const reason = lastReason === null ? null : <span class="reason">{lastReason}</span>
+  const words = (() => {
+    if (state === 'done' && settledAt !== null) return <>done {<Ago at={settledAt} />}</>
+    if (state === 'leased' && leaseExpiresAt !== null) return <>lease ends {<Ahead at={leaseExpiresAt} />}</>
+    if (state === 'delayed' && readyAt !== null) return <>ready {<Ahead at={readyAt} />}</>
+    return reason === null ? <>called back {<Ago at={calledBackAt} />}</> : null
+  })()
+  return (
+    <span class="cut" title={lastReason ?? undefined}>
+      {words}
+      {words !== null && reason !== null && state !== 'done' ? ' · ' : ''}
+      {state === 'done' ? null : reason}
+    </span>
+  )
+}
+
+function RetryButton({ taskId, name, refresh }: { taskId: string; name: string; refresh: () => void }) {
+  const { busy, order } = useControl(refresh)
+  const retry = () =>
+    void order(
+      () => client.peek().retry(taskId, { partitions: [name] }),
+      () => `${name} got fresh attempts`,
+    )
+  return (
+    <button type="button" class="button small" disabled={busy} aria-label={`Retry ${name}`} onClick={retry}>
+      Retry
+    </button>
+  )
+}

@@ -1,0 +1,53 @@
+import type { TaskView } from '@baton/protocol'
+import { useState } from 'preact/hooks'
+import { Confirmation } from '../parts/confirmation.tsx'
+import { exact } from '../parts/numbers.ts'
+import { client } from '../service/connection.ts'
+import type { useControl } from './control.ts'
+
+interface SealProps {
+  readonly view: TaskView
+  readonly busy: boolean
+  readonly order: ReturnType<typeof useControl>['order']
+  readonly onClose: () => void
+}
+
+/** Says that nothing more will come; optionally, how much should have come. */
+export function SealConfirmation({ view, busy, order, onClose }: SealProps) {
+  const { taskId, partitions } = view
+  const [expected, setExpected] = useState('')
+  const seal = async () => {
+    const request = /^\d{1,15}$/.test(expected) ? { partitions: Number(expected) } : {}
+    const isSealed = await order(
+      () => client.peek().seal(taskId, request),
+      () => 'Sealed: a call-back of something new is refused',
+    )
+    if (isSealed) onClose()
+  }
+  return (
+    <Confirmation
+      title="Seal this task?"
+      action="Seal"
+      busy={busy}
+      onConfirm={() => void seal()}
+      onClose={onClose}
+    >
+      <p>
+        {exact(partitions.total)} partitions are known. Once sealed, done is final and a call-back of
+        something new is refused. This cannot be undone.
+      </p>
+      <label class="field">
+        <span>Partitions expected in all (optional)</span>
+        <input
+          type="text"
+          inputMode="numeric"
+          pattern="[0-9]*"
+          placeholder={String(partitions.total)}
+          value={expected}
+          onInput={(event) => setExpected(event.currentTarget.value.trim())}
+        />
+        <small>If some are still to come, the task stays open for just these.</small>
+      </label>
+    </Confirmation>
+  )
+}

@@ -1,0 +1,86 @@
+import type { TaskView } from '@baton/protocol'
+import { useState } from 'preact/hooks'
+import { Confirmation } from '../parts/confirmation.tsx'
+import { counted } from '../parts/numbers.ts'
+import { client } from '../service/connection.ts'
+import { useControl } from './control.ts'
+import { SealConfirmation } from './seal-confirmation.tsx'
+
+/** What an operator can do to a task. What cannot be undone is asked twice. */
+export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => void }) {
+  const { taskId, state, partitions, sealed } = view
+  const { busy, order } = useControl(refresh)
+  const [asking, setAsking] = useState<'cancel' | 'seal' | null>(null)
+  const isUnfinished = state === 'open' || state === 'paused' || state === 'stalled'
+  const left = partitions.total - partitions.done
+  const close = () => setAsking(null)
+
+  const cancel = async () => {
+    const isCancelled = await order(
+      () => client.peek().cancel(taskId),
+      ({ changed }) => `Cancelled; ${counted(changed, 'partition')} given up`,
+    )
+    if (isCancelled) close()
+  }
+
+  return (
+    <div class="buttons">
+      {state === 'paused' ? (
+        <button
+          type="button"
+          class="button primary"
+          disabled={busy}
+          onClick={() =>
+            void order(
+              () => client.peek().resume(taskId),
+              () => 'Resumed: partitions are handed out again',
+            )
+          }
+        >
+          Resume
+        </button>
+      ) : null}
+      {state === 'open' || state === 'stalled' ? (
+        <button
+          type="button"
+          class="button"
+          disabled={busy}
+          onClick={() =>
+            void order(
+              () => client.peek().pause(taskId),
+              () => 'Paused: leases run on, nothing new is handed out',
+            )
+          }
+        >
+          Pause
+        </button>
+      ) : null}
+      {state !== 'cancelled' && !sealed ? (
+        <button type="button" class="button" disabled={busy} onClick={() => setAsking('seal')}>
+          Seal…
+        </button>
+      ) : null}
+      {isUnfinished ? (
+        <button type="button" class="button danger-quiet" disabled={busy} onClick={() => setAsking('cancel')}>
+          Cancel task…
+        </button>
+      ) : null}
+      {asking === 'cancel' ? (
+        <Confirmation
+          title="Cancel this task?"
+          action={`Give up ${counted(left, 'partition')}`}
+          destroys
+          busy={busy}
+          onConfirm={() => void cancel()}
+          onClose={close}
+        >
+          <p>
+            Every partition that is not done is given up, also those in the hands of workers. What is done
+            stays done. This cannot be undone: to compute the task again, its producer needs a new task id.
+          </p>
+        </Confirmation>
+      ) : null}
+      {asking === 'seal' ? <SealConfirmation view={view} busy={busy} order={order} onClose={close} /> : null}
+    </div>
+  )
+}

@@ -1,0 +1,63 @@
+import { ProblemError } from '@baton/client'
+import type { TaskView } from '@baton/protocol'
+import { useEffect, useState } from 'preact/hooks'
+import { client, explained, noteRefusal } from '../service/connection.ts'
+import { followLive } from '../service/followers.ts'
+import { noteLevels } from '../service/levels.ts'
+
+/** However fast a task moves, it is read again at most so often. */
+const READ_EVERY_MILLIS = 1000
+
+export type LoadedTask =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'there'; readonly view: TaskView }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'failed'; readonly detail: string }
+
+/** A task as the service sees it, kept up to date; `refresh` looks at once. */
+export function useTask(taskId: string): { loaded: LoadedTask; refresh: () => void } {
+  const [loaded, setLoaded] = useState<LoadedTask>({ kind: 'loading' })
+  const [reader] = useState(() => ({ refresh: () => {} }))
+  useEffect(() => {
+    let isCurrent = true
+    let next: ReturnType<typeof setTimeout> | undefined
+    let readAt = 0
+    const read = async () => {
+      next = undefined
+      readAt = Date.now()
+      const outcome = await readTask(taskId)
+      if (isCurrent)
+        setLoaded((before) => (outcome.kind === 'failed' && before.kind === 'there' ? before : outcome))
+    }
+    const readSoon = () => {
+      next ??= setTimeout(() => void read(), Math.max(0, readAt + READ_EVERY_MILLIS - Date.now()))
+    }
+    const unfollow = followLive({
+      reload: readSoon,
+      onEvent: (event) => {
+        if (event.name === 'task' && event.data.taskId === taskId) readSoon()
+      },
+    })
+    reader.refresh = () => void read()
+    setLoaded({ kind: 'loading' })
+    void read()
+    return () => {
+      isCurrent = false
+      clearTimeout(next)
+      unfollow()
+    }
+  }, [taskId, reader])
+  return { loaded, refresh: () => reader.refresh() }
+}
+
+async function readTask(taskId: string): Promise<LoadedTask> {
+  try {
+    const view = await client.peek().task(taskId)
+    noteLevels(taskId, view.levels)
+    return { kind: 'there', view }
+  } catch (error) {
+    noteRefusal(error)
+    if (error instanceof ProblemError && error.code === 'task_unknown') return { kind: 'unknown' }
+    return { kind: 'failed', detail: explained(error) }
+  }
+}

@@ -1,0 +1,101 @@
+import { eventSchemas, HEARTBEAT_SECONDS } from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import { problemAnswers } from './documented.ts'
+import { EventFollower } from './event-follower.ts'
+import { RequestProblem } from './problems.ts'
+import type { Service } from './service.ts'
+
+/** Each costs a connection and at most half a megabyte; beyond this somebody has a loop. */
+const MOST_FOLLOWERS = 1000
+const LONGEST_EVENT_ID = 256
+const RECONNECT_AFTER_MILLIS = 2000
+
+const streamHead = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  // Proxies in front would otherwise gather events until a buffer is full.
+  'x-accel-buffering': 'no',
+}
+
+export function eventsRoute(app: FastifyInstance, { handOff }: Service): void {
+  const followers = new Set<EventFollower>()
+  let heartbeat: NodeJS.Timeout | undefined
+
+  const beat = () => {
+    for (const follower of followers) follower.beat()
+  }
+  const leave = (follower: EventFollower) => {
+    followers.delete(follower)
+    if (followers.size > 0) return
+    clearInterval(heartbeat)
+    heartbeat = undefined
+  }
+
+  app.route({
+    method: 'GET',
+    url: '/events',
+    config: { access: 'view' },
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'followEvents',
+      summary: 'Follow what happens, as server-sent events',
+      description:
+        'Tasks are told of as they are now, a few times a second at most. A client that reconnects with Last-Event-ID ' +
+        'hears what it missed, or `reset` when that is no longer known: it then looks at everything anew. A client ' +
+        'that reads too slowly also gets a `reset`, in place of what it left waiting.',
+      tags: ['tasks'],
+      headers: Type.Object({
+        'last-event-id': Type.Optional(
+          Type.String({
+            maxLength: LONGEST_EVENT_ID,
+            description: 'The id of the last event that was received',
+          }),
+        ),
+      }),
+      response: {
+        200: {
+          description: 'Events without end; the data of each is JSON',
+          content: { 'text/event-stream': { schema: streamSchema } },
+        },
+        ...problemAnswers,
+      },
+    },
+    handler: async (request, reply) => {
+      if (followers.size >= MOST_FOLLOWERS) {
+        throw new RequestProblem(
+          'overloaded',
+          `${MOST_FOLLOWERS} event streams are open on this node already`,
+        )
+      }
+      const lastId = request.headers['last-event-id']
+      reply.hijack()
+      const response = reply.raw
+      response.writeHead(200, streamHead)
+      response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
+      const follower = new EventFollower(response)
+      followers.add(follower)
+      heartbeat ??= setInterval(beat, HEARTBEAT_SECONDS * 1000)
+      const unfollow = handOff.events.follow(knownId(lastId), (tick) => follower.tell(tick))
+      response.once('close', () => {
+        unfollow()
+        leave(follower)
+      })
+    },
+  })
+
+  app.addHook('preClose', async () => {
+    for (const follower of followers) follower.end()
+  })
+}
+
+/** In a document JSON Schema can describe the data of an event, not the lines around it. */
+const streamSchema = Type.Unsafe<string>({
+  type: 'string',
+  description: 'Lines of `id`, `event` and `data`. The data of an event, by its name, is as in x-events.',
+  'x-events': eventSchemas,
+})
+
+function knownId(lastId: string | string[] | undefined): string | null {
+  return typeof lastId === 'string' && lastId !== '' && lastId.length <= LONGEST_EVENT_ID ? lastId : null
+}

@@ -1,0 +1,53 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ASK_AGAIN, FOREVER, pageHeaders, sendPageFile } from './page-answer.ts'
+import type { PageFile } from './page-files.ts'
+
+const open = { config: { access: 'open' as const }, schema: { hide: true } }
+
+/** The page at `/`, and beside it every file that it loads: a route each, so that no path leads anywhere else. */
+export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
+  const index = files.get('index.html')
+  app.route({
+    method: 'GET',
+    url: '/',
+    ...open,
+    handler: async (request, reply) => {
+      const segment = unfinishedSegment(request)
+      // Under a base path the page's relative links need the slash at the end.
+      if (segment !== undefined) return reply.redirect(`${segment}/`, 308)
+      return index === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, index, ASK_AGAIN)
+    },
+  })
+  for (const [path, file] of files) {
+    if (path.endsWith('.html')) continue
+    const caching = path.startsWith('assets/') ? FOREVER : ASK_AGAIN
+    app.route({
+      method: 'GET',
+      url: `/${path}`,
+      ...open,
+      handler: async (request, reply) => sendPageFile(request, reply, file, caching),
+    })
+  }
+}
+
+/** The last segment of a path that does not end with a slash; relative, so that proxies may add a prefix of theirs. */
+function unfinishedSegment(request: FastifyRequest): string | undefined {
+  const segment = request.url.split('?', 1)[0]?.split('/').at(-1)
+  return segment === '' ? undefined : segment
+}
+
+const UNBUILT = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Baton</title>
+<h1>Baton is running</h1>
+<p>Its page is not here because it was not built. In a checkout, <code>npm run build:page</code> builds it; then restart
+the service. Everything else works without it: see <a href="openapi.json">openapi.json</a> and
+<a href="readyz">readyz</a>.</p>
+</html>
+`
+
+export function sendUnbuilt(reply: FastifyReply): FastifyReply {
+  return reply
+    .headers({ ...pageHeaders, 'cache-control': ASK_AGAIN })
+    .type('text/html; charset=utf-8')
+    .send(UNBUILT)
+}
