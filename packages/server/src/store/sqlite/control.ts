@@ -26,35 +26,35 @@ export class Control {
     this.#sql = prepare(db)
   }
 
-  run(order: ControlOrder): ControlResult {
+  run(order: ControlOrder, now: number): ControlResult {
     const task = this.#ledger.taskNamed(order.taskId)
     if (task === undefined) return { kind: 'task_unknown' }
     if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
     const needsWork = order.verb === 'pause' || order.verb === 'cancel' || order.verb === 'skip-parked'
     if (needsWork && !task.cancelled && unfinishedOf(task.partitions) === 0) return { kind: 'task_finished' }
-    const outcome = this.#apply(task, order)
+    const outcome = this.#apply(task, order, now)
     if ('kind' in outcome) return outcome
     this.#ledger.touch(task)
     const { changed, readied = 0, more = false } = outcome
     return { kind: 'applied', state: taskState(task), changed, readied, more }
   }
 
-  #apply(task: TaskEntry, order: ControlOrder): Applied | ControlResult {
+  #apply(task: TaskEntry, order: ControlOrder, now: number): Applied | ControlResult {
     switch (order.verb) {
       case 'pause':
         return this.#pause(task)
       case 'resume':
-        return this.#resume(task)
+        return this.#resume(task, now)
       case 'cancel':
-        return this.#cancel(task)
+        return this.#cancel(task, now)
       case 'seal':
         return this.#seal(task, order.expectedPartitions)
       case 'skip-parked':
         return this.#skipParked(task)
       case 'level-barrier':
-        return this.#setBarrier(task, order.enabled)
+        return this.#setBarrier(task, order.enabled, now)
       case 'retry':
-        return this.#retry(task, order)
+        return this.#retry(task, order, now)
     }
   }
 
@@ -66,24 +66,24 @@ export class Control {
   }
 
   /** What a pause did not get to hold is held first: a lane comes back as a whole, in its own order. */
-  #resume(task: TaskEntry): Applied {
+  #resume(task: TaskEntry, now: number): Applied {
     if (task.paused && this.#holdClosed(task)) return { changed: 0, more: true }
     const changed = task.paused ? 1 : 0
     if (task.paused) {
       task.paused = false
-      this.#steps.begin(task, 'fill')
+      this.#steps.begin(task, 'fill', now)
     }
     const { readied, more } = this.#steps.advance(task, 'fill')
     return { changed, readied, more }
   }
 
-  #cancel(task: TaskEntry): Applied {
+  #cancel(task: TaskEntry, now: number): Applied {
     const before = task.cancelled
     if (!before) {
       task.cancelled = true
       this.#steps.drop(task, 'fill')
       this.#steps.drop(task, 'rerun')
-      this.#steps.begin(task, 'cancel')
+      this.#steps.begin(task, 'cancel', now)
     }
     const changed = before ? 0 : unfinishedOf(task.partitions)
     return { changed, more: this.#steps.advance(task, 'cancel').more }
@@ -111,12 +111,12 @@ export class Control {
     return { changed, readied }
   }
 
-  #setBarrier(task: TaskEntry, enabled: boolean): Applied {
+  #setBarrier(task: TaskEntry, enabled: boolean, now: number): Applied {
     const changed = task.levelBarrier === enabled ? 0 : 1
     if (changed === 1) {
       task.levelBarrier = enabled
       task.openLevel = null
-      if (!enabled) this.#steps.begin(task, 'fill')
+      if (!enabled) this.#steps.begin(task, 'fill', now)
     }
     if (!enabled) {
       const { readied, more } = this.#steps.advance(task, 'fill')
@@ -126,7 +126,7 @@ export class Control {
     return { changed, readied, more: this.#holdClosed(task) }
   }
 
-  #retry(task: TaskEntry, order: RetryOrder): Applied | ControlResult {
+  #retry(task: TaskEntry, order: RetryOrder, now: number): Applied | ControlResult {
     if (order.done && task.sealed && taskState(task) === 'done') return { kind: 'task_sealed' }
     if (order.done && task.purgedAt !== null) return { kind: 'task_purged' }
     if (order.partitions !== null) return this.#retryNamed(task, order.partitions, order.done)
@@ -134,13 +134,20 @@ export class Control {
     const parked = lanes.filter(({ level }) => order.level === null || level === order.level)
     const progress = this.#retryParked(parked.map(({ id }) => this.#ledger.lane(id)))
     if (!order.done || progress.more) return progress
-    if (!this.#steps.isUnderWay(task, 'rerun')) this.#steps.begin(task, 'rerun', order.level)
-    const rerun = this.#steps.advance(task, 'rerun')
-    return {
-      changed: progress.changed + rerun.changed,
-      readied: progress.readied + rerun.readied,
-      more: rerun.more,
-    }
+    const rerun = this.#rerun(task, order.level, now)
+    return { changed: progress.changed + rerun.changed, readied: progress.readied + rerun.readied }
+  }
+
+  /**
+   * Upkeep does what is left after the first step, and nothing more is asked of whoever gave the
+   * order: repeated when upkeep is done already, it would begin anew.
+   */
+  #rerun(task: TaskEntry, level: number | null, now: number): { changed: number; readied: number } {
+    const levels = level === null ? [0, Number.MAX_SAFE_INTEGER] : [level, level]
+    const done = this.#sql.doneRows.get(task.id, ...levels)?.['rows'] as number
+    const begun = this.#steps.begin(task, 'rerun', now, level ?? undefined)
+    const { readied } = this.#steps.advance(task, 'rerun', level ?? undefined)
+    return { changed: begun ? done : 0, readied }
   }
 
   #retryParked(lanes: readonly LaneEntry[]): { changed: number; readied: number; more: boolean } {
@@ -210,6 +217,9 @@ function prepare(db: DatabaseSync) {
     ),
     parked: db.prepare(
       `SELECT id, record_count FROM partition WHERE lane = ? AND state = 'parked' ORDER BY idx LIMIT ?`,
+    ),
+    doneRows: db.prepare(
+      'SELECT coalesce(sum(done_partitions - purged), 0) AS rows FROM lane WHERE task = ? AND level BETWEEN ? AND ?',
     ),
     retry: db.prepare(
       'UPDATE partition SET state = ?, rank = NULL, fresh = 1, attempts = 0, releases = 0 WHERE id = ?',

@@ -66,7 +66,7 @@ export class Session {
       handOff: (batch, now) => this.#transaction(now, () => this.#handOff(batch, now, hasRoom)),
       sweep: (order, now) => this.#transaction(now, () => this.#sweep(sweep.run(order, now))),
       tidy: (order, now) => this.#transaction(now, () => tidy.run(order, now)),
-      control: (order, now) => this.#transaction(now, () => control.run(order)),
+      control: (order, now) => this.#transaction(now, () => control.run(order, now)),
       recordSightings: (sightings, now) => this.#transaction(now, () => instances.record(sightings, now)),
       probe: (_nothing, now) => this.#transaction(now, () => void probe.run(now)),
       task: (taskId, now) => tasks.get(taskId, now),

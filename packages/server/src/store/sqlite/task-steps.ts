@@ -11,8 +11,11 @@ interface StepRow {
   readonly step: Step
   readonly level: number
   readonly idx: number
-  readonly only_level: number | null
+  readonly only_level: number
+  readonly begun_at: number
 }
+
+const ALL_LEVELS = -1
 
 /** What was recorded when a partition was finished, and is taken back when it runs again. */
 export interface DoneRow {
@@ -39,22 +42,19 @@ export class TaskSteps {
     this.#sql = prepare(db)
   }
 
-  begin(task: TaskEntry, step: Step, onlyLevel: number | null = null): void {
-    this.#sql.begin.run(task.id, step, onlyLevel ?? 0, onlyLevel)
+  /** False when the same step is under way already. */
+  begin(task: TaskEntry, step: Step, now: number, onlyLevel = ALL_LEVELS): boolean {
+    return this.#sql.begin.run(task.id, step, Math.max(onlyLevel, 0), onlyLevel, now).changes === 1
   }
 
   /** A pause or a cancel overtakes what an earlier order left to do. */
   drop(task: TaskEntry, step: Step): void {
-    this.#sql.end.run(task.id, step)
-  }
-
-  isUnderWay(task: TaskEntry, step: Step): boolean {
-    return this.#sql.of.get(task.id, step) !== undefined
+    this.#sql.drop.run(task.id, step)
   }
 
   /** One bounded transaction's worth of a task's step. */
-  advance(task: TaskEntry, step: Step): Progress {
-    const row = this.#sql.of.get(task.id, step) as unknown as StepRow | undefined
+  advance(task: TaskEntry, step: Step, onlyLevel = ALL_LEVELS): Progress {
+    const row = this.#sql.of.get(task.id, step, onlyLevel) as unknown as StepRow | undefined
     return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
   }
 
@@ -71,28 +71,28 @@ export class TaskSteps {
     while (progress.changed < STEP && visited < STEP) {
       const lane = this.#laneFrom(task, at.level, row.only_level)
       if (lane === undefined) {
-        this.#sql.end.run(row.task, row.step)
+        this.#sql.end.run(row.task, row.step, row.only_level)
         return progress
       }
       const index = lane.level === at.level ? at.index : -1
       const left = STEP - progress.changed
-      const after = this.#workOn(row.step, lane, index, left, progress)
+      const after = this.#workOn(row, lane, index, left, progress)
       at = after === null ? { level: lane.level + 1, index: -1 } : { level: lane.level, index: after }
       visited += 1
     }
-    this.#sql.save.run(at.level, at.index, row.task, row.step)
+    this.#sql.save.run(at.level, at.index, row.task, row.step, row.only_level)
     return { ...progress, more: true }
   }
 
-  #laneFrom(task: TaskEntry, level: number, onlyLevel: number | null): LaneEntry | undefined {
+  #laneFrom(task: TaskEntry, level: number, onlyLevel: number): LaneEntry | undefined {
     const row = this.#sql.laneFrom.get(task.id, level) as { id: number; level: number } | undefined
-    if (row === undefined || (onlyLevel !== null && row.level !== onlyLevel)) return undefined
+    if (row === undefined || (onlyLevel !== ALL_LEVELS && row.level !== onlyLevel)) return undefined
     return this.#ledger.lane(row.id)
   }
 
   /** Returns the index to go on from within the lane, or null when the lane needs no more. */
-  #workOn(step: Step, lane: LaneEntry, after: number, limit: number, progress: Progress): number | null {
-    switch (step) {
+  #workOn(row: StepRow, lane: LaneEntry, after: number, limit: number, progress: Progress): number | null {
+    switch (row.step) {
       case 'fill': {
         const readied = this.#lanes.fill(lane)
         progress.readied += readied
@@ -105,7 +105,7 @@ export class TaskSteps {
         return cancelled === limit ? after : null
       }
       case 'rerun':
-        return this.#rerunDone(lane, after, limit, progress)
+        return this.#rerunDone(row.begun_at, lane, after, limit, progress)
     }
   }
 
@@ -124,14 +124,21 @@ export class TaskSteps {
     return cancelled
   }
 
-  #rerunDone(lane: LaneEntry, after: number, limit: number, progress: Progress): number | null {
+  #rerunDone(
+    begunAt: number,
+    lane: LaneEntry,
+    after: number,
+    limit: number,
+    progress: Progress,
+  ): number | null {
     if (lane.partitions.done === lane.purged) return null
     const rows = this.#sql.from.all(lane.id, after, limit) as unknown as (DoneRow & {
       idx: number
       state: string
+      settled_at: number | null
     })[]
     for (const row of rows) {
-      if (row.state !== 'done') continue
+      if (row.state !== 'done' || (row.settled_at ?? 0) > begunAt) continue
       this.rerun(lane, row)
       progress.changed += 1
     }
@@ -163,20 +170,23 @@ function prepare(db: DatabaseSync) {
     db.prepare(`SELECT id, record_count FROM partition WHERE lane = ? AND state = '${state}' LIMIT ?`)
   return {
     begin: db.prepare(
-      `INSERT INTO task_step (task, step, level, only_level) VALUES (?, ?, ?, ?)
-       ON CONFLICT (task, step) DO NOTHING`,
+      `INSERT INTO task_step (task, step, level, only_level, begun_at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO NOTHING`,
     ),
-    of: db.prepare('SELECT * FROM task_step WHERE task = ? AND step = ?'),
+    of: db.prepare('SELECT * FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
     any: db.prepare('SELECT * FROM task_step LIMIT 1'),
-    save: db.prepare('UPDATE task_step SET level = ?, idx = ? WHERE task = ? AND step = ?'),
-    end: db.prepare('DELETE FROM task_step WHERE task = ? AND step = ?'),
+    save: db.prepare(
+      'UPDATE task_step SET level = ?, idx = ? WHERE task = ? AND step = ? AND only_level = ?',
+    ),
+    end: db.prepare('DELETE FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
+    drop: db.prepare('DELETE FROM task_step WHERE task = ? AND step = ?'),
     laneFrom: db.prepare('SELECT id, level FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1'),
     ready: waiting('ready'),
     held: waiting('held'),
     parked: waiting('parked'),
     cancel: db.prepare('UPDATE partition SET state = ?, rank = NULL, due_at = NULL WHERE id = ?'),
     from: db.prepare(
-      `SELECT id, idx, state, outcome, record_count, reported_records FROM partition
+      `SELECT id, idx, state, outcome, settled_at, record_count, reported_records FROM partition
        WHERE lane = ? AND idx > ? ORDER BY idx LIMIT ?`,
     ),
     rerun: db.prepare(

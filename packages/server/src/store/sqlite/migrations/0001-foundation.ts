@@ -168,8 +168,10 @@ CREATE TABLE task_step (
   -- How far it came.
   level INTEGER NOT NULL DEFAULT 0,
   idx INTEGER NOT NULL DEFAULT -1,
-  -- For a step that concerns one level alone.
-  only_level INTEGER,
-  PRIMARY KEY (task, step)
+  -- For a step that concerns one level alone; -1 for all of them.
+  only_level INTEGER NOT NULL,
+  -- What was finished later is not meant.
+  begun_at INTEGER NOT NULL,
+  PRIMARY KEY (task, step, only_level)
 ) STRICT, WITHOUT ROWID;
 `
