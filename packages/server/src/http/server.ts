@@ -1,10 +1,12 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type AdmissionOptions, admitCallers } from './admission.ts'
+import { apiReferenceRoute } from './api-reference.ts'
 import { callBackRoute } from './call-back-route.ts'
 import { answerClientError } from './client-errors.ts'
 import { closeInOrder } from './closing.ts'
 import { controlRoutes } from './control-routes.ts'
 import { errorAnswers } from './error-answers.ts'
+import { eventsRoute } from './events.ts'
 import { meetExpectations } from './expectations.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instanceRoutes } from './instance-routes.ts'
@@ -12,6 +14,8 @@ import { acceptJsonBodies } from './json-body.ts'
 import { manifestRoute } from './manifest-route.ts'
 import { answerUnknownRoutes } from './not-found.ts'
 import { describeRoutes, openapiRoute } from './openapi-route.ts'
+import { pageRoutes } from './page.ts'
+import { readPageFiles } from './page-files.ts'
 import { pullRoute } from './pull-route.ts'
 import { renewRoute } from './renew-route.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
@@ -71,6 +75,7 @@ export async function buildHttp({
   admitCallers(app, admission)
   answerUnknownRoutes(app, admission)
   await describeRoutes(app, basePath)
+  const pageFiles = readPageFiles()
   await app.register(
     async (routes) => {
       callBackRoute(routes, service)
@@ -83,6 +88,9 @@ export async function buildHttp({
       controlRoutes(routes, service)
       healthRoutes(routes, service)
       openapiRoute(routes)
+      eventsRoute(routes, service)
+      pageRoutes(routes, pageFiles)
+      apiReferenceRoute(routes, pageFiles)
     },
     { prefix: basePath },
   )
