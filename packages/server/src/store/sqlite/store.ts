@@ -19,7 +19,7 @@ export async function openSqliteStore({
   clock = systemClock,
 }: SqliteStoreOptions): Promise<Store> {
   const thread = new StoreThread({ folder: resolve(folder), policy }, clock)
-  await thread.opened
+  await thread.open()
   const verb =
     <Verb extends keyof Verbs>(name: Verb) =>
     (argument?: unknown) =>
@@ -52,7 +52,7 @@ class StoreThread {
   readonly #worker: Worker
   readonly #clock: Clock
   readonly #waiting = new Map<number, Waiting>()
-  readonly opened: Promise<unknown>
+  readonly #opened: Promise<unknown>
   #lastId = 0
   #ended: Error | undefined
 
@@ -64,10 +64,20 @@ class StoreThread {
       import.meta.url,
     )
     this.#worker = new Worker(entry, { workerData: data, name: 'baton-store' })
-    this.opened = this.#answerTo(0)
+    this.#opened = this.#answerTo(0)
     this.#worker.on('message', (reply: Reply) => this.#receive(reply))
     this.#worker.on('error', (error) => this.#end(error))
     this.#worker.on('exit', () => this.#end(new Error('the store thread has ended')))
+  }
+
+  /** A thread that has nothing to serve must end, or it keeps the process alive and the folder locked. */
+  async open(): Promise<void> {
+    try {
+      await this.#opened
+    } catch (error) {
+      await this.#worker.terminate()
+      throw error
+    }
   }
 
   call(verb: Call['verb'], argument: unknown): Promise<unknown> {
