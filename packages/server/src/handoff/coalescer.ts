@@ -89,10 +89,9 @@ export class Coalescer {
   }
 
   async #commit(batch: readonly Pending[]): Promise<void> {
+    let answers: HandOffAnswers
     try {
-      const answers = await this.#store.handOff(batchOf(batch.map(({ ask }) => ask)))
-      this.#events.committed(answers)
-      distribute(batch, answers)
+      answers = await this.#store.handOff(batchOf(batch.map(({ ask }) => ask)))
     } catch (error) {
       if (error instanceof StoreUnavailable || batch.length === 1) {
         this.#events.failed(error)
@@ -101,6 +100,15 @@ export class Coalescer {
       }
       // One request's data broke the transaction that all shared: alone, only its own fails.
       for (const pending of batch) await this.#commit([pending])
+      return
+    }
+    try {
+      this.#events.committed(answers)
+      distribute(batch, answers)
+    } catch (error) {
+      // It is committed: whatever is wrong with the answers, running it again would lease twice.
+      this.#events.failed(error)
+      for (const { reject } of batch) reject(error)
     }
   }
 }

@@ -20,13 +20,14 @@ export class ChangeLog {
     this.#sql = prepare(db)
   }
 
+  /** Read within the transaction: after its commit nothing may fail any more. */
+  notices(parked: readonly number[]): ParkedNotice[] {
+    return parked.flatMap((id) => (this.#sql.parked.get(id) as unknown as ParkedNotice | undefined) ?? [])
+  }
+
   /** To be called when the commit has succeeded, never before. */
-  note(tasks: readonly number[], parked: readonly number[]): void {
-    this.#entries.push(...tasks)
-    for (const id of parked) {
-      const notice = this.#sql.parked.get(id) as unknown as ParkedNotice | undefined
-      if (notice !== undefined) this.#entries.push(notice)
-    }
+  note(tasks: readonly number[], parked: readonly ParkedNotice[]): void {
+    this.#entries.push(...tasks, ...parked)
     // Cut rarely and a lot at a time: cutting one by one would move the whole array at every commit.
     if (this.#entries.length <= 2 * KEPT) return
     this.#first += this.#entries.length - KEPT

@@ -114,8 +114,9 @@ export class Session {
       const result = work()
       this.#lanes.settle(this.#ledger.touchedLanes())
       const changed = this.#ledger.flush(now)
+      const parked = this.#changes.notices(this.#partitions.parked)
       this.#commit.run()
-      this.#changes.note(changed, this.#partitions.parked)
+      this.#changes.note(changed, parked)
       this.#ledger.trim()
       this.#names.trim()
       return result
