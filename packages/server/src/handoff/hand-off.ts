@@ -4,6 +4,7 @@ import type { ControlOrder, ControlResult } from './control.ts'
 import { Events } from './events.ts'
 import { type InstanceRecord, noTotals } from './instances.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
+import { Mentions } from './mentions.ts'
 import type { Policy } from './policy.ts'
 import type { RefusalCode, SettlementOrder } from './settlement.ts'
 import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
@@ -114,24 +115,20 @@ export class HandOff {
   }
 
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
-    const known = request.settlements.map(({ leaseId, order }) => ({
-      leaseId,
-      order,
-      lease: parseLeaseId(leaseId),
-    }))
-    const settlements = known.flatMap(({ lease, order }) => (lease === undefined ? [] : [{ lease, order }]))
+    const mentions = new Mentions(request.settlements)
+    const { settlements } = mentions
     const wanted = this.#draining ? null : request.pull
     const epoch = this.#waiting.epoch
     const answer = await this.#coalescer.ask({
       settle: { instance: request.instance, settlements },
       ...(wanted === null ? {} : { pull: orderOf(wanted) }),
     })
-    const verdicts = (answer.settle ?? []).values()
+    mentions.judged(answer.settle ?? [])
     const settled: string[] = []
     const refused: { leaseId: string; code: RefusalCode }[] = []
     const totals = { done: 0, failed: 0, released: 0 }
-    for (const { leaseId, order, lease } of known) {
-      const code = lease === undefined ? 'lease_unknown' : (verdicts.next().value ?? null)
+    for (const { leaseId, order } of request.settlements) {
+      const code = mentions.codeFor(leaseId, order)
       if (code !== null) refused.push({ leaseId, code })
       else {
         settled.push(leaseId)
