@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest'
+import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+
+async function withTask(...indexes: number[]): Promise<TestApp> {
+  const baton = await TestApp.open()
+  await baton.callBack(...indexes.map((index) => descriptor('orders', 0, index)))
+  return baton
+}
+
+async function park(baton: TestApp): Promise<void> {
+  const settlements = (await baton.pull({ prefer: 'batch=1000' })).map((partition) => ({
+    leaseId: leaseId(partition),
+    outcome: 'failed',
+    final: true,
+  }))
+  await baton.post('/settle', settlements)
+}
+
+describe('pause and resume', () => {
+  test('keep a task back and let it go on, each as often as one likes', async () => {
+    const baton = await withTask(1)
+    expect((await baton.post('/tasks/orders/pause')).body).toEqual({
+      taskId: 'orders',
+      state: 'paused',
+      changed: 1,
+    })
+    expect((await baton.post('/tasks/orders/pause')).body).toEqual({
+      taskId: 'orders',
+      state: 'paused',
+      changed: 0,
+    })
+    expect(await baton.pull()).toEqual([])
+    expect((await baton.post('/tasks/orders/resume')).body).toMatchObject({ state: 'open' })
+    expect(await baton.pull()).toHaveLength(1)
+  })
+
+  test('resume wakes a pull that waits', async () => {
+    const baton = await withTask(1)
+    await baton.post('/tasks/orders/pause')
+    const pulling = baton.pull({ prefer: 'wait=60' })
+    await until(() => baton.app.handOff.waitingPulls === 1)
+    await baton.post('/tasks/orders/resume')
+    expect(await pulling).toHaveLength(1)
+  })
+})
+
+describe('cancel', () => {
+  test('gives up what is not done, for good', async () => {
+    const baton = await withTask(1, 2)
+    await baton.pull()
+    expect((await baton.post('/tasks/orders/cancel')).body).toEqual({
+      taskId: 'orders',
+      state: 'cancelled',
+      changed: 2,
+    })
+    expect((await baton.post('/tasks/orders/cancel')).body.changed).toBe(0)
+    const answer = await baton.post('/tasks/orders/resume')
+    expect([answer.status, answer.body.code]).toEqual([409, 'task_cancelled'])
+  })
+})
+
+describe('retry', () => {
+  test('gives all that is parked fresh attempts', async () => {
+    const baton = await withTask(1, 2)
+    await park(baton)
+    expect((await baton.get('/tasks/orders')).body.state).toBe('stalled')
+    expect((await baton.post('/tasks/orders/retry')).body).toMatchObject({ state: 'open', changed: 2 })
+    expect(await baton.pull({ prefer: 'batch=9' })).toMatchObject([
+      { lease: { attempt: 1 } },
+      { lease: { attempt: 1 } },
+    ])
+  })
+
+  test('of named partitions or of a level touches only these', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1))
+    await park(baton)
+    const named = await baton.post('/tasks/orders/retry', { partitions: ['orders-0-2'] })
+    expect(named.body.changed).toBe(1)
+    expect((await baton.post('/tasks/orders/retry', { level: 1 })).body.changed).toBe(1)
+    expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ ready: 2, parked: 1 })
+  })
+
+  test('runs done partitions again only when that is said', async () => {
+    const baton = await withTask(1)
+    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    expect((await baton.post('/tasks/orders/retry')).body.changed).toBe(0)
+    expect((await baton.post('/tasks/orders/retry', { done: true })).body).toMatchObject({
+      state: 'open',
+      changed: 1,
+    })
+  })
+
+  test('names the partitions that the task does not have, and changes nothing', async () => {
+    const baton = await withTask(1)
+    await park(baton)
+    const answer = await baton.post('/tasks/orders/retry', { partitions: ['orders-0-1', 'orders-0-9'] })
+    expect([answer.status, answer.body.code]).toEqual([404, 'partition_unknown'])
+    expect(answer.body.errors).toMatchObject([{ pointer: '/partitions/1' }])
+    expect((await baton.get('/tasks/orders')).body.partitions.parked).toBe(1)
+  })
+
+  test('refuses names of another task', async () => {
+    const baton = await withTask(1)
+    const answer = await baton.post('/tasks/orders/retry', { partitions: ['others-0-1'] })
+    expect(answer.status).toBe(422)
+    expect(answer.body.errors).toMatchObject([{ pointer: '/partitions/0' }])
+  })
+})
+
+describe('seal', () => {
+  test('says how many are missing', async () => {
+    const baton = await withTask(1)
+    expect((await baton.post('/tasks/orders/seal', { partitions: 3 })).status).toBe(200)
+    const { body } = await baton.get('/tasks/orders')
+    expect(body).toMatchObject({ sealed: true, expectedPartitions: 3, missingPartitions: 2 })
+  })
+})
+
+describe('the level barrier', () => {
+  test('keeps a level back until the lower one is done, or its parked partitions are skipped', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 1, 1))
+    expect((await baton.post('/tasks/orders/level-barrier')).status).toBe(200)
+    await park(baton)
+    expect(await baton.pull()).toEqual([])
+    expect((await baton.get('/tasks/orders')).body.waitingFor).toEqual({ level: 0, parked: 1, unfinished: 1 })
+    expect((await baton.post('/tasks/orders/skip-parked')).status).toBe(200)
+    expect(await baton.pull()).toMatchObject([{ partition_name: 'orders-1-1' }])
+  })
+
+  test('can be taken away', async () => {
+    const baton = await TestApp.open({ levelBarrier: true })
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 1, 1))
+    expect(await baton.pull({ prefer: 'batch=9' })).toHaveLength(1)
+    await baton.post('/tasks/orders/level-barrier', { enabled: false })
+    expect(await baton.pull({ prefer: 'batch=9' })).toHaveLength(1)
+  })
+})
+
+describe('every control request', () => {
+  const service = TestApp.shared()
+  const verbs = ['pause', 'resume', 'cancel', 'retry', 'seal', 'skip-parked', 'level-barrier']
+
+  test.each(verbs)('%s of an unknown task is answered 404', async (verb) => {
+    const answer = await service().post(`/tasks/nothing/${verb}`)
+    expect([answer.status, answer.body.code]).toEqual([404, 'task_unknown'])
+  })
+
+  test.each(verbs)('%s refuses fields that it does not know', async (verb) => {
+    const answer = await service().post(`/tasks/nothing/${verb}`, { levl: 1 })
+    expect([answer.status, answer.body.code]).toEqual([422, 'contract_violation'])
+  })
+
+  test.each([
+    ['retry', { level: '1' }],
+    ['retry', { level: -1 }],
+    ['retry', { partitions: [] }],
+    ['retry', { partitions: 'orders-0-1' }],
+    ['retry', { partitions: [7] }],
+    ['retry', { done: 'yes' }],
+    ['retry', { level: 0, partitions: ['nothing-0-1'] }],
+    ['seal', { partitions: 1.5 }],
+    ['level-barrier', { enabled: 1 }],
+    ['pause', []],
+    ['pause', null],
+  ])('%s with %j is answered 422', async (verb, body) => {
+    const answer = await service().post(`/tasks/nothing/${verb}`, body)
+    expect([answer.status, answer.body.code]).toEqual([422, 'contract_violation'])
+  })
+
+  test.each([
+    {},
+    { 'content-type': 'application/json' },
+    { 'content-type': 'application/x-www-form-urlencoded' },
+  ])('needs no body, whatever is declared: %j', async (headers) => {
+    const declared = { ...headers, 'content-length': '0' } as Record<string, string>
+    const answer = await service().ask('POST', '/tasks/nothing/pause', { headers: declared, raw: '' })
+    expect(answer.body.code).toBe('task_unknown')
+  })
+
+  test('of a finished task says that there is nothing to act on', async () => {
+    const baton = await withTask(1)
+    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    const answer = await baton.post('/tasks/orders/pause')
+    expect([answer.status, answer.body.code]).toEqual([409, 'task_finished'])
+  })
+})

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { Dice, mutateBytes, mutateValue, randomBytes } from '../support/mutation.ts'
+import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
+
+const BODIES = 22_000
+const AT_ONCE = 50
+
+/** Valid bodies for every POST endpoint, to be mutated. Leases change hands as the test goes on. */
+const targets = (dice: Dice, leases: readonly string[]): [string, unknown][] => {
+  const task = `t-${dice.below(40)}`
+  const of = (level: number) => descriptor(task, level, dice.below(500), { record_count: dice.below(1000) })
+  const [one = '1-1-aaaaaaaaaaaaaaaa', two = 'x'] = [dice.pick(leases), dice.pick(leases)]
+  const outcome = dice.pick(['done', 'failed', 'released'])
+  return [
+    ['/call-back', [of(0), of(0), of(1), of(2)]],
+    ['/call-back', [of(dice.below(3))]],
+    ['/settle', [{ leaseId: one, outcome, reason: 'why', retryAfterSeconds: 0.5 }]],
+    [
+      '/settle',
+      [
+        { leaseId: one, outcome: 'failed', final: true },
+        { leaseId: two, outcome, records: 5 },
+      ],
+    ],
+    ['/renew', [one, two]],
+    [`/tasks/${task}/pause`, {}],
+    [`/tasks/${task}/resume`, {}],
+    [`/tasks/${task}/retry`, { level: 0, done: dice.below(2) === 0 }],
+    [`/tasks/${task}/retry`, { partitions: [`${task}-0-1`, `${task}-0-2`] }],
+    [`/tasks/${task}/seal`, { partitions: 4 }],
+    [`/tasks/${task}/skip-parked`, {}],
+    [`/tasks/${task}/level-barrier`, { enabled: dice.below(2) === 0 }],
+    ...(dice.below(50) === 0 ? [[`/tasks/${task}/cancel`, {}] as [string, unknown]] : []),
+  ]
+}
+
+function bodyFrom(valid: unknown, dice: Dice): Buffer {
+  const roll = dice.below(20)
+  if (roll === 0) return randomBytes(dice)
+  if (roll < 3) return Buffer.from(JSON.stringify(valid))
+  if (roll < 8) return mutateBytes(JSON.stringify(valid), dice)
+  return Buffer.from(JSON.stringify(mutateValue(valid, dice)) ?? '')
+}
+
+async function storedPartitions(baton: TestApp): Promise<number> {
+  let total = 0
+  let cursor = ''
+  do {
+    const { body } = await baton.get(`/tasks?limit=1000${cursor}`)
+    for (const { partitions } of body.tasks) total += partitions.total
+    cursor = body.next === null ? '' : `&cursor=${body.next}`
+  } while (cursor !== '')
+  return total
+}
+
+test(`${BODIES} random and mutated bodies: no failure, no half-stored array, no counter that is off`, async () => {
+  const seed = Math.floor(Math.random() * 2 ** 32)
+  const dice = new Dice(seed)
+  const baton = await TestApp.open()
+  const statuses = new Map<number, number>()
+  let leases: string[] = []
+  let accepted = 0
+  const send = async () => {
+    const [path, valid] = dice.pick(targets(dice, leases))
+    const raw = bodyFrom(valid, dice)
+    const prefer = dice.below(10) === 0 ? { prefer: 'batch=2' } : {}
+    const headers = { 'content-type': 'application/json', ...prefer }
+    const answer = await baton.ask('POST', path, { raw, headers })
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+    if (answer.status >= 500) {
+      throw new Error(
+        `seed ${seed}: POST ${path} was answered ${answer.status} for ${raw.toString('base64')}`,
+      )
+    }
+    if (path === '/call-back' && answer.status === 200) accepted += answer.body.accepted
+  }
+  for (let sent = 0; sent < BODIES; sent += AT_ONCE) {
+    if (sent % 1000 === 0) leases = (await baton.pull({ prefer: 'batch=100' })).map(leaseId)
+    await Promise.all(Array.from({ length: AT_ONCE }, send))
+  }
+  expect(await storedPartitions(baton), `seed ${seed}`).toBe(accepted)
+  expect(await baton.app.store.audit(), `seed ${seed}`).toEqual([])
+  // The test is worth something only if the bodies reached every kind of answer.
+  expect([...statuses.keys()].sort()).toEqual(expect.arrayContaining([200, 400, 404, 409, 422]))
+  expect((await baton.get('/readyz')).status).toBe(200)
+}, 240_000)
+
+test('a body nested a million deep is answered like any other', async () => {
+  const baton = await TestApp.open()
+  const depth = 1_000_000
+  for (const path of ['/call-back', '/settle', '/renew', '/tasks/t/retry']) {
+    const answer = await baton.ask('POST', path, {
+      raw: `${'['.repeat(depth)}${']'.repeat(depth)}`,
+      headers: { 'content-type': 'application/json' },
+    })
+    expect([path, answer.status]).toEqual([path, 422])
+  }
+})

@@ -1,0 +1,177 @@
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import type { HandOff } from '../../src/handoff/hand-off.ts'
+import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+
+/** Keeps results of the hand-off back, so that a test decides whether the client or the answer is first. */
+class Gate {
+  #open: () => void = () => {}
+  readonly #opened = new Promise<void>((resolve) => {
+    this.#open = resolve
+  })
+  reached = 0
+
+  open(): void {
+    this.#open()
+  }
+
+  /** The first `held` calls of a verb wait at the gate with their result in hand. */
+  static before(handOff: HandOff, verb: 'pull' | 'settle', held = Number.POSITIVE_INFINITY): Gate {
+    const gate = new Gate()
+    const original = handOff[verb].bind(handOff) as (...args: unknown[]) => Promise<unknown>
+    let calls = 0
+    Object.assign(handOff, {
+      [verb]: async (...args: unknown[]) => {
+        calls += 1
+        const isHeld = calls <= held
+        const result = await original(...args)
+        gate.reached += 1
+        if (isHeld) await gate.#opened
+        return result
+      },
+    })
+    return gate
+  }
+}
+
+async function served(changed = {}) {
+  const baton = await TestApp.open(changed)
+  const port = await listening(baton.app)
+  const sockets = new Set<Socket>()
+  baton.app.http.server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return { baton, port, connections: () => sockets.size }
+}
+
+describe('a client that hangs up before the first byte of its answer', () => {
+  test('gives its lease back, as if it had never been', async () => {
+    const { baton, port, connections } = await served()
+    await baton.callBack(descriptor('orders', 0, 1))
+    const gate = Gate.before(baton.app.handOff, 'pull', 1)
+    const client = await RawConnection.open(port)
+    client.send(pullBytes())
+    await until(() => gate.reached === 1)
+    client.socket.destroy()
+    await until(() => connections() === 0)
+    gate.open()
+    const [partition] = await baton.pull({ prefer: 'wait=60' })
+    expect(partition).toMatchObject({ partition_name: 'orders-0-1', lease: { attempt: 1 } })
+    expect((await baton.get('/tasks/orders')).body.attemptsWasted).toBe(0)
+    await baton.expectSound()
+  })
+
+  test('that only stopped sending has hung up too', async () => {
+    const { baton, port, connections } = await served()
+    await baton.callBack(descriptor('orders', 0, 1))
+    const gate = Gate.before(baton.app.handOff, 'pull', 1)
+    const client = await RawConnection.open(port)
+    client.send(pullBytes())
+    await until(() => gate.reached === 1)
+    client.socket.end()
+    await until(() => connections() === 0)
+    gate.open()
+    expect(await baton.pull({ prefer: 'wait=60' })).toHaveLength(1)
+  })
+
+  test('keeps its lease when it gave a key, and finds it again', async () => {
+    const { baton, port, connections } = await served()
+    await baton.callBack(descriptor('orders', 0, 1))
+    const gate = Gate.before(baton.app.handOff, 'pull', 1)
+    const client = await RawConnection.open(port)
+    client.send(pullBytes({ 'Idempotency-Key': 'k1' }))
+    await until(() => gate.reached === 1)
+    client.socket.destroy()
+    await until(() => connections() === 0)
+    gate.open()
+    expect(await baton.pull()).toEqual([])
+    expect(await baton.pull({ 'idempotency-key': 'k1' })).toMatchObject([{ partition_name: 'orders-0-1' }])
+  })
+
+  test('gives back all that it sent ahead for, also what waits behind another answer', async () => {
+    const { baton, port, connections } = await served()
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 0, 3))
+    const gate = Gate.before(baton.app.handOff, 'pull', 1)
+    const client = await RawConnection.open(port)
+    client.send(pullBytes() + pullBytes() + pullBytes())
+    await until(() => gate.reached === 3)
+    client.socket.destroy()
+    await until(() => connections() === 0)
+    gate.open()
+    const leases: unknown[] = []
+    while (leases.length < 3) leases.push(...(await baton.pull({ prefer: 'wait=60' })))
+    expect(leases).toMatchObject(Array(3).fill({ lease: { attempt: 1 } }))
+    await baton.expectSound()
+  })
+
+  test('keeps its settlement, and gives back what it pulled with it', async () => {
+    const { baton, port, connections } = await served()
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
+    const body = JSON.stringify([{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    const gate = Gate.before(baton.app.handOff, 'settle')
+    const client = await RawConnection.open(port)
+    client.send(
+      'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nPrefer: batch=1\r\n' +
+        `Content-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    await until(() => gate.reached === 1)
+    client.socket.destroy()
+    await until(() => connections() === 0)
+    gate.open()
+    expect(await baton.pull({ prefer: 'wait=60' })).toMatchObject([{ partition_name: 'orders-0-2' }])
+    expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ done: 1, leased: 1 })
+  })
+
+  test('has been handed its partition for good in at-most-once delivery', async () => {
+    const { baton, port, connections } = await served({ delivery: 'at-most-once' })
+    await baton.callBack(descriptor('orders', 0, 1))
+    const gate = Gate.before(baton.app.handOff, 'pull', 1)
+    const client = await RawConnection.open(port)
+    client.send(pullBytes())
+    await until(() => gate.reached === 1)
+    client.socket.destroy()
+    await until(() => connections() === 0)
+    gate.open()
+    expect(await baton.pull()).toEqual([])
+    expect((await baton.get('/tasks/orders')).body.partitions.done).toBe(1)
+  })
+})
+
+describe('a client that hangs up while it waits', () => {
+  test('waits no longer, and what comes next goes to another', async () => {
+    const { baton, port } = await served()
+    const client = await RawConnection.open(port)
+    client.send(pullBytes({ Prefer: 'wait=60' }))
+    await until(() => baton.app.handOff.waitingPulls === 1)
+    client.socket.destroy()
+    await until(() => baton.app.handOff.waitingPulls === 0)
+    await baton.callBack(descriptor('orders', 0, 1))
+    expect(await baton.pull()).toHaveLength(1)
+  })
+
+  test('leaves nothing behind, however many requests it had sent ahead', async () => {
+    const { baton, port } = await served()
+    const client = await RawConnection.open(port)
+    client.send(pullBytes({ Prefer: 'wait=60' }).repeat(20))
+    await until(() => baton.app.handOff.waitingPulls === 20)
+    client.socket.destroy()
+    await until(() => baton.app.handOff.waitingPulls === 0)
+  })
+})
+
+describe('a client that hangs up after its answer', () => {
+  test('keeps its lease', async () => {
+    const { baton, port, connections } = await served()
+    await baton.callBack(descriptor('orders', 0, 1))
+    const client = await RawConnection.open(port)
+    client.send(pullBytes())
+    const { body } = await client.answer()
+    client.socket.destroy()
+    await until(() => connections() === 0)
+    expect(await baton.pull()).toEqual([])
+    const settled = await baton.post('/settle', [{ leaseId: leaseId(body.partitions[0]), outcome: 'done' }])
+    expect(settled.body.settled).toHaveLength(1)
+  })
+})

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { TestApp } from '../support/test-app.ts'
+
+const service = TestApp.shared({ tableField: 'sparkTableName' })
+const document = async () => (await service().get('/openapi.json')).body
+
+const operations = [
+  'POST /call-back',
+  'GET /pull',
+  'POST /settle',
+  'POST /renew',
+  'GET /test/instance-status',
+  'GET /instances',
+  'GET /tasks',
+  'GET /tasks/{taskId}',
+  'GET /tasks/{taskId}/partitions',
+  'GET /tasks/{taskId}/manifest',
+  'POST /tasks/{taskId}/pause',
+  'POST /tasks/{taskId}/resume',
+  'POST /tasks/{taskId}/cancel',
+  'POST /tasks/{taskId}/retry',
+  'POST /tasks/{taskId}/seal',
+  'POST /tasks/{taskId}/skip-parked',
+  'POST /tasks/{taskId}/level-barrier',
+  'GET /livez',
+  'GET /readyz',
+]
+
+describe('GET /openapi.json', () => {
+  test('is OpenAPI 3.1 and has every operation', async () => {
+    const { openapi, paths } = await document()
+    expect(openapi).toMatch(/^3\.1\./)
+    const described = Object.entries<Record<string, object>>(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    expect(described).toEqual(expect.arrayContaining(operations))
+  })
+
+  test('gives each operation a name of its own, a summary, and problems for what goes wrong', async () => {
+    const { paths } = await document()
+    const all = Object.values<Record<string, { operationId: string; summary: string; responses: object }>>(
+      paths,
+    ).flatMap((methods) => Object.values(methods))
+    expect(new Set(all.map(({ operationId }) => operationId)).size).toBe(all.length)
+    for (const { summary, responses } of all) {
+      expect(summary).toBeTypeOf('string')
+      expect(responses).toMatchObject({
+        default: {
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+      })
+    }
+  })
+
+  test('keeps the examples of fields', async () => {
+    const { paths } = await document()
+    const body = paths['/call-back'].post.requestBody.content['application/json'].schema
+    expect(body.items.properties.partition_name.examples).toEqual(['orders-2026-03-0-7'])
+  })
+
+  test('calls the table field by its configured name', async () => {
+    const { paths } = await document()
+    const { properties } = paths['/call-back'].post.requestBody.content['application/json'].schema.items
+    expect(Object.keys(properties)).toEqual([
+      'taskId',
+      'sparkTableName',
+      'partition_name',
+      'record_count',
+      'priorityLevel',
+    ])
+    const answer = paths['/pull'].get.responses['200'].content['application/json'].schema
+    expect(answer.properties.partitions.items.properties).toHaveProperty('sparkTableName')
+  })
+
+  test('says which headers a pull understands', async () => {
+    const { paths } = await document()
+    const names = paths['/pull'].get.parameters.map(({ name }: { name: string }) => name)
+    expect(names).toEqual(['x-instance-id', 'prefer', 'idempotency-key'])
+  })
+})

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import { descriptor, TestApp } from '../support/test-app.ts'
+
+describe('a path that has another method', () => {
+  const service = TestApp.shared()
+  test.each([
+    ['POST', '/pull', 'GET, HEAD'],
+    ['DELETE', '/pull', 'GET, HEAD'],
+    ['OPTIONS', '/pull', 'GET, HEAD'],
+    ['GET', '/call-back', 'POST'],
+    ['HEAD', '/call-back', 'POST'],
+    ['PUT', '/call-back', 'POST'],
+    ['GET', '/settle', 'POST'],
+    ['PATCH', '/renew', 'POST'],
+    ['POST', '/test/instance-status', 'GET, HEAD'],
+    ['POST', '/tasks', 'GET, HEAD'],
+    ['DELETE', '/tasks/orders', 'GET, HEAD'],
+    ['GET', '/tasks/orders/pause', 'POST'],
+    ['POST', '/tasks/orders/manifest', 'GET'],
+    ['POST', '/livez', 'GET, HEAD'],
+  ])('%s %s is answered 405 with Allow: %s', async (method, path, allow) => {
+    const response = await service().app.http.inject({ method: method as 'GET', url: path })
+    expect([response.statusCode, response.headers.allow]).toEqual([405, allow])
+    if (method !== 'HEAD') expect(response.json().code).toBe('method_not_allowed')
+  })
+
+  test('is answered so whatever body is sent', async () => {
+    const answer = await service().ask('POST', '/pull', {
+      raw: 'not json',
+      headers: { 'content-type': 'application/json' },
+    })
+    expect(answer.status).toBe(405)
+  })
+})
+
+describe('a path without a route', () => {
+  const service = TestApp.shared()
+  test.each(['/nowhere', '/Pull', '/pull/', '//pull', '/call-back/extra', '/tasks/orders/explode', '/test'])(
+    '%s is answered 404',
+    async (path) => {
+      const answer = await service().get(path)
+      expect([answer.status, answer.body.code]).toEqual([404, 'route_unknown'])
+    },
+  )
+
+  test('is answered so whatever body is sent', async () => {
+    const answer = await service().ask('POST', '/nowhere', {
+      raw: 'x'.repeat(100),
+      headers: { 'content-type': 'a/b' },
+    })
+    expect(answer.status).toBe(404)
+  })
+
+  test.each(['/tasks/%ff', '/tasks/%zz', '/%e0%a4'])('%s is answered 400', async (path) => {
+    const answer = await service().get(path)
+    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
+  })
+})
+
+describe('a base path', () => {
+  test.each(['/baton/v1', '/baton/v1/'])('%s stands in front of everything', async (basePath) => {
+    const baton = await TestApp.open({ basePath })
+    expect((await baton.post('/baton/v1/call-back', [descriptor('orders', 0, 1)])).status).toBe(200)
+    expect((await baton.get('/baton/v1/pull')).body.partitions).toHaveLength(1)
+    expect((await baton.get('/baton/v1/livez')).status).toBe(200)
+    expect((await baton.get('/baton/v1/openapi.json')).body.servers).toEqual([{ url: '/baton/v1' }])
+    expect((await baton.get('/pull')).status).toBe(404)
+    expect((await baton.post('/baton/v1/pull')).status).toBe(405)
+  })
+})
+
+describe('a task id in a path', () => {
+  test.each([
+    ['with slashes and percent signs', 'a/b%2F?c#d'],
+    ['with spaces and dots', 'o r d e r s...'],
+    ['beyond ASCII', 'aufträge-七'],
+    ['of the longest kind', '😀'.repeat(1024)],
+  ])('%s finds its task', async (_, taskId) => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor(taskId, 0, 1))
+    const answer = await baton.get(`/tasks/${encodeURIComponent(taskId)}`)
+    expect(answer.body.taskId).toBe(taskId)
+    const paused = await baton.post(`/tasks/${encodeURIComponent(taskId)}/pause`)
+    expect(paused.body).toEqual({ taskId, state: 'paused', changed: 1 })
+  })
+
+  test.each([
+    ['with a NUL', 'a%00b'],
+    ['longer than any', 'x'.repeat(1025)],
+  ])('%s is answered 422', async (_, segment) => {
+    const baton = await TestApp.open()
+    const answer = await baton.get(`/tasks/${segment}`)
+    expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
+  })
+
+  test('longer than the router takes is answered 400', async () => {
+    const baton = await TestApp.open()
+    const answer = await baton.get(`/tasks/${'x'.repeat(20_000)}`)
+    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
+  })
+})

@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest'
+import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+
+type Named = { taskId: string; partition_name: string }
+
+/** Follows `next` until there is none. */
+async function allPages(baton: TestApp, path: string, list: 'tasks' | 'partitions'): Promise<Named[][]> {
+  const pages: Named[][] = []
+  let cursor = ''
+  do {
+    const { body } = await baton.get(`${path}${cursor}`)
+    pages.push(body[list])
+    cursor = body.next === null ? '' : `&cursor=${body.next}`
+  } while (cursor !== '')
+  return pages
+}
+
+describe('GET /tasks', () => {
+  test('lists tasks newest first, page by page', async () => {
+    const baton = await TestApp.open()
+    for (const taskId of ['t1', 't2', 't3', 't4', 't5']) await baton.callBack(descriptor(taskId, 0, 1))
+    const pages = await allPages(baton, '/tasks?limit=2', 'tasks')
+    expect(pages.map((page) => page.map(({ taskId }) => taskId))).toEqual([
+      ['t5', 't4'],
+      ['t3', 't2'],
+      ['t1'],
+    ])
+  })
+
+  test('filters by state and by a part of the id', async () => {
+    const baton = await TestApp.open()
+    for (const taskId of ['red-1', 'red-2', 'blue-1']) await baton.callBack(descriptor(taskId, 0, 1))
+    await baton.post('/tasks/red-1/pause')
+    const ids = async (query: string) =>
+      (await baton.get(`/tasks?${query}`)).body.tasks.map(({ taskId }: Named) => taskId)
+    expect(await ids('state=paused')).toEqual(['red-1'])
+    expect(await ids('state=open')).toEqual(['blue-1', 'red-2'])
+    expect(await ids('search=red')).toEqual(['red-2', 'red-1'])
+  })
+
+  test.each(['state=lost', 'state=', 'limit=0', 'cursor=x', 'cursor=IngiCg', 'state=open&state=done'])(
+    '%s is answered 422',
+    async (query) => {
+      const baton = await TestApp.open()
+      const answer = await baton.get(`/tasks?${query}`)
+      expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
+    },
+  )
+})
+
+describe('GET /tasks/{taskId}', () => {
+  test('shows how far a task is, in partitions and in records', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(
+      descriptor('orders', 0, 1, { record_count: 10 }),
+      descriptor('orders', 0, 2, { record_count: 20 }),
+      descriptor('orders', 3, 5, { record_count: 30, computeTableName: 'results.late' }),
+    )
+    const id = leaseId((await baton.pull())[0])
+    await baton.post('/settle', [{ leaseId: id, outcome: 'done' }])
+    await baton.pull()
+    const { body } = await baton.get('/tasks/orders')
+    expect(body).toMatchObject({
+      taskId: 'orders',
+      state: 'open',
+      sealed: false,
+      partitions: { total: 3, ready: 1, leased: 1, done: 1 },
+      records: { total: 60, ready: 30, leased: 20, done: 10 },
+      computeTables: ['results.orders', 'results.late'],
+      levels: [
+        { level: 0, open: true, partitions: { total: 2 } },
+        { level: 3, open: true, indexes: { first: 5, last: 5, missing: 0, gaps: [] } },
+      ],
+    })
+  })
+
+  test('of an unknown task is answered 404', async () => {
+    const baton = await TestApp.open()
+    const answer = await baton.get('/tasks/nothing')
+    expect([answer.status, answer.body.code]).toEqual([404, 'task_unknown'])
+  })
+})
+
+describe('GET /tasks/{taskId}/partitions', () => {
+  const five = [
+    descriptor('orders', 0, 1),
+    descriptor('orders', 0, 2),
+    descriptor('orders', 0, 10),
+    descriptor('orders', 1, 1),
+    descriptor('orders', 1, 2),
+  ]
+  const names = (partitions: Named[]) => partitions.map(({ partition_name }) => partition_name)
+
+  test('lists them by level and index, page by page', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...five)
+    const pages = await allPages(baton, '/tasks/orders/partitions?limit=2', 'partitions')
+    expect(names(pages.flat())).toEqual([
+      'orders-0-1',
+      'orders-0-2',
+      'orders-0-10',
+      'orders-1-1',
+      'orders-1-2',
+    ])
+  })
+
+  test('filters by state and level', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...five)
+    await baton.pull({ 'x-instance-id': 'loader-7' })
+    const list = async (query: string) =>
+      names((await baton.get(`/tasks/orders/partitions?${query}`)).body.partitions)
+    expect(await list('state=leased')).toEqual(['orders-0-1'])
+    expect(await list('level=1')).toEqual(['orders-1-1', 'orders-1-2'])
+    expect(await list('state=ready&level=0')).toEqual(['orders-0-2', 'orders-0-10'])
+    expect(await list('state=parked')).toEqual([])
+  })
+
+  test.each(['level=-1', 'level=1.5', 'level=x', 'state=lost', 'cursor=W10', 'cursor=WyJhIiwxXQ'])(
+    '%s is answered 422',
+    async (query) => {
+      const baton = await TestApp.open()
+      await baton.callBack(...five)
+      expect((await baton.get(`/tasks/orders/partitions?${query}`)).status).toBe(422)
+    },
+  )
+
+  test('of an unknown task is answered 404', async () => {
+    const baton = await TestApp.open()
+    expect((await baton.get('/tasks/nothing/partitions')).body.code).toBe('task_unknown')
+  })
+})
+
+describe('GET /tasks/{taskId}/manifest', () => {
+  test('exports a line for every partition, by level and index', async () => {
+    const baton = await TestApp.open()
+    const indexes = Array.from({ length: 2500 }, (_, index) => index)
+    await baton.callBack(
+      ...indexes.map((index) => descriptor('orders', 0, index)),
+      descriptor('orders', 1, 0),
+    )
+    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done', records: 99 }])
+    const { status, headers, text } = await baton.get('/tasks/orders/manifest')
+    expect([status, headers['content-type']]).toEqual([200, 'application/x-ndjson'])
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines).toHaveLength(2501)
+    expect(lines[0]).toEqual({
+      ...descriptor('orders', 0, 0),
+      state: 'done',
+      attempts: expect.any(Number),
+      reportedRecords: 99,
+      calledBackAt: expect.any(String),
+      settledAt: expect.any(String),
+    })
+    expect(lines.at(-1).partition_name).toBe('orders-1-0')
+  })
+
+  test('of an unknown task is answered 404', async () => {
+    const baton = await TestApp.open()
+    expect((await baton.get('/tasks/nothing/manifest')).body.code).toBe('task_unknown')
+  })
+
+  test('of a purged task is refused rather than empty', async () => {
+    const baton = await TestApp.open({ retentionDays: 0 })
+    await baton.callBack(descriptor('orders', 0, 1))
+    await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    await until(async () => (await baton.get('/tasks/orders')).body.purgedAt !== null)
+    const answer = await baton.get('/tasks/orders/manifest')
+    expect([answer.status, answer.body.code]).toEqual([409, 'task_purged'])
+  })
+})

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { descriptor, TestApp } from '../support/test-app.ts'
+
+async function connected(changed = {}, options = {}) {
+  const baton = await TestApp.open(changed, options)
+  const client = await RawConnection.open(await listening(baton.app))
+  return { baton, client }
+}
+
+const callBackHead = (length: number, more = '') =>
+  'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+  `Content-Length: ${length}\r\n${more}\r\n`
+
+describe('requests sent ahead on one connection', () => {
+  test('are answered in their order', async () => {
+    const { baton, client } = await connected()
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
+    client.send(`${pullBytes()}GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${pullBytes()}`)
+    expect((await client.answer()).body.partitions).toHaveLength(1)
+    expect((await client.answer()).body).toEqual({ status: 'alive' })
+    expect((await client.answer()).body.partitions).toHaveLength(1)
+  })
+})
+
+describe('HEAD', () => {
+  test('is answered without a body', async () => {
+    const { client } = await connected()
+    client.send(`HEAD /pull HTTP/1.1\r\nHost: localhost\r\n\r\n${pullBytes()}`)
+    const answer = await client.answer()
+    expect([answer.status, answer.headers['content-length']]).toEqual([200, undefined])
+    expect((await client.answer()).body).toEqual({ partitions: [] })
+  })
+})
+
+describe('a GET with a body', () => {
+  test('is answered, and the connection goes on', async () => {
+    const { client } = await connected()
+    client.send(
+      `GET /pull HTTP/1.1\r\nHost: localhost\r\nContent-Length: 11\r\n\r\n{"not":"us"}`.slice(0, -1),
+    )
+    expect((await client.answer()).status).toBe(200)
+    client.send(pullBytes())
+    expect((await client.answer()).status).toBe(200)
+  })
+})
+
+describe('what is not HTTP', () => {
+  test.each([
+    ['noise', 'complete nonsense\r\n\r\n'],
+    ['a request line in pieces', 'GET\r\n\r\n'],
+    ['a header without a name', 'GET /pull HTTP/1.1\r\nHost: localhost\r\n: x\r\n\r\n'],
+    ['a control character in a header', 'GET /pull HTTP/1.1\r\nHost: localhost\r\nX-A: \u0001\r\n\r\n'],
+    [
+      'two lengths',
+      'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+    ],
+    [
+      'a length beside chunks',
+      'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    ],
+    [
+      'a chunk without a size',
+      'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+    ],
+  ])('%s is answered 400 and closed', async (_, bytes) => {
+    const { client } = await connected()
+    client.send(bytes)
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
+    await client.closed()
+  })
+
+  test('headers without end are answered 431', async () => {
+    const { client } = await connected()
+    client.send(`GET /pull HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(60_000)}\r\n\r\n`)
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([431, 'headers_too_large'])
+  })
+
+  test('a request that does not arrive is answered 408', async () => {
+    const { client } = await connected({}, { timeouts: { requestMillis: 100, checkMillis: 20 } })
+    client.send('POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n')
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([408, 'request_timeout'])
+  })
+
+  test('a waiting pull does not count as a request that does not arrive', async () => {
+    const { baton, client } = await connected({}, { timeouts: { requestMillis: 100, checkMillis: 20 } })
+    client.send(pullBytes({ Prefer: 'wait=1' }))
+    expect((await client.answer()).body).toEqual({ partitions: [] })
+    expect(baton.app.handOff.waitingPulls).toBe(0)
+  })
+})
+
+describe('the Host header', () => {
+  test('is demanded of HTTP/1.1', async () => {
+    const { client } = await connected()
+    client.send('GET /pull HTTP/1.1\r\n\r\n')
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
+  })
+
+  test('may be missing in HTTP/1.0', async () => {
+    const { client } = await connected()
+    client.send('GET /pull HTTP/1.0\r\n\r\n')
+    expect((await client.answer()).status).toBe(200)
+    await client.closed()
+  })
+})
+
+describe('a body that is too large', () => {
+  const limit = { bodyLimitMb: 0.01 }
+
+  test('is refused by its announced length, and the client can read the answer after sending all of it', async () => {
+    const { client } = await connected(limit)
+    client.send(callBackHead(5_000_000))
+    client.send('['.repeat(5_000_000))
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
+    client.send(pullBytes())
+    expect((await client.answer()).status).toBe(200)
+  })
+
+  test('is refused as it arrives in chunks', async () => {
+    const { client } = await connected(limit)
+    client.send(
+      'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+    )
+    for (let chunk = 0; chunk < 20; chunk += 1) client.send(`1000\r\n${'['.repeat(4096)}\r\n`)
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
+  })
+
+  test('is not even asked for when the client asks first', async () => {
+    const { client } = await connected(limit)
+    client.send(callBackHead(50_000_000, 'Expect: 100-continue\r\n'))
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
+  })
+
+  test('that fits is asked for', async () => {
+    const { client } = await connected()
+    const body = JSON.stringify([descriptor('orders', 0, 1)])
+    client.send(callBackHead(body.length, 'Expect: 100-continue\r\n'))
+    expect((await client.answer()).status).toBe(100)
+    client.send(body)
+    expect((await client.answer()).body.accepted).toBe(1)
+  })
+
+  test('with another expectation is simply read', async () => {
+    const { client } = await connected()
+    const body = JSON.stringify([descriptor('orders', 0, 1)])
+    client.send(callBackHead(body.length, 'Expect: miracles\r\n') + body)
+    expect((await client.answer()).body.accepted).toBe(1)
+  })
+})
+
+describe('a body that is refused', () => {
+  test('does not cost the client its connection', async () => {
+    const { client } = await connected()
+    client.send(`${callBackHead(3)}[1,`)
+    expect((await client.answer()).status).toBe(400)
+    client.send(pullBytes())
+    expect((await client.answer()).status).toBe(200)
+  })
+})

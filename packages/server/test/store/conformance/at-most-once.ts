@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest'
+import { one, some } from './driver.ts'
+import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
+
+export function atMostOnceTopic(harness: StoreHarness): void {
+  describe('at-most-once delivery: pulling settles', () => {
+    const open = storesOf(harness)
+
+    test('what is handed out is done, without a lease', async () => {
+      const store = await open({ delivery: 'at-most-once' })
+      await store.callBack('a', some(0, 3))
+      const { partitions } = await store.pull({ batch: 2, instance: 'w' })
+      expect(partitions.map(({ lease }) => lease)).toEqual([null, null])
+      expect(await store.states('a')).toEqual({ '0-0': 'done', '0-1': 'done', '0-2': 'ready' })
+      expect((await store.task('a')).facts).toMatchObject({ delivered: 2, finishedAt: null })
+    })
+
+    test('the last delivery finishes the task, and nothing is ever due', async () => {
+      const store = await open({ delivery: 'at-most-once' })
+      await store.callBack('a', some(0, 2))
+      await store.pull({ batch: 5 })
+      expect((await store.task('a')).facts).toMatchObject({ delivered: 2, finishedAt: store.clock.now() })
+      expect(await store.sweep()).toMatchObject({ expired: 0, nextDueInMillis: null })
+    })
+
+    test('a key was served once: its repeat gets nothing, and nothing new', async () => {
+      const store = await open({ delivery: 'at-most-once' })
+      await store.callBack('a', some(0, 2))
+      await store.pull({ key: 'k' })
+      expect(await store.pull({ key: 'k' })).toEqual({ partitions: [], repeated: true })
+      expect(await store.states('a')).toEqual({ '0-0': 'done', '0-1': 'ready' })
+    })
+
+    test('the order and the budgets are the same', async () => {
+      const store = await open({ delivery: 'at-most-once' })
+      await store.callBack('a', [...some(0, 3), one(1, 0)])
+      const { partitions } = await store.pull({ batch: 10, records: 150 })
+      expect(partitions.map(({ index }) => index)).toEqual([0, 1])
+    })
+
+    test('a task run again is counted as delivered anew, each partition once', async () => {
+      const store = await open({ delivery: 'at-most-once' })
+      await store.callBack('a', some(0, 2))
+      await store.pull({ batch: 2 })
+      await store.retry('a', { done: true })
+      expect((await store.task('a')).facts).toMatchObject({ delivered: 0 })
+      await store.pull({ batch: 1 })
+      expect((await store.task('a')).facts).toMatchObject({ delivered: 1 })
+    })
+
+    test('leases from before the mode was changed can still be settled', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      const { leaseId } = await store.pullOne()
+      await store.reopen({ ...testPolicy, delivery: 'at-most-once' })
+      expect((await store.pull({ batch: 5 })).partitions).toMatchObject([{ index: 1, lease: null }])
+      expect(await store.settle(leaseId)).toBeNull()
+      expect((await store.task('a')).facts).toMatchObject({ delivered: 1, finishedAt: store.clock.now() })
+    })
+  })
+}

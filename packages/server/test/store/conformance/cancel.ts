@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import { totalOf } from '../../../src/handoff/task-record.ts'
+import { leaseOf, one, some } from './driver.ts'
+import { DAY, HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
+import { MANY } from './lanes.ts'
+
+export function cancelTopic(harness: StoreHarness): void {
+  describe('cancel', () => {
+    const open = storesOf(harness)
+
+    test('everything that is not done becomes cancelled, at once for everyone who looks', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 5))
+      await store.settle((await store.pullOne()).leaseId)
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed' })
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
+      await store.pullOne()
+      expect(await store.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({
+        kind: 'applied',
+        state: 'cancelled',
+        changed: 4,
+      })
+      expect(Object.values(await store.states('a'))).toEqual([
+        'done',
+        'cancelled',
+        'cancelled',
+        'cancelled',
+        'cancelled',
+      ])
+      expect((await store.pull()).partitions).toEqual([])
+    })
+
+    test('its leases are lost: settle and renew say why', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { leaseId } = await store.pullOne()
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      for (const outcome of ['done', 'failed', 'released'] as const)
+        expect(await store.settle(leaseId, { outcome })).toBe('task_cancelled')
+      expect(await store.renew(leaseId)).toEqual([{ refused: 'task_cancelled' }])
+    })
+
+    test('a lease that was settled before stays settled', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId)
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect(await store.settle(leaseId)).toBeNull()
+      expect(await store.settle(leaseId, { outcome: 'failed' })).toBe('lease_settled')
+    })
+
+    test('when leases and back-offs have ended, nothing of the task is left unfinished', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 4))
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed' })
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId, { outcome: 'released', retryAfterMillis: HOUR })
+      await store.pullOne()
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      await store.pass(DAY)
+      await store.tidyAll()
+      const { facts } = await store.task('a')
+      expect(facts.partitions).toMatchObject({ cancelled: 4 })
+      expect(totalOf(facts.partitions)).toBe(4)
+      expect(facts.attemptsWasted).toBe(1)
+      expect((await store.pull()).partitions).toEqual([])
+      expect(await store.settle(leaseId, { outcome: 'done' })).not.toBeNull()
+    })
+
+    test('an expired lease of a task cancelled since answers that it is cancelled', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { leaseId } = await store.pullOne()
+      await store.pass(testPolicy.leaseMillis)
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect(await store.settle(leaseId)).toBe('task_cancelled')
+      expect(await store.renew(leaseId)).toEqual([{ refused: 'task_cancelled' }])
+    })
+
+    test('it is idempotent, takes what is new as a refusal, and what is known as duplicates', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect(await store.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({
+        kind: 'applied',
+        changed: 0,
+      })
+      expect(await store.callBack('a', [one(0, 0), one(0, 2)])).toEqual({ kind: 'task_cancelled' })
+      expect(await store.callBack('a', some(0, 2))).toMatchObject({ kind: 'stored', duplicates: 2 })
+      for (const verb of ['pause', 'resume', 'skip-parked'] as const)
+        expect(await store.control({ verb, taskId: 'a' })).toEqual({ kind: 'task_cancelled' })
+      expect(await store.retry('a', { done: true })).toEqual({ kind: 'task_cancelled' })
+    })
+
+    test('a finished or unknown task cannot be cancelled', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      await store.settle((await store.pullOne()).leaseId)
+      expect(await store.control({ verb: 'cancel', taskId: 'a' })).toEqual({ kind: 'task_finished' })
+      expect(await store.control({ verb: 'cancel', taskId: 'b' })).toEqual({ kind: 'task_unknown' })
+    })
+
+    test('a long task: in force with the first step, the rest follows, also after a restart', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, MANY), ...some(1, MANY)])
+      const { leaseId } = await store.pullOne()
+      expect(await store.store.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({
+        changed: 2 * MANY,
+        more: true,
+      })
+      expect((await store.pull({ batch: 100 })).partitions).toEqual([])
+      expect(await store.settle(leaseId)).toBe('task_cancelled')
+      await store.reopen()
+      await store.tidyAll()
+      await store.pass(testPolicy.leaseMillis)
+      expect((await store.task('a')).facts.partitions).toMatchObject({ cancelled: 2 * MANY })
+    })
+
+    test('a pull and a settle in the batch after it see it', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      const { leaseId } = await store.pullOne()
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      const { renews, undone } = await store.batch({
+        renews: [{ leases: [leaseOf(leaseId)] }],
+        undos: [leaseOf(leaseId)],
+      })
+      expect(renews).toEqual([[{ refused: 'task_cancelled' }]])
+      expect(undone).toBe(0)
+    })
+  })
+}

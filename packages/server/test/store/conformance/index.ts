@@ -1,0 +1,60 @@
+import { describe } from 'vitest'
+import { atMostOnceTopic } from './at-most-once.ts'
+import { callBackTopic } from './call-back.ts'
+import { cancelTopic } from './cancel.ts'
+import { changesTopic } from './changes.ts'
+import { expiryTopic } from './expiry.ts'
+import type { StoreHarness } from './harness.ts'
+import { instancesTopic } from './instances.ts'
+import { isolationTopic } from './isolation.ts'
+import { lanesTopic } from './lanes.ts'
+import { lateSettleTopic } from './late-settle.ts'
+import { levelBarrierTopic } from './level-barrier.ts'
+import { partitionPagesTopic } from './partition-pages.ts'
+import { pauseTopic } from './pause.ts'
+import { pullKeysTopic } from './pull-keys.ts'
+import { pullOrderTopic } from './pull-order.ts'
+import { releaseTopic } from './release.ts'
+import { renewTopic } from './renew.ts'
+import { rerunTopic } from './rerun.ts'
+import { restartTopic } from './restart.ts'
+import { retentionTopic } from './retention.ts'
+import { retryTopic } from './retry.ts'
+import { sealTopic } from './seal.ts'
+import { settleTopic } from './settle.ts'
+import { taskViewsTopic } from './task-views.ts'
+import { undoTopic } from './undo.ts'
+
+/** What every store must do, topic by topic. */
+const topics = [
+  callBackTopic,
+  pullOrderTopic,
+  pullKeysTopic,
+  settleTopic,
+  renewTopic,
+  lateSettleTopic,
+  releaseTopic,
+  expiryTopic,
+  undoTopic,
+  atMostOnceTopic,
+  lanesTopic,
+  pauseTopic,
+  cancelTopic,
+  retryTopic,
+  rerunTopic,
+  sealTopic,
+  levelBarrierTopic,
+  retentionTopic,
+  taskViewsTopic,
+  partitionPagesTopic,
+  instancesTopic,
+  changesTopic,
+  isolationTopic,
+  restartTopic,
+]
+
+export function describeStore(harness: StoreHarness): void {
+  describe(`the ${harness.name} store`, () => {
+    for (const topic of topics) topic(harness)
+  })
+}

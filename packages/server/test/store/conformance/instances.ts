@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { type InstanceTotals, noTotals } from '../../../src/handoff/instances.ts'
+import { one, some } from './driver.ts'
+import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
+
+const seen = (instanceId: string, totals: Partial<InstanceTotals> = {}) => ({
+  instanceId,
+  role: 'worker' as const,
+  totals: { ...noTotals(), ...totals },
+  node: null,
+})
+
+export function instancesTopic(harness: StoreHarness): void {
+  describe('instances', () => {
+    const open = storesOf(harness)
+
+    test('sightings add up; the first and the last are remembered', async () => {
+      const store = await open()
+      const start = store.clock.now()
+      await store.store.recordSightings([seen('w', { pulls: 2, partitions: 3, records: 40 })])
+      store.clock.advance(MINUTE)
+      await store.store.recordSightings([seen('w', { pulls: 1, done: 5 })])
+      expect(await store.store.instance('w')).toMatchObject({
+        instanceId: 'w',
+        role: 'worker',
+        firstSeenAt: start,
+        lastSeenAt: start + MINUTE,
+        totals: { ...noTotals(), pulls: 3, partitions: 3, records: 40, done: 5 },
+        leases: 0,
+        node: null,
+        now: start + MINUTE,
+      })
+      expect(await store.store.instance('x')).toBeNull()
+    })
+
+    test('totals stay readable however large they grow', async () => {
+      const store = await open()
+      const records = Number.MAX_SAFE_INTEGER
+      for (let times = 0; times < 3; times += 1)
+        await store.store.recordSightings([seen('w', { records, pulls: 1 })])
+      expect((await store.store.instance('w'))?.totals).toMatchObject({ pulls: 3, records })
+    })
+
+    test('leases are counted while they live', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      const { partitions } = await store.pull({ batch: 3, instance: 'w' })
+      const leases = async () => (await store.store.instance('w'))?.leases
+      expect(await leases()).toBe(3)
+      await store.settle(partitions[0]?.lease?.id ?? '')
+      expect(await leases()).toBe(2)
+      store.clock.advance(testPolicy.leaseMillis)
+      expect(await leases()).toBe(0)
+    })
+
+    test('a node says of itself what it is', async () => {
+      const store = await open()
+      const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false }
+      const sighting = { instanceId: 'node', role: 'service' as const, totals: noTotals() }
+      await store.store.recordSightings([{ ...sighting, node }])
+      expect(await store.store.instance('node')).toMatchObject({ role: 'service', node })
+      await store.store.recordSightings([{ ...sighting, node: { ...node, draining: true } }])
+      expect(await store.store.instance('node')).toMatchObject({ node: { draining: true } })
+    })
+
+    test('a producer shows the tasks it called back and how far they are, newest first', async () => {
+      const store = await open()
+      await store.callBack('old', some(0, 1), 'p')
+      store.clock.advance(MINUTE)
+      await store.callBack('new', [one(0, 0), one(0, 1)], 'p')
+      await store.callBack('foreign', some(0, 1), 'q')
+      await store.settle((await store.pullOne()).leaseId)
+      const instance = await store.store.instance('p')
+      expect(instance?.role).toBe('producer')
+      expect(instance?.tasks).toMatchObject([
+        { taskId: 'new', state: 'open', partitions: { total: 2, done: 0 } },
+        {
+          taskId: 'old',
+          state: 'done',
+          partitions: { total: 1, done: 1 },
+          records: { total: 100, done: 100 },
+        },
+      ])
+    })
+
+    test('a call-back that was refused makes nobody its producer', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1), 'p')
+      await store.callBack('a', some(0, 1, { recordCount: 1 }), 'q')
+      expect((await store.store.instance('q'))?.tasks ?? []).toEqual([])
+    })
+
+    test('the list is paged by name', async () => {
+      const store = await open()
+      await store.store.recordSightings(['c', 'a', 'd', 'b'].map((name) => seen(name)))
+      const first = await store.store.instances({ after: null, limit: 3 })
+      expect(first.map(({ instanceId }) => instanceId)).toEqual(['a', 'b', 'c'])
+      const rest = await store.store.instances({ after: 'c', limit: 3 })
+      expect(rest.map(({ instanceId }) => instanceId)).toEqual(['d'])
+    })
+  })
+}

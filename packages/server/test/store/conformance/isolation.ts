@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import { callBackOrder, leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
+import { type StoreHarness, storesOf } from './harness.ts'
+
+export function isolationTopic(harness: StoreHarness): void {
+  describe('requests that share a transaction', () => {
+    const open = storesOf(harness)
+
+    test('one conflict is its own answer: the call-backs beside it are stored', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { callBacks } = await store.batch({
+        callBacks: [
+          callBackOrder('a', some(0, 2, { recordCount: 1 })),
+          callBackOrder('a', some(0, 3)),
+          callBackOrder('b', some(0, 1)),
+        ],
+      })
+      expect(callBacks).toMatchObject([
+        { kind: 'conflict' },
+        { kind: 'stored', accepted: 2, duplicates: 1 },
+        { kind: 'stored', accepted: 1 },
+      ])
+    })
+
+    test('the same array twice in one batch: accepted once, then duplicates', async () => {
+      const store = await open()
+      const { callBacks } = await store.batch({
+        callBacks: [callBackOrder('a', some(0, 5)), callBackOrder('a', some(0, 5))],
+      })
+      expect(callBacks).toMatchObject([
+        { accepted: 5, duplicates: 0 },
+        { accepted: 0, duplicates: 5 },
+      ])
+      expect(await store.pullAll()).toHaveLength(5)
+    })
+
+    test('arrays of one batch that contradict each other: the first is stored, the second refused', async () => {
+      const store = await open()
+      const { callBacks } = await store.batch({
+        callBacks: [
+          callBackOrder('a', [one(0, 0)]),
+          callBackOrder('a', [one(0, 0, { recordCount: 9 }), one(0, 1)]),
+        ],
+      })
+      expect(callBacks).toMatchObject([{ kind: 'stored' }, { kind: 'conflict', total: 1 }])
+      expect(Object.keys(await store.states('a'))).toEqual(['0-0'])
+    })
+
+    test('record totals count what the batch itself stored before', async () => {
+      const store = await open()
+      const half = { recordCount: Number.MAX_SAFE_INTEGER - 1 }
+      const { callBacks } = await store.batch({
+        callBacks: [callBackOrder('a', [one(0, 0, half)]), callBackOrder('a', [one(0, 1, half)])],
+      })
+      expect(callBacks).toMatchObject([{ kind: 'stored' }, { kind: 'record_total_too_large' }])
+    })
+
+    test('a pull sees what a call-back of its own batch stored', async () => {
+      const store = await open()
+      const { pulls } = await store.batch({
+        callBacks: [callBackOrder('a', some(0, 2))],
+        pulls: [pullOrder({ batch: 5 })],
+      })
+      expect(pulls[0]?.partitions.map(nameOf)).toEqual(['a-0-0', 'a-0-1'])
+    })
+
+    test('two requests settle one lease: the first is heard', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const lease = leaseOf((await store.pullOne()).leaseId)
+      const saying = (outcome: 'done' | 'failed') => ({
+        instance: null,
+        settlements: [{ lease, order: settlement({ outcome }) }],
+      })
+      const { settles } = await store.batch({ settles: [saying('failed'), saying('done')] })
+      expect(settles).toEqual([[null], ['lease_settled']])
+    })
+
+    test('a settle and a renewal of the same lease in one batch: settled first', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const lease = leaseOf((await store.pullOne()).leaseId)
+      const { settles, renews } = await store.batch({
+        settles: [{ instance: null, settlements: [{ lease, order: settlement() }] }],
+        renews: [{ leases: [lease] }],
+      })
+      expect(settles).toEqual([[null]])
+      expect(renews).toEqual([[{ refused: 'lease_settled' }]])
+    })
+
+    test('answers come position by position, also to orders that ask for nothing', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      const answers = await store.batch({
+        settles: [{ instance: null, settlements: [] }],
+        renews: [{ leases: [] }, { leases: [] }],
+        pulls: [pullOrder(), pullOrder(), pullOrder()],
+      })
+      expect(answers.settles).toEqual([[]])
+      expect(answers.renews).toEqual([[], []])
+      expect(answers.pulls.map(({ partitions }) => partitions.length)).toEqual([1, 1, 0])
+    })
+
+    test('calls made at once, without waiting, are each carried out completely', async () => {
+      const store = await open()
+      const stored = await Promise.all(
+        Array.from({ length: 20 }, (_, array) => store.callBack('a', some(0, 10, {}, array * 10))),
+      )
+      expect(stored).toHaveLength(20)
+      const pulled = await Promise.all(Array.from({ length: 50 }, () => store.pull({ batch: 5 })))
+      const names = pulled.flatMap(({ partitions }) => partitions.map(nameOf))
+      expect(names).toHaveLength(200)
+      expect(new Set(names).size).toBe(200)
+    })
+  })
+}

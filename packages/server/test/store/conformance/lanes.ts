@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { nameOf, one, pullOrder, some } from './driver.ts'
+import { type StoreHarness, storesOf } from './harness.ts'
+
+/** More than a store rewrites in one transaction, so that whatever it does in steps takes several. */
+export const MANY = 2600
+
+export function lanesTopic(harness: StoreHarness): void {
+  describe('lanes of thousands of partitions', () => {
+    const open = storesOf(harness)
+
+    test('every partition comes out once, in the order of the call-backs', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await store.callBack('a', some(0, 100, {}, MANY))
+      const indexes = (await store.pullAll(333)).map(({ index }) => index)
+      expect(indexes).toEqual(Array.from({ length: MANY + 100 }, (_, index) => index))
+    })
+
+    test('one pull may take a thousand, and many pulls of one batch several thousand', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      const { pulls } = await store.batch({ pulls: [1000, 1000, 1000].map((batch) => pullOrder({ batch })) })
+      expect(pulls.map(({ partitions }) => partitions.length)).toEqual([1000, 1000, 600])
+    })
+
+    test('those far behind count as ready and are shown so', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      const shown = Object.values(await store.states('a'))
+      expect(shown.filter((state) => state === 'ready')).toHaveLength(MANY)
+    })
+
+    test('two long lanes advance side by side in records', async () => {
+      const store = await open()
+      await store.callBack('small', some(0, MANY, { recordCount: 10 }))
+      await store.callBack('large', some(0, MANY, { recordCount: 40 }))
+      const given = { small: 0, large: 0 }
+      for (const { taskId, recordCount } of (await store.pull({ batch: 1000 })).partitions)
+        given[taskId as 'small' | 'large'] += recordCount
+      for (let pulls = 0; pulls < 3; pulls += 1)
+        for (const { taskId, recordCount } of (await store.pull({ batch: 700 })).partitions)
+          given[taskId as 'small' | 'large'] += recordCount
+      expect(Math.abs(given.small - given.large)).toBeLessThanOrEqual(50)
+    })
+
+    test('a lane that drains and fills again goes on where it was', async () => {
+      const store = await open()
+      for (let round = 0; round < 3; round += 1) {
+        await store.callBack('a', some(0, 700, {}, round * 700))
+        const indexes = (await store.pullAll(400)).map(({ index }) => index)
+        expect(indexes).toEqual(Array.from({ length: 700 }, (_, index) => round * 700 + index))
+      }
+    })
+
+    test('a paused lane of thousands in front costs a pull nothing but a bounded look', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await store.callBack('b', some(0, 3))
+      // One step only: what the order has not reached yet must not be handed out either.
+      await store.store.control({ verb: 'pause', taskId: 'a' })
+      expect((await store.pull({ batch: 10 })).partitions.map(nameOf)).toEqual(['b-0-0', 'b-0-1', 'b-0-2'])
+    })
+
+    test('whoever waits hears of all that becomes ready, also of what follows behind', async () => {
+      const store = await open()
+      let heard = (await store.batch({ callBacks: [callBackOf('a', MANY)] })).readied
+      let taken = 0
+      // As many single pulls as partitions are waiting; each is sent only when it was woken.
+      while (heard > taken) {
+        const pulls = Array.from({ length: heard - taken }, () => pullOrder())
+        const answers = await store.batch({ pulls })
+        taken += answers.pulls.filter(({ partitions }) => partitions.length === 1).length
+        heard += answers.readied
+      }
+      expect(taken).toBe(MANY)
+    })
+
+    test('many levels: each is exhausted before the next', async () => {
+      const store = await open()
+      const array = Array.from({ length: 300 }, (_, level) => [one(level, 0), one(level, 1)]).flat()
+      await store.callBack('a', array)
+      const levels = (await store.pullAll(77)).map(({ level }) => level)
+      expect(levels).toEqual(levels.toSorted((a, b) => a - b))
+      expect(levels).toHaveLength(600)
+    })
+  })
+}
+
+const callBackOf = (taskId: string, count: number) => ({
+  callBack: { taskId, recordTotal: count * 100, partitions: some(0, count) },
+  producer: null,
+})

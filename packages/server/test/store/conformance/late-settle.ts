@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest'
+import type { Driver } from './driver.ts'
+import { some } from './driver.ts'
+import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
+
+type LateStanding = 'delayed' | 'ready' | 'held' | 'parked'
+
+/** Pulls the only partition, lets the lease run out, and brings the partition to where it should stand. */
+async function expired(store: Driver, standing: LateStanding): Promise<string> {
+  await store.callBack('a', some(0, 1))
+  const { leaseId } = await store.pullOne()
+  await store.pass(testPolicy.leaseMillis)
+  if (standing === 'ready' || standing === 'held') await store.pass(20 * MINUTE)
+  if (standing === 'held') await store.control({ verb: 'pause', taskId: 'a' })
+  expect(await store.states('a')).toEqual({ '0-0': standing })
+  return leaseId
+}
+
+export function lateSettleTopic(harness: StoreHarness): void {
+  describe('late settles, while no newer lease exists', () => {
+    const open = storesOf(harness)
+
+    for (const standing of ['delayed', 'ready', 'held', 'parked'] as const) {
+      const policy = { maxAttempts: standing === 'parked' ? 1 : 3 }
+
+      test(`done is accepted from ${standing}`, async () => {
+        const store = await open(policy)
+        const leaseId = await expired(store, standing)
+        expect(await store.settle(leaseId, { records: 100 })).toBeNull()
+        expect(await store.states('a')).toEqual({ '0-0': 'done' })
+        expect(await store.settle(leaseId)).toBeNull()
+        await store.pass(60 * MINUTE)
+        expect((await store.pull()).partitions).toEqual([])
+      })
+
+      test(`failed from ${standing} records its reason and uses up no second attempt`, async () => {
+        const store = await open(policy)
+        const leaseId = await expired(store, standing)
+        expect(await store.settle(leaseId, { outcome: 'failed', reason: 'out of memory' })).toBeNull()
+        expect(await store.states('a')).toEqual({ '0-0': standing })
+        expect(await store.partition('a', 0, 0)).toMatchObject({ attempts: 1, reason: 'out of memory' })
+        expect((await store.task('a')).facts.attemptsWasted).toBe(1)
+        expect(await store.settle(leaseId)).toBe('lease_settled')
+      })
+
+      test(`failed for good from ${standing} parks`, async () => {
+        const store = await open(policy)
+        const leaseId = await expired(store, standing)
+        expect(await store.settle(leaseId, { outcome: 'failed', reason: 'bad', final: true })).toBeNull()
+        expect(await store.states('a')).toEqual({ '0-0': 'parked' })
+        await store.control({ verb: 'resume', taskId: 'a' })
+        await store.pass(60 * MINUTE)
+        expect((await store.pull()).partitions).toEqual([])
+      })
+
+      test(`released from ${standing} changes nothing`, async () => {
+        const store = await open(policy)
+        const leaseId = await expired(store, standing)
+        const before = await store.partition('a', 0, 0)
+        expect(await store.settle(leaseId, { outcome: 'released' })).toBeNull()
+        expect(await store.partition('a', 0, 0)).toEqual(before)
+      })
+
+      test(`renew from ${standing} revives the lease as the same attempt`, async () => {
+        const store = await open(policy)
+        const leaseId = await expired(store, standing)
+        expect(await store.renew(leaseId)).toMatchObject([
+          { refused: null, expiresInMillis: testPolicy.leaseMillis },
+        ])
+        expect(await store.states('a')).toEqual({ '0-0': 'leased' })
+        expect((await store.task('a')).facts.attemptsWasted).toBe(0)
+        expect(await store.settle(leaseId, { outcome: 'failed', retryAfterMillis: 0 })).toBeNull()
+        expect(await store.partition('a', 0, 0)).toMatchObject({ attempts: 1 })
+      })
+    }
+
+    test('after a newer lease the old one is lost, whatever it says', async () => {
+      const store = await open()
+      const old = await expired(store, 'ready')
+      const { leaseId } = await store.pullOne()
+      for (const outcome of ['done', 'failed', 'released'] as const)
+        expect(await store.settle(old, { outcome })).toBe('lease_lost')
+      expect(await store.renew(old)).toEqual([{ refused: 'lease_lost' }])
+      expect(await store.undo(old)).toBe(0)
+      expect(await store.settle(leaseId)).toBeNull()
+      expect(await store.settle(old)).toBe('lease_lost')
+    })
+
+    test('a lease that outlived its expiry unswept is settled as if in time', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { leaseId } = await store.pullOne()
+      store.clock.advance(5 * testPolicy.leaseMillis)
+      expect(await store.settle(leaseId, { outcome: 'failed' })).toBeNull()
+      expect(await store.partition('a', 0, 0)).toMatchObject({ state: 'delayed', attempts: 1 })
+    })
+
+    test('leases that were revived and then given back do not jump ahead of others', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 5, { recordCount: 1000 }))
+      const { partitions } = await store.pull({ batch: 5 })
+      const leaseIds = partitions.map(({ lease }) => lease?.id ?? '')
+      await store.pass(testPolicy.leaseMillis)
+      await store.renew(...leaseIds)
+      await store.callBack('b', some(0, 20, { recordCount: 1000 }))
+      for (const leaseId of leaseIds) await store.settle(leaseId, { outcome: 'released' })
+      const next = (await store.pull({ batch: 6 })).partitions.map(({ taskId }) => taskId)
+      expect(next.filter((taskId) => taskId === 'b').length).toBeGreaterThanOrEqual(2)
+    })
+  })
+}

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import { type Driver, leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
+import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
+import { MANY } from './lanes.ts'
+
+const barrier = (store: Driver, enabled: boolean) =>
+  store.control({ verb: 'level-barrier', taskId: 'a', enabled })
+
+const park = async (store: Driver) =>
+  store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
+
+export function levelBarrierTopic(harness: StoreHarness): void {
+  describe('level barrier', () => {
+    const open = storesOf(harness)
+
+    test('a level is held until every lower one of its task is done', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [...some(0, 2), one(1, 0), one(5, 0)])
+      expect(await store.states('a')).toEqual({
+        '0-0': 'ready',
+        '0-1': 'ready',
+        '1-0': 'held',
+        '5-0': 'held',
+      })
+      const [first, second] = [await store.pullOne(), await store.pullOne()]
+      expect((await store.pull()).partitions).toEqual([])
+      await store.settle(first.leaseId)
+      expect((await store.pull()).partitions).toEqual([])
+      await store.settle(second.leaseId)
+      const third = await store.pullOne()
+      expect(nameOf(third)).toBe('a-1-0')
+      expect((await store.pull()).partitions).toEqual([])
+      await store.settle(third.leaseId)
+      expect(nameOf(await store.pullOne())).toBe('a-5-0')
+    })
+
+    test('it is the task that waits, not the level: other tasks go on', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(0, 0), one(1, 0)])
+      await store.callBack('b', [one(1, 0)])
+      expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'b-1-0'])
+    })
+
+    test('the settle that opens a level says that something became ready, and a pull beside it gets it', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(0, 0), ...some(1, 2)])
+      const { leaseId } = await store.pullOne()
+      const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
+      const answers = await store.batch({ settles: [{ instance: null, settlements }], pulls: [pullOrder()] })
+      expect(answers.readied).toBeGreaterThanOrEqual(2)
+      expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
+    })
+
+    test('a later call-back for a lower level closes it again; leases that run go on', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', some(2, 3))
+      const running = await store.pullOne()
+      await store.callBack('a', some(1, 1))
+      expect(await store.states('a')).toEqual({
+        '1-0': 'ready',
+        '2-0': 'leased',
+        '2-1': 'held',
+        '2-2': 'held',
+      })
+      expect(await store.settle(running.leaseId)).toBeNull()
+      const lower = await store.pullOne()
+      expect(nameOf(lower)).toBe('a-1-0')
+      expect((await store.pull()).partitions).toEqual([])
+      await store.settle(lower.leaseId)
+      expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-2-1', 'a-2-2'])
+    })
+
+    test('parked keeps it closed; skip-parked opens it, and says what became ready', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(0, 0), one(1, 0)])
+      await park(store)
+      expect((await store.pull()).partitions).toEqual([])
+      expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({
+        kind: 'applied',
+        changed: 1,
+        readied: 1,
+      })
+      expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({ changed: 0 })
+      expect(nameOf(await store.pullOne())).toBe('a-1-0')
+    })
+
+    test('a parked partition that is retried keeps it closed until it is done', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(0, 0), one(1, 0)])
+      await park(store)
+      await store.retry('a')
+      const again = await store.pullOne()
+      expect(nameOf(again)).toBe('a-0-0')
+      expect((await store.pull()).partitions).toEqual([])
+      await store.settle(again.leaseId)
+      expect(nameOf(await store.pullOne())).toBe('a-1-0')
+    })
+
+    test('a level that was passed closes the others again when its parked partition is retried', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(0, 0), ...some(1, 3)])
+      await park(store)
+      await store.control({ verb: 'skip-parked', taskId: 'a' })
+      await store.pullOne()
+      await store.retry('a')
+      expect(await store.states('a')).toEqual({
+        '0-0': 'ready',
+        '1-0': 'leased',
+        '1-1': 'held',
+        '1-2': 'held',
+      })
+    })
+
+    test('a late done of a parked partition opens it', async () => {
+      const store = await open({ levelBarrier: true, maxAttempts: 1 })
+      await store.callBack('a', [one(0, 0), one(1, 0)])
+      const { leaseId } = await store.pullOne()
+      await store.pass(testPolicy.leaseMillis)
+      await store.settle(leaseId)
+      expect(nameOf(await store.pullOne())).toBe('a-1-0')
+    })
+
+    test('it is put up and taken down for one task, idempotently', async () => {
+      const store = await open()
+      await store.callBack('a', [one(0, 0), one(1, 0), one(2, 0)])
+      expect(await barrier(store, true)).toMatchObject({ kind: 'applied', changed: 1 })
+      expect(await barrier(store, true)).toMatchObject({ changed: 0 })
+      expect(await store.states('a')).toEqual({ '0-0': 'ready', '1-0': 'held', '2-0': 'held' })
+      await store.pullOne()
+      expect((await store.pull()).partitions).toEqual([])
+      expect(await barrier(store, false)).toMatchObject({ changed: 1, readied: 2 })
+      expect(await barrier(store, false)).toMatchObject({ changed: 0 })
+      expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-1-0', 'a-2-0'])
+    })
+
+    test('paused and behind a barrier: both must let go', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(0, 0), one(1, 0)])
+      const { leaseId } = await store.pullOne()
+      await store.control({ verb: 'pause', taskId: 'a' })
+      await store.settle(leaseId)
+      expect((await store.pull()).partitions).toEqual([])
+      await store.control({ verb: 'resume', taskId: 'a' })
+      expect(nameOf(await store.pullOne())).toBe('a-1-0')
+    })
+
+    test('levels of thousands: closed and opened in bounded steps, nothing slips through', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(1, MANY), ...some(2, MANY)])
+      await barrier(store, true)
+      await store.callBack('a', some(0, 1))
+      const { partitions } = await store.pull({ batch: 100 })
+      expect(partitions.map(nameOf)).toEqual(['a-0-0'])
+      await store.reopen()
+      expect((await store.pull({ batch: 100 })).partitions).toEqual([])
+      await store.settle(partitions[0]?.lease?.id ?? '')
+      const levels = (await store.pullAll(1000)).map(({ level }) => level)
+      expect(levels).toHaveLength(MANY)
+      expect(new Set(levels)).toEqual(new Set([1]))
+    })
+
+    test('the last lease of a skipped level that expires for good opens the next', async () => {
+      const store = await open({ levelBarrier: true, maxAttempts: 1 })
+      await store.callBack('a', [...some(0, 2), one(1, 0)])
+      await park(store)
+      await store.pullOne()
+      await store.control({ verb: 'skip-parked', taskId: 'a' })
+      expect((await store.pull()).partitions).toEqual([])
+      const swept = await store.pass(testPolicy.leaseMillis)
+      expect(swept).toMatchObject({ parked: 1 })
+      expect(swept.woken).toBeGreaterThanOrEqual(1)
+      expect(nameOf(await store.pullOne())).toBe('a-1-0')
+    })
+  })
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
+import { type StoreHarness, storesOf } from './harness.ts'
+import { MANY } from './lanes.ts'
+
+async function finishAll(store: Driver, records: number | null = null): Promise<string[]> {
+  const leaseIds = (await store.pullAll(500)).map(({ lease }) => lease?.id ?? '')
+  const settlements = leaseIds.map((id) => ({ lease: leaseOf(id), order: settlement({ records }) }))
+  await store.batch({ settles: [{ instance: null, settlements }] })
+  return leaseIds
+}
+
+export function rerunTopic(harness: StoreHarness): void {
+  describe('rerun: done partitions, only when asked for in so many words', () => {
+    const open = storesOf(harness)
+
+    test('a finished task runs again as its next generation, as if just called back', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      const [old = ''] = await finishAll(store, 90)
+      expect(await store.retry('a', { done: true })).toMatchObject({ kind: 'applied', changed: 3 })
+      const { facts, mismatches } = await store.task('a')
+      expect(facts).toMatchObject({ generation: 2, finishedAt: null, reportedRecords: 0, mismatched: 0 })
+      expect(mismatches).toEqual([])
+      expect(await store.settle(old)).toBe('lease_lost')
+      expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-0-2'])
+    })
+
+    test('without being asked for, done stays done', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      await finishAll(store)
+      expect(await store.retry('a', { level: 0 })).toMatchObject({ changed: 0 })
+      expect((await store.pull()).partitions).toEqual([])
+    })
+
+    test('one level, or named partitions', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 2), ...some(1, 2)])
+      await finishAll(store)
+      await store.retry('a', { done: true, level: 1 })
+      await store.retry('a', { done: true, partitions: [{ level: 0, index: 1 }] })
+      expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-1', 'a-1-0', 'a-1-1'])
+    })
+
+    test('a sealed and done task is final', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      await store.control({ verb: 'seal', taskId: 'a', expectedPartitions: null })
+      await finishAll(store)
+      expect(await store.retry('a', { done: true })).toEqual({ kind: 'task_sealed' })
+    })
+
+    test('thousands, in steps that survive a restart: each runs again exactly once', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, MANY), ...some(1, MANY)])
+      await finishAll(store)
+      await store.store.control({
+        verb: 'retry',
+        taskId: 'a',
+        level: null,
+        partitions: null,
+        done: true,
+      })
+      await store.reopen()
+      await store.tidyAll()
+      expect((await store.task('a')).facts.partitions.done).toBe(0)
+      const names = (await finishAllByName(store)).toSorted()
+      expect(new Set(names).size).toBe(names.length)
+      expect(names).toHaveLength(2 * MANY)
+      await store.tidyAll()
+      expect((await store.task('a')).facts.partitions.done).toBe(2 * MANY)
+    })
+
+    test('an order whose steps were finished by upkeep does not begin again', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await finishAll(store)
+      const order = { verb: 'retry', taskId: 'a', level: null, partitions: null, done: true } as const
+      let result = await store.store.control(order)
+      await store.tidyAll()
+      await finishAll(store)
+      // Whoever gave the order repeats it while it says that there is more to do.
+      while (result.kind === 'applied' && result.more) result = await store.store.control(order)
+      expect((await store.task('a')).facts.partitions.done).toBe(MANY)
+    })
+
+    test('what is finished after the order is not meant by it', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, MANY), ...some(1, 1)])
+      const handed = await store.pullAll(1000)
+      const last = handed.pop()
+      const settlements = handed.map(({ lease }) => ({
+        lease: leaseOf(lease?.id ?? ''),
+        order: settlement(),
+      }))
+      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.retry('a', { done: true })
+      store.clock.advance(1)
+      await store.settle(last?.lease?.id ?? '')
+      await store.tidyAll()
+      expect((await store.task('a')).facts.partitions.done).toBe(1)
+    })
+
+    test('an order for one level is not lost while another level is under way', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, MANY), ...some(1, 5)])
+      await finishAll(store)
+      const order = { verb: 'retry', taskId: 'a', partitions: null, done: true } as const
+      await store.store.control({ ...order, level: 0 })
+      await store.control({ ...order, level: 1 })
+      await store.tidyAll()
+      expect((await store.task('a')).facts.partitions.done).toBe(0)
+    })
+  })
+}
+
+async function finishAllByName(store: Driver): Promise<string[]> {
+  const handed = await store.pullAll(500)
+  const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order: settlement() }))
+  await store.batch({ settles: [{ instance: null, settlements }] })
+  return handed.map(nameOf)
+}

@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'vitest'
+import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { DAY, HOUR, MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
+import { MANY } from './lanes.ts'
+
+async function finishAll(store: Driver): Promise<void> {
+  const leases = (await store.pullAll(1000)).map(({ lease }) => leaseOf(lease?.id ?? ''))
+  const settlements = leases.map((lease) => ({ lease, order: settlement({ records: 100 }) }))
+  await store.batch({ settles: [{ instance: null, settlements }] })
+}
+
+export function retentionTopic(harness: StoreHarness): void {
+  describe('retention', () => {
+    const open = storesOf(harness)
+
+    test('a finished task loses its partitions when their time is over, and keeps its summary', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 3), one(1, 0)])
+      await finishAll(store)
+      const before = await store.task('a')
+      await store.tidyAll()
+      expect(await store.partitions('a')).toHaveLength(4)
+      store.clock.advance(7 * DAY + 1)
+      await store.tidyAll()
+      expect(await store.partitions('a')).toEqual([])
+      const { facts, lanes } = await store.task('a')
+      expect(facts).toEqual({ ...before.facts, purgedAt: store.clock.now() })
+      expect(lanes).toEqual(before.lanes)
+    })
+
+    test('a late repeat is answered as duplicates, something new in it is not swallowed', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      await finishAll(store)
+      await store.tidyAll(-1)
+      expect(await store.callBack('a', some(0, 3, { recordCount: 5 }))).toMatchObject({
+        kind: 'stored',
+        accepted: 0,
+        duplicates: 3,
+      })
+      expect((await store.pull()).partitions).toEqual([])
+      expect(await store.callBack('a', [...some(0, 4), one(1, 0)])).toMatchObject({
+        accepted: 2,
+        duplicates: 3,
+      })
+      expect((await store.task('a')).facts).toMatchObject({ generation: 2, purgedAt: null })
+      expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-3', 'a-1-0'])
+    })
+
+    test('a task that was purged, reopened and finished is purged again', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      await finishAll(store)
+      await store.tidyAll(-1)
+      await store.callBack('a', some(0, 5))
+      await finishAll(store)
+      await store.tidyAll(-1)
+      expect(await store.partitions('a')).toEqual([])
+      expect((await store.task('a')).facts.partitions.done).toBe(5)
+    })
+
+    test('what is not finished is never purged: open, paused, stalled', async () => {
+      const store = await open()
+      await store.callBack('stalled', some(0, 1))
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
+      await store.callBack('paused', some(0, 1))
+      await store.control({ verb: 'pause', taskId: 'paused' })
+      await store.callBack('open', some(0, 2))
+      await store.settle((await store.pullOne()).leaseId)
+      store.clock.advance(100 * DAY)
+      await store.tidyAll()
+      for (const [taskId, count] of [
+        ['stalled', 1],
+        ['paused', 1],
+        ['open', 2],
+      ] as const)
+        expect(await store.partitions(taskId)).toHaveLength(count)
+    })
+
+    test('a cancelled task is purged once its leases have ended, and holds up nobody until then', async () => {
+      const store = await open()
+      await store.callBack('cancelled', some(0, 3))
+      await store.pull({ batch: 2 })
+      await store.control({ verb: 'cancel', taskId: 'cancelled' })
+      store.clock.advance(1)
+      await store.callBack('done', some(0, 1))
+      await finishAll(store)
+      store.clock.advance(1)
+      await store.tidyAll(0)
+      expect(await store.partitions('done')).toEqual([])
+      expect(await store.partitions('cancelled')).toHaveLength(3)
+      await store.pass(testPolicy.leaseMillis)
+      await store.tidyAll(0)
+      expect(await store.partitions('cancelled')).toEqual([])
+    })
+
+    test('a long cancelled task whose time is over when it is still being rewritten', async () => {
+      const store = await open()
+      await store.callBack('a', Array.from({ length: 30 }, (_, level) => some(level, 100)).flat())
+      await store.store.control({ verb: 'cancel', taskId: 'a' })
+      store.clock.advance(8 * DAY)
+      await store.tidyAll()
+      expect(await store.partitions('a')).toEqual([])
+      expect((await store.task('a')).facts.partitions.cancelled).toBe(3000)
+    })
+
+    test('thousands go in small steps, with pulls in between', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await finishAll(store)
+      await store.callBack('b', some(0, 10))
+      let steps = 0
+      while ((await store.tidy(-1)).more) {
+        steps += 1
+        await store.pull()
+      }
+      expect(steps).toBeGreaterThanOrEqual(Math.floor(MANY / 1000))
+      expect(await store.partitions('a')).toEqual([])
+    })
+
+    test('running a purged task again is refused; its leases are unknown', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId)
+      await store.tidyAll(-1)
+      expect(await store.retry('a', { done: true })).toEqual({ kind: 'task_purged' })
+      expect(await store.settle(leaseId)).toBe('lease_unknown')
+    })
+
+    test('a task rescued by a rerun in the middle of its purge keeps what is left', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await finishAll(store)
+      await store.tidy(-1)
+      const left = (await store.partitions('a')).length
+      expect(left).toBeLessThan(MANY)
+      await store.retry('a', { done: true })
+      await store.tidyAll(-1)
+      expect(await store.pullAll(1000)).toHaveLength(left)
+    })
+
+    test('clients unseen for a week are forgotten, unless they hold a lease', async () => {
+      const store = await open({ leaseMillis: 30 * DAY, leaseMillisPerThousandRecords: 0 })
+      await store.callBack('a', some(0, 1), 'producer')
+      await store.pullOne({ instance: 'holder' })
+      await store.pull({ instance: 'nobody' })
+      const totals = {
+        pulls: 0,
+        partitions: 0,
+        records: 0,
+        done: 0,
+        failed: 0,
+        released: 0,
+        callBacks: 0,
+        calledBack: 0,
+      }
+      await store.store.recordSightings([{ instanceId: 'idle', role: 'worker', totals, node: null }])
+      store.clock.advance(6 * DAY)
+      await store.tidyAll()
+      expect(await store.store.instance('idle')).not.toBeNull()
+      store.clock.advance(DAY + MINUTE)
+      await store.tidyAll()
+      expect(await store.store.instance('idle')).toBeNull()
+      expect(await store.store.instance('producer')).toBeNull()
+      expect(await store.store.instance('holder')).not.toBeNull()
+    })
+
+    test('what one instance did is never put down to another that came after it was forgotten', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      await store.settle((await store.pullOne({ instance: 'first' })).leaseId)
+      expect(await store.partition('a', 0, 0)).toMatchObject({ holder: 'first' })
+      store.clock.advance(8 * DAY)
+      await store.tidyAll(100 * DAY)
+      await store.callBack('b', some(0, 1))
+      await store.pullOne({ instance: 'second' })
+      store.clock.advance(HOUR)
+      expect(await store.partition('a', 0, 0)).toMatchObject({ holder: null })
+    })
+  })
+}

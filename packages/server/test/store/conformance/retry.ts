@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { type Driver, nameOf, one, some } from './driver.ts'
+import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
+import { MANY } from './lanes.ts'
+
+/** Hands everything out and parks it. */
+async function parkAll(store: Driver, batch = 500): Promise<string[]> {
+  const handed = await store.pullAll(batch)
+  for (const { lease } of handed)
+    await store.settle(lease?.id ?? '', { outcome: 'failed', final: true, reason: 'no luck' })
+  return handed.map(({ lease }) => lease?.id ?? '')
+}
+
+export function retryTopic(harness: StoreHarness): void {
+  describe('retry: parked partitions get another chance', () => {
+    const open = storesOf(harness)
+
+    test('all of a task: attempts start anew, in the order of the call-backs', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 2), one(1, 0)])
+      await parkAll(store)
+      expect((await store.task('a')).facts.partitions.parked).toBe(3)
+      expect(await store.retry('a')).toMatchObject({ kind: 'applied', state: 'open', changed: 3, readied: 3 })
+      const handed = await store.pullAll(1)
+      expect(handed.map(nameOf)).toEqual(['a-0-0', 'a-0-1', 'a-1-0'])
+      expect(handed.map(({ lease }) => lease?.attempt)).toEqual([1, 1, 1])
+    })
+
+    test('one level, or named partitions, and only those', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 3), ...some(1, 3)])
+      await parkAll(store)
+      expect(await store.retry('a', { level: 1 })).toMatchObject({ changed: 3 })
+      expect(await store.retry('a', { partitions: [{ level: 0, index: 2 }] })).toMatchObject({ changed: 1 })
+      expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-0-2', 'a-1-0', 'a-1-1', 'a-1-2'])
+      expect((await store.task('a')).facts.partitions.parked).toBe(2)
+    })
+
+    test('names that are not known are reported by position, and nothing is retried', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      await parkAll(store)
+      const partitions = [
+        { level: 0, index: 0 },
+        { level: 0, index: 9 },
+        { level: 4, index: 0 },
+      ]
+      expect(await store.retry('a', { partitions })).toEqual({
+        kind: 'partitions_unknown',
+        positions: [1, 2],
+      })
+      expect((await store.task('a')).facts.partitions.parked).toBe(2)
+    })
+
+    test('nothing parked: nothing changes; an unknown task: unknown', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      expect(await store.retry('a')).toMatchObject({ kind: 'applied', changed: 0 })
+      expect(await store.retry('b')).toEqual({ kind: 'task_unknown' })
+      await store.settle((await store.pullOne()).leaseId)
+      expect(await store.retry('a', { partitions: [{ level: 0, index: 0 }] })).toMatchObject({ changed: 0 })
+      expect(await store.states('a')).toEqual({ '0-0': 'done', '0-1': 'ready' })
+    })
+
+    test('in a paused task they are held until it is resumed', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      await parkAll(store)
+      await store.control({ verb: 'pause', taskId: 'a' })
+      await store.retry('a')
+      expect(await store.states('a')).toEqual({ '0-0': 'held', '0-1': 'held' })
+      await store.control({ verb: 'resume', taskId: 'a' })
+      expect(await store.pullAll(1)).toHaveLength(2)
+    })
+
+    test('a late done of the lease that parked it still counts, until a newer lease', async () => {
+      const store = await open({ maxAttempts: 1 })
+      await store.callBack('a', some(0, 2))
+      const [first, second] = [await store.pullOne(), await store.pullOne()]
+      await store.pass(testPolicy.leaseMillis)
+      await store.retry('a')
+      expect(await store.settle(first.leaseId)).toBeNull()
+      await store.pullOne()
+      expect(await store.settle(second.leaseId)).toBe('lease_lost')
+    })
+
+    test('thousands of them, in steps', async () => {
+      const store = await open({ maxAttempts: 1 })
+      await store.callBack('a', some(0, MANY))
+      await store.pullAll(1000)
+      await store.pass(testPolicy.leaseMillis)
+      expect((await store.task('a')).facts.partitions.parked).toBe(MANY)
+      expect(await store.retry('a')).toMatchObject({ changed: MANY })
+      expect(await store.pullAll(1000)).toHaveLength(MANY)
+    })
+  })
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { viewTask } from '../../../src/handoff/task-view.ts'
+import { one, some } from './driver.ts'
+import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
+
+export function taskViewsTopic(harness: StoreHarness): void {
+  describe('task views', () => {
+    const open = storesOf(harness)
+
+    test('partitions and records by state, in all and per level', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 3, { recordCount: 10 }), ...some(1, 2, { recordCount: 7 })])
+      await store.settle((await store.pullOne()).leaseId)
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed' })
+      await store.pullOne()
+      const record = await store.task('a')
+      const none = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 0, cancelled: 0 }
+      expect(record.lanes).toMatchObject([
+        {
+          level: 0,
+          partitions: { ...none, done: 1, delayed: 1, leased: 1 },
+          records: { ...none, done: 10, delayed: 10, leased: 10 },
+        },
+        { level: 1, partitions: { ...none, ready: 2 }, records: { ...none, ready: 14 } },
+      ])
+      const view = viewTask(record)
+      expect(view.partitions).toEqual({ ...none, total: 5, done: 1, delayed: 1, leased: 1, ready: 2 })
+      expect(view.records).toEqual({ ...none, total: 44, done: 10, delayed: 10, leased: 10, ready: 14 })
+    })
+
+    test('compute tables, first and last call-back', async () => {
+      const store = await open()
+      const start = store.clock.now()
+      await store.callBack('a', [
+        one(0, 0, { computeTableName: 'x.one' }),
+        one(0, 1, { computeTableName: 'x.two' }),
+      ])
+      store.clock.advance(MINUTE)
+      await store.callBack('a', [one(0, 2, { computeTableName: 'x.one' })])
+      const { facts, computeTables } = await store.task('a')
+      expect([...computeTables].toSorted()).toEqual(['x.one', 'x.two'])
+      expect(facts).toMatchObject({ firstCallBackAt: start, lastCallBackAt: start + MINUTE })
+    })
+
+    test('the pace is counted per second, newest first', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 4, { recordCount: 10 }))
+      const second = Math.floor(store.clock.now() / 1000)
+      await store.settle((await store.pullOne()).leaseId)
+      await store.settle((await store.pullOne()).leaseId)
+      store.clock.advance(3000)
+      await store.settle((await store.pullOne()).leaseId)
+      expect((await store.task('a')).pace).toEqual([
+        { second: second + 3, partitions: 1, records: 10 },
+        { second, partitions: 2, records: 20 },
+      ])
+    })
+
+    test('the list is newest first, paged by cursor, filtered by state', async () => {
+      const store = await open()
+      for (let number = 0; number < 7; number += 1) await store.callBack(`t${number}`, some(0, 1))
+      await store.control({ verb: 'pause', taskId: 't2' })
+      await store.control({ verb: 'cancel', taskId: 't3' })
+      await store.settle((await store.pullOne()).leaseId)
+      const list = async (query: { state?: 'open' | 'paused' | 'done' | 'cancelled'; search?: string }) => {
+        const names: string[] = []
+        let before: number | null = null
+        do {
+          const page = await store.store.tasks({ state: null, search: null, limit: 2, ...query, before })
+          names.push(...page.tasks.map(({ facts }) => facts.taskId))
+          before = page.next
+        } while (before !== null)
+        return names
+      }
+      expect(await list({})).toEqual(['t6', 't5', 't4', 't3', 't2', 't1', 't0'])
+      expect(await list({ state: 'open' })).toEqual(['t6', 't5', 't4', 't1'])
+      expect(await list({ state: 'paused' })).toEqual(['t2'])
+      expect(await list({ state: 'cancelled' })).toEqual(['t3'])
+      expect(await list({ state: 'done' })).toEqual(['t0'])
+      expect(await list({ search: '5' })).toEqual(['t5'])
+    })
+
+    test('stalled when only parked ones are left, open again when they are retried', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
+      expect(viewTask(await store.task('a')).state).toBe('open')
+      await store.settle((await store.pullOne()).leaseId)
+      expect(viewTask(await store.task('a')).state).toBe('stalled')
+      const { tasks } = await store.store.tasks({ state: 'stalled', before: null, limit: 5, search: null })
+      expect(tasks).toHaveLength(1)
+      await store.retry('a')
+      expect(viewTask(await store.task('a')).state).toBe('open')
+    })
+
+    test('an unknown task is null in every view', async () => {
+      const store = await open()
+      expect(await store.store.task('a')).toBeNull()
+      const query = { taskId: 'a', state: null, level: null, after: null, limit: 10 }
+      expect(await store.store.partitions(query)).toBeNull()
+    })
+
+    test('task ids of any text are told apart exactly', async () => {
+      const store = await open()
+      const ids = [
+        'a',
+        'A',
+        'a ',
+        'ä',
+        'a\u0308',
+        '💾',
+        "'; DROP TABLE task; --",
+        'a%',
+        'a_',
+        'x'.repeat(500),
+      ]
+      for (const id of ids) expect(await store.callBack(id, some(0, 1))).toMatchObject({ accepted: 1 })
+      for (const id of ids) expect((await store.task(id)).facts.taskId).toBe(id)
+      expect((await store.pullAll()).map(({ taskId }) => taskId).toSorted()).toEqual(ids.toSorted())
+    })
+  })
+}
