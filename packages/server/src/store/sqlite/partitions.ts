@@ -14,18 +14,19 @@ export interface PartitionEntry extends Standing {
   readonly dueAt: number | null
 }
 
-interface Row {
-  id: number
-  lane: number
-  state: PartitionState
-  due_at: number | null
-  term: number
-  secret: string
-  outcome: LeaseOutcome | null
-  attempts: number
-  releases: number
-  record_count: number
-}
+/** In the order of COLUMNS. */
+type Row = [
+  id: number,
+  lane: number,
+  state: PartitionState,
+  dueAt: number | null,
+  term: number,
+  secret: string,
+  outcome: LeaseOutcome | null,
+  attempts: number,
+  releases: number,
+  recordCount: number,
+]
 
 const COLUMNS = 'id, lane, state, due_at, term, secret, outcome, attempts, releases, record_count'
 
@@ -45,7 +46,7 @@ export class Partitions {
   parked: number[] = []
 
   get(id: number): PartitionEntry | undefined {
-    const row = this.#sql.byId.get(id) as Row | undefined
+    const row = this.#sql.byId.get(id) as unknown as Row | undefined
     return row === undefined ? undefined : this.#entry(row)
   }
 
@@ -136,33 +137,50 @@ export class Partitions {
     sql.run(change.to, change.outcome, change.attempts, change.releasesInARow, dueAt, partition.id)
   }
 
-  #entry(row: Row): PartitionEntry {
-    const lane = this.#ledger.lane(row.lane)
+  #entry([
+    id,
+    laneId,
+    state,
+    dueAt,
+    term,
+    secret,
+    outcome,
+    attempts,
+    releasesInARow,
+    recordCount,
+  ]: Row): PartitionEntry {
+    const lane = this.#ledger.lane(laneId)
     return {
-      id: row.id,
+      id,
       lane,
-      recordCount: row.record_count,
-      dueAt: row.due_at,
-      state: row.state,
-      term: row.term,
-      secret: row.secret,
-      outcome: row.outcome,
-      attempts: row.attempts,
-      releasesInARow: row.releases,
+      recordCount,
+      dueAt,
+      state,
+      term,
+      secret,
+      outcome,
+      attempts,
+      releasesInARow,
       taskCancelled: lane.task.cancelled,
     }
   }
 }
 
 function prepare(db: DatabaseSync) {
+  // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.
+  const rows = (sql: string) => {
+    const statement = db.prepare(sql)
+    statement.setReturnArrays(true)
+    return statement
+  }
   const change =
     'UPDATE partition SET state = ?, outcome = ?, attempts = ?, releases = ?, due_at = ?, fresh = 0'
   return {
-    byId: db.prepare(`SELECT ${COLUMNS} FROM partition WHERE id = ?`),
-    dueLeases: db.prepare(
+    byId: rows(`SELECT ${COLUMNS} FROM partition WHERE id = ?`),
+    dueLeases: rows(
       `SELECT ${COLUMNS} FROM partition WHERE state = 'leased' AND due_at <= ? ORDER BY due_at LIMIT ?`,
     ),
-    dueBackoffs: db.prepare(
+    dueBackoffs: rows(
       `SELECT ${COLUMNS} FROM partition WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at LIMIT ?`,
     ),
     nextLease: db.prepare(`SELECT due_at FROM partition WHERE state = 'leased' ORDER BY due_at LIMIT 1`),

@@ -88,7 +88,8 @@ class StoreThread {
     }
     this.#lastId += 1
     const answer = this.#answerTo(this.#lastId)
-    this.#worker.postMessage({ id: this.#lastId, verb, argument, now: this.#clock() } satisfies Call)
+    const call = { id: this.#lastId, verb, argument: JSON.stringify(argument ?? null), now: this.#clock() }
+    this.#worker.postMessage(call satisfies Call)
     return answer
   }
 
@@ -106,7 +107,7 @@ class StoreThread {
     const waiting = this.#waiting.get(reply.id)
     if (waiting === undefined) return
     this.#waiting.delete(reply.id)
-    if ('result' in reply) waiting.resolve(reply.result)
+    if ('result' in reply) waiting.resolve(JSON.parse(reply.result))
     else waiting.reject(errorOf(reply))
   }
 
