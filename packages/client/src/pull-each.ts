@@ -62,7 +62,8 @@ export class HeldPartition implements AsyncDisposable {
 
 /**
  * Partitions one after the other, for programs that are a loop. At most `concurrency` are held without an outcome;
- * with the default of one, say how the one in hand ended before you ask for the next.
+ * with the default of one, say how the one in hand ended before you ask for the next. What was said reaches the
+ * service together with the wish for the next one, or when the loop ends.
  *
  * @example
  * ```ts
@@ -78,12 +79,13 @@ export async function* pullEach(
   options: WorkerOptions = {},
 ): AsyncGenerator<HeldPartition, void, undefined> {
   const arrived: HeldPartition[] = []
+  const said = new Saying()
   let wake = () => {}
   const worker = new Worker(
     service,
     (partition, context) =>
       new Promise<HandlingOutcome>((settle) => {
-        arrived.push(new HeldPartition(partition, context, settle))
+        arrived.push(new HeldPartition(partition, context, (outcome) => said.add(() => settle(outcome))))
         wake()
       }),
     options,
@@ -96,15 +98,40 @@ export async function* pullEach(
   over.catch(() => {})
   try {
     while (true) {
+      said.passOn()
       const next = arrived.shift()
-      if (next !== undefined) yield next
-      else if (running) await new Promise<void>((resolve) => (wake = resolve))
+      if (next !== undefined) {
+        said.hold()
+        yield next
+      } else if (running) await new Promise<void>((resolve) => (wake = resolve))
       else break
     }
     await over
   } finally {
-    // Those that nobody took.
+    // First of all: what is settled now must not bring new partitions.
+    const stopped = worker.stop()
+    said.passOn()
     for (const held of arrived) held.release({ reason: 'the loop has ended' })
-    await worker.stop()
+    await stopped
+  }
+}
+
+/** Outcomes on their way to the worker. Held back while the loop's body runs, since it may be about to leave. */
+class Saying {
+  readonly #waiting: (() => void)[] = []
+  #held = false
+
+  add(say: () => void): void {
+    if (this.#held) this.#waiting.push(say)
+    else say()
+  }
+
+  hold(): void {
+    this.#held = true
+  }
+
+  passOn(): void {
+    this.#held = false
+    for (const say of this.#waiting.splice(0)) say()
   }
 }

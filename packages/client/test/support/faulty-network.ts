@@ -9,6 +9,7 @@ export class FaultyNetwork {
   readonly #open = new Set<Socket>()
   #answersToLose = 0
   #silent = false
+  #withholding = false
   /** How many answers were lost. */
   lost = 0
 
@@ -37,6 +38,11 @@ export class FaultyNetwork {
     this.#answersToLose = count
   }
 
+  /** Requests arrive and are answered, but the answers never come back; the connections stay open. */
+  withholdAnswers(withholding: boolean): void {
+    this.#withholding = withholding
+  }
+
   /** Nothing passes in either direction, and nobody is told: packets disappear. */
   fallSilent(): void {
     this.#silent = true
@@ -63,7 +69,7 @@ export class FaultyNetwork {
       if (!this.#silent) service.write(bytes)
     })
     service.on('data', (bytes) => {
-      if (this.#silent) return
+      if (this.#silent || this.#withholding) return
       if (this.#answersToLose > 0) {
         this.#answersToLose -= 1
         this.lost += 1

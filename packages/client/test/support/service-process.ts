@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished, vi } from 'vitest'
+
+// Real processes on a busy machine take their time; how long must not decide a test.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const main = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.url))
 
@@ -34,7 +37,9 @@ export class ServiceProcess {
     beforeAll(async () => {
       service = await ServiceProcess.#open(flags)
     })
-    afterAll(() => service?.#close())
+    afterAll(async () => {
+      if (service !== undefined) await service.#close()
+    })
     return () => service as ServiceProcess
   }
 

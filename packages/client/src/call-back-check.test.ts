@@ -1,0 +1,38 @@
+import { checkCallBack } from '@baton/protocol'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { CallBackCheck } from './call-back-check.ts'
+
+/** Few values, so that repetitions, wrong order and foreign tasks occur. */
+const descriptor = fc
+  .record({ task: fc.constantFrom('a', 'a', 'a', 'b'), level: fc.nat({ max: 2 }), index: fc.nat({ max: 8 }) })
+  .map(({ task, level, index }) => ({
+    taskId: task,
+    computeTableName: 'results.orders',
+    partition_name: `${task}-${level}-${index}`,
+    record_count: index,
+    priorityLevel: level,
+  }))
+
+const levelOf = (each: { priorityLevel: number }) => each.priorityLevel
+
+test('piece by piece a fault is found exactly where the whole array has its first', () => {
+  fc.assert(
+    fc.property(
+      fc.array(descriptor, { minLength: 1, maxLength: 12 }),
+      fc.boolean(),
+      fc.integer({ min: 1, max: 5 }),
+      (drawn, sorted, size) => {
+        const array = sorted ? drawn.toSorted((a, b) => levelOf(a) - levelOf(b)) : drawn
+        const whole = checkCallBack(array)
+        const check = new CallBackCheck({})
+        let found: string | undefined
+        for (let at = 0; at < array.length && found === undefined; at += size) {
+          found = check.take(array.slice(at, at + size))?.errors?.[0]?.pointer
+        }
+        const pieceOf = (pointer: string | undefined) => Math.floor(Number(pointer?.split('/')[1]) / size)
+        expect(pieceOf(found)).toBe(pieceOf(whole.ok ? undefined : whole.violations[0]?.pointer))
+      },
+    ),
+  )
+})

@@ -1,0 +1,16 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { SeenIndexes } from './seen-indexes.ts'
+
+test('tells what it has seen exactly as a set would', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: 40 }), { maxLength: 200 }), (indexes) => {
+      const seen = new SeenIndexes()
+      const set = new Set<number>()
+      for (const index of indexes) {
+        expect(seen.add(index)).toBe(!set.has(index))
+        set.add(index)
+      }
+    }),
+  )
+})

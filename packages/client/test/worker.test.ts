@@ -1,0 +1,252 @@
+import {
+  BatonClient,
+  Failed,
+  ProblemError,
+  Released,
+  type RequestReport,
+  Worker,
+  type WorkerEvent,
+} from '@baton/client'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { descriptor, descriptors } from './support/descriptors.ts'
+import { rowsOf, statesOf } from './support/partition-states.ts'
+import { ServiceProcess } from './support/service-process.ts'
+import { until } from './support/until.ts'
+
+describe('how the work ended', () => {
+  test('what a handler returns or throws becomes its settlement', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 7))
+    const events: WorkerEvent[] = []
+    const worker = new Worker(
+      client,
+      async ({ partition_name }) => {
+        switch (partition_name) {
+          case 'orders-0-0':
+            return
+          case 'orders-0-1':
+            return { records: 9 }
+          case 'orders-0-2':
+            throw new Error('no room', { cause: new Error('disk full') })
+          case 'orders-0-3':
+            throw new Failed('no such table', { final: true })
+          case 'orders-0-4':
+            return { outcome: 'failed', reason: 'later', retryAfterSeconds: 3600 }
+          case 'orders-0-5':
+            throw new Released('not mine', { retryAfterSeconds: 3600 })
+          default:
+            return { outcome: 'released', reason: 'nor mine', retryAfterSeconds: 3600 }
+        }
+      },
+      { waitSeconds: 0, untilIdle: true, onEvent: (event) => events.push(event) },
+    )
+    await worker.run()
+    expect(await rowsOf(client, 'orders')).toMatchObject([
+      { state: 'done', reportedRecords: null },
+      { state: 'done', reportedRecords: 9 },
+      { state: 'delayed', attempts: 1, lastReason: 'Error: no room; caused by Error: disk full' },
+      { state: 'parked', attempts: 1, lastReason: 'no such table' },
+      { state: 'delayed', attempts: 1, lastReason: 'later' },
+      { state: 'delayed', attempts: 0, lastReason: 'not mine' },
+      { state: 'delayed', attempts: 0, lastReason: 'nor mine' },
+    ])
+    const settled = events.filter((event) => event.kind === 'settled').map(({ outcome }) => outcome)
+    expect(settled).toEqual(['done', 'done', 'failed', 'failed', 'failed', 'released', 'released'])
+    expect(events.filter((event) => event.kind === 'threw')).toHaveLength(3)
+  })
+
+  test('nothing that a handler says can spoil the settlement of others', async () => {
+    const { url } = await ServiceProcess.start('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 5))
+    const said = [
+      { outcome: 'failed', reason: `\0\ud800${'x'.repeat(100_000)}` },
+      { records: -1 },
+      { records: Number.NaN },
+      { outcome: 'failed', retryAfterSeconds: Number.POSITIVE_INFINITY },
+      'a text' as never,
+    ] as const
+    const worker = new Worker(client, (partition) => said[Number(partition.partition_name.at(-1))], {
+      concurrency: 5,
+      waitSeconds: 0,
+      untilIdle: true,
+    })
+    await worker.run()
+    expect(await statesOf(client, 'orders')).toEqual(['delayed', 'done', 'done', 'delayed', 'done'])
+  })
+
+  test('a broken listener does not hurt the worker', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 1))
+    const complaints = vi.spyOn(console, 'error').mockImplementation(() => {})
+    onTestFinished(() => complaints.mockRestore())
+    const onEvent = () => {
+      throw new Error('the log is full')
+    }
+    await new Worker(client, () => {}, { waitSeconds: 0, untilIdle: true, onEvent }).run()
+    expect(await statesOf(client, 'orders')).toEqual(['done'])
+    expect(complaints).toHaveBeenCalled()
+  })
+
+  test('each call of the handler can be wrapped', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 2))
+    const trace: string[] = []
+    const worker = new Worker(client, ({ partition_name }) => void trace.push(partition_name), {
+      waitSeconds: 0,
+      untilIdle: true,
+      around: async (partition, handle) => {
+        trace.push(`> ${partition.partition_name}`)
+        const result = await handle()
+        trace.push(`< ${partition.partition_name}`)
+        return result
+      },
+    })
+    await worker.run()
+    expect(trace).toEqual([
+      '> orders-0-0',
+      'orders-0-0',
+      '< orders-0-0',
+      '> orders-0-1',
+      'orders-0-1',
+      '< orders-0-1',
+    ])
+  })
+})
+
+describe('how much is taken', () => {
+  test('as many at once as asked for, never more', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 40))
+    let running = 0
+    let most = 0
+    const worker = new Worker(
+      client,
+      async () => {
+        running += 1
+        most = Math.max(most, running)
+        await until(() => running === 4 || worker.running < 4)
+        running -= 1
+      },
+      { concurrency: 4, waitSeconds: 0, untilIdle: true },
+    )
+    await worker.run()
+    expect(most).toBe(4)
+    expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
+  })
+
+  test('within the record budget, but always one', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack([
+      ...descriptors('orders', 10, 100),
+      descriptor('orders', 1, 0, 5000),
+      descriptor('orders', 1, 1, 5000),
+    ])
+    let inHand = 0
+    let most = 0
+    const largest: number[] = []
+    const worker = new Worker(
+      client,
+      async ({ record_count }) => {
+        inHand += record_count
+        most = Math.max(most, inHand)
+        if (record_count === 5000) largest.push(inHand)
+        await until(() => worker.running > 0)
+        inHand -= record_count
+      },
+      { concurrency: 8, recordBudget: 300, waitSeconds: 0, untilIdle: true },
+    )
+    await worker.run()
+    // Taking stops once the budget is met: what met it may pass it.
+    expect(most).toBeLessThan(300 + 5000)
+    expect(largest).toHaveLength(2)
+    expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
+  })
+
+  test('in steady state each partition costs one request', async () => {
+    const { url } = await ServiceProcess.start()
+    const requests: RequestReport[] = []
+    const client = new BatonClient({ url, onRequest: (request) => requests.push(request) })
+    await client.callBack(descriptors('orders', 20))
+    requests.length = 0
+    await new Worker(client, () => {}, { waitSeconds: 0, untilIdle: true }).run()
+    const paths = requests.map(({ path }) => path)
+    expect(paths).toEqual(['/pull', ...Array.from({ length: 20 }, () => '/settle'), '/pull'])
+  })
+
+  test('partitions taken ahead begin without a request in between, and are given back unbegun', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 8))
+    const begun: string[] = []
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+    const worker = new Worker(
+      client,
+      async ({ partition_name }) => {
+        begun.push(partition_name)
+        await gate
+      },
+      { prefetch: 3, waitSeconds: 0 },
+    ).start()
+    await until(
+      async () => (await statesOf(client, 'orders')).filter((state) => state === 'leased').length === 4,
+    )
+    expect(begun).toEqual(['orders-0-0'])
+    const stopped = worker.stop()
+    open()
+    await stopped
+    expect(begun).toEqual(['orders-0-0'])
+    const ready = Array.from({ length: 7 }, () => 'ready')
+    expect(await statesOf(client, 'orders')).toEqual(['done', ...ready])
+  })
+
+  test('a waiting pull is answered as soon as something is called back', async () => {
+    const { url } = await ServiceProcess.start()
+    const requests: RequestReport[] = []
+    const client = new BatonClient({ url, onRequest: (request) => requests.push(request) })
+    const handled: string[] = []
+    const worker = new Worker(client, ({ partition_name }) => void handled.push(partition_name), {
+      waitSeconds: 60,
+      concurrency: 2,
+    }).start()
+    await client.callBack(descriptors('orders', 3))
+    await until(async () => (await statesOf(client, 'orders')).every((state) => state === 'done'))
+    expect(handled).toEqual(['orders-0-0', 'orders-0-1', 'orders-0-2'])
+    await worker.stop()
+  })
+})
+
+describe('what cannot get better', () => {
+  test('ends the worker with the error', async () => {
+    const { url } = await ServiceProcess.start()
+    const events: WorkerEvent[] = []
+    const worker = new Worker(`${url}/elsewhere`, () => {}, { onEvent: (event) => events.push(event) })
+    await expect(worker.run()).rejects.toThrow(ProblemError)
+    expect(events.at(-1)).toMatchObject({ kind: 'stopped', error: { code: 'route_unknown' } })
+  })
+
+  test('options that make no sense are refused at once', () => {
+    const url = 'http://127.0.0.1:1'
+    expect(() => new Worker(url, () => {}, { concurrency: 0 })).toThrow(RangeError)
+    expect(() => new Worker(url, () => {}, { waitSeconds: 61 })).toThrow(RangeError)
+    expect(() => new Worker(url, () => {}, { recordBudget: 0 })).toThrow(RangeError)
+    expect(() => new Worker(url, () => {}, { prefetch: -1 })).toThrow(RangeError)
+  })
+})
+
+test('where handing out settles, there is nothing to settle', async () => {
+  const { url } = await ServiceProcess.start('--delivery', 'at-most-once')
+  const requests: string[] = []
+  const client = new BatonClient({ url, onRequest: ({ path }) => requests.push(path) })
+  await client.callBack(descriptors('orders', 3))
+  const leases: unknown[] = []
+  const handler = (_: unknown, { lease }: { lease: unknown }) => void leases.push(lease)
+  await new Worker(client, handler, { waitSeconds: 0, untilIdle: true }).run()
+  expect(leases).toEqual([null, null, null])
+  expect(requests).not.toContain('/settle')
+})
