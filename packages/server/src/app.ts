@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Config } from './config.ts'
 import type { Clock } from './handoff/clock.ts'
-import { HandOff, type Log } from './handoff/hand-off.ts'
+import { HandOff } from './handoff/hand-off.ts'
 import type { Policy } from './handoff/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/host-rule.ts'
+import type { RequestLog } from './http/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { readTokensFile } from './http/tokens.ts'
 import { SettingsError } from './settings-error.ts'
@@ -14,7 +15,7 @@ import { version } from './version.ts'
 export type { Config } from './config.ts'
 
 export interface AppOptions {
-  readonly log: Log
+  readonly log: RequestLog
   /** For tests that decide what time it is. */
   readonly clock?: Clock
   readonly timeouts?: Partial<Timeouts>
@@ -50,6 +51,7 @@ export async function openApp(config: Config, { log, clock, timeouts }: AppOptio
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
+      requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
       basePath: config.basePath.replace(/\/+$/, ''),
       ...(timeouts === undefined ? {} : { timeouts }),
     })

@@ -18,6 +18,7 @@ import { pageRoutes } from './page.ts'
 import { readPageFiles } from './page-files.ts'
 import { pullRoute } from './pull-route.ts'
 import { renewRoute } from './renew-route.ts'
+import { logRequests, type RequestLog } from './request-log.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 import { settleRoute } from './settle-route.ts'
 import { taskRoutes } from './task-routes.ts'
@@ -27,6 +28,8 @@ export interface HttpOptions {
   readonly admission: AdmissionOptions
   /** Empty, or a path without a slash at its end. */
   readonly basePath: string
+  /** Null: requests are not logged. */
+  readonly requestLog: RequestLog | null
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -45,6 +48,7 @@ export async function buildHttp({
   service,
   admission,
   basePath,
+  requestLog,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis = 120_000, checkMillis = 5000 } = timeouts ?? {}
@@ -71,6 +75,7 @@ export async function buildHttp({
   // Schemas describe; what they demand is checked by the protocol's own functions, and answers are built to fit.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(() => JSON.stringify)
+  if (requestLog !== null) logRequests(app, requestLog)
   acceptJsonBodies(app)
   admitCallers(app, admission)
   answerUnknownRoutes(app, admission)

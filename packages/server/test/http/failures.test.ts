@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { descriptor, TestApp } from '../support/test-app.ts'
+import { descriptor, quiet, TestApp } from '../support/test-app.ts'
 
 describe('a store that cannot commit', () => {
   test.each([
@@ -28,7 +28,7 @@ describe('a store that cannot commit', () => {
 describe('a failure that nobody foresaw', () => {
   test('is answered 500 without a word of what it was, and logged with the number that the answer gives', async () => {
     const logged: [object, string][] = []
-    const log = { info() {}, warn() {}, error: (fields: object, text: string) => logged.push([fields, text]) }
+    const log = { ...quiet, error: (fields: object, text: string) => logged.push([fields, text]) }
     const baton = await TestApp.open({}, { log })
     baton.app.handOff.tasks = () => Promise.reject(new Error('the password is hunter2'))
     const answer = await baton.get('/tasks')

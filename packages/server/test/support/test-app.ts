@@ -30,7 +30,7 @@ export interface Request {
   readonly raw?: string | Buffer
 }
 
-const quiet = { info() {}, warn() {}, error() {} }
+export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 type Finally = (cleanUp: () => Promise<void>) => void
 

@@ -1,0 +1,196 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { version } from '../src/version.ts'
+import { pullBytes, RawConnection } from './support/raw-connection.ts'
+import { ServiceProcess } from './support/service-process.ts'
+import { descriptor, testFolder } from './support/test-app.ts'
+
+const json = { 'content-type': 'application/json' }
+const orders = JSON.stringify([descriptor('orders', 0, 1)])
+const callBackHead = `POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${orders.length}\r\n\r\n`
+
+describe('starting', () => {
+  test('prints one line with the URL, and answers there', async () => {
+    const service = await ServiceProcess.started()
+    expect(service.stdout).toMatch(/^Baton listening on http:\/\/127\.0\.0\.1:\d+\n$/)
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  })
+
+  test('names the base path in that line', async () => {
+    const service = await ServiceProcess.started(['--base-path', '/baton/'])
+    expect(service.url).toMatch(/:\d+\/baton$/)
+    expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+  })
+
+  test('listens on the IPv6 loopback where it is told to', async () => {
+    const service = await ServiceProcess.started(['--host', '::1'])
+    expect(service.url).toMatch(/^http:\/\/\[::1\]:\d+$/)
+    expect((await fetch(`${service.url}/pull`)).status).toBe(200)
+  })
+
+  test('finds again what was called back before', async () => {
+    const data = await testFolder()
+    const before = await ServiceProcess.started([], data)
+    await fetch(`${before.url}/call-back`, { method: 'POST', headers: json, body: orders })
+    before.signal('SIGTERM')
+    await before.exited
+    const after = await ServiceProcess.started([], data)
+    expect(await (await fetch(`${after.url}/pull`)).json()).toMatchObject({
+      partitions: [{ taskId: 'orders' }],
+    })
+  })
+
+  test('by npm start works, and a SIGTERM to it reaches the service', async () => {
+    const service = ServiceProcess.npmStart(['--port', '0', '--data', await testFolder()])
+    await service.listening()
+    expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+    service.signal('SIGTERM')
+    await service.exited
+    await expect(fetch(`${service.url}/livez`)).rejects.toThrow()
+    expect(service.stderr).toContain('shutting down')
+  })
+})
+
+describe('what is only asked', () => {
+  test('--help prints the settings', async () => {
+    const service = ServiceProcess.run(['--help'])
+    expect(await service.exited).toMatchObject({ code: 0 })
+    expect(service.stdout).toContain('BATON_LEASE_SECONDS')
+  })
+
+  test('--version prints the version', async () => {
+    const service = ServiceProcess.run(['--version'])
+    expect(await service.exited).toMatchObject({ code: 0 })
+    expect(service.stdout).toBe(`${version}\n`)
+  })
+})
+
+describe('a start that cannot be', () => {
+  async function refusal(args: string[], environment: Record<string, string> = {}) {
+    const service = ServiceProcess.run(args, environment)
+    const { code } = await service.exited
+    return { code, stdout: service.stdout, stderr: service.stderr }
+  }
+
+  test.each<[string, string[], number, string]>([
+    ['an unknown flag', ['--prot', '1'], 2, 'did you mean --port?'],
+    ['a bad value', ['--port', 'x'], 1, '--port must be an integer'],
+    ['an open network without tokens', ['--host', '0.0.0.0'], 1, '--allow-anonymous'],
+    ['at-most-once with a barrier', ['--delivery', 'at-most-once', '--level-barrier'], 1, '--level-barrier'],
+    [
+      'a tokens file that is missing',
+      ['--tokens-file', '/nowhere/t.json'],
+      1,
+      '/nowhere/t.json cannot be read',
+    ],
+    [
+      'a host that is not of this machine',
+      ['--host', '192.0.2.1', '--allow-anonymous'],
+      1,
+      'cannot listen on',
+    ],
+  ])('because of %s says so in one line', async (_, args, code, said) => {
+    const folder = await testFolder()
+    const refused = await refusal(['--data', folder, ...args])
+    expect(refused.code).toBe(code)
+    expect(refused.stdout).toBe('')
+    expect(refused.stderr).toMatch(/^baton: [^\n]+\n$/)
+    expect(refused.stderr).toContain(said)
+  })
+
+  test('because the port is taken says so in one line', async () => {
+    const first = await ServiceProcess.started()
+    const refused = await refusal(['--port', String(first.port), '--data', await testFolder()])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toBe(
+      `baton: cannot listen on 127.0.0.1:${first.port}: something else listens there; choose another --port\n`,
+    )
+  })
+
+  test('because the data folder is taken says so in one line', async () => {
+    const data = await testFolder()
+    await ServiceProcess.started([], data)
+    const refused = await refusal(['--port', '0', '--data', data])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ is in use by another Baton[^\n]*\n$/)
+  })
+
+  test('because the data folder is a file says so in one line', async () => {
+    const file = join(await testFolder(), 'file')
+    await writeFile(file, '')
+    const refused = await refusal(['--port', '0', '--data', file])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ cannot be used[^\n]*\n$/)
+  })
+})
+
+/** Both are read in one go: once the first is answered, the second is under way. */
+async function begun(service: ServiceProcess, request: string): Promise<RawConnection> {
+  const client = await RawConnection.open(service.port)
+  client.send(`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${request}`)
+  await client.answer()
+  return client
+}
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
+  test('waiting pulls are answered empty, and the process ends with 0', async () => {
+    const service = await ServiceProcess.started()
+    const client = await begun(service, pullBytes({ Prefer: 'wait=60' }))
+    service.signal(signal)
+    const answer = await client.answer()
+    expect([answer.status, answer.body]).toEqual([200, { partitions: [] }])
+    expect(answer.headers['connection']).toBe('close')
+    expect(await service.exited).toEqual({ code: 0, signal: null })
+  })
+
+  test('a request under way finishes, and idle connections are closed', async () => {
+    const data = await testFolder()
+    const service = await ServiceProcess.started([], data)
+    const idle = await RawConnection.open(service.port)
+    idle.send(pullBytes())
+    await idle.answer()
+    const busy = await begun(service, callBackHead + orders.slice(0, 10))
+    service.signal(signal)
+    await idle.closed()
+    busy.send(orders.slice(10))
+    expect((await busy.answer()).body).toMatchObject({ accepted: 1 })
+    expect(await service.exited).toEqual({ code: 0, signal: null })
+    const again = await ServiceProcess.started([], data)
+    expect(await (await fetch(`${again.url}/pull`)).json()).toMatchObject({
+      partitions: [{ taskId: 'orders' }],
+    })
+  })
+
+  test('a second one ends it at once', async () => {
+    const service = await ServiceProcess.started()
+    await begun(service, callBackHead)
+    service.signal(signal)
+    await service.logged('shutting down')
+    service.signal(signal)
+    expect(await service.exited).toEqual({ code: signal === 'SIGINT' ? 130 : 143, signal: null })
+  })
+})
+
+describe('the log', () => {
+  test('tells of each request where that is asked for, and never a token', async () => {
+    const folder = await testFolder()
+    const tokensFile = join(folder, 'tokens.json')
+    await writeFile(
+      tokensFile,
+      JSON.stringify({ tokens: [{ name: 'w', token: 'very-secret', roles: ['worker'] }] }),
+    )
+    const service = await ServiceProcess.started(['--log-level', 'trace', '--tokens-file', tokensFile])
+    const status = async (token: string) =>
+      (await fetch(`${service.url}/pull`, { headers: { authorization: `Bearer ${token}` } })).status
+    expect([await status('very-secret'), await status('wrong-secret')]).toEqual([200, 403])
+    service.signal('SIGTERM')
+    await service.exited
+    const lines = service.stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines).toContainEqual(expect.objectContaining({ method: 'GET', url: '/pull', status: 200 }))
+    expect(service.stderr).not.toContain('secret')
+  })
+})

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { testFolder } from './test-app.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+
+/** The service as a process of its own, the way people run it. */
+export class ServiceProcess {
+  readonly child: ChildProcess
+  stdout = ''
+  stderr = ''
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+
+  private constructor(
+    command: string,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ) {
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('BATON_'))
+    this.child = spawn(command, args, {
+      cwd: ROOT,
+      env: { ...Object.fromEntries(inherited), ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.child.stdout?.on('data', (chunk: Buffer) => {
+      this.stdout += chunk.toString()
+    })
+    this.child.stderr?.on('data', (chunk: Buffer) => {
+      this.stderr += chunk.toString()
+    })
+    // `close` and not `exit`: by then everything that was printed has been read.
+    this.exited = once(this.child, 'close').then(([code, signal]) => ({ code, signal }))
+    onTestFinished(async () => {
+      this.child.kill('SIGKILL')
+      await this.exited
+    })
+  }
+
+  static run(args: readonly string[], environment: Readonly<Record<string, string>> = {}): ServiceProcess {
+    return new ServiceProcess(process.execPath, ['--conditions=baton-source', MAIN, ...args], environment)
+  }
+
+  static npmStart(args: readonly string[]): ServiceProcess {
+    return new ServiceProcess('npm', ['start', '--silent', '--', ...args], {})
+  }
+
+  /** On a free port and in a folder of its own, once it accepts requests. */
+  static async started(args: readonly string[] = [], data?: string): Promise<ServiceProcess> {
+    const folder = data ?? (await testFolder())
+    const service = ServiceProcess.run(['--port', '0', '--data', folder, ...args])
+    await service.listening()
+    return service
+  }
+
+  async listening(): Promise<void> {
+    while (!this.stdout.includes('\n')) {
+      if (this.child.exitCode !== null) throw new Error(`it ended: ${this.stderr}`)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+
+  get url(): string {
+    const url = /http:\S+/.exec(this.stdout)?.[0]
+    if (url === undefined) throw new Error(`no URL in ${JSON.stringify(this.stdout)}`)
+    return url
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port)
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal)
+  }
+
+  async logged(text: string): Promise<void> {
+    while (!this.stderr.includes(text)) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
