@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
 import { emptyTally, type Tally, taskState } from '../../handoff/task-record.ts'
+import { auditOrder } from './audit-order.ts'
 import { laneColumns, readTallies, readTask } from './ledger.ts'
 
 /** Recounts every partition and says where a counter, a state or an index disagrees with the rows. */
 export function audit(db: DatabaseSync): string[] {
-  const findings = integrityFindings(db)
+  const findings = [...integrityFindings(db), ...auditOrder(db)]
   const lanes = db
     .prepare(
       `SELECT ${laneColumns}, (SELECT task_id FROM task WHERE task.id = lane.task) AS task_id FROM lane`,

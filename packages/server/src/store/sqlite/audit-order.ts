@@ -1,0 +1,52 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { holdsBarrier } from '../../handoff/task-record.ts'
+import { LOW_WATER } from './lanes.ts'
+import { laneColumns, readTallies, readTask, type TaskEntry } from './ledger.ts'
+
+/**
+ * Says where the order of the hand-off could not be what it should: a partition that no pull or
+ * sweep would ever come across, a lane that is open but not served, a barrier in the wrong place.
+ */
+export function auditOrder(db: DatabaseSync): string[] {
+  const tasks = db.prepare('SELECT * FROM task').all().map(readTask)
+  return [...misplacedRows(db), ...tasks.flatMap((task) => laneFindings(db, task))]
+}
+
+const misplacements = [
+  [`state = 'ready' AND rank IS NULL`, 'ready without a rank'],
+  [`state = 'held' AND rank IS NOT NULL`, 'held, but still ranked'],
+  [`state IN ('leased', 'delayed') AND due_at IS NULL`, 'leased or delayed without an end'],
+  [`state NOT IN ('leased', 'delayed') AND due_at IS NOT NULL`, 'due, but neither leased nor delayed'],
+  [`state = 'leased' AND (outcome IS NOT NULL OR secret = '')`, 'leased under a lease that has ended'],
+] as const
+
+function misplacedRows(db: DatabaseSync): string[] {
+  return misplacements.flatMap(([condition, finding]) => {
+    const { rows } = db.prepare(`SELECT count(*) AS rows FROM partition WHERE ${condition}`).get() ?? {}
+    return rows === 0 ? [] : [`${rows} partitions are ${finding}`]
+  })
+}
+
+function laneFindings(db: DatabaseSync, task: TaskEntry): string[] {
+  if (task.cancelled) return []
+  const findings: string[] = []
+  const lanes = db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? ORDER BY level`).all(task.id)
+  const views = lanes.map((lane) => ({
+    level: lane['level'] as number,
+    parkedSkipped: lane['parked_skipped'] === 1,
+    ...readTallies(lane),
+  }))
+  const lowest = views.find(holdsBarrier)?.level ?? null
+  if (task.levelBarrier && task.openLevel !== lowest)
+    findings.push(
+      `the barrier of ${task.taskId} is open up to ${task.openLevel}, but ${lowest} is unfinished`,
+    )
+  const isFilling = db.prepare(`SELECT 1 FROM task_step WHERE task = ? AND step = 'fill'`).get(task.id)
+  if (task.paused || isFilling !== undefined) return findings
+  for (const { level, partitions } of views) {
+    const isOpen = !task.levelBarrier || (lowest !== null && level <= lowest)
+    if (isOpen && partitions.held > 0 && partitions.ready < LOW_WATER)
+      findings.push(`lane ${level} of ${task.taskId} is open and holds ${partitions.held} back for nothing`)
+  }
+  return findings
+}
