@@ -5,8 +5,11 @@ import { partitionStates, taskStates } from './parts/states.ts'
  * Where the page is. All of it stands in the part of the address behind the #, so that a link shows another person
  * the same view, and so that the service serves one file whatever the view.
  */
+/** Tasks of one state, or those with partitions that wait for an operator. */
+export type TaskFilter = TaskState | 'parked'
+
 export type Route =
-  | { readonly page: 'overview'; readonly state: TaskState | null; readonly search: string }
+  | { readonly page: 'overview'; readonly state: TaskFilter | null; readonly search: string }
   | {
       readonly page: 'task'
       readonly taskId: string
@@ -18,13 +21,15 @@ export type Route =
 
 export const overviewRoute: Route = { page: 'overview', state: null, search: '' }
 
+export const taskFilters: readonly TaskFilter[] = [...taskStates, 'parked']
+
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2)
   const parameters = new URLSearchParams(query)
   const [kind, name, ...others] = path.split('/')
   if (others.length > 0) return { page: 'unknown' }
   if (kind === '' || kind === undefined) {
-    const state = wordOf(parameters.get('state'), taskStates)
+    const state = wordOf(parameters.get('state'), taskFilters)
     return { page: 'overview', state, search: parameters.get('search') ?? '' }
   }
   const decoded = name === undefined ? undefined : decode(name)

@@ -30,7 +30,7 @@ export function Figures() {
         {parked === 0 ? (
           'nothing waits for you'
         ) : (
-          <a href={hrefOf({ page: 'overview', state: 'stalled', search: '' })}>
+          <a href={hrefOf({ page: 'overview', state: 'parked', search: '' })}>
             {parked === 1 ? 'partition needs you' : 'partitions need you'}
           </a>
         )}

@@ -1,12 +1,12 @@
-import type { TaskState, TaskSummary } from '@baton/protocol'
+import type { TaskSummary } from '@baton/protocol'
 import { useEffect, useState } from 'preact/hooks'
 import { refine, route } from '../here.ts'
 import { Empty, Skeleton } from '../parts/empty.tsx'
 import { say } from '../parts/notices.tsx'
 import { taskStates, taskStateWords } from '../parts/states.ts'
-import { hrefOf, type Route } from '../route.ts'
+import { hrefOf, type Route, type TaskFilter } from '../route.ts'
 import { explained } from '../service/connection.ts'
-import { loadMore, loadOlder, olderCursor, tasks, tasksLoad } from '../service/tasks.ts'
+import { loadMore, loadOlder, olderCursor, tasks, tasksLoad, unfinishedStates } from '../service/tasks.ts'
 import { TaskRow } from './task-row.tsx'
 
 const SEARCH_AFTER_MILLIS = 250
@@ -35,6 +35,7 @@ export function TaskPanel() {
       </header>
       <nav class="tabs" aria-label="Tasks by state">
         <Tab at={at} state={null} />
+        <Tab at={at} state="parked" />
         {taskStates.map((state) => (
           <Tab key={state} at={at} state={state} />
         ))}
@@ -52,12 +53,13 @@ export function TaskPanel() {
   )
 }
 
-function Tab({ at, state }: { at: OverviewRoute; state: TaskState | null }) {
-  const count = [...tasks.value.values()].filter((task) => state === null || task.state === state).length
-  const isCounted = state === 'open' || state === 'stalled' || state === 'paused'
+function Tab({ at, state }: { at: OverviewRoute; state: TaskFilter | null }) {
+  const count = [...tasks.value.values()].filter((task) => passes(task, state)).length
+  const isCounted = state !== null && state !== 'done' && state !== 'cancelled'
+  if (state === 'parked' && count === 0 && at.state !== 'parked') return null
   return (
     <a class="tab" href={hrefOf({ ...at, state })} aria-current={at.state === state ? 'page' : undefined}>
-      {state === null ? 'All' : taskStateWords[state]}
+      {wordsOf(state)}
       {isCounted && count > 0 ? <span class="tab-count">{count}</span> : null}
     </a>
   )
@@ -78,18 +80,35 @@ function OlderButton() {
   )
 }
 
+function wordsOf(state: TaskFilter | null): string {
+  if (state === null) return 'All'
+  return state === 'parked' ? 'Needs you' : taskStateWords[state]
+}
+
+function passes({ state, partitions }: TaskSummary, filter: TaskFilter | null): boolean {
+  if (filter === 'parked') return partitions.parked > 0 && state !== 'cancelled'
+  return filter === null || state === filter
+}
+
 /** What was not loaded yet may match too. */
 function useAskService({ state, search }: OverviewRoute): void {
   useEffect(() => {
     if (search === '' && state === null) return
-    const query = { ...(state === null ? {} : { state }), ...(search === '' ? {} : { search }) }
+    const query = {
+      ...(state === null || state === 'parked' ? {} : { state }),
+      ...(search === '' ? {} : { search }),
+    }
     const asking = setTimeout(() => void loadMore(query).catch(() => {}), SEARCH_AFTER_MILLIS)
     return () => clearTimeout(asking)
   }, [state, search])
 }
 
+/** What can still move comes first; among these, as among the others, the newest. */
+function inOrder(a: TaskSummary, b: TaskSummary): number {
+  const isOver = ({ state }: TaskSummary) => (unfinishedStates.includes(state) ? 0 : 1)
+  return isOver(a) - isOver(b) || (a.firstCallBackAt < b.firstCallBackAt ? 1 : -1)
+}
+
 function matching(all: readonly TaskSummary[], { state, search }: OverviewRoute): TaskSummary[] {
-  return all
-    .filter((task) => (state === null || task.state === state) && task.taskId.includes(search))
-    .sort((a, b) => (a.firstCallBackAt < b.firstCallBackAt ? 1 : -1))
+  return all.filter((task) => passes(task, state) && task.taskId.includes(search)).sort(inOrder)
 }

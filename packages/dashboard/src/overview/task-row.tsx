@@ -27,7 +27,8 @@ export function TaskRow({ task }: { task: TaskSummary }) {
       <p class="task-share number" title={`${exact(counts.done)} of ${exact(counts.total)} ${unit}`}>
         <b>{percent(counts.done, counts.total)}</b>
         <span>
-          {compact(counts.done)} of {compact(counts.total)} {unit}
+          {counts.done === counts.total ? '' : `${compact(counts.done)} of `}
+          {compact(counts.total)} {unit}
         </span>
       </p>
       <p class="task-pace number">

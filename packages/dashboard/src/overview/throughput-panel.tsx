@@ -1,6 +1,7 @@
 import { perSecond } from '../parts/numbers.ts'
+import { duration } from '../parts/times.ts'
 import { now } from '../service/clock.ts'
-import { SECONDS_SHOWN, smoothSeries } from '../service/throughput.ts'
+import { secondsShown, smoothSeries } from '../service/throughput.ts'
 import { niceCeiling, type Plot, plotOf } from './plot.ts'
 
 const WIDTH = 720
@@ -9,6 +10,7 @@ const HEIGHT = 160
 /** Records per second as it happens, from when the page was opened. */
 export function ThroughputPanel() {
   const series = smoothSeries(now.value)
+  const span = duration(secondsShown(now.value))
   const values = series.filter((value) => value !== null)
   const ceiling = niceCeiling(Math.max(0, ...values))
   const plot = plotOf(series, { width: WIDTH, height: HEIGHT, ceiling })
@@ -16,15 +18,22 @@ export function ThroughputPanel() {
     <section class="panel" aria-labelledby="throughput-title">
       <header class="panel-head">
         <h2 id="throughput-title">Records per second</h2>
-        <p class="muted">last {SECONDS_SHOWN / 60} minutes</p>
+        <p class="muted">last {span}</p>
       </header>
-      <Chart plot={plot} ceiling={ceiling} latest={values.at(-1) ?? null} />
+      <Chart plot={plot} span={span} ceiling={ceiling} latest={values.at(-1) ?? null} />
     </section>
   )
 }
 
-function Chart({ plot, ceiling, latest }: { plot: Plot; ceiling: number; latest: number | null }) {
-  const label = `Records per second over the last ${SECONDS_SHOWN / 60} minutes, now ${perSecond(latest)}, scale to ${perSecond(ceiling)}`
+interface ChartProps {
+  readonly plot: Plot
+  readonly span: string
+  readonly ceiling: number
+  readonly latest: number | null
+}
+
+function Chart({ plot, span, ceiling, latest }: ChartProps) {
+  const label = `Records per second over the last ${span}, now ${perSecond(latest)}, scale to ${perSecond(ceiling)}`
   return (
     <figure class="chart" role="img" aria-label={label}>
       <div class="chart-scale" aria-hidden="true">
@@ -40,7 +49,7 @@ function Chart({ plot, ceiling, latest }: { plot: Plot; ceiling: number; latest:
         <path class="chart-line" d={plot.line} />
       </svg>
       <div class="chart-time" aria-hidden="true">
-        <span>{SECONDS_SHOWN / 60} min ago</span>
+        <span>{span} ago</span>
         <span>now</span>
       </div>
     </figure>

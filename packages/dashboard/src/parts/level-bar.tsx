@@ -30,7 +30,7 @@ export function LevelBar({
         <div
           key={name}
           class="bar"
-          style={{ flexGrow: Math.max(SMALLEST_SHARE, counts.total / total) }}
+          style={{ flexGrow: Math.max(SMALLEST_SHARE, counts.total / total) * 1000 }}
           title={`${name}: ${exact(counts.done)} of ${exact(counts.total)} done`}
         >
           <Segments counts={counts} />

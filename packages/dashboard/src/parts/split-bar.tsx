@@ -33,7 +33,7 @@ export function Segments({ counts }: { counts: StateCounts }) {
           <span
             key={state}
             class={`segment fill-${state}`}
-            style={{ flexGrow: counts[state] / total }}
+            style={{ flexGrow: (counts[state] / total) * 1000 }}
             title={`${partitionStateWords[state]}: ${exact(counts[state])}`}
           />
         ),

@@ -85,6 +85,13 @@ export async function loadOlder(): Promise<void> {
   if (cursor !== null) olderCursor.value = await loadMore({ cursor })
 }
 
+/** An event may have overtaken the answer to a request: what is further on stays. */
 function merge(loaded: readonly TaskSummary[]): void {
-  tasks.value = new Map([...tasks.peek(), ...loaded.map((task) => [task.taskId, task] as const)])
+  const merged = new Map(tasks.peek())
+  for (const task of loaded) {
+    const known = merged.get(task.taskId)
+    const isBehind = known?.generation === task.generation && known.records.done > task.records.done
+    if (!isBehind) merged.set(task.taskId, task)
+  }
+  tasks.value = merged
 }

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 
-export const SECONDS_SHOWN = 180
+const MOST_SECONDS_SHOWN = 180
+const FEWEST_SECONDS_SHOWN = 30
 
 export interface DoneSecond {
   readonly second: number
@@ -10,7 +11,8 @@ export interface DoneSecond {
 /** Records that were finished in each second since the page was opened, oldest first. */
 export const doneSeconds = signal<readonly DoneSecond[]>([])
 
-let since = Math.floor(Date.now() / 1000)
+/** The first second that is watched from beginning to end, with everything loaded. */
+let since = Math.floor(Date.now() / 1000) + 2
 
 export function noteDone(records: number): void {
   if (records <= 0) return
@@ -21,7 +23,7 @@ export function noteDone(records: number): void {
     last?.second === second
       ? [...series.slice(0, -1), { second, records: last.records + records }]
       : [...series, { second, records }]
-  doneSeconds.value = grown.filter((entry) => entry.second > second - SECONDS_SHOWN - 10)
+  doneSeconds.value = grown.filter((entry) => entry.second > second - MOST_SECONDS_SHOWN - 10)
 }
 
 /** The pace over the last seconds that have passed completely; null until the page has watched for a moment. */
@@ -36,12 +38,19 @@ export function recentPace(now: number, seconds = 10): number | null {
   return sum / watched
 }
 
+/** As long as the page has watched, within bounds: a chart that is mostly empty says little. */
+export function secondsShown(now: number): number {
+  const watched = Math.floor(now / 1000) - since
+  return Math.min(MOST_SECONDS_SHOWN, Math.max(FEWEST_SECONDS_SHOWN, watched))
+}
+
 /** One value per second up to now, each averaged with its neighbours: partitions settle in lumps. */
 export function smoothSeries(now: number): readonly (number | null)[] {
+  const shown = secondsShown(now)
   const end = Math.floor(now / 1000) - 1
   const bySecond = new Map(doneSeconds.value.map(({ second, records }) => [second, records]))
-  return Array.from({ length: SECONDS_SHOWN }, (_, at) => {
-    const second = end - SECONDS_SHOWN + 1 + at
+  return Array.from({ length: shown }, (_, at) => {
+    const second = end - shown + 1 + at
     if (second < since) return null
     let sum = 0
     let count = 0
@@ -56,5 +65,5 @@ export function smoothSeries(now: number): readonly (number | null)[] {
 /** Begins anew: what happened while nobody watched is not known. */
 export function forgetThroughput(): void {
   doneSeconds.value = []
-  since = Math.floor(Date.now() / 1000)
+  since = Math.floor(Date.now() / 1000) + 2
 }

@@ -30,8 +30,9 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
             </button>
           }
         >
-          Their attempts are used up{state === 'stalled' ? ', and nothing else can move' : ''}.{' '}
-          <a href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>See why they failed</a>
+          {partitions.parked === 1 ? 'Its' : 'Their'} attempts are used up
+          {state === 'stalled' ? ', and nothing else can move' : ''}.{' '}
+          <a href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>See why</a>
         </Finding>
       ) : null}
       {waitingFor === null ? null : (

@@ -30,10 +30,10 @@ export function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { 
               <th scope="col" class="number">
                 Records
               </th>
-              <th scope="col" class="number">
+              <th scope="col" class="number wide-only">
                 Partitions
               </th>
-              <th scope="col" class="number">
+              <th scope="col" class="number wide-only">
                 Leased
               </th>
               <th scope="col" class="number">
@@ -70,8 +70,8 @@ function LevelRow({ level, at }: { level: LevelView; at: Extract<Route, { page: 
       <td class="number" title={exact(level.records.total)}>
         {compact(level.records.total)}
       </td>
-      <td class="number">{exact(level.partitions.total)}</td>
-      <td class="number">{exact(level.partitions.leased)}</td>
+      <td class="number wide-only">{exact(level.partitions.total)}</td>
+      <td class="number wide-only">{exact(level.partitions.leased)}</td>
       <td class="number">
         {level.partitions.parked === 0 ? (
           '0'

@@ -1,14 +1,11 @@
 import type { PartitionRow } from '@baton/protocol'
 import { PartitionBadge } from '../parts/badge.tsx'
 import { Ago, Ahead } from '../parts/moment.tsx'
-import { exact } from '../parts/numbers.ts'
+import { compact, exact } from '../parts/numbers.ts'
 import { partitionStateMeanings } from '../parts/states.ts'
 import { instanceHref } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { useControl } from './control.ts'
-
-/** Fixed, so that the place of every row is known without drawing it. The style sheet has the same number. */
-export const ROW_HEIGHT = 40
 
 interface LineProps {
   readonly position: number
@@ -28,25 +25,38 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
       </tr>
     )
   }
-  const { partition_name, state, record_count, reportedRecords, attempts, holder } = partition
+  const { partition_name, state, record_count, reportedRecords, attempts, holder, settledAt } = partition
   const isMismatched = reportedRecords !== null && reportedRecords !== record_count
   return (
     <tr aria-rowindex={position + 2}>
       <th scope="row" class="cut" title={partition_name}>
         {partition_name}
+        <span class="under cut narrow-only">
+          {compact(record_count)} records ·{' '}
+          {state === 'done' && settledAt !== null ? (
+            <Ago at={settledAt} />
+          ) : (
+            <Happened partition={partition} />
+          )}
+        </span>
       </th>
       <td title={partitionStateMeanings[state]}>
         <PartitionBadge state={state} />
       </td>
-      <td class="number" title={isMismatched ? `the worker reported ${exact(reportedRecords)}` : undefined}>
+      <td
+        class="number wide-only"
+        title={isMismatched ? `the worker reported ${exact(reportedRecords)}` : undefined}
+      >
         {exact(record_count)}
         {isMismatched ? <span class="mismatch"> ≠ {exact(reportedRecords)}</span> : null}
       </td>
-      <td class="number">{attempts}</td>
-      <td class="cut wide-only">{holder === null ? '–' : <a href={instanceHref(holder)}>{holder}</a>}</td>
+      <td class="number wide-only">{attempts}</td>
+      <td class="cut roomy-only">{holder === null ? '–' : <a href={instanceHref(holder)}>{holder}</a>}</td>
       <td>
         <div class="happened">
-          <Happened partition={partition} />
+          <span class="cut wide-only" title={partition.lastReason ?? undefined}>
+            <Happened partition={partition} />
+          </span>
           {state === 'parked' ? (
             <RetryButton taskId={taskId} name={partition_name} refresh={refresh} />
           ) : null}
@@ -66,11 +76,11 @@ function Happened({ partition }: { partition: PartitionRow }) {
     return reason === null ? <>called back {<Ago at={calledBackAt} />}</> : null
   })()
   return (
-    <span class="cut" title={lastReason ?? undefined}>
+    <>
       {words}
       {words !== null && reason !== null && state !== 'done' ? ' · ' : ''}
       {state === 'done' ? null : reason}
-    </span>
+    </>
   )
 }
 

@@ -4,9 +4,10 @@ import { Empty } from '../parts/empty.tsx'
 import { Scrolling } from '../parts/scrolling.tsx'
 import type { Route } from '../route.ts'
 import { client } from '../service/connection.ts'
-import { PartitionLine, ROW_HEIGHT } from './partition-line.tsx'
+import { PartitionLine } from './partition-line.tsx'
 import { PartitionPages } from './partition-pages.ts'
 import { matchingCount } from './partition-panel.tsx'
+import { rowHeight } from './row-height.ts'
 import { useVisibleRows } from './visible-rows.ts'
 
 const PAGE_ROWS = 200
@@ -70,20 +71,23 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
           <tr>
             <th scope="col">Partition</th>
             <th scope="col">State</th>
-            <th scope="col" class="number">
+            <th scope="col" class="number wide-only">
               Records
             </th>
-            <th scope="col" class="number">
+            <th scope="col" class="number wide-only">
               Attempts
             </th>
-            <th scope="col" class="wide-only">
+            <th scope="col" class="roomy-only">
               Holder
             </th>
-            <th scope="col">What happened</th>
+            <th scope="col">
+              <span class="wide-only">What happened</span>
+              <span class="visually-hidden narrow-only">Action</span>
+            </th>
           </tr>
         </thead>
         <tbody>
-          <Spacer height={first * ROW_HEIGHT} />
+          <Spacer height={first * rowHeight.value} />
           {shown.map((row) => (
             <PartitionLine
               key={row}
@@ -93,7 +97,7 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
               refresh={refresh}
             />
           ))}
-          <Spacer height={(pages.length - last) * ROW_HEIGHT} />
+          <Spacer height={(pages.length - last) * rowHeight.value} />
         </tbody>
       </table>
       {failed ? <p class="quiet">The rest could not be read; scrolling tries again.</p> : null}

@@ -1,6 +1,6 @@
 import type { RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { ROW_HEIGHT } from './partition-line.tsx'
+import { rowHeight } from './row-height.ts'
 
 /** Rows beyond the edges, so that scrolling meets drawn ones. */
 const MARGIN = 12
@@ -18,8 +18,9 @@ export function useVisibleRows(
     let frame = 0
     const measure = () => {
       frame = 0
-      const first = Math.max(0, Math.floor(element.scrollTop / ROW_HEIGHT) - MARGIN)
-      const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW_HEIGHT) + MARGIN
+      const height = rowHeight.peek()
+      const first = Math.max(0, Math.floor(element.scrollTop / height) - MARGIN)
+      const last = Math.ceil((element.scrollTop + element.clientHeight) / height) + MARGIN
       setRange((before) => (before.first === first && before.last === last ? before : { first, last }))
     }
     const onScroll = () => {

@@ -1,0 +1,82 @@
+import type { PartitionDescriptor } from '@baton/client'
+
+export interface DemoTask {
+  readonly taskId: string
+  readonly computeTableName: string
+  /** How many partitions each level has, lowest first. */
+  readonly levels: readonly number[]
+  readonly recordsPerPartition: number
+  /** Left out, as a computation does that lost a piece: the page shows the gap. */
+  readonly missing?: { readonly level: number; readonly index: number }
+}
+
+/** What is there when the page is first looked at. */
+export const firstTasks: readonly DemoTask[] = [
+  {
+    taskId: 'inventory-snapshot',
+    computeTableName: 'results.inventory',
+    levels: [12, 24],
+    recordsPerPartition: 18_000,
+  },
+  {
+    taskId: 'ledger-2026-q1',
+    computeTableName: 'results.ledger',
+    levels: [16, 30, 20],
+    recordsPerPartition: 60_000,
+  },
+  {
+    taskId: 'customer-segments',
+    computeTableName: 'results.segments',
+    levels: [20, 40],
+    recordsPerPartition: 30_000,
+    missing: { level: 1, index: 17 },
+  },
+  {
+    taskId: 'orders-2026-03',
+    computeTableName: 'results.orders',
+    levels: [30, 60, 90],
+    recordsPerPartition: 90_000,
+  },
+  {
+    taskId: 'web-events-daily',
+    computeTableName: 'results.web_events',
+    levels: [40, 80, 120, 160, 200],
+    recordsPerPartition: 140_000,
+  },
+]
+
+/** The partition that no worker can read: it ends up parked, for somebody to press Retry. */
+export const UNREADABLE = 'ledger-2026-q1-0-11'
+
+/** Stays paused, as if an operator had wanted it to wait. */
+export const PAUSED = 'inventory-snapshot'
+
+/** What comes in while one looks on. */
+export function laterTask(count: number): DemoTask {
+  const hour = String(count % 24).padStart(2, '0')
+  return {
+    taskId: `clicks-hourly-${hour}${count >= 24 ? `-run-${Math.floor(count / 24) + 1}` : ''}`,
+    computeTableName: 'results.clicks',
+    levels: [6 + (count % 5), 14 + (count % 7)],
+    recordsPerPartition: 22_000,
+  }
+}
+
+export function descriptorsOf({
+  taskId,
+  computeTableName,
+  levels,
+  recordsPerPartition,
+  missing,
+}: DemoTask): PartitionDescriptor[] {
+  return levels.flatMap((partitions, level) =>
+    Array.from({ length: partitions }, (_, index) => ({
+      taskId,
+      computeTableName,
+      partition_name: `${taskId}-${level}-${index}`,
+      // Uneven, as real partitions are, and the same each time.
+      record_count: Math.round(recordsPerPartition * (0.6 + ((index * 7 + level * 3) % 9) / 10)),
+      priorityLevel: level,
+    })).filter(({ priorityLevel }, index) => priorityLevel !== missing?.level || index !== missing.index),
+  )
+}
