@@ -5,6 +5,7 @@ import { callBackRoute } from './call-back-route.ts'
 import { answerClientError } from './client-errors.ts'
 import { closeInOrder } from './closing.ts'
 import { controlRoutes } from './control-routes.ts'
+import { descriptiveSchemas } from './descriptive-schemas.ts'
 import { errorAnswers } from './error-answers.ts'
 import { eventsRoute } from './events.ts'
 import { meetExpectations } from './expectations.ts'
@@ -68,13 +69,11 @@ export async function buildHttp({
       // Node would refuse without a word; admission.ts says what is missing.
       requireHostHeader: false,
     },
+    schemaController: descriptiveSchemas,
     clientErrorHandler: answerClientError,
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
   })
   app.setErrorHandler(answerError)
-  // Schemas describe; what they demand is checked by the protocol's own functions, and answers are built to fit.
-  app.setValidatorCompiler(() => () => true)
-  app.setSerializerCompiler(() => JSON.stringify)
   if (requestLog !== null) logRequests(app, requestLog)
   acceptJsonBodies(app)
   admitCallers(app, admission)
