@@ -2,9 +2,13 @@ import { problemSchema } from '@baton/protocol'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../version.ts'
+import { actorOf, completeDocument } from './api-document.ts'
 
 /** Must come before the routes: the document is made of what they say about themselves. */
-export async function describeRoutes(app: FastifyInstance, basePath: string): Promise<void> {
+export async function describeRoutes(
+  app: FastifyInstance,
+  { basePath, tableField }: { readonly basePath: string; readonly tableField: string },
+): Promise<void> {
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   await app.register(swagger, {
     openapi: {
@@ -24,9 +28,20 @@ export async function describeRoutes(app: FastifyInstance, basePath: string): Pr
         { name: 'health', description: 'For whoever runs the service' },
       ],
       components: {
-        securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+        securitySchemes: {
+          token: { type: 'http', scheme: 'bearer', description: 'Where the service was given tokens' },
+        },
       },
+      security: [{}, { token: [] }],
     },
+    transform: ({ schema, url, route }) => ({
+      url,
+      schema: { ...schema, 'x-actor': actorOf(route.config?.access) },
+    }),
+    transformObject: (document) =>
+      'openapiObject' in document
+        ? completeDocument(document.openapiObject, tableField)
+        : document.swaggerObject,
     hideUntagged: true,
     refResolver: { buildLocalReference: (json) => String(json['$id']) },
   })

@@ -78,7 +78,7 @@ export async function buildHttp({
   acceptJsonBodies(app)
   admitCallers(app, admission)
   answerUnknownRoutes(app, admission)
-  await describeRoutes(app, basePath)
+  await describeRoutes(app, { basePath, tableField: service.tableField })
   const pageFiles = readPageFiles()
   await app.register(
     async (routes) => {

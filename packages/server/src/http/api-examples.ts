@@ -1,0 +1,152 @@
+import type { PartitionState, StateCounts } from '@baton/protocol'
+
+/** What an operation is sent and what it answers, for people who read by example. */
+export interface OperationExample {
+  readonly request?: unknown
+  readonly answer: unknown
+}
+
+const taskId = 'orders-2026-03'
+const at = (time: string) => `2026-03-01T${time}.000Z`
+
+const countsOf = (given: Partial<Record<PartitionState, number>>): StateCounts => {
+  const counts = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 0, cancelled: 0, ...given }
+  return { total: Object.values(counts).reduce((sum, count) => sum + count, 0), ...counts }
+}
+
+const summary = {
+  taskId,
+  state: 'open',
+  generation: 1,
+  sealed: false,
+  partitions: countsOf({ done: 26, leased: 4, ready: 11, parked: 1 }),
+  records: countsOf({ done: 650_000, leased: 100_000, ready: 275_000, parked: 25_000 }),
+  firstCallBackAt: at('11:40:00'),
+  lastCallBackAt: at('11:41:30'),
+  recordsPerSecond: 2500,
+  etaSeconds: 160,
+}
+
+const level = {
+  level: 0,
+  open: true,
+  partitions: summary.partitions,
+  records: summary.records,
+  indexes: { first: 0, last: 42, missing: 1, gaps: [{ first: 17, last: 17 }] },
+}
+
+const worker = {
+  instanceId: 'loader-7',
+  role: 'worker',
+  status: 'up',
+  firstSeenAt: at('11:40:02'),
+  lastSeenAt: at('12:00:00'),
+  leases: 4,
+  totals: {
+    pulls: 9,
+    partitions: 13,
+    records: 325_000,
+    done: 8,
+    failed: 1,
+    released: 0,
+    callBacks: 0,
+    calledBack: 0,
+  },
+}
+
+const leaseId = 'b3xq7Yt1cZ0kPm4vL9sNfg'
+const lease = { id: leaseId, attempt: 1, expiresAt: at('12:05:00'), expiresInSeconds: 300 }
+
+const control = (state: string, changed: number, request?: unknown): OperationExample => ({
+  ...(request === undefined ? {} : { request }),
+  answer: { taskId, state, changed },
+})
+
+/** By operationId. A test holds each against the schemas of its operation, and misses none. */
+export function operationExamples(tableField: string): Readonly<Record<string, OperationExample>> {
+  const descriptor = (priorityLevel: number, index: number, record_count: number) => ({
+    taskId,
+    [tableField]: 'results.orders',
+    partition_name: `${taskId}-${priorityLevel}-${index}`,
+    record_count,
+    priorityLevel,
+  })
+  const standing = {
+    state: 'parked',
+    attempts: 5,
+    reportedRecords: null,
+    calledBackAt: at('11:40:00'),
+    settledAt: null,
+  }
+  const row = { holder: null, leaseExpiresAt: null, readyAt: null, lastReason: 'compute table is locked' }
+  const pulled = [{ ...descriptor(0, 7, 25_000), lease }]
+  return {
+    callBack: {
+      request: [descriptor(0, 7, 25_000), descriptor(0, 8, 24_100), descriptor(1, 0, 91_000)],
+      answer: { taskId, accepted: 3, duplicates: 0 },
+    },
+    pull: { answer: { partitions: pulled } },
+    settle: {
+      request: [
+        { leaseId, outcome: 'done', records: 25_000 },
+        { leaseId: 'Zt1cZ0kPm4vL9sNfgb3xq7', outcome: 'failed', reason: 'compute table is locked' },
+      ],
+      answer: {
+        settled: [leaseId],
+        refused: [
+          {
+            leaseId: 'Zt1cZ0kPm4vL9sNfgb3xq7',
+            code: 'lease_lost',
+            detail: 'the lease expired and the partition has a newer one',
+          },
+        ],
+        partitions: [],
+      },
+    },
+    renew: {
+      request: [leaseId],
+      answer: { renewed: [{ leaseId, expiresAt: at('12:10:00'), expiresInSeconds: 300 }], refused: [] },
+    },
+    instanceStatus: { answer: worker },
+    listInstances: { answer: { instances: [worker], next: null } },
+    listTasks: { answer: { tasks: [summary], next: null } },
+    viewTask: {
+      answer: {
+        ...summary,
+        expectedPartitions: null,
+        missingPartitions: null,
+        levelBarrier: false,
+        waitingFor: null,
+        settledByDelivery: 0,
+        levels: [level],
+        levelsOmitted: 0,
+        computeTables: ['results.orders'],
+        finishedAt: null,
+        purgedAt: null,
+        attemptsWasted: 6,
+        reported: {
+          declared: 650_000,
+          reported: 649_980,
+          mismatched: 1,
+          mismatches: [{ partition_name: `${taskId}-0-3`, declared: 25_000, reported: 24_980 }],
+        },
+      },
+    },
+    listPartitions: {
+      answer: { partitions: [{ ...descriptor(0, 7, 25_000), ...standing, ...row }], next: null },
+    },
+    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...standing } },
+    pause: control('paused', 1),
+    resume: control('open', 1),
+    cancel: control('cancelled', 16),
+    skipParked: control('open', 1),
+    retry: control('open', 1, { partitions: [`${taskId}-0-7`] }),
+    seal: control('open', 1, { partitions: 42 }),
+    levelBarrier: control('open', 1, { enabled: true }),
+    followEvents: {
+      answer: `id: cf7b5e94-2\nevent: task\ndata: ${JSON.stringify(summary)}\n\n`,
+    },
+    livez: { answer: { status: 'alive' } },
+    readyz: { answer: { status: 'ready' } },
+  }
+}

@@ -1,0 +1,114 @@
+import { errorCodes, problemSchema } from '@baton/protocol'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import type { TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { describe, expect, test } from 'vitest'
+import { TestApp } from '../support/test-app.ts'
+
+interface Content {
+  schema: TSchema & { $ref?: string }
+  examples: Record<string, { value?: unknown; $ref?: string }>
+}
+
+interface Operation {
+  operationId: string
+  'x-actor': string
+  requestBody?: { content: Record<string, Content> }
+  responses: Record<string, { content: Record<string, Content> }>
+}
+
+interface ApiDocument {
+  paths: Record<string, Record<string, Operation>>
+  components: { examples: Record<string, { value: { code: string } }> }
+}
+
+const service = TestApp.shared({ tableField: 'sparkTableName' })
+
+async function readDocument() {
+  const { body } = await service().get('/openapi.json')
+  const document = body as ApiDocument
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  return { document, operations }
+}
+
+/** What a document's schema would refuse, as sentences. */
+function faults(schema: TSchema, value: unknown): string[] {
+  return [...Value.Errors(withoutFormats(schema), value)].map(
+    ({ instancePath, message }) => `${instancePath} ${message}`,
+  )
+}
+
+/** A `date-time` is what the service itself writes; its form is not in question here. */
+function withoutFormats<S>(schema: S): S {
+  return JSON.parse(JSON.stringify(schema, (key, value) => (key === 'format' ? undefined : value)))
+}
+
+describe('the API document', () => {
+  test('is valid OpenAPI 3.1', async () => {
+    const { document } = await readDocument()
+    const outcome = await new Validator().validate(structuredClone(document) as never)
+    expect(outcome.errors ?? []).toEqual([])
+    expect(outcome.valid).toBe(true)
+  })
+
+  test('says of each operation who it is for', async () => {
+    const { operations } = await readDocument()
+    const actors = Object.fromEntries(operations.map((one) => [one.operationId, one['x-actor']]))
+    expect(actors).toMatchObject({
+      callBack: 'producer',
+      pull: 'worker',
+      settle: 'worker',
+      renew: 'worker',
+      cancel: 'operator',
+      followEvents: 'operator',
+      instanceStatus: 'anyone',
+    })
+    expect(new Set(Object.values(actors))).toEqual(new Set(['producer', 'worker', 'operator', 'anyone']))
+  })
+
+  test('shows an example of every request and every answer, and each passes its schema', async () => {
+    const { operations } = await readDocument()
+    for (const { operationId, requestBody, responses } of operations) {
+      const answered = Object.values(responses['200']?.content ?? {})
+      const optional = Object.values(requestBody?.content ?? {}).filter(
+        ({ schema }) => !isEmptyObject(schema),
+      )
+      expect([operationId, answered.length]).toEqual([operationId, 1])
+      for (const { schema, examples } of [...answered, ...optional]) {
+        const values = Object.values(examples ?? {}).map(({ value }) => value)
+        expect([operationId, values.length]).toEqual([operationId, 1])
+        for (const value of values) expect([operationId, ...faults(schema, value)]).toEqual([operationId])
+      }
+    }
+  })
+
+  test('shows the table field under its configured name', async () => {
+    const { document } = await readDocument()
+    const { requestBody } = document.paths['/call-back']?.['post'] ?? {}
+    expect(JSON.stringify(requestBody?.content['application/json']?.examples)).toContain(
+      '"sparkTableName":"results.orders"',
+    )
+  })
+
+  test('shows every problem, where it can occur, and each passes the schema of problems', async () => {
+    const { document, operations } = await readDocument()
+    const listed = new Set(
+      operations.flatMap(({ responses }) => {
+        const content = responses['default']?.content['application/problem+json'] as Content
+        return Object.values(content.examples).map(({ $ref = '' }) => $ref.split('/').at(-1))
+      }),
+    )
+    const answered = Object.entries(errorCodes).filter(([, { status }]) => status !== null)
+    expect(listed).toEqual(new Set(answered.map(([code]) => code)))
+    for (const [code] of answered) {
+      const value = document.components.examples[code]?.value
+      expect([code, value?.code, ...faults(problemSchema, value)]).toEqual([code, code])
+    }
+  })
+})
+
+/** Requests that carry nothing need no example. */
+function isEmptyObject(schema: TSchema): boolean {
+  const { properties } = schema as { properties?: object }
+  return properties !== undefined && Object.keys(properties).length === 0
+}

@@ -1,0 +1,119 @@
+import { type EventName, eventSchemas } from '@baton/protocol'
+import { Value } from 'typebox/value'
+import { describe, expect, test } from 'vitest'
+import { EventStream } from '../support/event-stream.ts'
+import { TestApp } from '../support/test-app.ts'
+
+const descriptor = (taskId: string, index = 0) => ({
+  taskId,
+  computeTableName: 'results.orders',
+  partition_name: `${taskId}-0-${index}`,
+  record_count: 10,
+  priorityLevel: 0,
+})
+
+async function openService(changed: Parameters<typeof TestApp.open>[0] = {}) {
+  const baton = await TestApp.open(changed)
+  await baton.app.http.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = baton.app.http.server.address() as { port: number }
+  return { baton, url: `http://127.0.0.1:${port}` }
+}
+
+describe('GET /events', () => {
+  test('tells of a task as it moves', async () => {
+    const { baton, url } = await openService()
+    const stream = await EventStream.open(url)
+    expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    expect(stream.headers.get('cache-control')).toBe('no-store')
+    await baton.callBack(descriptor('orders'))
+    const called = await stream.next('task', ({ data }) => data['partitions'].ready === 1)
+    expect(called.data).toMatchObject({ taskId: 'orders', state: 'open' })
+    const [partition] = await baton.pull()
+    await stream.next('task', ({ data }) => data['partitions'].leased === 1)
+    await baton.post('/settle', [{ leaseId: partition?.lease?.id, outcome: 'done' }])
+    const done = await stream.next('task', ({ data }) => data['partitions'].done === 1)
+    expect(done.data).toMatchObject({ taskId: 'orders', state: 'done' })
+  })
+
+  test('tells of a partition that ran out of attempts, and why', async () => {
+    const { baton, url } = await openService({ maxAttempts: 1 })
+    const stream = await EventStream.open(url)
+    await baton.callBack(descriptor('orders', 7))
+    const [partition] = await baton.pull()
+    const reason = 'line one\nline two'
+    await baton.post('/settle', [{ leaseId: partition?.lease?.id, outcome: 'failed', reason }])
+    const { data } = await stream.next('parked')
+    expect(data).toEqual({
+      taskId: 'orders',
+      partition_name: 'orders-0-7',
+      priorityLevel: 0,
+      attempts: 1,
+      reason,
+    })
+  })
+
+  test('tells of an instance that comes', async () => {
+    const { baton, url } = await openService()
+    const stream = await EventStream.open(url)
+    await stream.settled(baton)
+    await baton.pull({ 'x-instance-id': 'loader-7' })
+    // Sightings are written down now and then; looking at the instances writes them at once.
+    await baton.get('/instances')
+    const { data } = await stream.next('instance', (event) => event.data['instanceId'] === 'loader-7')
+    expect(data).toMatchObject({ role: 'worker', status: 'up' })
+  })
+
+  test('holds to its schemas', async () => {
+    const { baton, url } = await openService({ maxAttempts: 1 })
+    const stream = await EventStream.open(url)
+    await baton.callBack(descriptor('orders'))
+    const [partition] = await baton.pull({ 'x-instance-id': 'loader-7' })
+    await baton.post('/settle', [{ leaseId: partition?.lease?.id, outcome: 'failed' }])
+    await stream.next('parked')
+    for (const { name, data } of stream.seen) {
+      const { format: _, ...schema } = eventSchemas[name as EventName] as { format?: string }
+      expect([name, ...Value.Errors(schema as never, data)].filter((fault) => !isFormat(fault))).toEqual([
+        name,
+      ])
+    }
+  })
+
+  test('goes on where a connection broke', async () => {
+    const { baton, url } = await openService()
+    // Somebody else keeps watching: the node remembers while anybody does.
+    const other = await EventStream.open(url)
+    const stream = await EventStream.open(url)
+    await baton.callBack(descriptor('first'))
+    const { id } = await stream.nextWithId()
+    stream.close()
+    await baton.callBack(descriptor('missed'))
+    await other.next('task', ({ data }) => data['taskId'] === 'missed')
+    const resumed = await EventStream.open(url, { 'last-event-id': id })
+    await resumed.next('task', ({ data }) => data['taskId'] === 'missed')
+    expect(resumed.seen.map(({ name }) => name)).not.toContain('reset')
+  })
+
+  test('says so when what was missed is not known any more', async () => {
+    const { url } = await openService()
+    const stream = await EventStream.open(url, { 'last-event-id': 'from-another-life' })
+    const { data } = await stream.next('reset')
+    expect(data).toEqual({})
+  })
+
+  test('ends when the service closes', async () => {
+    const { baton, url } = await openService()
+    const stream = await EventStream.open(url)
+    const closing = baton.app.close()
+    await stream.ended
+    await closing
+  })
+
+  test('is not open to HEAD', async () => {
+    const { url } = await openService()
+    expect((await fetch(`${url}/events`, { method: 'HEAD' })).status).toBe(405)
+  })
+})
+
+function isFormat(fault: unknown): boolean {
+  return typeof fault === 'object' && (fault as { keyword?: string }).keyword === 'format'
+}
