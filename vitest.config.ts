@@ -3,8 +3,9 @@ import { defineConfig } from 'vitest/config'
 const sourceCondition = 'baton-source'
 
 export default defineConfig({
-  // Workspace packages are inlined through Vite's SSR resolver, which has its own list of conditions.
-  ssr: { resolve: { conditions: [sourceCondition, 'module', 'node', 'import', 'default'] } },
+  // Workspace packages are inlined through Vite's SSR resolver, which has its own list of conditions. Node gets
+  // them too, so `import` must not be among them: a require() would be given modules it cannot use.
+  ssr: { resolve: { conditions: [sourceCondition, 'module', 'node'] } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',

@@ -61,12 +61,15 @@ export function asUnavailable(error: unknown): StoreUnavailable | undefined {
   }
   const reason = reasonOf(error, state)
   if (reason === undefined) return undefined
-  return new StoreUnavailable('store_unavailable', `${reason}; the request can be sent again`, { cause: error })
+  return new StoreUnavailable('store_unavailable', `${reason}; the request can be sent again`, {
+    cause: error,
+  })
 }
 
 function reasonOf(error: unknown, state: string | undefined): string | undefined {
   if (isSessionOver(error)) return 'the connection to PostgreSQL was lost'
-  if (mayRunAgain(error)) return 'PostgreSQL could not finish the transaction for others that ran at the same time'
+  if (mayRunAgain(error))
+    return 'PostgreSQL could not finish the transaction for others that ran at the same time'
   if (state !== undefined) return SERVER_IS_UNABLE.get(state)
   const { code, syscall } = error as NodeJS.ErrnoException
   if (code !== undefined && syscall !== undefined) return `PostgreSQL cannot be reached (${code})`

@@ -1,0 +1,20 @@
+import { type PartitionState, unfinishedStates } from './life-cycle.ts'
+import { isLaneOpen, type TaskFacts } from './task-record.ts'
+
+/**
+ * The stored states behind one that is shown: a waiting partition is called ready or held by
+ * whether its lane is open, and of a cancelled task everything unfinished counts as cancelled.
+ */
+export function storedStates(
+  task: Pick<TaskFacts, 'paused' | 'cancelled' | 'levelBarrier' | 'openLevel'>,
+  level: number,
+  shown: PartitionState | null,
+): readonly PartitionState[] {
+  if (shown === null) return [...unfinishedStates, 'done', 'cancelled']
+  if (task.cancelled) {
+    if (shown === 'done') return ['done']
+    return shown === 'cancelled' ? [...unfinishedStates, 'cancelled'] : []
+  }
+  if (shown !== 'ready' && shown !== 'held') return [shown]
+  return isLaneOpen(task, level) === (shown === 'ready') ? ['ready', 'held'] : []
+}

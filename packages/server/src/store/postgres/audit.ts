@@ -1,0 +1,112 @@
+import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
+import { emptyTally, type Tally, taskState } from '../../handoff/task-record.ts'
+import type { Row } from './connection.ts'
+import { readTallies, readTask } from './entries.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+interface Tallies {
+  readonly partitions: Tally
+  readonly records: Tally
+}
+
+const lanes = statement(
+  'audit-lanes',
+  'SELECT l.*, t.task_id FROM baton.lane l JOIN baton.task t ON t.id = l.task ORDER BY l.id',
+)
+const recount = statement(
+  'audit-partitions',
+  `SELECT lane, state, count(*) AS partitions, sum(record_count)::bigint AS records FROM baton.partition
+   GROUP BY lane, state`,
+)
+const tasks = statement('audit-tasks', 'SELECT * FROM baton.task ORDER BY id')
+const misplaced = statement(
+  'audit-order',
+  `SELECT id, state FROM baton.partition
+   WHERE (state = 'ready' AND rank IS NULL) OR (state = 'held' AND rank IS NOT NULL)
+     OR (state IN ('leased', 'delayed')) <> (due_at IS NOT NULL) OR (state <> 'ready' AND refill) LIMIT 10`,
+)
+const leftover = statement('audit-deltas', 'SELECT count(*) AS rows FROM baton.count_delta')
+
+/** Recounts every partition and says where a counter, a state or a tag disagrees with the rows. */
+export async function audit(tx: Transaction): Promise<string[]> {
+  const [laneRows, counted, taskRows, wrong, [unfolded]] = await Promise.all([
+    tx.run(lanes),
+    tx.run(recount),
+    tx.run(tasks),
+    tx.run(misplaced),
+    tx.run(leftover),
+  ])
+  const findings = wrong.map(
+    (row) => `partition row ${row['id']} is ${row['state']}, and its columns disagree`,
+  )
+  if (unfolded?.['rows'] !== 0) findings.push(`${unfolded?.['rows']} counts are not folded in`)
+  const countedOf = Map.groupBy(counted, (row) => row['lane'] as number)
+  const sums = new Map<number, Tallies>()
+  for (const lane of laneRows) {
+    const kept = readTallies(lane)
+    const name = `lane ${lane['level']} of ${lane['task_id']}`
+    findings.push(...compareLane(name, lane, kept, tally(countedOf.get(lane['id'] as number) ?? [])))
+    const task = lane['task'] as number
+    sums.set(task, add(sums.get(task) ?? none(), kept))
+  }
+  for (const row of taskRows) {
+    const task = readTask(row)
+    findings.push(...compare(`task ${task.taskId}`, task, sums.get(task.id) ?? none()))
+    if (task.state !== taskState(task))
+      findings.push(`task ${task.taskId} is marked ${task.state}, but is ${taskState(task)}`)
+  }
+  return findings
+}
+
+const none = (): Tallies => ({ partitions: emptyTally(), records: emptyTally() })
+
+function tally(rows: readonly Row[]): Tallies {
+  const counted = none()
+  for (const row of rows) {
+    counted.partitions[row['state'] as PartitionState] = row['partitions'] as number
+    counted.records[row['state'] as PartitionState] = row['records'] as number
+  }
+  return counted
+}
+
+/** Purged rows are gone, but finished: they make up the difference, and nothing else may. */
+function compareLane(name: string, lane: Row, kept: Tallies, counted: Tallies): string[] {
+  const purged = lane['purged'] as number
+  const finished = ({ done, cancelled }: Tally) => done + cancelled
+  const findings: string[] = []
+  const expect = (what: string, has: number, rows: number, gone: number) => {
+    if (has !== rows + gone)
+      findings.push(`${name} counts ${has} ${what}, its rows say ${rows} + ${gone} purged`)
+  }
+  expect('finished', finished(kept.partitions), finished(counted.partitions), purged)
+  const purgedRecords = lane['purged_records'] as number
+  expect('records finished', finished(kept.records), finished(counted.records), purgedRecords)
+  if (purged > 0) return [...findings, ...compare(name, unfinished(kept), unfinished(counted))]
+  return [...findings, ...compare(name, kept, counted)]
+}
+
+const unfinished = ({ partitions, records }: Tallies): Tallies => ({
+  partitions: { ...partitions, done: 0, cancelled: 0 },
+  records: { ...records, done: 0, cancelled: 0 },
+})
+
+function compare(name: string, kept: Tallies, counted: Tallies): string[] {
+  return partitionStates.flatMap((state) => [
+    ...(kept.partitions[state] === counted.partitions[state]
+      ? []
+      : [`${name} counts ${kept.partitions[state]} ${state}, its rows say ${counted.partitions[state]}`]),
+    ...(kept.records[state] === counted.records[state]
+      ? []
+      : [`${name} counts ${kept.records[state]} records ${state}, its rows say ${counted.records[state]}`]),
+  ])
+}
+
+function add(a: Tallies, b: Tallies): Tallies {
+  const sum = none()
+  for (const state of partitionStates) {
+    sum.partitions[state] = a.partitions[state] + b.partitions[state]
+    sum.records[state] = a.records[state] + b.records[state]
+  }
+  return sum
+}

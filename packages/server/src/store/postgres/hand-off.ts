@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { InstanceRole } from '../../handoff/instances.ts'
+import type { Policy } from '../../handoff/policy.ts'
+import type { HandOffAnswers, HandOffBatch, PullOrder, PullResult } from '../../handoff/store.ts'
+import { NOTHING } from '../../handoff/waiting-pulls.ts'
+import type { CallBacks } from './call-back.ts'
+import { CountDeltas } from './count-deltas.ts'
+import { laneIsOpen } from './lanes.ts'
+import type { Names } from './names.ts'
+import type { Pull, Pulled } from './pull.ts'
+import type { Roller } from './roller.ts'
+import { answerLeases } from './settle.ts'
+import { statement } from './statement.ts'
+import type { Transactions } from './transactions.ts'
+
+/** How long a pull that met only rows locked by others waits before it looks again. */
+const LOOK_AGAIN_MILLIS = 3
+
+/** Why a pull may have come out empty although there is work. */
+const reasons = statement(
+  'reasons-for-nothing',
+  `SELECT EXISTS (SELECT FROM baton.count_delta) AS unfolded,
+     EXISTS (
+       SELECT FROM baton.partition p JOIN baton.lane l ON l.id = p.lane JOIN baton.task t ON t.id = l.task
+       WHERE p.state = 'ready' AND ${laneIsOpen('t', 'p.level')}
+     ) AS ready`,
+)
+
+export class HandOffs {
+  readonly #transactions: Transactions
+  readonly #roller: Roller
+  readonly #names: Names
+  readonly #policy: Policy
+  readonly #callBacks: CallBacks
+  readonly #pull: Pull
+
+  constructor(parts: {
+    transactions: Transactions
+    roller: Roller
+    names: Names
+    policy: Policy
+    callBacks: CallBacks
+    pull: Pull
+  }) {
+    this.#transactions = parts.transactions
+    this.#roller = parts.roller
+    this.#names = parts.names
+    this.#policy = parts.policy
+    this.#callBacks = parts.callBacks
+    this.#pull = parts.pull
+  }
+
+  async run(batch: HandOffBatch): Promise<HandOffAnswers> {
+    await this.#writeNames(batch)
+    const { answers, pulled, counted, now } = await this.#transactions.run(async (tx) => {
+      const deltas = new CountDeltas()
+      const leases = await answerLeases(tx, batch, deltas, this.#policy)
+      const calledBack = await this.#callBacks.run(tx, batch.callBacks, deltas)
+      const pulled = await this.#pullAll(tx, batch.pulls, deltas, false)
+      await deltas.flush(tx)
+      return {
+        answers: { leases, calledBack },
+        pulled,
+        counted: !deltas.isEmpty,
+        now: await tx.now(),
+      }
+    })
+    if (counted) this.#roller.kick()
+    const mayOpen = answers.leases.mayOpenLevels || answers.calledBack.mayOpenLevels
+    const opened = mayOpen ? await this.#roller.settleUp() : 0
+    const { results, dueAt } = await this.#lookAgain(batch.pulls, pulled)
+    const { leases, calledBack } = answers
+    const earliest = earlier(leases.earliestDueAt, dueAt)
+    return {
+      settles: leases.settles,
+      renews: leases.renews,
+      undone: leases.undone,
+      callBacks: calledBack.results,
+      pulls: results,
+      readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp,
+      nextDueInMillis: earliest === null ? null : earliest - now,
+    }
+  }
+
+  #pullAll(
+    tx: Parameters<Pull['run']>[0],
+    orders: readonly PullOrder[],
+    deltas: CountDeltas,
+    waitForTwins: boolean,
+  ): Promise<Pulled> {
+    if (orders.length === 0) return Promise.resolve({ results: [], earliestDueAt: null, movedUp: 0 })
+    return this.#pull.run(tx, orders, deltas, waitForTwins)
+  }
+
+  /**
+   * An empty answer has to be true. Before it is given: levels that are due are opened and windows
+   * filled, a twin that is under way elsewhere is waited for, and who met only locked rows looks again.
+   */
+  async #lookAgain(
+    orders: readonly PullOrder[],
+    { results, earliestDueAt }: Pulled,
+  ): Promise<{ results: PullResult[]; dueAt: number | null }> {
+    const settled = results.map((result) => result ?? NOTHING)
+    const again = orders.flatMap((order, position) => {
+      const result = results[position]
+      const isEmpty = result === undefined || (result.partitions.length === 0 && !result.repeated)
+      return isEmpty ? [{ order, position }] : []
+    })
+    if (again.length === 0) return { results: settled, dueAt: earliestDueAt }
+    const [reason] = await this.#transactions.read(reasons)
+    const readied = reason?.['unfolded'] === true ? await this.#roller.settleUp() : 0
+    const isContended = reason?.['ready'] === true
+    if (readied === 0 && !isContended && !results.includes(undefined)) {
+      return { results: settled, dueAt: earliestDueAt }
+    }
+    if (isContended) await sleep(Math.random() * LOOK_AGAIN_MILLIS)
+    const second = await this.#transactions.run(async (tx) => {
+      const deltas = new CountDeltas()
+      const pulled = await this.#pullAll(
+        tx,
+        again.map(({ order }) => order),
+        deltas,
+        true,
+      )
+      await deltas.flush(tx)
+      return pulled
+    })
+    this.#roller.kick()
+    for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
+    return { results: settled, dueAt: earlier(earliestDueAt, second.earliestDueAt) }
+  }
+
+  async #writeNames({ callBacks, pulls }: HandOffBatch): Promise<void> {
+    const instances = new Map<string, InstanceRole>()
+    for (const { producer } of callBacks) if (producer !== null) instances.set(producer, 'producer')
+    for (const { instance } of pulls) if (instance !== null) instances.set(instance, 'worker')
+    await Promise.all([
+      this.#names.writeInstances(instances),
+      this.#names.writeTables(
+        callBacks.flatMap(({ callBack }) =>
+          callBack.partitions.map(({ computeTableName }) => computeTableName),
+        ),
+      ),
+    ])
+  }
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}

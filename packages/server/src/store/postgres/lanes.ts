@@ -1,0 +1,153 @@
+import { type LaneTags, rankFresh, setBack } from '../../handoff/fair-order.ts'
+import { next, type PartitionState } from '../../handoff/life-cycle.ts'
+import type { CountDeltas } from './count-deltas.ts'
+import type { LaneKey } from './entries.ts'
+import { levelsToRank } from './level-times.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+/**
+ * Opening and closing lanes without rewriting them.
+ *
+ * Of an open lane only a window of partitions is ready; those behind it are held and follow as the
+ * window empties, ranked in the order of their call-back. So the index that pulls read stays small
+ * whatever the backlog, and closing a lane of a million partitions touches the window alone.
+ *
+ * Several nodes take from one window, and none of them counts what the others took. So one row of
+ * the window is a tripwire: whoever is handed it fills the window in the same transaction. Tags are
+ * changed only by who has locked the lane's row. Who holds that lock never waits for a partition's.
+ */
+export const WINDOW = 1000
+
+/** How many partitions stand behind a tripwire. A claim takes at most this many, so no lane runs dry in it. */
+export const LOW_WATER = 500
+
+/** The most rows that one transaction takes out of reach; what is left, later steps take. */
+export const STEP = 1000
+
+export interface LockedLane extends LaneKey, LaneTags {}
+
+/** Counts a move of a partition, wherever that is counted. */
+export type CountMove = (from: PartitionState, to: PartitionState, recordCount: number) => void
+
+/** In SQL: whether pulls may take from the lane of a partition. The same rule as isLaneOpen. */
+export const laneIsOpen = (task: string, level: string) =>
+  `NOT ${task}.paused AND NOT ${task}.cancelled AND (NOT ${task}.level_barrier OR ${level} <= ${task}.open_level)`
+
+const firstHeld = statement(
+  'first-held',
+  `SELECT p.id, p.record_count FROM baton.partition p
+   WHERE p.lane = $1 AND p.state = 'held'
+     AND ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
+   ORDER BY p.id
+   LIMIT (SELECT ${WINDOW} - count(*) FROM
+     (SELECT FROM baton.partition r WHERE r.lane = $1 AND r.state = 'ready' LIMIT ${WINDOW}) AS window_now)
+   FOR UPDATE OF p SKIP LOCKED`,
+)
+const admit = statement(
+  'admit',
+  `UPDATE baton.partition p SET state = $4, rank = a.rank, fresh = true, refill = a.id = $3
+   FROM unnest($1::bigint[], $2::bigint[]) AS a (id, rank) WHERE p.id = a.id`,
+)
+const firstReady = statement(
+  'first-ready-of-lane',
+  `SELECT id, rank::text AS rank_text, fresh, record_count FROM baton.partition
+   WHERE lane = $1 AND state = 'ready' ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`,
+)
+const hold = statement(
+  'hold',
+  `UPDATE baton.partition SET state = $2, rank = NULL, refill = false WHERE id = ANY($1::bigint[])`,
+)
+const saveTags = statement(
+  'save-tags',
+  'UPDATE baton.lane SET finish = $2::bigint, retry_finish = $3::bigint WHERE id = $1',
+)
+const lockLanes = statement(
+  'lock-lanes',
+  `SELECT id, task, level, finish::text AS finish, retry_finish::text AS retry_finish FROM baton.lane
+   WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
+)
+
+/** Where the tripwire stands among so many partitions that were admitted together. */
+export function tripwireAt(admitted: number): number {
+  return Math.max(0, admitted - LOW_WATER)
+}
+
+/**
+ * Fills an open lane's window; returns how many partitions became ready. Without `deltas` the caller
+ * holds the task's row and knows the lane to be open, possibly by a change that is not written yet.
+ */
+export async function fillLane(
+  tx: Transaction,
+  lane: LockedLane,
+  count: CountMove,
+  deltas: CountDeltas | null,
+): Promise<number> {
+  const rows = (await tx.run(firstHeld, [lane.id, deltas === null])) as { id: number; record_count: number }[]
+  if (rows.length === 0) return 0
+  const time = (await levelsToRank(tx, [lane.level], deltas)).get(lane.level)
+  if (time === undefined) throw new Error(`level ${lane.level} has no time`)
+  const to = next('held', 'admit')
+  const ranks: string[] = []
+  for (const row of rows) {
+    ranks.push(String(rankFresh(time, lane, row.record_count)))
+    count('held', to, row.record_count)
+  }
+  const ids = rows.map(({ id }) => id)
+  await tx.write(admit, [ids, ranks, ids[tripwireAt(ids.length)], to])
+  return rows.length
+}
+
+/** Takes up to `limit` ready partitions of a closed lane out of the reach of pulls. */
+export async function holdLane(
+  tx: Transaction,
+  lane: LockedLane,
+  limit: number,
+  count: CountMove,
+): Promise<number> {
+  const rows = (await tx.run(firstReady, [lane.id, limit])) as {
+    id: number
+    rank_text: string
+    fresh: boolean
+    record_count: number
+  }[]
+  if (rows.length === 0) return 0
+  const to = next('ready', 'hold')
+  for (const row of rows) {
+    if (row.fresh) setBack(lane, BigInt(row.rank_text))
+    count('ready', to, row.record_count)
+  }
+  await tx.write(hold, [rows.map(({ id }) => id), to])
+  return rows.length
+}
+
+export async function saveLaneTags(tx: Transaction, lane: LockedLane): Promise<void> {
+  await tx.write(saveTags, [lane.id, String(lane.finish), String(lane.retryFinish)])
+}
+
+/** Fills the lanes whose tripwire was handed out. A lane that somebody has locked is seen to by the roller. */
+export async function fillTripped(
+  tx: Transaction,
+  lanes: readonly number[],
+  deltas: CountDeltas,
+): Promise<number> {
+  let readied = 0
+  for (const row of await tx.run(lockLanes, [lanes])) {
+    const lane = {
+      id: row['id'] as number,
+      task: row['task'] as number,
+      level: row['level'] as number,
+      finish: BigInt(row['finish'] as string),
+      retryFinish: BigInt(row['retry_finish'] as string),
+    }
+    const filled = await fillLane(
+      tx,
+      lane,
+      (from, to, records) => deltas.move(lane, from, to, records),
+      deltas,
+    )
+    if (filled > 0) await saveLaneTags(tx, lane)
+    readied += filled
+  }
+  return readied
+}

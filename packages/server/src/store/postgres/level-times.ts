@@ -1,0 +1,42 @@
+import { drain, type LevelTime } from '../../handoff/fair-order.ts'
+import type { CountDeltas } from './count-deltas.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+const times = statement(
+  'level-times',
+  `SELECT wanted.level,
+     greatest(known.virtual, unfolded.virtual, 0)::text AS virtual,
+     greatest(known.served, unfolded.served, 0)::text AS served,
+     EXISTS (SELECT FROM baton.partition p WHERE p.state = 'ready' AND p.level = wanted.level) AS waiting
+   FROM unnest($1::bigint[]) AS wanted (level)
+   LEFT JOIN baton.level known ON known.level = wanted.level
+   LEFT JOIN LATERAL (
+     SELECT max(d.virtual) AS virtual, max(d.served) AS served FROM baton.count_delta d WHERE d.level = wanted.level
+   ) unfolded ON true`,
+)
+
+/** The times of levels for ranking: brought up to date where nothing on the level waits. */
+export async function levelsToRank(
+  tx: Transaction,
+  levels: readonly number[],
+  deltas: CountDeltas | null,
+): Promise<Map<number, LevelTime>> {
+  const found = new Map<number, LevelTime>()
+  if (levels.length === 0) return found
+  for (const row of await tx.run(times, [[...new Set(levels)]])) {
+    const level = row['level'] as number
+    const own = deltas?.timeOf(level)
+    const time = {
+      virtual: larger(BigInt(row['virtual'] as string), own?.virtual),
+      served: larger(BigInt(row['served'] as string), own?.served),
+    }
+    if (row['waiting'] === false) drain(time)
+    found.set(level, time)
+  }
+  return found
+}
+
+function larger(a: bigint, b = 0n): bigint {
+  return a > b ? a : b
+}

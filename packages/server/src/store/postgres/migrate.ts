@@ -1,0 +1,43 @@
+import { StoreRefused } from '../../handoff/store.ts'
+import type { Connection } from './connection.ts'
+import { migrations } from './migrations/index.ts'
+
+/** Nodes that start together take turns; whoever comes second finds the work done. */
+export const MIGRATION_LOCK = 0x6261_7401
+
+export async function migrate(connection: Connection): Promise<void> {
+  await connection.exec(
+    `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = 0;
+     SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`,
+  )
+  try {
+    await connection.exec(
+      `CREATE SCHEMA IF NOT EXISTS baton;
+       CREATE TABLE IF NOT EXISTS baton.schema_version (version integer NOT NULL)`,
+    )
+    const known = await versionOf(connection)
+    if (known > migrations.length) {
+      throw new StoreRefused(
+        `the database has schema version ${known}, and this program knows versions up to ${migrations.length}; start a Baton that knows version ${known}`,
+      )
+    }
+    for (const sql of migrations.slice(known)) await connection.exec(sql)
+    if (known < migrations.length) {
+      await connection.exec(
+        `DELETE FROM baton.schema_version; INSERT INTO baton.schema_version VALUES (${migrations.length})`,
+      )
+    }
+    await connection.exec('COMMIT')
+  } catch (error) {
+    await connection.exec('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function versionOf(connection: Connection): Promise<number> {
+  const [row] = await connection.run({
+    name: 'baton-schema-version',
+    text: 'SELECT max(version) AS version FROM baton.schema_version',
+  })
+  return (row?.['version'] as number | null) ?? 0
+}

@@ -1,0 +1,4 @@
+import { foundation } from './0001-foundation.ts'
+
+/** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
+export const migrations: readonly string[] = [foundation]

@@ -1,0 +1,117 @@
+import type { InstanceRole } from '../../handoff/instances.ts'
+import { statement } from './statement.ts'
+import type { Transaction, Transactions } from './transactions.ts'
+
+/** Long names that many rows share, kept once and spoken of by number. */
+const CACHED_NAMES = 50_000
+
+/** Another node may forget an instance, after days of silence; so what is known of one is asked again. */
+const INSTANCES_KNOWN_MILLIS = 60_000
+
+const tablesById = statement(
+  'compute-tables-by-id',
+  'SELECT id, name FROM baton.compute_table WHERE id = ANY($1::bigint[])',
+)
+const tablesByName = statement(
+  'compute-tables-by-name',
+  'SELECT id, name FROM baton.compute_table WHERE name = ANY($1::text[])',
+)
+const insertTables = statement(
+  'insert-compute-tables',
+  `INSERT INTO baton.compute_table (name) SELECT name FROM unnest($1::text[]) AS n (name) ORDER BY 1
+   ON CONFLICT (name) DO NOTHING`,
+)
+const instancesByName = statement(
+  'instances-by-name',
+  'SELECT id, instance_id FROM baton.instance WHERE instance_id = ANY($1::text[])',
+)
+const insertInstances = statement(
+  'insert-instances',
+  `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at)
+   SELECT name, role, $3, $3 FROM unnest($1::text[], $2::text[]) AS n (name, role) ORDER BY 1
+   ON CONFLICT (instance_id) DO NOTHING`,
+)
+
+/**
+ * Written ahead of the transaction that needs them: a name that then goes unused does no harm, and
+ * nobody waits for somebody else's transaction because both met a new name.
+ */
+export class Names {
+  readonly #transactions: Transactions
+  readonly #tableIds = new Map<string, number>()
+  readonly #tableNames = new Map<number, string>()
+  readonly #instances = new Map<string, { readonly id: number; readonly until: number }>()
+
+  constructor(transactions: Transactions) {
+    this.#transactions = transactions
+  }
+
+  computeTable(id: number): string {
+    const name = this.#tableNames.get(id)
+    if (name === undefined) throw new Error(`compute table ${id} was not loaded`)
+    return name
+  }
+
+  computeTableId(name: string): number {
+    const id = this.#tableIds.get(name)
+    if (id === undefined) throw new Error(`compute table ${name} was not written down`)
+    return id
+  }
+
+  knownInstance(name: string): number {
+    const known = this.#instances.get(name)
+    if (known === undefined) throw new Error(`instance ${name} was not written down`)
+    return known.id
+  }
+
+  async loadTables(tx: Transaction, rows: readonly { readonly computeTable: number }[]): Promise<void> {
+    const missing = new Set<number>()
+    for (const { computeTable } of rows) if (!this.#tableNames.has(computeTable)) missing.add(computeTable)
+    if (missing.size > 0) this.#keepTables(await tx.run(tablesById, [[...missing]]))
+  }
+
+  async writeTables(names: Iterable<string>): Promise<void> {
+    const missing = [...new Set(names)].filter((name) => !this.#tableIds.has(name))
+    if (missing.length === 0) return
+    this.#trim()
+    let rows = await this.#transactions.read(tablesByName, [missing])
+    if (rows.length < missing.length) {
+      await this.#transactions.read(insertTables, [missing])
+      rows = await this.#transactions.read(tablesByName, [missing])
+    }
+    this.#keepTables(rows)
+  }
+
+  async writeInstances(instances: ReadonlyMap<string, InstanceRole>): Promise<void> {
+    const at = performance.now()
+    const missing = [...instances.keys()].filter((name) => (this.#instances.get(name)?.until ?? 0) <= at)
+    if (missing.length === 0) return
+    this.#trim()
+    let rows = await this.#transactions.read(instancesByName, [missing])
+    if (rows.length < missing.length) {
+      const roles = missing.map((name) => instances.get(name))
+      await this.#transactions.read(insertInstances, [missing, roles, await this.#transactions.now()])
+      rows = await this.#transactions.read(instancesByName, [missing])
+    }
+    for (const row of rows) {
+      const known = { id: row['id'] as number, until: at + INSTANCES_KNOWN_MILLIS }
+      this.#instances.set(row['instance_id'] as string, known)
+    }
+  }
+
+  forgetInstances(): void {
+    this.#instances.clear()
+  }
+
+  #keepTables(rows: readonly Record<string, unknown>[]): void {
+    for (const row of rows) {
+      this.#tableIds.set(row['name'] as string, row['id'] as number)
+      this.#tableNames.set(row['id'] as number, row['name'] as string)
+    }
+  }
+
+  #trim(): void {
+    if (this.#tableIds.size + this.#instances.size < CACHED_NAMES) return
+    for (const map of [this.#tableIds, this.#tableNames, this.#instances]) map.clear()
+  }
+}

@@ -1,0 +1,65 @@
+import type { CalledBackPartition } from '@baton/protocol'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+export interface NewPartition extends CalledBackPartition {
+  readonly lane: number
+  readonly state: 'ready' | 'held'
+  readonly rank: bigint | null
+  readonly refill: boolean
+  readonly table: number
+}
+
+/** Ids are given in the order of the array: arrival decides between equal ranks. */
+const insert = statement(
+  'insert-partitions',
+  `INSERT INTO baton.partition
+     (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, called_back_at)
+   SELECT lane, idx, level, state, rank, refill, record_count, compute_table, spelling, $10
+   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::boolean[], $7::bigint[],
+     $8::bigint[], $9::text[])
+     WITH ORDINALITY AS n (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, position)
+   ORDER BY position`,
+)
+const taskTables = statement(
+  'note-tables',
+  `INSERT INTO baton.task_compute_table (task, compute_table) SELECT $1, id FROM unnest($2::bigint[]) AS n (id)
+   ON CONFLICT DO NOTHING`,
+)
+const produced = statement(
+  'note-producer',
+  `INSERT INTO baton.produced_task (instance, task, last_call_back_at) VALUES ($1, $2, $3)
+   ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
+)
+
+export async function insertPartitions(
+  tx: Transaction,
+  rows: readonly NewPartition[],
+  now: number,
+): Promise<void> {
+  await tx.write(insert, [
+    rows.map(({ lane }) => lane),
+    rows.map(({ index }) => index),
+    rows.map(({ level }) => level),
+    rows.map(({ state }) => state),
+    rows.map(({ rank }) => (rank === null ? null : String(rank))),
+    rows.map(({ refill }) => refill),
+    rows.map(({ recordCount }) => recordCount),
+    rows.map(({ table }) => table),
+    rows.map(({ spelling }) => spelling),
+    now,
+  ])
+}
+
+export async function noteTables(tx: Transaction, task: number, tables: readonly number[]): Promise<void> {
+  await tx.write(taskTables, [task, tables])
+}
+
+export async function noteProducer(
+  tx: Transaction,
+  instance: number,
+  task: number,
+  now: number,
+): Promise<void> {
+  await tx.write(produced, [instance, task, now])
+}

@@ -1,0 +1,186 @@
+import { next, type PartitionState } from '../../handoff/life-cycle.ts'
+import { leaseMillis, type Policy } from '../../handoff/policy.ts'
+import type { Change, LeaseOutcome, Standing } from '../../handoff/settlement.ts'
+import { isLaneOpen } from '../../handoff/task-record.ts'
+import type { Row } from './connection.ts'
+import type { CountDeltas } from './count-deltas.ts'
+import type { LaneKey } from './entries.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+/** A partition as it is judged: changed in memory, possibly more than once, and written at the end. */
+export interface PartitionEntry extends Standing {
+  readonly id: number
+  readonly lane: LaneKey
+  readonly laneIsOpen: boolean
+  readonly hasBarrier: boolean
+  readonly recordCount: number
+  state: PartitionState
+  outcome: LeaseOutcome | null
+  attempts: number
+  releasesInARow: number
+  dueAt: number | null
+  keptRank: bigint | null
+  write: Write | null
+}
+
+/** What else is to be written of a partition that changed. */
+interface Write {
+  moved: boolean
+  losesRank: boolean
+  settledAt: number | null
+  reported: number | null
+  reason: string | null | undefined
+  /** The place that a partition gets which had lost its own. */
+  rank: bigint | null
+}
+
+/** For statements that lock partitions and read all that a verdict needs. */
+export const standingColumns = `p.id, p.lane, l.task, p.level, p.state, p.due_at, p.term, p.secret, p.outcome,
+  p.attempts, p.releases, p.record_count, p.rank::text AS rank_text, t.paused, t.cancelled, t.level_barrier, t.open_level`
+export const standingTables = `baton.partition p JOIN baton.lane l ON l.id = p.lane JOIN baton.task t ON t.id = l.task`
+
+const byIds = statement(
+  'lock-partitions',
+  `SELECT ${standingColumns} FROM ${standingTables} WHERE p.id = ANY($1::bigint[]) ORDER BY p.id FOR UPDATE OF p`,
+)
+const change = statement(
+  'change-partitions',
+  `UPDATE baton.partition p SET state = c.state, outcome = c.outcome, attempts = c.attempts, releases = c.releases,
+     due_at = c.due_at, refill = p.refill AND NOT c.moved, fresh = p.fresh AND NOT c.moved,
+     rank = CASE WHEN c.loses_rank THEN NULL ELSE coalesce(c.rank, p.rank) END,
+     settled_at = coalesce(c.settled_at, p.settled_at), reported_records = coalesce(c.reported, p.reported_records),
+     reason = CASE WHEN c.has_reason THEN c.reason ELSE p.reason END
+   FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::boolean[], $8::boolean[],
+     $9::bigint[], $10::bigint[], $11::boolean[], $12::text[], $13::bigint[])
+     AS c (id, state, outcome, attempts, releases, due_at, moved, loses_rank, settled_at, reported, has_reason, reason, rank)
+   WHERE p.id = c.id`,
+)
+
+export function readStanding(row: Row): PartitionEntry {
+  const level = row['level'] as number
+  const rank = row['rank_text'] as string | null
+  return {
+    id: row['id'] as number,
+    lane: { id: row['lane'] as number, task: row['task'] as number, level },
+    laneIsOpen: isLaneOpen(
+      {
+        paused: row['paused'] as boolean,
+        cancelled: row['cancelled'] as boolean,
+        levelBarrier: row['level_barrier'] as boolean,
+        openLevel: row['open_level'] as number | null,
+      },
+      level,
+    ),
+    hasBarrier: row['level_barrier'] as boolean,
+    recordCount: row['record_count'] as number,
+    state: row['state'] as PartitionState,
+    term: row['term'] as number,
+    secret: row['secret'] as string,
+    outcome: row['outcome'] as LeaseOutcome | null,
+    attempts: row['attempts'] as number,
+    releasesInARow: row['releases'] as number,
+    taskCancelled: row['cancelled'] as boolean,
+    dueAt: row['due_at'] as number | null,
+    keptRank: rank === null ? null : BigInt(rank),
+    write: null,
+  }
+}
+
+/** Locked in the order of their ids, in one statement: so two nodes never wait for each other in a circle. */
+export async function lockPartitions(
+  tx: Transaction,
+  ids: Iterable<number>,
+): Promise<Map<number, PartitionEntry>> {
+  const wanted = [...new Set(ids)]
+  if (wanted.length === 0) return new Map()
+  const rows = await tx.run(byIds, [wanted])
+  return new Map(rows.map((row) => [row['id'] as number, readStanding(row)]))
+}
+
+/** Carries a verdict out in memory. Returns when the partition is due next, if it is. */
+export function applyChange(
+  partition: PartitionEntry,
+  change: Change,
+  deltas: CountDeltas,
+  policy: Policy,
+  now: number,
+): number | null {
+  const { lane, recordCount } = partition
+  partition.write ??= {
+    moved: false,
+    losesRank: false,
+    settledAt: null,
+    reported: null,
+    reason: undefined,
+    rank: null,
+  }
+  const { write } = partition
+  if (change.wasted !== 0) deltas.wasted(lane, change.wasted)
+  if (change.reason !== undefined) write.reason = change.reason
+  partition.outcome = change.outcome
+  deltas.touch(lane.task)
+  if (change.event === null) return null
+  deltas.move(lane, partition.state, change.to, recordCount)
+  write.moved = true
+  partition.state = change.to
+  partition.attempts = change.attempts
+  partition.releasesInARow = change.releasesInARow
+  partition.dueAt = null
+  switch (change.to) {
+    case 'done':
+      write.settledAt = now
+      deltas.finished(lane, recordCount)
+      write.reported = change.records ?? null
+      if (write.reported !== null) deltas.reported(lane, recordCount, write.reported)
+      return null
+    case 'leased':
+      partition.dueAt = now + leaseMillis(policy, recordCount)
+      return partition.dueAt
+    case 'delayed':
+      partition.dueAt = now + change.delayMillis
+      write.losesRank = !change.keepsRank
+      return partition.dueAt
+    case 'ready':
+      if (!partition.laneIsOpen) holdReturned(partition, deltas)
+      return null
+    case 'parked':
+      deltas.parked(lane, partition.id)
+      write.losesRank = true
+      return null
+    case 'cancelled':
+    case 'held':
+      write.losesRank = true
+      return null
+  }
+}
+
+/** Given back while its lane is closed: it waits behind the window like the others. */
+function holdReturned(partition: PartitionEntry, deltas: CountDeltas): void {
+  const to = next(partition.state, 'hold')
+  deltas.move(partition.lane, partition.state, to, partition.recordCount)
+  partition.state = to
+  if (partition.write !== null) partition.write.losesRank = true
+}
+
+export async function writeChanges(tx: Transaction, partitions: Iterable<PartitionEntry>): Promise<void> {
+  const changed = [...partitions].flatMap((partition) =>
+    partition.write === null ? [] : [{ ...partition, ...partition.write }],
+  )
+  if (changed.length === 0) return
+  await tx.write(change, [
+    changed.map(({ id }) => id),
+    changed.map(({ state }) => state),
+    changed.map(({ outcome }) => outcome),
+    changed.map(({ attempts }) => attempts),
+    changed.map(({ releasesInARow }) => releasesInARow),
+    changed.map(({ dueAt }) => dueAt),
+    changed.map(({ moved }) => moved),
+    changed.map(({ losesRank }) => losesRank),
+    changed.map(({ settledAt }) => settledAt),
+    changed.map(({ reported }) => reported),
+    changed.map(({ reason }) => reason !== undefined),
+    changed.map(({ reason }) => reason ?? null),
+    changed.map(({ rank }) => (rank === null ? null : String(rank))),
+  ])
+}

@@ -1,0 +1,106 @@
+import { parseLeaseId } from '../../handoff/lease-id.ts'
+import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
+import type { HandedOut } from '../../handoff/store.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+/** The class of the advisory locks that keys of pulls are locked by. */
+const KEY_LOCKS = 0x6261_7402
+
+const tryLock = statement(
+  'try-lock-keys',
+  `SELECT key, pg_try_advisory_xact_lock(${KEY_LOCKS}, hashtext(key)) AS locked FROM unnest($1::text[]) AS k (key)`,
+)
+const lock = statement(
+  'lock-keys',
+  `SELECT key, pg_advisory_xact_lock(${KEY_LOCKS}, hash) IS NOT NULL AS locked
+   FROM (SELECT key, hashtext(key) AS hash FROM unnest($1::text[]) AS k (key) ORDER BY 2) AS sorted`,
+)
+const known = statement('known-keys', 'SELECT key, leases FROM baton.pull_key WHERE key = ANY($1::text[])')
+const live = statement(
+  'live-leases',
+  `SELECT p.id, p.term, p.secret, p.level, p.idx, p.spelling, p.attempts, p.record_count, p.due_at,
+     c.name AS compute_table_name, t.task_id
+   FROM baton.partition p
+   JOIN baton.compute_table c ON c.id = p.compute_table
+   JOIN baton.lane l ON l.id = p.lane
+   JOIN baton.task t ON t.id = l.task
+   WHERE p.id = ANY($1::bigint[]) AND p.state = 'leased' AND p.due_at > $2 AND NOT t.cancelled`,
+)
+const save = statement(
+  'save-keys',
+  `INSERT INTO baton.pull_key (key, leases, forget_at)
+   SELECT key, string_to_array(leases, ' '), forget_at
+   FROM unnest($1::text[], $2::text[], $3::bigint[]) AS k (key, leases, forget_at)`,
+)
+
+export interface KeyStanding {
+  /** Keys that were given leases before, and those leases. */
+  readonly known: ReadonlyMap<string, readonly string[]>
+  /** Keys of pulls that are under way in another transaction. */
+  readonly contended: ReadonlySet<string>
+}
+
+/**
+ * Locks the keys until the end of the transaction and says what is known of them. The lock makes a
+ * twin on another node wait for the outcome; without one an empty pull would have to write its key.
+ */
+export async function lockKeys(
+  tx: Transaction,
+  keys: readonly string[],
+  wait: boolean,
+): Promise<KeyStanding> {
+  const locking = tx.run(wait ? lock : tryLock, [keys])
+  const reading = tx.run(known, [keys])
+  const [locks, rows] = await Promise.all([locking, reading])
+  return {
+    known: new Map(rows.map((row) => [row['key'] as string, row['leases'] as string[]])),
+    contended: new Set(locks.filter((row) => row['locked'] === false).map((row) => row['key'] as string)),
+  }
+}
+
+/** Of the leases that a key was given: those that still live. */
+export async function liveLeases(tx: Transaction, ids: readonly string[], now: number): Promise<HandedOut[]> {
+  const refs = new Map(ids.map((id) => [parseLeaseId(id)?.partition, { id, ref: parseLeaseId(id) }]))
+  const rows = await tx.run(live, [[...refs.keys()].filter((partition) => partition !== undefined), now])
+  const byId = new Map(rows.map((row) => [row['id'] as number, row]))
+  return [...refs.values()].flatMap(({ id, ref }) => {
+    const row = ref && byId.get(ref.partition)
+    if (row === undefined || row['term'] !== ref?.term || row['secret'] !== ref?.secret) return []
+    const expiresAt = row['due_at'] as number
+    return {
+      taskId: row['task_id'] as string,
+      level: row['level'] as number,
+      index: row['idx'] as number,
+      spelling: row['spelling'] as string | null,
+      computeTableName: row['compute_table_name'] as string,
+      recordCount: row['record_count'] as number,
+      lease: {
+        id,
+        attempt: (row['attempts'] as number) + 1,
+        expiresAt,
+        expiresInMillis: expiresAt - now,
+      },
+    }
+  })
+}
+
+/** What one key of a pull was given. */
+export interface KeyedLeases {
+  readonly key: string
+  readonly partitions: readonly HandedOut[]
+}
+
+export async function rememberKeys(
+  tx: Transaction,
+  given: readonly KeyedLeases[],
+  now: number,
+): Promise<void> {
+  if (given.length === 0) return
+  const leases = given.map(({ partitions }) => partitions.flatMap(({ lease }) => lease ?? []))
+  await tx.write(save, [
+    given.map(({ key }) => key),
+    leases.map((of) => of.map(({ id }) => id).join(' ')),
+    leases.map((of) => Math.max(now, ...of.map(({ expiresAt }) => expiresAt)) + KEY_GRACE_MILLIS),
+  ])
+}

@@ -1,0 +1,173 @@
+import { formatLeaseId } from '../../handoff/lease-id.ts'
+import { next } from '../../handoff/life-cycle.ts'
+import { leaseMillis, type Policy } from '../../handoff/policy.ts'
+import { Portion, share } from '../../handoff/sharing.ts'
+import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
+import type { Secrets } from '../sqlite/secrets.ts'
+import { type Candidate, claimCandidates, type Grant, writeDeliveries, writeLeases } from './claim.ts'
+import type { CountDeltas } from './count-deltas.ts'
+import { fillTripped, LOW_WATER } from './lanes.ts'
+import type { Names } from './names.ts'
+import { type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
+import type { Transaction } from './transactions.ts'
+
+/** With a record budget nobody knows how many partitions it takes: begin with few, then take more at a time. */
+const FIRST_GUESS = 16
+
+interface Serving {
+  readonly position: number
+  readonly order: PullOrder
+  readonly portion: Portion<Candidate>
+  readonly handedOut: HandedOut[]
+}
+
+export interface Pulled {
+  /** Undefined for a pull whose twin is under way on another node: it has to be asked again. */
+  readonly results: readonly (PullResult | undefined)[]
+  readonly earliestDueAt: number | null
+  /** Partitions that moved up into the windows of their lanes behind those handed out. */
+  readonly movedUp: number
+}
+
+/** All pulls that one node has at the same time, in one claim. */
+export class Pull {
+  readonly #policy: Policy
+  readonly #names: Names
+  readonly #secrets: Secrets
+
+  constructor(policy: Policy, names: Names, secrets: Secrets) {
+    this.#policy = policy
+    this.#names = names
+    this.#secrets = secrets
+  }
+
+  async run(
+    tx: Transaction,
+    orders: readonly PullOrder[],
+    deltas: CountDeltas,
+    waitForTwins: boolean,
+  ): Promise<Pulled> {
+    const keys = [...new Set(orders.flatMap(({ key }) => key ?? []))]
+    const { known, contended } =
+      keys.length === 0
+        ? { known: new Map<string, string[]>(), contended: new Set<string>() }
+        : await lockKeys(tx, keys, waitForTwins)
+    const results: (PullResult | undefined)[] = orders.map(() => undefined)
+    const servings = new Map<string | number, Serving>()
+    const twins: { position: number; key: string }[] = []
+    for (const [position, order] of orders.entries()) {
+      const { key } = order
+      if (key !== null && contended.has(key)) continue
+      const leases = key === null ? undefined : known.get(key)
+      if (leases !== undefined) {
+        results[position] = { partitions: await liveLeases(tx, leases, await tx.now()), repeated: true }
+      } else if (key !== null && servings.has(key)) twins.push({ position, key })
+      else servings.set(key ?? position, { position, order, portion: new Portion(order), handedOut: [] })
+    }
+    const served = await this.#serve(tx, [...servings.values()], deltas)
+    const given: KeyedLeases[] = []
+    for (const { position, order, handedOut } of servings.values()) {
+      results[position] = { partitions: handedOut, repeated: false }
+      if (order.key !== null && handedOut.length > 0) given.push({ key: order.key, partitions: handedOut })
+    }
+    await rememberKeys(tx, given, await tx.now())
+    for (const { position, key } of twins) {
+      // Nothing was found for the first of them, so nothing was recorded: its twin may wait as well.
+      const handedOut = servings.get(key)?.handedOut ?? []
+      const partitions = handedOut.filter(({ lease }) => lease !== null)
+      results[position] = { partitions, repeated: handedOut.length > 0 }
+    }
+    return { results, ...served }
+  }
+
+  /** Fills the portions from the front of the order, at most a window's low water at a time. */
+  async #serve(
+    tx: Transaction,
+    servings: readonly Serving[],
+    deltas: CountDeltas,
+  ): Promise<Omit<Pulled, 'results'>> {
+    let earliestDueAt: number | null = null
+    let movedUp = 0
+    let guess = FIRST_GUESS
+    while (true) {
+      const hungry = servings.filter(({ portion }) => !portion.isFull)
+      const appetite = hungry.reduce(
+        (sum, { order, portion }) =>
+          sum + (order.records === null ? portion.room : Math.min(portion.room, guess)),
+        0,
+      )
+      const wanted = Math.min(appetite, LOW_WATER)
+      if (wanted === 0) return { earliestDueAt, movedUp }
+      const candidates = await claimCandidates(tx, wanted)
+      share(
+        candidates,
+        hungry.map(({ portion }) => portion),
+      )
+      const { dueAt, filled } = await this.#handOut(tx, hungry, deltas)
+      movedUp += filled
+      if (dueAt !== null && (earliestDueAt === null || dueAt < earliestDueAt)) earliestDueAt = dueAt
+      if (candidates.length < wanted) return { earliestDueAt, movedUp }
+      guess *= 4
+    }
+  }
+
+  async #handOut(
+    tx: Transaction,
+    hungry: readonly Serving[],
+    deltas: CountDeltas,
+  ): Promise<{ dueAt: number | null; filled: number }> {
+    const now = await tx.now()
+    await this.#names.loadTables(
+      tx,
+      hungry.flatMap(({ portion }) => portion.taken),
+    )
+    const atMostOnce = this.#policy.delivery === 'at-most-once'
+    const to = next('ready', atMostOnce ? 'deliver' : 'lease')
+    const tripped = new Set<number>()
+    const grants: Grant[] = []
+    for (const { order, portion, handedOut } of hungry) {
+      const holder = order.instance === null ? null : this.#names.knownInstance(order.instance)
+      for (const candidate of portion.taken.slice(handedOut.length)) {
+        const { lane, recordCount } = candidate
+        if (candidate.fresh) deltas.advance(lane, candidate.rank, recordCount)
+        deltas.move(lane, 'ready', to, recordCount)
+        if (candidate.refill) tripped.add(lane.id)
+        const grant = {
+          id: candidate.id,
+          holder,
+          secret: '',
+          dueAt: now + leaseMillis(this.#policy, recordCount),
+        }
+        if (atMostOnce) {
+          deltas.finished(lane, recordCount)
+          deltas.delivered(lane)
+        } else grant.secret = this.#secrets.next()
+        grants.push(grant)
+        handedOut.push(this.#handedOut(candidate, atMostOnce ? null : grant, now))
+      }
+    }
+    if (grants.length === 0) return { dueAt: null, filled: 0 }
+    const written = (atMostOnce ? writeDeliveries : writeLeases)(tx, grants, to, now)
+    const filling = tripped.size === 0 ? 0 : fillTripped(tx, [...tripped], deltas)
+    const [filled] = await Promise.all([filling, written])
+    return { dueAt: atMostOnce ? null : Math.min(...grants.map(({ dueAt }) => dueAt)), filled }
+  }
+
+  #handedOut(candidate: Candidate, grant: Grant | null, now: number): HandedOut {
+    const { id, term, taskId, lane, idx, spelling, recordCount } = candidate
+    return {
+      taskId,
+      level: lane.level,
+      index: idx,
+      spelling,
+      computeTableName: this.#names.computeTable(candidate.computeTable),
+      recordCount,
+      lease: grant && {
+        id: formatLeaseId({ partition: id, term: term + 1, secret: grant.secret }),
+        attempt: candidate.attempts + 1,
+        expiresAt: grant.dueAt,
+        expiresInMillis: grant.dueAt - now,
+      },
+    }
+  }
+}

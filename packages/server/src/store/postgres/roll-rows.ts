@@ -1,0 +1,136 @@
+import { counterColumns, type LaneEntry, type TaskEntry } from './entries.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+import type { UnfoldedSum } from './unfolded.ts'
+
+/** Enough for a minute, and for the last settles of a slow task. */
+export const PACE_SECONDS_KEPT = 80
+
+const assign = (columns: readonly string[]) => columns.map((column) => `${column} = r.${column}`).join(', ')
+
+const laneTags = ['finish', 'retry_finish', 'parked_skipped', 'purged', 'purged_records']
+const lanesSaved = statement(
+  'save-lanes',
+  `UPDATE baton.lane l SET ${assign([...laneTags, ...counterColumns])}
+   FROM json_populate_recordset(NULL::baton.lane, $1) AS r WHERE l.id = r.id`,
+)
+const taskColumns = [
+  ...[
+    'state',
+    'paused',
+    'cancelled',
+    'sealed',
+    'expected_partitions',
+    'level_barrier',
+    'open_level',
+    'generation',
+  ],
+  ...['finished_at', 'purged_at', 'delivered', 'attempts_wasted', 'reported_declared', 'reported_records'],
+  'mismatched',
+]
+const tasksSaved = statement(
+  'save-tasks',
+  `UPDATE baton.task t SET ${assign([...taskColumns, ...counterColumns])}, changed = nextval('baton.change_order')
+   FROM json_populate_recordset(NULL::baton.task, $1) AS r WHERE t.id = r.id`,
+)
+const levelsSaved = statement(
+  'save-levels',
+  `INSERT INTO baton.level (level, virtual, served)
+   SELECT level, max(virtual), max(served) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (level, virtual, served)
+   GROUP BY level ORDER BY level
+   ON CONFLICT (level) DO UPDATE SET virtual = greatest(level.virtual, excluded.virtual),
+     served = greatest(level.served, excluded.served)`,
+)
+const paceSaved = statement(
+  'save-pace',
+  `INSERT INTO baton.pace (task, second, partitions, records)
+   SELECT task, second, sum(partitions), least(sum(records), ${Number.MAX_SAFE_INTEGER})
+   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS n (task, second, partitions, records)
+   GROUP BY task, second
+   ON CONFLICT (task, second) DO UPDATE SET partitions = pace.partitions + excluded.partitions,
+     records = least(pace.records + excluded.records, ${Number.MAX_SAFE_INTEGER})`,
+)
+const paceForgotten = statement(
+  'forget-pace',
+  `DELETE FROM baton.pace p USING unnest($1::bigint[]) AS n (task)
+   WHERE p.task = n.task AND p.second <
+     (SELECT second FROM baton.pace k WHERE k.task = n.task ORDER BY second DESC LIMIT 1 OFFSET ${PACE_SECONDS_KEPT})`,
+)
+const parkedNoted = statement(
+  'note-parked',
+  `INSERT INTO baton.parked_notice (position, partition)
+   SELECT nextval('baton.change_order'), partition FROM unnest($1::bigint[]) AS n (partition)`,
+)
+
+export async function saveLanes(tx: Transaction, lanes: readonly LaneEntry[]): Promise<void> {
+  if (lanes.length === 0) return
+  const rows = lanes.map((lane) => ({
+    id: lane.id,
+    finish: String(lane.finish),
+    retry_finish: String(lane.retryFinish),
+    parked_skipped: lane.parkedSkipped,
+    purged: lane.purged,
+    purged_records: lane.purgedRecords,
+    ...counters(lane),
+  }))
+  await tx.write(lanesSaved, [JSON.stringify(rows)])
+}
+
+export async function saveTasks(tx: Transaction, tasks: readonly TaskEntry[]): Promise<void> {
+  if (tasks.length === 0) return
+  const rows = tasks.map((task) => ({
+    id: task.id,
+    state: task.state,
+    paused: task.paused,
+    cancelled: task.cancelled,
+    sealed: task.sealed,
+    expected_partitions: task.expectedPartitions,
+    level_barrier: task.levelBarrier,
+    open_level: task.openLevel,
+    generation: task.generation,
+    finished_at: task.finishedAt,
+    purged_at: task.purgedAt,
+    delivered: task.delivered,
+    attempts_wasted: task.attemptsWasted,
+    reported_declared: task.reportedDeclared,
+    reported_records: task.reportedRecords,
+    mismatched: task.mismatched,
+    ...counters(task),
+  }))
+  await tx.write(tasksSaved, [JSON.stringify(rows)])
+}
+
+export async function saveLevels(tx: Transaction, sums: readonly UnfoldedSum[]): Promise<void> {
+  const moved = sums.filter(({ row }) => row['served_text'] !== null)
+  if (moved.length === 0) return
+  const column = (name: string) => moved.map(({ row }) => row[name])
+  await tx.write(levelsSaved, [column('level'), column('virtual_text'), column('served_text')])
+}
+
+export async function savePace(tx: Transaction, sums: readonly UnfoldedSum[]): Promise<void> {
+  const finished = sums.filter(({ row }) => row['second'] !== null)
+  if (finished.length === 0) return
+  const column = (name: string) => finished.map(({ row }) => row[name])
+  const tasks = column('task')
+  await Promise.all([
+    tx.write(paceSaved, [tasks, column('second'), column('finished_partitions'), column('finished_records')]),
+    tx.write(paceForgotten, [[...new Set(tasks)]]),
+  ])
+}
+
+export async function saveParked(tx: Transaction, sums: readonly UnfoldedSum[]): Promise<void> {
+  const parked = sums.flatMap(({ row }) => (row['parked'] as number[] | null) ?? [])
+  if (parked.length > 0) await tx.write(parkedNoted, [parked])
+}
+
+function counters({
+  partitions,
+  records,
+}: Pick<LaneEntry, 'partitions' | 'records'>): Record<string, number> {
+  const columns: Record<string, number> = {}
+  for (const state of Object.keys(partitions) as (keyof typeof partitions)[]) {
+    columns[`${state}_partitions`] = partitions[state]
+    columns[`${state}_records`] = records[state]
+  }
+  return columns
+}

@@ -1,0 +1,100 @@
+import { settleLanes } from './lane-windows.ts'
+import { Roll } from './roll.ts'
+import { statement } from './statement.ts'
+import type { Transactions } from './transactions.ts'
+import { anyUnfolded } from './unfolded.ts'
+
+/** How long counters may stand unfolded. Nobody waits for it: who needs them exact folds them first. */
+const FOLD_MILLIS = 100
+
+/** Rounds of one turn: filling and holding lanes counts too, but never leads to much more of it. */
+const ROUNDS = 10
+
+/**
+ * Dead rows of count_delta are swept up after so many were folded. The table is written with every
+ * commit and read whole; the server's own vacuum comes once a minute at most.
+ */
+const VACUUM_AFTER = 20_000
+const vacuum = statement('vacuum-deltas', 'VACUUM baton.count_delta')
+
+/**
+ * Folds counters in and draws the conclusions: levels open, windows fill, tasks are done. Every node
+ * has one; whoever holds the lock rolls for all.
+ */
+export class Roller {
+  readonly #transactions: Transactions
+  readonly #readied: (count: number) => void
+  #timer: NodeJS.Timeout | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  #folds = 0
+  #stopped = false
+
+  constructor(transactions: Transactions, readied: (count: number) => void) {
+    this.#transactions = transactions
+    this.#readied = readied
+  }
+
+  /** Something was counted. */
+  kick(): void {
+    if (this.#stopped) return
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined
+      this.#turn = this.#rollNow(false).catch(() => {
+        // The store is away or the lock was taken: counters stay as they are and keep until later.
+        this.kick()
+      })
+    }, FOLD_MILLIS)
+  }
+
+  /** Returns how many partitions became ready; counters of all that was committed before are folded in. */
+  async settleUp(): Promise<number> {
+    const [row] = await this.#transactions.read(anyUnfolded)
+    if (row?.['unfolded'] !== true) return 0
+    const readied = await this.#rollNow(true)
+    return readied ?? 0
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#turn
+  }
+
+  /** Undefined when it is somebody else's turn. */
+  async #rollNow(wait: boolean): Promise<number | undefined> {
+    const readied = await this.#transactions.run(
+      async (tx) => {
+        const roll = await Roll.begin(tx, wait)
+        if (roll === undefined) return undefined
+        let sum = 0
+        const lanes = await roll.foldAll(wait)
+        if (lanes.length > 0) sum += await settleLanes(roll, lanes)
+        for (
+          let round = 0, before = lanes.length;
+          round < ROUNDS && roll.touchedLanes.length > before;
+          round += 1
+        ) {
+          const more = roll.touchedLanes.slice(before)
+          before = roll.touchedLanes.length
+          sum += await settleLanes(roll, more)
+        }
+        await roll.flush()
+        return sum
+      },
+      { kind: 'relaxed' },
+    )
+    if (readied === undefined) this.kick()
+    else {
+      if (readied > 0) this.#readied(readied)
+      await this.#sweepUp()
+    }
+    return readied
+  }
+
+  async #sweepUp(): Promise<void> {
+    this.#folds += 1
+    if (this.#folds < VACUUM_AFTER / 100) return
+    this.#folds = 0
+    await this.#transactions.read(vacuum).catch(() => {})
+  }
+}

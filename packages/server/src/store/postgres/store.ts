@@ -1,0 +1,180 @@
+import type { Clock } from '../../handoff/clock.ts'
+import type { Policy } from '../../handoff/policy.ts'
+import { type Store, StoreUnavailable } from '../../handoff/store.ts'
+import { Secrets } from '../sqlite/secrets.ts'
+import { audit } from './audit.ts'
+import { CallBacks } from './call-back.ts'
+import { changePage } from './changes.ts'
+import { Connections } from './connections.ts'
+import { Connector } from './connector.ts'
+import { control } from './control.ts'
+import { parseDatabaseUrl } from './database-url.ts'
+import { HandOffs } from './hand-off.ts'
+import { Hints } from './hints.ts'
+import { instanceRecord, instanceRecords, recordSightings } from './instance-rows.ts'
+import { migrate } from './migrate.ts'
+import { Names } from './names.ts'
+import { partitionPage } from './partition-pages.ts'
+import { Pull } from './pull.ts'
+import { Roller } from './roller.ts'
+import { statement } from './statement.ts'
+import { Sweep } from './sweep.ts'
+import { taskPage, taskRecord } from './task-rows.ts'
+import { Tidy } from './tidy.ts'
+import { type Transaction, Transactions } from './transactions.ts'
+
+export interface PostgresStoreOptions {
+  /** As libpq writes it, also with several hosts; see docs/scaling.md for our own parameters. */
+  readonly url: string
+  readonly policy: Policy
+  /** For tests that decide what time it is; otherwise the database's clock does. */
+  readonly clock?: Clock
+  /** The most connections that this node opens for its transactions. */
+  readonly connections?: number
+}
+
+const CONNECTIONS = 10
+const CONNECT_MILLIS = 3000
+const ANSWER_MILLIS = 40_000
+const CONNECTION_WAIT_MILLIS = 5000
+
+/** Changes nothing, but as a write: a server that has become read-only must be noticed. */
+const probe = statement('probe', 'UPDATE baton.level SET virtual = virtual WHERE level = -1')
+
+/** Resolves when the schema is up to date and the store can commit; rejects with StoreRefused when it must not be used. */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const url = parseDatabaseUrl(options.url)
+  const connectionOptions = {
+    connectMillis: CONNECT_MILLIS,
+    answerMillis: ANSWER_MILLIS,
+    pooledByTransaction: url.pooledByTransaction,
+  }
+  const connector = new Connector(url.hosts, connectionOptions)
+  const first = await connector.connect()
+  try {
+    await migrate(first)
+  } finally {
+    await first.close()
+  }
+  const connections = new Connections(connector, options.connections ?? CONNECTIONS, CONNECTION_WAIT_MILLIS)
+  const listening = new Connector(url.listenHosts, { ...connectionOptions, pooledByTransaction: false })
+  const store = new PostgresStore(options, connections, listening)
+  await store.start()
+  return store
+}
+
+class PostgresStore implements Store {
+  readonly #connections: Connections
+  readonly #transactions: Transactions
+  readonly #hints: Hints
+  readonly #roller: Roller
+  readonly #handOffs: HandOffs
+  readonly #sweep: Sweep
+  readonly #tidy: Tidy
+  readonly #underWay = new Set<Promise<unknown>>()
+  #hinted: (readied: number) => void = () => {}
+  #closed = false
+
+  constructor({ policy, clock }: PostgresStoreOptions, connections: Connections, listening: Connector) {
+    this.#connections = connections
+    this.#transactions = new Transactions(connections, clock)
+    this.#hints = new Hints(listening, (readied) => this.#hinted(readied))
+    const transactions = this.#transactions
+    const names = new Names(transactions)
+    this.#roller = new Roller(transactions, (readied) => {
+      this.#hints.tell(readied)
+      this.#hinted(readied)
+    })
+    this.#handOffs = new HandOffs({
+      transactions,
+      roller: this.#roller,
+      names,
+      policy,
+      callBacks: new CallBacks(policy, names),
+      pull: new Pull(policy, names, new Secrets()),
+    })
+    this.#sweep = new Sweep(transactions, policy, clock, this.#roller)
+    this.#tidy = new Tidy(transactions, this.#roller, names)
+  }
+
+  async start(): Promise<void> {
+    await this.#hints.start()
+  }
+
+  onHint(listener: (readied: number) => void): void {
+    this.#hinted = listener
+  }
+
+  handOff: Store['handOff'] = (batch) =>
+    this.#track(async () => {
+      const answers = await this.#handOffs.run(batch)
+      this.#hints.tell(answers.readied)
+      return answers
+    })
+
+  sweep: Store['sweep'] = (order) =>
+    this.#track(async () => {
+      const swept = await this.#sweep.run(order)
+      this.#hints.tell(swept.woken)
+      return swept
+    })
+
+  tidy: Store['tidy'] = (order) =>
+    this.#track(async () => {
+      const tidied = await this.#tidy.run(order)
+      this.#hints.tell(tidied.readied)
+      return tidied
+    })
+
+  control: Store['control'] = (order) =>
+    this.#track(async () => {
+      const result = await this.#transactions.run((tx) => control(tx, order))
+      if (result.kind === 'applied') this.#hints.tell(result.readied)
+      return result
+    })
+
+  task: Store['task'] = (taskId) => this.#view((tx) => taskRecord(tx, taskId))
+  tasks: Store['tasks'] = (query) => this.#view((tx) => taskPage(tx, query))
+  partitions: Store['partitions'] = (query) => this.#view((tx) => partitionPage(tx, query))
+  changes: Store['changes'] = (query) => this.#view((tx) => changePage(tx, query))
+  instance: Store['instance'] = (instanceId) => this.#view((tx) => instanceRecord(tx, instanceId))
+  instances: Store['instances'] = (query) => this.#view((tx) => instanceRecords(tx, query))
+  audit: Store['audit'] = () => this.#view(audit)
+
+  recordSightings: Store['recordSightings'] = (sightings) =>
+    this.#track(() => this.#transactions.run((tx) => recordSightings(tx, sightings)))
+
+  probe: Store['probe'] = () =>
+    this.#track(() =>
+      this.#transactions.run(async (tx) => {
+        await tx.write(probe)
+      }),
+    )
+
+  /** Waits for what was asked before. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await Promise.allSettled(this.#underWay)
+    await this.#roller.stop()
+    await this.#hints.close()
+    await this.#connections.close()
+  }
+
+  /** Counters are folded in first, so what is shown holds everything that was answered before. */
+  #view<Result>(look: (tx: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#track(async () => {
+      await this.#roller.settleUp()
+      return this.#transactions.run(look, { kind: 'reading' })
+    })
+  }
+
+  #track<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(new StoreUnavailable('store_unavailable', 'the store is closed'))
+    const running = work()
+    this.#underWay.add(running)
+    const done = () => this.#underWay.delete(running)
+    running.then(done, done)
+    return running
+  }
+}

@@ -1,0 +1,149 @@
+import { rankRetry } from '../../handoff/fair-order.ts'
+import { next } from '../../handoff/life-cycle.ts'
+import type { Policy } from '../../handoff/policy.ts'
+import { judgeCancellation, judgeExpiry } from '../../handoff/settlement.ts'
+import type { SweepOrder, SweepResult } from '../../handoff/store.ts'
+import { CountDeltas } from './count-deltas.ts'
+import { saveLaneTags } from './lanes.ts'
+import { levelsToRank } from './level-times.ts'
+import {
+  applyChange,
+  type PartitionEntry,
+  readStanding,
+  standingColumns,
+  standingTables,
+  writeChanges,
+} from './partitions.ts'
+import type { Roller } from './roller.ts'
+import { statement } from './statement.ts'
+import type { Transaction, Transactions } from './transactions.ts'
+import { lockLanesToWake, wakePartitions } from './wake.ts'
+
+/** All that a node asks while nothing is due: once a second, two look-ups. */
+const nextDue = statement(
+  'next-due',
+  `SELECT
+     (SELECT due_at FROM baton.partition WHERE state = 'leased' ORDER BY due_at LIMIT 1) AS lease,
+     (SELECT due_at FROM baton.partition WHERE state = 'delayed' ORDER BY due_at LIMIT 1) AS backoff,
+     EXISTS (SELECT FROM baton.count_delta) AS unfolded,
+     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`,
+)
+/** Nodes that sweep at the same time share the work: each skips what another has taken. */
+const due = (state: 'leased' | 'delayed') =>
+  statement(
+    `due-${state}`,
+    `SELECT ${standingColumns} FROM ${standingTables} WHERE p.state = '${state}' AND p.due_at <= $1
+     ORDER BY p.due_at LIMIT $2 FOR UPDATE OF p SKIP LOCKED`,
+  )
+const dueLeases = due('leased')
+const dueBackoffs = due('delayed')
+
+interface Swept {
+  readonly expired: number
+  readonly parked: number
+  readonly woken: number
+  readonly more: boolean
+}
+
+export class Sweep {
+  readonly #transactions: Transactions
+  readonly #policy: Policy
+  readonly #clock: (() => number) | undefined
+  readonly #roller: Roller
+
+  constructor(transactions: Transactions, policy: Policy, clock: (() => number) | undefined, roller: Roller) {
+    this.#transactions = transactions
+    this.#policy = policy
+    this.#clock = clock
+    this.#roller = roller
+  }
+
+  async run({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
+    const before = await this.#nextDue(expireLeases)
+    if (before.inMillis === null || before.inMillis > 0) {
+      return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: before.inMillis }
+    }
+    const swept = await this.#transactions.run((tx) => this.#sweep(tx, limit, expireLeases))
+    // A lease that expires for good may be the last that a barrier waited for.
+    const opened = await this.#roller.settleUp()
+    const after = await this.#nextDue(expireLeases)
+    return {
+      ...swept,
+      woken: swept.woken + opened,
+      nextDueInMillis: after.inMillis === null ? null : Math.max(0, after.inMillis),
+    }
+  }
+
+  async #nextDue(withLeases: boolean): Promise<{ inMillis: number | null }> {
+    const [row] = await this.#transactions.read(nextDue)
+    // A node that died may have left counters behind.
+    if (row?.['unfolded'] === true) this.#roller.kick()
+    const now = this.#clock?.() ?? (row?.['now'] as number)
+    const lease = withLeases ? (row?.['lease'] as number | null) : null
+    const earliest = Math.min(
+      lease ?? Number.POSITIVE_INFINITY,
+      (row?.['backoff'] as number | null) ?? Number.POSITIVE_INFINITY,
+    )
+    return { inMillis: Number.isFinite(earliest) ? earliest - now : null }
+  }
+
+  /** Leases before back-offs: one that ends with no back-off at all is ready within the same sweep. */
+  async #sweep(tx: Transaction, limit: number, expireLeases: boolean): Promise<Swept> {
+    const now = await tx.now()
+    const deltas = new CountDeltas()
+    const expired = expireLeases ? (await tx.run(dueLeases, [now, limit])).map(readStanding) : []
+    for (const partition of expired) this.#expire(partition, deltas, now)
+    await writeChanges(tx, expired)
+    const waking = (await tx.run(dueBackoffs, [now, limit])).map(readStanding)
+    const woken = await this.#wake(tx, waking, deltas, now)
+    await deltas.flush(tx)
+    return {
+      expired: expired.length,
+      parked: expired.filter(({ state }) => state === 'parked').length,
+      woken,
+      more: expired.length === limit || waking.length === limit,
+    }
+  }
+
+  #expire(partition: PartitionEntry, deltas: CountDeltas, now: number): void {
+    const change = partition.taskCancelled
+      ? judgeCancellation(partition)
+      : judgeExpiry(partition, this.#policy, Math.random())
+    applyChange(partition, change, deltas, this.#policy, now)
+  }
+
+  /** The back-off ended: back into the order through the lane's second tag, unless it kept its rank. */
+  async #wake(
+    tx: Transaction,
+    partitions: readonly PartitionEntry[],
+    deltas: CountDeltas,
+    now: number,
+  ): Promise<number> {
+    const ended = partitions.filter(({ taskCancelled }) => taskCancelled)
+    for (const partition of ended) this.#expire(partition, deltas, now)
+    await writeChanges(tx, ended)
+    const waking = partitions.filter(({ taskCancelled }) => !taskCancelled)
+    if (waking.length === 0) return 0
+    const lanes = await lockLanesToWake(tx, waking)
+    const times = await levelsToRank(
+      tx,
+      waking.map(({ lane }) => lane.level),
+      deltas,
+    )
+    const rows = waking.map((partition) => {
+      const lane = lanes.get(partition.lane.id)
+      const time = times.get(partition.lane.level)
+      if (lane === undefined || time === undefined) throw new Error('a partition wakes without its lane')
+      const to = partition.laneIsOpen ? next('delayed', 'wake') : next(next('delayed', 'wake'), 'hold')
+      deltas.move(partition.lane, 'delayed', to, partition.recordCount)
+      if (to !== 'ready') return { id: partition.id, state: to, rank: null }
+      const rank = partition.keptRank ?? rankRetry(time, lane, partition.recordCount)
+      return { id: partition.id, state: to, rank }
+    })
+    await Promise.all([
+      wakePartitions(tx, rows),
+      ...[...lanes.values()].map((lane) => saveLaneTags(tx, lane)),
+    ])
+    return rows.filter(({ state }) => state === 'ready').length
+  }
+}

@@ -1,0 +1,204 @@
+import { next } from '../../handoff/life-cycle.ts'
+import { isLaneOpen } from '../../handoff/task-record.ts'
+import type { LaneEntry, TaskEntry } from './entries.ts'
+import { fill, hold, settleLanes } from './lane-windows.ts'
+import { STEP } from './lanes.ts'
+import type { Roll } from './roll.ts'
+import { statement } from './statement.ts'
+
+/** Work on a whole task that is done in bounded transactions and survives a restart in between. */
+export type Step = 'fill' | 'hold' | 'cancel' | 'rerun'
+
+export interface Progress {
+  changed: number
+  readied: number
+  more: boolean
+}
+
+const ALL_LEVELS = -1
+
+const begin = statement(
+  'begin-step',
+  `INSERT INTO baton.task_step (task, step, level, only_level, begun_at) VALUES ($1, $2, $3, $4, $5)
+   ON CONFLICT DO NOTHING RETURNING task`,
+)
+const stepOf = statement(
+  'step-of-task',
+  'SELECT level, idx, begun_at FROM baton.task_step WHERE task = $1 AND step = $2 AND only_level = $3',
+)
+const save = statement(
+  'save-step',
+  'UPDATE baton.task_step SET level = $4, idx = $5 WHERE task = $1 AND step = $2 AND only_level = $3',
+)
+const end = statement(
+  'end-step',
+  'DELETE FROM baton.task_step WHERE task = $1 AND step = $2 AND only_level = $3',
+)
+const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1 AND step = $2')
+const waitingIn = (state: 'ready' | 'held' | 'parked') =>
+  statement(
+    `waiting-${state}-of-lane`,
+    `SELECT id, record_count FROM baton.partition WHERE lane = $1 AND state = '${state}' LIMIT $2
+     FOR UPDATE SKIP LOCKED`,
+  )
+const waiting = { ready: waitingIn('ready'), held: waitingIn('held'), parked: waitingIn('parked') }
+const anyWaiting = statement(
+  'any-waiting-of-lane',
+  `SELECT EXISTS (SELECT FROM baton.partition WHERE lane = $1 AND state = 'ready')
+     OR EXISTS (SELECT FROM baton.partition WHERE lane = $1 AND state = 'held')
+     OR EXISTS (SELECT FROM baton.partition WHERE lane = $1 AND state = 'parked') AS waiting`,
+)
+const cancel = statement(
+  'cancel',
+  'UPDATE baton.partition SET state = $2, rank = NULL, due_at = NULL, refill = false WHERE id = ANY($1::bigint[])',
+)
+const fromIndex = statement(
+  'partitions-from',
+  `SELECT id, idx, state, outcome, settled_at, record_count, reported_records FROM baton.partition
+   WHERE lane = $1 AND idx > $2 ORDER BY idx LIMIT $3 FOR UPDATE SKIP LOCKED`,
+)
+const rerunRows = statement(
+  'rerun',
+  `UPDATE baton.partition SET state = $2, rank = NULL, fresh = true, refill = false, term = term + 1, secret = '',
+     outcome = NULL, attempts = 0, releases = 0, settled_at = NULL, reported_records = NULL WHERE id = ANY($1::bigint[])`,
+)
+
+/** False when the same step is under way already. */
+export async function beginStep(
+  { tx }: Roll,
+  task: TaskEntry,
+  step: Step,
+  onlyLevel = ALL_LEVELS,
+): Promise<boolean> {
+  const values = [task.id, step, Math.max(onlyLevel, 0), onlyLevel, await tx.now()]
+  return (await tx.write(begin, values)).length > 0
+}
+
+/** A pause or a cancel overtakes what an earlier order left to do. */
+export async function dropStep({ tx }: Roll, task: TaskEntry, step: Step): Promise<void> {
+  await tx.write(drop, [task.id, step])
+}
+
+/** One bounded transaction's worth of a task's step. */
+export async function advanceStep(
+  roll: Roll,
+  task: TaskEntry,
+  step: Step,
+  onlyLevel = ALL_LEVELS,
+): Promise<Progress> {
+  const progress: Progress = { changed: 0, readied: 0, more: false }
+  const [row] = await roll.tx.run(stepOf, [task.id, step, onlyLevel])
+  if (row === undefined) return progress
+  const begunAt = row['begun_at'] as number
+  let at = { level: row['level'] as number, index: row['idx'] as number }
+  let visited = 0
+  while (progress.changed < STEP && visited < STEP) {
+    const lane = await roll.laneFrom(task, at.level)
+    if (lane === undefined || (onlyLevel !== ALL_LEVELS && lane.level !== onlyLevel)) {
+      await roll.tx.write(end, [task.id, step, onlyLevel])
+      return progress
+    }
+    const index = lane.level === at.level ? at.index : -1
+    const after = await workOn(roll, { step, begunAt }, lane, index, STEP - progress.changed, progress)
+    at = after === null ? { level: lane.level + 1, index: -1 } : { level: lane.level, index: after }
+    visited += 1
+    if (after !== null && step !== 'rerun') break
+  }
+  await roll.tx.write(save, [task.id, step, onlyLevel, at.level, at.index])
+  return { ...progress, more: true }
+}
+
+/** Returns the index to go on from within the lane, or null when the lane needs no more. */
+async function workOn(
+  roll: Roll,
+  { step, begunAt }: { readonly step: Step; readonly begunAt: number },
+  lane: LaneEntry,
+  after: number,
+  limit: number,
+  progress: Progress,
+): Promise<number | null> {
+  switch (step) {
+    case 'fill': {
+      const readied = await fill(roll, lane)
+      progress.readied += readied
+      progress.changed += readied
+      return null
+    }
+    case 'hold': {
+      if (isLaneOpen(lane.task, lane.level)) return null
+      const held = await hold(roll, lane, limit)
+      progress.changed += held
+      return held === limit ? after : null
+    }
+    case 'cancel': {
+      progress.changed += await cancelWaiting(roll, lane, limit)
+      // Rows that a pull has locked are not seen: the lane is done with when none is left.
+      const [row] = await roll.tx.run(anyWaiting, [lane.id])
+      return row?.['waiting'] === true ? after : null
+    }
+    case 'rerun':
+      return rerunDone(roll, begunAt, lane, after, limit, progress)
+  }
+}
+
+/** Leased and delayed partitions follow when their time ends; nothing can be done with them until then. */
+async function cancelWaiting(roll: Roll, lane: LaneEntry, limit: number): Promise<number> {
+  let cancelled = 0
+  for (const state of ['ready', 'held', 'parked'] as const) {
+    if (cancelled === limit) break
+    const rows = await roll.tx.run(waiting[state], [lane.id, limit - cancelled])
+    if (rows.length === 0) continue
+    const to = next(state, 'cancel')
+    for (const row of rows) roll.move(lane, state, to, row['record_count'] as number)
+    await roll.tx.write(cancel, [rows.map((row) => row['id']), to])
+    cancelled += rows.length
+  }
+  return cancelled
+}
+
+/** What was recorded when a partition was finished, and is taken back when it runs again. */
+export interface DoneRow {
+  readonly id: number
+  readonly outcome: string | null
+  readonly record_count: number
+  readonly reported_records: number | null
+}
+
+async function rerunDone(
+  roll: Roll,
+  begunAt: number,
+  lane: LaneEntry,
+  after: number,
+  limit: number,
+  progress: Progress,
+): Promise<number | null> {
+  if (lane.partitions.done === lane.purged) return null
+  const rows = await roll.tx.run(fromIndex, [lane.id, after, limit])
+  const done = rows.filter(
+    (row) => row['state'] === 'done' && ((row['settled_at'] as number | null) ?? 0) <= begunAt,
+  ) as unknown as DoneRow[]
+  await rerun(roll, lane, done)
+  progress.changed += done.length
+  progress.readied += await settleLanes(roll, [lane])
+  return rows.length < limit ? null : ((rows.at(-1)?.['idx'] as number | undefined) ?? null)
+}
+
+/** As if they had just been called back; whoever finished them before no longer holds a lease. */
+export async function rerun(roll: Roll, lane: LaneEntry, rows: readonly DoneRow[]): Promise<void> {
+  if (rows.length === 0) return
+  const to = next('done', 'rerun')
+  const { task } = lane
+  if (task.state === 'done') {
+    task.generation += 1
+    task.state = 'open'
+  }
+  for (const { outcome, record_count, reported_records } of rows) {
+    roll.move(lane, 'done', to, record_count)
+    if (outcome === 'delivered') task.delivered -= 1
+    if (reported_records === null) continue
+    task.reportedDeclared -= record_count
+    task.reportedRecords = Math.max(0, task.reportedRecords - reported_records)
+    if (reported_records !== record_count) task.mismatched -= 1
+  }
+  await roll.tx.write(rerunRows, [rows.map(({ id }) => id), to])
+}

@@ -1,0 +1,52 @@
+import type { LockedLane } from './lanes.ts'
+import type { PartitionEntry } from './partitions.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+/** Tasks before lanes, as everyone who waits for a lane does. */
+const lockTasks = statement(
+  'lock-tasks-to-wake',
+  'SELECT id FROM baton.task WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE',
+)
+const lockLanes = statement(
+  'lock-lanes-to-wake',
+  `SELECT id, task, level, finish::text AS finish, retry_finish::text AS retry_finish FROM baton.lane
+   WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`,
+)
+const wake = statement(
+  'wake',
+  `UPDATE baton.partition p SET state = w.state, rank = w.rank, fresh = false, due_at = NULL
+   FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w (id, state, rank) WHERE p.id = w.id`,
+)
+
+export async function lockLanesToWake(
+  tx: Transaction,
+  partitions: readonly PartitionEntry[],
+): Promise<Map<number, LockedLane>> {
+  const tasks = [...new Set(partitions.map(({ lane }) => lane.task))]
+  const lanes = [...new Set(partitions.map(({ lane }) => lane.id))]
+  const [, rows] = await Promise.all([tx.run(lockTasks, [tasks]), tx.run(lockLanes, [lanes])])
+  return new Map(
+    rows.map((row) => [
+      row['id'] as number,
+      {
+        id: row['id'] as number,
+        task: row['task'] as number,
+        level: row['level'] as number,
+        finish: BigInt(row['finish'] as string),
+        retryFinish: BigInt(row['retry_finish'] as string),
+      },
+    ]),
+  )
+}
+
+export async function wakePartitions(
+  tx: Transaction,
+  rows: readonly { readonly id: number; readonly state: string; readonly rank: bigint | null }[],
+): Promise<void> {
+  await tx.write(wake, [
+    rows.map(({ id }) => id),
+    rows.map(({ state }) => state),
+    rows.map(({ rank }) => (rank === null ? null : String(rank))),
+  ])
+}

