@@ -43,6 +43,9 @@ export interface CoalescerEvents {
   failed(error: unknown): void
 }
 
+/** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
+const SHARING_LIMIT = 2000
+
 /**
  * Lets requests that are under way at the same time share one transaction. While one commit is
  * being made durable the next batch gathers, so the number of requests per commit follows the load
@@ -62,8 +65,12 @@ export class Coalescer {
 
   ask(ask: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#gathering.push({ ask, resolve, reject })
-      this.#schedule()
+      const pending = { ask, resolve, reject }
+      if ((ask.callBack?.callBack.partitions.length ?? 0) > SHARING_LIMIT) void this.#commit([pending])
+      else {
+        this.#gathering.push(pending)
+        this.#schedule()
+      }
     })
   }
 

@@ -48,6 +48,11 @@ export interface SettleRequest {
   readonly pull: PullRequest | null
 }
 
+export type CallBackAnswer = Exclude<CallBackResult, { readonly kind: 'store_full' }>
+
+const NEARLY_FULL =
+  'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
+
 export interface Settled {
   readonly settled: readonly string[]
   readonly refused: readonly { readonly leaseId: string; readonly code: RefusalCode }[]
@@ -95,9 +100,10 @@ export class HandOff {
     this.#heartbeat = setInterval(() => void this.#beat(), SIGHTING_INTERVAL_MILLIS)
   }
 
-  async callBack(callBack: CallBack, producer: string | null): Promise<CallBackResult> {
+  async callBack(callBack: CallBack, producer: string | null): Promise<CallBackAnswer> {
     const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
+    if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
     const calledBack = result.kind === 'stored' ? result.accepted : 0
     this.#sightings.note(producer, 'producer', { callBacks: 1, calledBack })
     return result

@@ -3,13 +3,13 @@ import {
   type Conflict,
   callBackAnswerSchema,
   callBackRequestSchema,
-  checkCallBack,
   listedViolations,
   partitionName,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Conflict as KnownConflict } from '../handoff/store.ts'
+import { CallBackReader } from './call-back-reader.ts'
 import { answers, instanceHeader } from './documented.ts'
 import { RequestProblem } from './problems.ts'
 import { callerOf } from './request-headers.ts'
@@ -17,11 +17,13 @@ import { JSON_TYPE, type Service } from './service.ts'
 
 export function callBackRoute(app: FastifyInstance, service: Service): void {
   const { handOff, tableField, unknownFields, callBackLimitBytes } = service
+  const reader = new CallBackReader({ tableField, unknownFields })
+  app.addHook('onClose', () => reader.close())
   app.route({
     method: 'POST',
     url: '/call-back',
     bodyLimit: callBackLimitBytes,
-    config: { access: 'producer' },
+    config: { access: 'producer', readsLargeBodies: true },
     schema: {
       operationId: 'callBack',
       summary: 'Describe partitions of a task, to be handed out',
@@ -31,7 +33,7 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
     handler: async (request, reply) => {
-      const checked = checkCallBack(request.body, { tableField, unknownFields })
+      const checked = await reader.read(request.body)
       if (!checked.ok) {
         throw new RequestProblem('contract_violation', 'the array breaks the contract; see errors', {
           extra: listedViolations(checked),

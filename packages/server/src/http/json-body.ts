@@ -1,20 +1,22 @@
-import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { LARGE_BODY_BYTES } from './call-back-reader.ts'
+import { NotJson, parseJsonBytes } from './json-bytes.ts'
 import { RequestProblem } from './problems.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route understands an empty body, whatever it is declared as. */
     bodyOptional?: boolean
+    /** The route takes large bodies as bytes and has them read elsewhere. */
+    readsLargeBodies?: boolean
   }
 }
 
 type Done = (error: Error | null, body?: unknown) => void
 
 /**
- * Bodies are JSON in UTF-8 and nothing else. Bytes that are not UTF-8 are refused and not replaced: what is stored
- * is what was sent. Fastify's own parser would replace them, and look for `__proto__`, which is safe here because
- * bodies are only ever read field by field.
+ * Bodies are JSON in UTF-8 and nothing else. Fastify's own parser would replace bytes that are not, and look for
+ * `__proto__`, which is safe here because bodies are only ever read field by field.
  */
 export function acceptJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -33,30 +35,14 @@ function readJson(request: FastifyRequest, body: Buffer, done: Done): void {
 function bodyOf(request: FastifyRequest, body: Buffer): unknown {
   const fault = declaredOtherwise(request)
   if (fault !== undefined) throw new RequestProblem('unsupported_media_type', fault)
-  if (body.length === 0) {
-    if (request.routeOptions.config.bodyOptional === true) return undefined
-    throw new RequestProblem('body_not_json', 'the body is empty')
-  }
-  if (!isUtf8(body)) throw new RequestProblem('body_not_json', 'the body is not valid UTF-8')
+  if (body.length === 0 && request.routeOptions.config.bodyOptional === true) return undefined
+  if (body.length >= LARGE_BODY_BYTES && request.routeOptions.config.readsLargeBodies === true) return body
   try {
-    return parse(body.toString('utf8'))
+    return parseJsonBytes(body)
   } catch (error) {
-    throw new RequestProblem('body_not_json', `the body is not JSON: ${reasonOf(error)}`)
+    if (error instanceof NotJson) throw new RequestProblem('body_not_json', error.message)
+    throw error
   }
-}
-
-const BYTE_ORDER_MARK = '\ufeff'
-
-function parse(text: string): unknown {
-  return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
-}
-
-/** V8 quotes the body in its message; a place is enough, and a body is not echoed. */
-function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : ''
-  const place = /at position \d+/.exec(text)?.[0]
-  if (place !== undefined) return `unexpected character ${place}`
-  return text.startsWith('Unexpected end') ? 'it ends too early' : 'it breaks off or holds something else'
 }
 
 function declaredOtherwise({ headers }: FastifyRequest): string | undefined {

@@ -2,8 +2,9 @@ import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Clock, systemClock } from '../../handoff/clock.ts'
 import type { Policy } from '../../handoff/policy.ts'
-import { type Store, StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
+import { type HandOffBatch, type Store, StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import type { Verbs } from './session.ts'
+import { sendAhead } from './staging.ts'
 import type { Call, Reply, ThreadData } from './thread.ts'
 
 export interface SqliteStoreOptions {
@@ -25,7 +26,8 @@ export async function openSqliteStore({
     (argument?: unknown) =>
       thread.call(name, argument)
   return {
-    handOff: verb('handOff'),
+    handOff: async (batch: HandOffBatch) =>
+      thread.call('handOff', await sendAhead(batch, (piece) => thread.call('stage', piece))),
     sweep: verb('sweep'),
     tidy: verb('tidy'),
     control: verb('control'),

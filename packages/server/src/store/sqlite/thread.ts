@@ -3,6 +3,7 @@ import type { Policy } from '../../handoff/policy.ts'
 import { StoreRefused, type StoreUnavailable } from '../../handoff/store.ts'
 import { asUnavailable, DataFolder } from './folder.ts'
 import { Session, type Verbs } from './session.ts'
+import { Staging } from './staging.ts'
 
 /**
  * SQLite is synchronous: it lives on a thread of its own, so that the event loop answers requests
@@ -15,7 +16,7 @@ export interface ThreadData {
 
 export interface Call {
   readonly id: number
-  readonly verb: keyof Verbs | 'close'
+  readonly verb: keyof Verbs | 'stage' | 'close'
   /** JSON: cheaper to take across than an object (32 pulls and settles: 150 µs instead of 235, both ways). */
   readonly argument: string
   readonly now: number
@@ -39,6 +40,7 @@ if (port === null) throw new Error('the store thread was started outside of a wo
 
 const { folder: path, policy } = workerData as ThreadData
 const folder = new DataFolder(path)
+const staging = new Staging()
 let database: ReturnType<DataFolder['open']> | undefined
 let session: Session | undefined
 let room = { checkedAt: Number.NEGATIVE_INFINITY, enough: true }
@@ -73,8 +75,10 @@ function execute({ verb, argument, now }: Call): unknown {
     folder.unlock()
     return undefined
   }
-  const run = (session ?? open()).verbs[verb] as (argument: unknown, now: number) => unknown
-  return run(JSON.parse(argument), now)
+  if (verb === 'stage') return staging.keep(JSON.parse(argument))
+  const { verbs } = session ?? open()
+  if (verb === 'handOff') return verbs.handOff(staging.complete(JSON.parse(argument)), now)
+  return (verbs[verb] as (argument: unknown, now: number) => unknown)(JSON.parse(argument), now)
 }
 
 function replyTo(id: number, work: () => unknown): Reply {

@@ -1,0 +1,28 @@
+import { isUtf8 } from 'node:buffer'
+
+/** The bytes are not what JSON.parse takes; the text says where it broke off. */
+export class NotJson extends Error {
+  override name = 'NotJson'
+}
+
+const BYTE_ORDER_MARK = '\ufeff'
+
+/** Bytes that are not UTF-8 are refused and not replaced: what is stored is what was sent. */
+export function parseJsonBytes(bytes: Buffer): unknown {
+  if (bytes.length === 0) throw new NotJson('the body is empty')
+  if (!isUtf8(bytes)) throw new NotJson('the body is not valid UTF-8')
+  const text = bytes.toString('utf8')
+  try {
+    return JSON.parse(text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text)
+  } catch (error) {
+    throw new NotJson(`the body is not JSON: ${reasonOf(error)}`)
+  }
+}
+
+/** V8 quotes the body in its message; a place is enough, and a body is not echoed. */
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : ''
+  const place = /at position \d+/.exec(text)?.[0]
+  if (place !== undefined) return `unexpected character ${place}`
+  return text.startsWith('Unexpected end') ? 'it ends too early' : 'it breaks off or holds something else'
+}
