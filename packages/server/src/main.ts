@@ -24,6 +24,10 @@ async function main(): Promise<void> {
   }
   const { config, warnings } = readSettings(given, process.env)
   const log = createLog(config.logLevel)
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'the service ends because of an error that nothing caught')
+    process.exit(1)
+  })
   for (const warning of warnings) log.warn({}, warning)
   const app = await openApp(config, { log })
   stopOnSignal(app, log)

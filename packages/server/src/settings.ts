@@ -13,6 +13,7 @@ import {
   settingOf,
   variableOf,
 } from './config.ts'
+import { isLoopback } from './loopback.ts'
 import { SettingsError } from './settings-error.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -42,7 +43,7 @@ export function readSettings(given: ReadonlyMap<SettingName, string>, environmen
   const config = values as Config
   const contradicting = contradictions(config)
   if (contradicting.length > 0) throw new SettingsError(contradicting)
-  return { config, warnings: misspeltVariables(environment) }
+  return { config, warnings: [...misspeltVariables(environment), ...oddities(config)] }
 }
 
 function sourceOf(name: SettingName, given: ReadonlyMap<SettingName, string>, environment: Environment) {
@@ -88,6 +89,15 @@ function expected({ type, form, enum: choices, minimum, maximum }: Setting): str
 /** Tells nodes that share a host apart, and one start from the next. */
 function madeUpInstanceId(): string {
   return `${hostname().slice(0, 200) || 'baton'}-${randomBytes(4).toString('hex')}`
+}
+
+/** Allowed, but probably not what is wanted. */
+function oddities({ host, tokensFile, allowedHosts }: Config): string[] {
+  if (isLoopback(host) || tokensFile !== null || allowedHosts.length > 0) return []
+  return [
+    'requests from other machines will be refused for their Host header: ' +
+      'list the names under which this node is reached with --allowed-hosts, or use --tokens-file',
+  ]
 }
 
 /** Variables of other programs of ours may begin alike, so only what looks like a slip is mentioned. */

@@ -169,6 +169,14 @@ describe('a misspelt variable', () => {
   })
 })
 
+describe('an open network whose hosts are not named', () => {
+  test('is warned about, since every request from there will be refused', () => {
+    const given = readCommandLine(['--host', '0.0.0.0', '--allow-anonymous']).given
+    expect(readSettings(given, {}).warnings).toEqual([expect.stringContaining('--allowed-hosts')])
+    expect(readSettings(given, { BATON_ALLOWED_HOSTS: 'baton.internal' }).warnings).toEqual([])
+  })
+})
+
 describe('--help', () => {
   test('lists every setting with flag, variable, default and meaning', () => {
     const text = helpText('1.2.3')

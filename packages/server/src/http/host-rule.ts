@@ -1,6 +1,5 @@
 import { isLoopback } from '../loopback.ts'
-
-const REMEMBERED_HOSTS = 1000
+import { remembered } from './remembered.ts'
 
 /**
  * A page of another site can have a browser call this service under that site's own name, by pointing the name at
@@ -8,19 +7,14 @@ const REMEMBERED_HOSTS = 1000
  */
 export class HostRule {
   readonly #allowed: ReadonlySet<string>
-  /** Clients send the same Host each time. */
-  readonly #admitted = new Set<string>()
+  readonly #isAdmitted = remembered((host) => this.isNamed(host) || isLoopback(withoutPort(host)))
 
   constructor(allowedHosts: readonly string[]) {
     this.#allowed = new Set(allowedHosts.map((host) => host.toLowerCase()))
   }
 
   admits(host: string): boolean {
-    if (this.#admitted.has(host)) return true
-    if (!this.isNamed(host) && !isLoopback(withoutPort(host))) return false
-    if (this.#admitted.size >= REMEMBERED_HOSTS) this.#admitted.clear()
-    this.#admitted.add(host)
-    return true
+    return this.#isAdmitted(host)
   }
 
   /** Whether the operator named it, with this port or without any. */

@@ -1,4 +1,6 @@
 const MOST_REMEMBERED = 10_000
+/** Longer texts are nobody's usual header, and would fill the memory. */
+const LONGEST_REMEMBERED = 256
 
 /**
  * Remembers what reading a text came to. Clients repeat the same few header values with each request, and reading
@@ -10,6 +12,7 @@ export function remembered<Value>(read: (text: string) => Value): (text: string)
     const value = known.get(text)
     if (value !== undefined) return value
     const fresh = read(text)
+    if (text.length > LONGEST_REMEMBERED) return fresh
     if (known.size >= MOST_REMEMBERED) known.clear()
     known.set(text, fresh)
     return fresh

@@ -52,7 +52,7 @@ export async function buildHttp({
   requestLog,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
-  const { requestMillis = 120_000, checkMillis = 5000 } = timeouts ?? {}
+  const { requestMillis = 300_000, checkMillis = 5000 } = timeouts ?? {}
   const answerError = errorAnswers(service)
   const app = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
