@@ -1,0 +1,39 @@
+import type { Arguments } from './arguments.ts'
+
+/** A flag of a command; its name is its key, with hyphens. */
+export interface Flag {
+  readonly kind: 'switch' | 'text' | 'number'
+  /** What stands for the value in the help: `N`, `SECONDS`. */
+  readonly placeholder?: string
+  readonly description: string
+  readonly short?: string
+  /** The environment variable that is read when the flag is absent. */
+  readonly variable?: string
+  /** What happens without it, for the help. */
+  readonly otherwise?: string
+  readonly choices?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly fractions?: boolean
+}
+
+export type Flags = Readonly<Record<string, Flag>>
+
+export interface Example {
+  readonly line: string
+  readonly says: string
+}
+
+export interface Command {
+  /** The words after the name, as in `TASK`. */
+  readonly operands: string
+  /** How many operands may be given. */
+  readonly operandCount: readonly [least: number, most: number]
+  readonly details: string
+  readonly flags: Flags
+  readonly examples: readonly Example[]
+  /** Everything after `--` belongs to the command itself. */
+  readonly takesCommand?: boolean
+  /** Answers the exit code. */
+  readonly run: (given: Arguments) => Promise<number>
+}

@@ -1,0 +1,83 @@
+import type { Command } from './command.ts'
+
+export interface CommandEntry {
+  readonly name: string
+  readonly summary: string
+  /** Loaded only when needed: the help should not wait for the client to load. */
+  readonly load: () => Promise<Command>
+}
+
+const control = (verb: string) => async () => (await import('./commands/control.ts')).controlCommand(verb)
+
+export const commands: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'run the service',
+    load: async () => (await import('./commands/serve.ts')).serve,
+  },
+  {
+    name: 'call-back',
+    summary: 'hand the partitions of a task over',
+    load: async () => (await import('./commands/call-back.ts')).callBack,
+  },
+  {
+    name: 'work',
+    summary: 'run a command for each partition',
+    load: async () => (await import('./commands/work.ts')).work,
+  },
+  {
+    name: 'tasks',
+    summary: 'show how far tasks are',
+    load: async () => (await import('./commands/tasks.ts')).tasks,
+  },
+  {
+    name: 'partitions',
+    summary: 'list the partitions of a task',
+    load: async () => (await import('./commands/partitions.ts')).partitions,
+  },
+  {
+    name: 'status',
+    summary: 'show service nodes, workers and producers',
+    load: async () => (await import('./commands/status.ts')).status,
+  },
+  { name: 'pause', summary: 'hand out nothing more of a task', load: control('pause') },
+  { name: 'resume', summary: 'end a pause', load: control('resume') },
+  { name: 'retry', summary: 'give parked partitions fresh attempts', load: control('retry') },
+  { name: 'cancel', summary: 'give a task up', load: control('cancel') },
+  { name: 'seal', summary: 'say that no more partitions will come', load: control('seal') },
+  {
+    name: 'skip-parked',
+    summary: 'open a level barrier in spite of parked partitions',
+    load: control('skip-parked'),
+  },
+  {
+    name: 'level-barrier',
+    summary: 'let levels wait for lower ones, or not',
+    load: control('level-barrier'),
+  },
+  {
+    name: 'manifest',
+    summary: 'export every partition of a task as NDJSON',
+    load: async () => (await import('./commands/manifest.ts')).manifest,
+  },
+  {
+    name: 'pull',
+    summary: 'take partitions, for scripts',
+    load: async () => (await import('./commands/pull.ts')).pull,
+  },
+  {
+    name: 'settle',
+    summary: 'say how the work under leases ended, for scripts',
+    load: async () => (await import('./commands/settle.ts')).settle,
+  },
+  {
+    name: 'renew',
+    summary: 'extend leases, for scripts',
+    load: async () => (await import('./commands/renew.ts')).renew,
+  },
+  {
+    name: 'completion',
+    summary: 'print the completion script of a shell',
+    load: async () => (await import('./commands/completion.ts')).completion,
+  },
+]

@@ -1,0 +1,135 @@
+import { access, constants, stat } from 'node:fs/promises'
+import { type CallBackReceipt, type PartitionDescriptor, Producer } from '@baton/client'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { checkSource } from '../input/check.ts'
+import { spool } from '../input/spool.ts'
+import { fileSource, readValues, type Source } from '../input/values.ts'
+import { interruptible } from '../interruption.ts'
+import { counted } from '../show/numbers.ts'
+import { ProgressLine } from '../show/progress-line.ts'
+import { shown } from '../show/table.ts'
+import { print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+export const callBack: Command = {
+  operands: 'FILE|-',
+  operandCount: [1, 1],
+  details:
+    'Hands the partitions of one task over: a JSON array of descriptors, or one descriptor per line (NDJSON), from a\n' +
+    'file or from stdin. Everything is checked before anything is sent; what is too large for one request is split.\n' +
+    'It may be repeated after any failure: what was stored already counts as known.',
+  flags: {
+    check: { kind: 'switch', description: 'only check, send nothing; needs no service' },
+    stream: { kind: 'switch', description: 'send while reading, for input that takes long to come' },
+    'per-request': {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      otherwise: '50000',
+      description: 'the most descriptors in one request, which is stored all or nothing',
+    },
+    'unknown-fields': {
+      kind: 'text',
+      placeholder: 'RULE',
+      choices: ['refuse', 'ignore'],
+      variable: 'BATON_UNKNOWN_FIELDS',
+      otherwise: 'refuse',
+      description: 'what the check says to fields that the contract does not know',
+    },
+    ...connectionFlags,
+  },
+  examples: [
+    { line: 'baton call-back partitions.ndjson', says: 'A file, checked first' },
+    { line: 'compute | baton call-back --stream -', says: 'Partitions as a program computes them' },
+    { line: 'baton call-back --check partitions.json', says: 'Only look whether it is right' },
+  ],
+  run: (given) => interruptible((signal) => run(given, signal)),
+}
+
+async function run(given: Arguments, signal: AbortSignal): Promise<number> {
+  const file = given.operands[0] ?? '-'
+  const source = await sourceOf(file)
+  if (given.switch('stream') && !given.switch('check')) {
+    report(given, await send(given, source, undefined, signal))
+    return exitCodes.ok
+  }
+  await using twice = file === '-' && !given.switch('check') ? await spool(source) : undefined
+  const size = file === '-' ? undefined : (await stat(file)).size
+  const descriptors = await check(given, twice?.first ?? source, size, signal)
+  if (given.switch('check')) {
+    if (given.switch('json')) printJson({ descriptors })
+    else print(`${counted(descriptors, 'descriptor')} as the contract asks for`)
+  } else report(given, await send(given, twice?.again ?? source, descriptors, signal))
+  return exitCodes.ok
+}
+
+async function sourceOf(file: string): Promise<Source> {
+  if (file === '-') return { name: 'stdin', chunks: () => process.stdin }
+  try {
+    await access(file, constants.R_OK)
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  return fileSource(file)
+}
+
+const ruleOf = (given: Arguments) => (given.text('unknown-fields') === 'ignore' ? 'ignore' : 'refuse')
+
+async function check(
+  given: Arguments,
+  source: Source,
+  size: number | undefined,
+  signal: AbortSignal,
+): Promise<number> {
+  using progress = new ProgressLine('checking', size)
+  return checkSource(source, {
+    tableField: connect(given).tableField.name,
+    unknownFields: ruleOf(given),
+    onBytes: (bytes) => {
+      signal.throwIfAborted()
+      progress.advance(bytes)
+    },
+  })
+}
+
+async function send(
+  given: Arguments,
+  source: Source,
+  total: number | undefined,
+  signal: AbortSignal,
+): Promise<CallBackReceipt> {
+  using progress = new ProgressLine('sending', total)
+  const perRequest = given.number('per-request')
+  const retryForSeconds = given.number('timeout')
+  const producer = new Producer(connect(given), {
+    unknownFields: ruleOf(given),
+    ...(perRequest === undefined ? {} : { descriptorsPerRequest: perRequest }),
+    ...(retryForSeconds === undefined ? {} : { retryForSeconds }),
+  })
+  let sent = 0
+  return producer.callBack(descriptorsOf(source), {
+    signal,
+    onProgress: (now) => {
+      progress.advance(now.sent - sent)
+      sent = now.sent
+    },
+    onFailure: ({ error }) => progress.say(error.message),
+  })
+}
+
+async function* descriptorsOf(source: Source): AsyncGenerator<PartitionDescriptor, void, undefined> {
+  for await (const { value } of readValues(source)) yield value as PartitionDescriptor
+}
+
+function report(given: Arguments, receipt: CallBackReceipt): void {
+  if (given.switch('json')) printJson(receipt)
+  else {
+    const { taskId, accepted, duplicates, requests } = receipt
+    const known = duplicates > 0 ? `, ${duplicates} already known` : ''
+    const parts = requests > 1 ? `, in ${requests} requests` : ''
+    print(`${shown(taskId)}: ${counted(accepted, 'partition')} accepted${known}${parts}`)
+  }
+}

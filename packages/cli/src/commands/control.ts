@@ -1,0 +1,127 @@
+import { createInterface } from 'node:readline/promises'
+import type { BatonClient, ControlAnswer } from '@baton/client'
+import type { Arguments } from '../arguments.ts'
+import type { Command, Example, Flags } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { count } from '../show/numbers.ts'
+import { shown } from '../show/table.ts'
+import { note, print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+interface Verb {
+  readonly operands?: string
+  readonly details: string
+  readonly flags?: Flags
+  readonly examples: readonly Example[]
+  /** What is asked before it happens, where it cannot be taken back. */
+  readonly question?: string
+  readonly act: (client: BatonClient, taskId: string, given: Arguments) => Promise<ControlAnswer>
+}
+
+const verbs: Readonly<Record<string, Verb>> = {
+  pause: {
+    details: 'Hands out nothing more of a task. Leases run on and can be settled.',
+    examples: [{ line: 'baton pause orders-2026-03', says: 'Stop handing it out' }],
+    act: (client, taskId) => client.pause(taskId),
+  },
+  resume: {
+    details: 'Ends a pause; waiting workers get partitions at once.',
+    examples: [{ line: 'baton resume orders-2026-03', says: 'Go on' }],
+    act: (client, taskId) => client.resume(taskId),
+  },
+  cancel: {
+    details:
+      'Gives a task up: every partition that is not done is cancelled, and leases are lost. Cannot be undone.',
+    flags: { yes: { kind: 'switch', short: 'y', description: 'do not ask' } },
+    examples: [{ line: 'baton cancel orders-2026-03 --yes', says: 'In a script' }],
+    question: 'Give up every partition that is not done? This cannot be undone.',
+    act: (client, taskId) => client.cancel(taskId),
+  },
+  retry: {
+    details: 'Gives parked partitions fresh attempts: all of a task, a level, or those named.',
+    flags: {
+      level: { kind: 'number', placeholder: 'N', description: 'only this level' },
+      partition: { kind: 'text', placeholder: 'NAMES', description: 'only these, separated by commas' },
+      done: { kind: 'switch', description: 'also run again what is done already' },
+    },
+    examples: [
+      { line: 'baton retry orders-2026-03', says: 'All that is parked' },
+      {
+        line: 'baton retry orders-2026-03 --partition orders-2026-03-0-7 --done',
+        says: 'One that was done wrongly',
+      },
+    ],
+    act: (client, taskId, given) => {
+      const level = given.number('level')
+      const partitions = given.text('partition')?.split(',')
+      return client.retry(taskId, {
+        ...(level === undefined ? {} : { level }),
+        ...(partitions === undefined ? {} : { partitions }),
+        ...(given.switch('done') ? { done: true } : {}),
+      })
+    },
+  },
+  seal: {
+    details: 'Says that no more partitions will come. With an expected number, those still missing may come.',
+    flags: { partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' } },
+    examples: [{ line: 'baton seal orders-2026-03 --partitions 42', says: 'Complete with 42' }],
+    act: (client, taskId, given) => {
+      const partitions = given.number('partitions')
+      return client.seal(taskId, partitions === undefined ? {} : { partitions })
+    },
+  },
+  'skip-parked': {
+    details: 'Opens the level barrier of a task although partitions of a lower level are parked.',
+    examples: [{ line: 'baton skip-parked orders-2026-03', says: 'Go on without them' }],
+    act: (client, taskId) => client.skipParked(taskId),
+  },
+  'level-barrier': {
+    operands: 'TASK on|off',
+    details: 'Lets each level of a task wait until all lower ones are done, or ends that.',
+    examples: [{ line: 'baton level-barrier orders-2026-03 on', says: 'One level after the other' }],
+    act: (client, taskId, given) => {
+      const [, word] = given.operands
+      if (word !== 'on' && word !== 'off') throw new UsageError('level-barrier needs TASK and on or off')
+      return client.levelBarrier(taskId, word === 'on')
+    },
+  },
+}
+
+export function controlCommand(name: string): Command {
+  const verb = verbs[name]
+  if (verb === undefined) throw new TypeError(`there is no control named ${name}`)
+  const { operands = 'TASK', details, flags = {}, examples, question, act } = verb
+  const operandCount = operands.split(' ').length
+  return {
+    operands,
+    operandCount: [operandCount, operandCount],
+    details,
+    flags: { ...flags, ...connectionFlags },
+    examples,
+    run: async (given) => {
+      const taskId = given.operands[0] ?? ''
+      if (
+        question !== undefined &&
+        !given.switch('yes') &&
+        !(await confirmed(`${shown(taskId)}: ${question}`))
+      ) {
+        note('nothing was changed')
+        return exitCodes.refused
+      }
+      const answer = await act(connect(given), taskId, given)
+      if (given.switch('json')) printJson(answer)
+      else print(`${shown(answer.taskId)} is ${answer.state} (${count(answer.changed)} changed)`)
+      return exitCodes.ok
+    },
+  }
+}
+
+/** Only a person at a terminal is asked: a script has made up its mind. */
+async function confirmed(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) return true
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question(`${question} [y/N] `)
+  terminal.close()
+  return /^y(es)?$/i.test(answer.trim())
+}

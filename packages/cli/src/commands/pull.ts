@@ -1,0 +1,77 @@
+import type { BatonClient, PulledPartition } from '@baton/client'
+import type { Command, Flags } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { count, duration } from '../show/numbers.ts'
+import { shown, table } from '../show/table.ts'
+import { note, print, printJson } from '../terminal.ts'
+
+/** How much to take, for every command that takes. */
+export const pullFlags = {
+  batch: {
+    kind: 'number',
+    placeholder: 'N',
+    minimum: 1,
+    maximum: 1000,
+    otherwise: '1',
+    description: 'the most partitions to take',
+  },
+  records: {
+    kind: 'number',
+    placeholder: 'N',
+    description: 'stop taking once their records reach this number; one is always given',
+  },
+  wait: {
+    kind: 'number',
+    placeholder: 'SECONDS',
+    maximum: 60,
+    otherwise: '0',
+    description: 'how long to wait when nothing is ready',
+  },
+} satisfies Flags
+
+export const pull: Command = {
+  operands: '',
+  operandCount: [0, 0],
+  details:
+    'Takes partitions under leases. Each must be settled with its lease, and renewed before the lease ends if the\n' +
+    'work takes longer. Exits with 3 when nothing was ready. `baton work` does all of this for a command.',
+  flags: { ...pullFlags, ...connectionFlags },
+  examples: [
+    { line: 'baton pull --batch 10 --wait 20', says: 'Up to ten, waiting for the first if need be' },
+    { line: "lease=$(baton pull --json | jq -r '.partitions[0].lease.id')", says: 'The lease, in a script' },
+  ],
+  run: async (given) => {
+    const client = connect(given)
+    const { partitions } = await client.pull({
+      batch: given.number('batch'),
+      records: given.number('records'),
+      waitSeconds: given.number('wait'),
+    })
+    if (given.switch('json')) printJson({ partitions: partitions.map((each) => wireForm(client, each)) })
+    else if (partitions.length === 0) note('nothing is ready')
+    else print(pulledTable(partitions))
+    return partitions.length === 0 ? exitCodes.nothing : exitCodes.ok
+  },
+}
+
+/** As the service says it, with its name for the table field. */
+export function wireForm(client: BatonClient, partition: PulledPartition): object {
+  return { ...client.tableField.describe(partition), lease: partition.lease }
+}
+
+export function pulledTable(partitions: readonly PulledPartition[]): string {
+  return table(partitions, [
+    { title: 'PARTITION', of: ({ partition_name }) => shown(partition_name) },
+    { title: 'TABLE', of: ({ computeTableName }) => shown(computeTableName) },
+    { title: 'RECORDS', of: ({ record_count }) => count(record_count), align: 'right' },
+    { title: 'LEVEL', of: ({ priorityLevel }) => count(priorityLevel), align: 'right' },
+    { title: 'ATTEMPT', of: ({ lease }) => String(lease?.attempt ?? ''), align: 'right' },
+    {
+      title: 'ENDS IN',
+      of: ({ lease }) => (lease === null ? '' : duration(lease.expiresInSeconds)),
+      align: 'right',
+    },
+    { title: 'LEASE', of: ({ lease }) => lease?.id ?? '(none)' },
+  ])
+}

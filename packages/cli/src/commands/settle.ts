@@ -1,0 +1,88 @@
+import type { Settlement } from '@baton/client'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { readValues } from '../input/values.ts'
+import { counted } from '../show/numbers.ts'
+import { note, print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+import { pulledTable, pullFlags, wireForm } from './pull.ts'
+
+export const settle: Command = {
+  operands: 'LEASE...|-',
+  operandCount: [1, Number.POSITIVE_INFINITY],
+  details:
+    'Says how the work under leases ended. With - it reads settlements from stdin, a JSON array or one per line. With\n' +
+    '--batch, --records or --wait it takes the next partitions in the same request. Exits with 1 if any was refused.',
+  flags: {
+    outcome: {
+      kind: 'text',
+      placeholder: 'OUTCOME',
+      choices: ['done', 'failed', 'released'],
+      otherwise: 'done',
+      description: 'how it ended',
+    },
+    reason: { kind: 'text', placeholder: 'TEXT', description: 'why, for operators' },
+    final: { kind: 'switch', description: 'with failed: no further attempt' },
+    'retry-after': {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      fractions: true,
+      maximum: 86_400,
+      description: 'how long to leave the partition alone, instead of the usual back-off',
+    },
+    processed: { kind: 'number', placeholder: 'N', description: 'records that were processed' },
+    ...pullFlags,
+    ...connectionFlags,
+  },
+  examples: [
+    { line: 'baton settle "$lease" --processed 25000', says: 'Done, with the number of records' },
+    {
+      line: 'baton settle "$lease" --outcome failed --reason "table is locked" --retry-after 60',
+      says: 'Not now',
+    },
+    { line: 'baton settle "$lease" --batch 1 --json', says: 'Done, and the next one please' },
+  ],
+  run: async (given) => {
+    const client = connect(given)
+    const pull = {
+      batch: given.number('batch'),
+      records: given.number('records'),
+      waitSeconds: given.number('wait'),
+    }
+    const pulls = Object.values(pull).some((wish) => wish !== undefined)
+    const answer = await client.settle(await settlementsOf(given), pulls ? { pull } : {})
+    const { settled, refused, partitions } = answer
+    if (given.switch('json')) {
+      printJson({ settled, refused, partitions: partitions.map((each) => wireForm(client, each)) })
+    } else {
+      print(`${counted(settled.length, 'lease')} settled`)
+      for (const { leaseId, code, detail } of refused) note(`refused ${leaseId} (${code}): ${detail}`)
+      if (partitions.length > 0) print(pulledTable(partitions))
+    }
+    return refused.length > 0 ? exitCodes.refused : exitCodes.ok
+  },
+}
+
+async function settlementsOf(given: Arguments): Promise<Settlement[]> {
+  if (given.operands.length === 1 && given.operands[0] === '-') {
+    const settlements: Settlement[] = []
+    const source = { name: 'stdin', chunks: () => process.stdin }
+    for await (const { value } of readValues(source)) settlements.push(value as Settlement)
+    if (settlements.length === 0) throw new UsageError('there is no settlement on stdin')
+    return settlements
+  }
+  const reason = given.text('reason')
+  const retryAfterSeconds = given.number('retry-after')
+  const records = given.number('processed')
+  const outcome = (given.text('outcome') ?? 'done') as Settlement['outcome']
+  return given.operands.map((leaseId) => ({
+    leaseId,
+    outcome,
+    ...(reason === undefined ? {} : { reason }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(given.switch('final') ? { final: true } : {}),
+    ...(records === undefined ? {} : { records }),
+  }))
+}

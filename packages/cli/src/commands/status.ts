@@ -1,0 +1,94 @@
+import type { BatonClient, InstanceStatus } from '@baton/client'
+import type { Command } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { percent } from '../show/bar.ts'
+import { count, since } from '../show/numbers.ts'
+import { shown, table } from '../show/table.ts'
+import { print, printJson, styled } from '../terminal.ts'
+
+export const status: Command = {
+  operands: '[INSTANCE]',
+  operandCount: [0, 1],
+  details: 'Shows one instance, or all that are known: service nodes, workers and producers.',
+  flags: connectionFlags,
+  examples: [
+    { line: 'baton status', says: 'Everyone' },
+    { line: 'baton status loader-7', says: 'What one worker holds and did' },
+  ],
+  run: async (given) => {
+    const client = connect(given)
+    const [instanceId] = given.operands
+    if (instanceId === undefined) {
+      const instances = await allInstances(client)
+      if (given.switch('json')) printJson({ instances })
+      else print(instanceTable(instances))
+    } else {
+      const instance = await client.instanceStatus(instanceId)
+      if (given.switch('json')) printJson(instance)
+      else print(instanceView(instance))
+    }
+    return exitCodes.ok
+  },
+}
+
+async function allInstances(client: BatonClient): Promise<InstanceStatus[]> {
+  const instances: InstanceStatus[] = []
+  let cursor: string | undefined
+  do {
+    const page = await client.instances({ limit: 1000, cursor })
+    instances.push(...page.instances)
+    cursor = page.next ?? undefined
+  } while (cursor !== undefined)
+  return instances
+}
+
+const colours = { up: 'green', draining: 'yellow', down: 'red' } as const
+
+function instanceTable(instances: readonly InstanceStatus[]): string {
+  return table(instances, [
+    { title: 'INSTANCE', of: ({ instanceId }) => shown(instanceId) },
+    { title: 'ROLE', of: ({ role }) => role },
+    { title: 'STATUS', of: ({ status: state }) => styled(colours[state], state) },
+    { title: 'LEASES', of: ({ leases }) => count(leases), align: 'right' },
+    { title: 'DONE', of: ({ totals }) => count(totals.done), align: 'right' },
+    { title: 'FAILED', of: ({ totals }) => count(totals.failed), align: 'right' },
+    { title: 'RECORDS', of: ({ totals }) => count(totals.records), align: 'right' },
+    { title: 'SEEN', of: ({ lastSeenAt }) => since(lastSeenAt) },
+  ])
+}
+
+function instanceView(instance: InstanceStatus): string {
+  const {
+    instanceId,
+    role,
+    status: state,
+    totals,
+    leases,
+    tasks = [],
+    version,
+    firstSeenAt,
+    lastSeenAt,
+  } = instance
+  const facts: [string, string][] = [
+    ['role', role],
+    ['status', styled(colours[state], state)],
+    ...(version === undefined ? [] : [['version', version] as [string, string]]),
+    ['first seen', `${firstSeenAt} (${since(firstSeenAt)})`],
+    ['last seen', `${lastSeenAt} (${since(lastSeenAt)})`],
+    ['leases', count(leases)],
+    ['handed out', `${count(totals.partitions)} partitions, ${count(totals.records)} records`],
+    [
+      'settled',
+      `${count(totals.done)} done, ${count(totals.failed)} failed, ${count(totals.released)} released`,
+    ],
+    ['called back', `${count(totals.calledBack)} partitions in ${count(totals.callBacks)} call-backs`],
+  ]
+  const lines = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}`)
+  const produced = tasks.map(
+    ({ taskId, state: taskState, partitions, records }) =>
+      `  task        ${shown(taskId)}: ${taskState}, ${count(partitions.done)} of ${count(partitions.total)} partitions` +
+      `${records.total > 0 ? `, ${percent(records.done, records.total)} of ${count(records.total)} records` : ''}`,
+  )
+  return [styled('bold', shown(instanceId)), ...lines, ...produced].join('\n')
+}

@@ -1,0 +1,126 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type BatonClient, BatonError, type TaskState, type TaskSummary } from '@baton/client'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { interruptible } from '../interruption.ts'
+import { Redrawn } from '../show/redrawn.ts'
+import { taskTable, taskView } from '../show/task.ts'
+import { print, printJson, styled } from '../terminal.ts'
+
+export const tasks: Command = {
+  operands: '[TASK]',
+  operandCount: [0, 1],
+  details:
+    'Shows all tasks, newest first, or one task by its levels. With --watch it goes on showing it; watching one task\n' +
+    'ends when the task does: with 0 when it is done, with 1 when it is stalled or cancelled.',
+  flags: {
+    watch: { kind: 'switch', short: 'w', description: 'go on, and show every change' },
+    interval: {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      fractions: true,
+      minimum: 0.1,
+      otherwise: '1',
+      description: 'how often to look, with --watch',
+    },
+    state: {
+      kind: 'text',
+      placeholder: 'STATE',
+      choices: ['open', 'paused', 'done', 'stalled', 'cancelled'],
+      description: 'only these',
+    },
+    search: { kind: 'text', placeholder: 'TEXT', description: 'only tasks whose id contains it' },
+    limit: {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      maximum: 1000,
+      otherwise: '20',
+      description: 'the most to list',
+    },
+    ...connectionFlags,
+  },
+  examples: [
+    { line: 'baton tasks --watch', says: 'Everything that moves' },
+    { line: 'baton tasks orders-2026-03 --watch && ./publish.sh', says: 'Go on when it is done' },
+    { line: "baton tasks --state stalled --json | jq -r '.tasks[].taskId'", says: 'What needs somebody' },
+  ],
+  run: (given) => (given.switch('watch') ? interruptible((signal) => watch(given, signal)) : once(given)),
+}
+
+interface Look {
+  readonly data: object
+  readonly text: string
+  /** Of the one task that is looked at. */
+  readonly state: TaskState | undefined
+}
+
+async function look(client: BatonClient, given: Arguments, signal?: AbortSignal): Promise<Look> {
+  const [taskId] = given.operands
+  if (taskId !== undefined) {
+    const task = await client.task(taskId, { signal })
+    return { data: task, text: taskView(task), state: task.state }
+  }
+  const found: TaskSummary[] = []
+  const limit = given.number('limit') ?? 20
+  const state = given.text('state') as TaskState | undefined
+  let cursor: string | undefined
+  do {
+    const options = { state, search: given.text('search'), cursor, limit: limit - found.length, signal }
+    const page = await client.tasks(options)
+    found.push(...page.tasks)
+    cursor = page.next ?? undefined
+  } while (cursor !== undefined && found.length < limit)
+  const text = found.length === 0 ? 'there are no such tasks' : taskTable(found)
+  return { data: { tasks: found, next: cursor ?? null }, text, state: undefined }
+}
+
+async function once(given: Arguments): Promise<number> {
+  const { data, text } = await look(connect(given), given)
+  if (given.switch('json')) printJson(data)
+  else print(text)
+  return exitCodes.ok
+}
+
+const endings: Partial<Record<TaskState, number>> = {
+  done: exitCodes.ok,
+  stalled: exitCodes.refused,
+  cancelled: exitCodes.refused,
+}
+
+async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
+  const client = connect(given, { retryForSeconds: 0 })
+  const intervalMillis = (given.number('interval') ?? 1) * 1000
+  const screen = !given.switch('json') && process.stdout.isTTY ? new Redrawn(process.stdout) : undefined
+  let shown = ''
+  let previous = ''
+  const show = ({ data, text }: Look) => {
+    const json = JSON.stringify(data)
+    shown = given.switch('json') ? json : text
+    if (screen !== undefined) screen.draw(shown)
+    else if (json !== previous) print(shown)
+    previous = json
+  }
+  try {
+    while (true) {
+      try {
+        const seen = await look(client, given, signal)
+        show(seen)
+        const ending = seen.state === undefined ? undefined : endings[seen.state]
+        if (ending !== undefined) return ending
+      } catch (error) {
+        if (!(error instanceof BatonError) || !error.retryable) throw error
+        screen?.draw(`${shown}\n${styled('red', error.message)}`)
+      }
+      await pause(intervalMillis, undefined, { signal })
+    }
+  } catch (error) {
+    // Ctrl-C is how watching ends.
+    if (signal.aborted && given.operands.length === 0) return exitCodes.ok
+    throw signal.aborted ? signal.reason : error
+  } finally {
+    screen?.end()
+  }
+}

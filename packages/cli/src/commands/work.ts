@@ -1,0 +1,139 @@
+import { hostname } from 'node:os'
+import { Worker } from '@baton/client'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { connect, connectionFlags, urlOf } from '../connection.ts'
+import { commandExitCodes, exitCodes } from '../exit-codes.ts'
+import { counted } from '../show/numbers.ts'
+import { UsageError } from '../usage-error.ts'
+import { commandHandler } from '../work/command-handler.ts'
+import type { CommandUnusable } from '../work/command-run.ts'
+import { EventLog } from '../work/event-log.ts'
+import { ReportFiles } from '../work/report-file.ts'
+import { StopSignals } from '../work/stop-signals.ts'
+
+export const work: Command = {
+  operands: '-- COMMAND [ARGUMENTS]',
+  operandCount: [0, 0],
+  takesCommand: true,
+  details: `Runs a command once for each partition. The command finds the descriptor on its stdin, as a line of JSON, and in
+its environment: BATON_TASK_ID, BATON_COMPUTE_TABLE_NAME, BATON_PARTITION_NAME, BATON_RECORD_COUNT,
+BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID.
+
+Its exit code says how it ended:
+  ${String(commandExitCodes.done).padStart(3)}    done
+  ${String(commandExitCodes.release).padStart(3)}    given back: not now, or not here; costs no attempt
+  ${String(commandExitCodes.doNotRetry).padStart(3)}    failed, do not retry: the partition is parked for an operator
+  other  failed; tried again later. The end of its stderr is kept as the reason
+It may write {"records": N, "reason": "…", "retryAfterSeconds": N} to the file that BATON_REPORT names.
+
+Leases are renewed while commands run. When a lease is lost, its command gets SIGTERM, and SIGKILL if it goes on.
+Ctrl-C lets running commands finish; a second one ends them and gives their partitions back.`,
+  flags: {
+    concurrency: {
+      kind: 'number',
+      short: 'c',
+      placeholder: 'N',
+      minimum: 1,
+      maximum: 10_000,
+      otherwise: '1',
+      description: 'how many commands run at once',
+    },
+    records: {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      otherwise: 'no limit',
+      description: 'how many records may be in work at once; one partition always may',
+    },
+    wait: {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      maximum: 60,
+      otherwise: '20',
+      description: 'how long a pull waits at the service when nothing is ready',
+    },
+    'until-idle': {
+      kind: 'switch',
+      description: 'end once nothing is ready, after waiting; 1 if anything failed',
+    },
+    'drain-seconds': {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      fractions: true,
+      otherwise: '25',
+      description: 'how long commands may go on after a SIGTERM',
+    },
+    'kill-after': {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      fractions: true,
+      otherwise: '10',
+      description: 'how long a command that has to end may take before it is killed',
+    },
+    'do-not-retry-code': {
+      kind: 'number',
+      placeholder: 'CODE',
+      minimum: 1,
+      maximum: 255,
+      otherwise: String(commandExitCodes.doNotRetry),
+      description: 'the exit code that means so, for commands that use the default otherwise',
+    },
+    quiet: { kind: 'switch', short: 'q', description: 'tell nothing of what happens' },
+    ...connectionFlags,
+    json: { kind: 'switch', description: 'tell what happens as lines of JSON, on stderr' },
+  },
+  examples: [
+    { line: 'baton work --concurrency 4 -- ./load.sh', says: 'Four at once' },
+    { line: `baton work -- sh -c 'psql -c "select load(\\$BATON_PARTITION_NAME)"'`, says: 'A line of shell' },
+    { line: 'baton work --until-idle -- python load.py', says: 'From cron: what there is, then end' },
+  ],
+  run,
+}
+
+async function run(given: Arguments): Promise<number> {
+  if (given.command.length === 0)
+    throw new UsageError('work needs a command: baton work -- COMMAND [ARGUMENTS]')
+  const log = new EventLog(given.switch('json') ? 'json' : given.switch('quiet') ? 'nothing' : 'lines')
+  const instanceId = given.text('instance-id') ?? `${hostname()}-${process.pid}`
+  const client = connect(given, { instanceId })
+  const killAfterSeconds = given.number('kill-after') ?? 10
+  let unusable: CommandUnusable | undefined
+  await using reports = await ReportFiles.open()
+  const handler = commandHandler({
+    client,
+    url: urlOf(given),
+    command: given.command,
+    doNotRetryCode: given.number('do-not-retry-code') ?? commandExitCodes.doNotRetry,
+    killAfterMillis: killAfterSeconds * 1000,
+    reports,
+    complain: (text) => log.say(text),
+    onUnusable: (error) => {
+      unusable ??= error
+      void worker.stop({ finishWithinSeconds: 0 })
+    },
+  })
+  const records = given.number('records')
+  const worker = new Worker(client, handler, {
+    concurrency: given.number('concurrency') ?? 1,
+    waitSeconds: given.number('wait') ?? 20,
+    untilIdle: given.switch('until-idle'),
+    onEvent: log.tell,
+    ...(records === undefined ? {} : { recordBudget: records }),
+  })
+  using signals = new StopSignals({
+    worker,
+    killAfterSeconds,
+    drainSeconds: given.number('drain-seconds') ?? 25,
+    say: (text) => log.say(text),
+  })
+  await worker.run()
+  if (unusable !== undefined) {
+    log.say(`${unusable.message}; its partition was given back`)
+    return unusable.code === 'ENOENT' ? exitCodes.notFound : exitCodes.notExecutable
+  }
+  const { done, failed, released, lost } = log.counts
+  log.say(`${counted(done, 'partition')} done, ${failed} failed, ${released} given back, ${lost} lost`)
+  if (given.switch('until-idle') && failed + lost > 0) return exitCodes.refused
+  return signals.exitCode
+}

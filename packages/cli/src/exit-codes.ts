@@ -1,0 +1,30 @@
+/** What the exit code of `baton` says; listed in docs/cli.md. */
+export const exitCodes = {
+  /** As asked. */
+  ok: 0,
+  /** The service refused it, or a part of it; a watched task did not end well. */
+  refused: 1,
+  /** The command line makes no sense. */
+  usage: 2,
+  /** Nothing was ready, or there is no such task or instance. */
+  nothing: 3,
+  /** What was to be sent breaks the contract; nothing of it was sent. */
+  contract: 4,
+  /** The service cannot be reached. */
+  unreachable: 5,
+  /** The command of `baton work` cannot be run. */
+  notExecutable: 126,
+  /** The command of `baton work` does not exist. */
+  notFound: 127,
+  /** Ended by Ctrl-C. */
+  interrupted: 130,
+} as const
+
+/** What the exit code of a command run by `baton work` says. */
+export const commandExitCodes = {
+  done: 0,
+  /** As in sysexits.h: a temporary failure. Given back, costs no attempt. */
+  release: 75,
+  /** As with qmail's programs: a permanent failure. Failed, and not worth another attempt. */
+  doNotRetry: 100,
+} as const

@@ -1,0 +1,10 @@
+/** Something in a file or on stdin is not what it should be; each line names its place. */
+export class InputError extends Error {
+  override name = 'InputError'
+  readonly lines: readonly string[]
+
+  constructor(lines: readonly string[]) {
+    super(lines[0] ?? 'the input is not what it should be')
+    this.lines = lines
+  }
+}

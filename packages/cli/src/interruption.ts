@@ -1,0 +1,29 @@
+/** Ended by a signal; the exit code says by which, as shells do. */
+export class Interruption extends Error {
+  override name = 'Interruption'
+  readonly exitCode: number
+
+  constructor(signal: 'SIGINT' | 'SIGTERM') {
+    super(signal === 'SIGINT' ? 'interrupted' : 'terminated')
+    this.exitCode = signal === 'SIGINT' ? 130 : 143
+  }
+}
+
+/** Runs something that a first Ctrl-C ends in order; a second one ends the program at once. */
+export async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  const listeners = (['SIGINT', 'SIGTERM'] as const).map((name) => {
+    const listener = () => {
+      const interruption = new Interruption(name)
+      if (controller.signal.aborted) process.exit(interruption.exitCode)
+      controller.abort(interruption)
+    }
+    process.on(name, listener)
+    return { name, listener }
+  })
+  try {
+    return await run(controller.signal)
+  } finally {
+    for (const { name, listener } of listeners) process.off(name, listener)
+  }
+}

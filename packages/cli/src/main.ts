@@ -1,0 +1,76 @@
+#!/usr/bin/env node
+import { didYouMean } from '@baton/protocol'
+import { Arguments } from './arguments.ts'
+import { commands } from './commands.ts'
+import { exitCodes } from './exit-codes.ts'
+import { explain } from './explain-error.ts'
+import { commandHelp, overview } from './help.ts'
+import { note } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
+import { version } from './version.ts'
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [name, ...others] = argv
+  if (name === undefined) {
+    process.stderr.write(overview(version))
+    return exitCodes.usage
+  }
+  if (name === '--version' || name === '-v' || name === 'version') {
+    process.stdout.write(`${version}\n`)
+    return exitCodes.ok
+  }
+  if (name === '--help' || name === '-h') {
+    process.stdout.write(overview(version))
+    return exitCodes.ok
+  }
+  return name === 'help' ? help(others[0]) : runCommand(name, others)
+}
+
+async function help(name: string | undefined): Promise<number> {
+  return name === undefined ? main(['--help']) : runCommand(name, ['--help'])
+}
+
+async function runCommand(name: string, argv: readonly string[]): Promise<number> {
+  const command = await entryOf(name).load()
+  // The service reads its own flags, and has its own help.
+  if (name === 'serve')
+    return command.run(Arguments.read({ ...command, takesCommand: true }, {}, ['--', ...argv]))
+  const { flags } = command
+  const own = command.takesCommand === true && argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
+  if (own.includes('--help') || own.includes('-h')) {
+    process.stdout.write(commandHelp(name, command, flags))
+    return exitCodes.ok
+  }
+  const given = Arguments.read(command, flags, argv)
+  const [least, most] = command.operandCount
+  if (given.operands.length < least) throw new UsageError(`${name} needs ${command.operands}`)
+  if (given.operands.length > most) {
+    throw new UsageError(`${JSON.stringify(given.operands[most])} is too much for ${name}`)
+  }
+  return command.run(given)
+}
+
+function entryOf(name: string) {
+  const entry = commands.find((candidate) => candidate.name === name)
+  if (entry !== undefined) return entry
+  const meant = didYouMean(
+    name,
+    commands.map((candidate) => candidate.name),
+  )
+  throw new UsageError(`${name} is not a command${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+}
+
+// A reader that has seen enough, like head, closes the pipe: that is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(exitCodes.ok)
+  throw error
+})
+
+const argv = process.argv.slice(2)
+try {
+  process.exitCode = await main(argv)
+} catch (error) {
+  const { text, exitCode } = explain(error, argv)
+  note(text)
+  process.exitCode = exitCode
+}

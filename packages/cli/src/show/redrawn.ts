@@ -1,0 +1,45 @@
+import { widthOf } from '../terminal.ts'
+import { shownWidth } from './table.ts'
+
+const HIDE_CURSOR = '\u001b[?25l'
+const SHOW_CURSOR = '\u001b[?25h'
+
+/** Lines of a terminal that are drawn again in place; the last state stays when it is over. */
+export class Redrawn {
+  readonly #stream: NodeJS.WriteStream
+  #height = 0
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream
+    stream.write(HIDE_CURSOR)
+  }
+
+  draw(text: string): void {
+    const width = widthOf(this.#stream)
+    const rows = this.#stream.rows ?? 24
+    const lines = text.split('\n').slice(0, Math.max(rows - 1, 1))
+    const back = this.#height > 0 ? `\u001b[${this.#height}A\r` : '\r'
+    // Each line clears what stood behind it, and the last one what stood below: nothing flickers.
+    const drawn = lines.map((line) => `${fitting(line, width)}\u001b[K\n`).join('')
+    this.#stream.write(`${back}${drawn}\u001b[J`)
+    this.#height = lines.length
+  }
+
+  end(): void {
+    this.#stream.write(SHOW_CURSOR)
+  }
+}
+
+/** A line that wraps would be two, and the way back up would be miscounted. */
+function fitting(line: string, width: number): string {
+  if (shownWidth(line) <= width) return line
+  let shown = 0
+  let kept = ''
+  // Sequences that style take no room.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how they begin
+  for (const [part] of line.matchAll(/\u001b\[[0-9;]*m|./gsu)) {
+    if (!part.startsWith('\u001b')) shown += 1
+    if (shown < width) kept += part
+  }
+  return `${kept}…\u001b[0m`
+}

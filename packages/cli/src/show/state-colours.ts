@@ -1,0 +1,19 @@
+import type { PartitionState, TaskState } from '@baton/client'
+
+export const stateColours = {
+  ready: 'blue',
+  held: 'dim',
+  leased: 'yellow',
+  delayed: 'magenta',
+  parked: 'red',
+  done: 'green',
+  cancelled: 'dim',
+} as const satisfies Record<PartitionState, string>
+
+export const taskColours = {
+  open: 'blue',
+  paused: 'yellow',
+  done: 'green',
+  stalled: 'red',
+  cancelled: 'dim',
+} as const satisfies Record<TaskState, string>

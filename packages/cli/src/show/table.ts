@@ -1,0 +1,39 @@
+import { stripVTControlCharacters } from 'node:util'
+import { styled } from '../terminal.ts'
+
+export interface Column<Row> {
+  readonly title: string
+  readonly of: (row: Row) => string
+  readonly align?: 'right'
+}
+
+/** Columns as wide as their widest entry; styles do not count. */
+export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
+  const lines = [
+    columns.map(({ title }) => styled('dim', title)),
+    ...rows.map((row) => columns.map((column) => column.of(row))),
+  ]
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => shownWidth(line[at] ?? ''))))
+  return lines
+    .map((line) =>
+      line
+        .map((cell, at) => padded(cell, widths[at] ?? 0, columns[at]?.align))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+function padded(cell: string, width: number, align: 'right' | undefined): string {
+  const space = ' '.repeat(Math.max(width - shownWidth(cell), 0))
+  return align === 'right' ? space + cell : cell + space
+}
+
+export function shownWidth(text: string): number {
+  return [...stripVTControlCharacters(text)].length
+}
+
+/** Control characters in names must not reach the terminal. */
+export function shown(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, '·')
+}

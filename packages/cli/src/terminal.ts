@@ -1,0 +1,26 @@
+import { styleText } from 'node:util'
+
+/** Writes a line for programs and people to read. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value))
+}
+
+/** Writes a line beside the answer: notes, progress, what went wrong. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Styled where the stream shows styles; NO_COLOR and FORCE_COLOR are heeded. */
+export function styled(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
+  return styleText(style, text, { stream })
+}
+
+export function widthOf(stream: NodeJS.WriteStream): number {
+  return stream.columns ?? 100
+}

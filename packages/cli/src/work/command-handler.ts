@@ -1,0 +1,79 @@
+import type { BatonClient, Handler, HandlingContext, HandlingOutcome, PulledPartition } from '@baton/client'
+import { commandExitCodes } from '../exit-codes.ts'
+import { type CommandEnd, CommandUnusable, runCommand } from './command-run.ts'
+import type { Report, ReportFiles } from './report-file.ts'
+
+export interface CommandHandlerOptions {
+  readonly client: BatonClient
+  readonly url: string
+  readonly command: readonly string[]
+  readonly doNotRetryCode: number
+  readonly killAfterMillis: number
+  readonly reports: ReportFiles
+  readonly complain: (text: string) => void
+  /** The command cannot be run, now or ever. */
+  readonly onUnusable: (error: CommandUnusable) => void
+}
+
+/** A handler that runs a command for each partition. */
+export function commandHandler(options: CommandHandlerOptions): Handler {
+  const { client, command, reports, killAfterMillis, complain, onUnusable } = options
+  const [program = '', ...args] = command
+  return async (partition, context) => {
+    const reportPath = reports.next()
+    const { signal } = context
+    try {
+      const end = await runCommand({
+        command: program,
+        args,
+        env: { ...process.env, ...variablesOf(partition, context, options.url, reportPath) },
+        input: `${JSON.stringify(client.tableField.describe(partition))}\n`,
+        signal,
+        killAfterMillis,
+      })
+      const report = await reports.take(reportPath, complain)
+      // Ended because it was told to: neither done nor failed. It may have come to its end in spite of that.
+      if (signal.aborted && end.code !== commandExitCodes.done) throw signal.reason
+      return outcomeOf(end, report, options.doNotRetryCode)
+    } catch (error) {
+      if (!(error instanceof CommandUnusable)) throw error
+      onUnusable(error)
+      return { outcome: 'released', reason: error.message }
+    }
+  }
+}
+
+/** The descriptor, the lease, and where to report, for programs that would rather not read JSON. */
+function variablesOf(
+  partition: PulledPartition,
+  { lease, attempt }: HandlingContext,
+  url: string,
+  reportPath: string,
+): Record<string, string> {
+  return {
+    BATON_URL: url,
+    BATON_TASK_ID: partition.taskId,
+    BATON_COMPUTE_TABLE_NAME: partition.computeTableName,
+    BATON_PARTITION_NAME: partition.partition_name,
+    BATON_RECORD_COUNT: String(partition.record_count),
+    BATON_PRIORITY_LEVEL: String(partition.priorityLevel),
+    BATON_ATTEMPT: String(attempt),
+    BATON_LEASE_ID: lease?.id ?? '',
+    BATON_REPORT: reportPath,
+  }
+}
+
+function outcomeOf(end: CommandEnd, report: Report, doNotRetryCode: number): HandlingOutcome {
+  const { code } = end
+  const { records, retryAfterSeconds } = report
+  const timing = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+  if (code === commandExitCodes.done) return records === undefined ? {} : { records }
+  const reason = report.reason ?? reasonOf(end)
+  if (code === commandExitCodes.release) return { outcome: 'released', reason, ...timing }
+  return { outcome: 'failed', reason, final: code === doNotRetryCode, ...timing }
+}
+
+function reasonOf({ code, signal, stderr }: CommandEnd): string {
+  const how = code === null ? `ended by ${signal}` : `exit code ${code}`
+  return stderr === '' ? how : `${how}: ${stderr}`
+}

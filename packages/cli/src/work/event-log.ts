@@ -1,0 +1,71 @@
+import type { WorkerEvent } from '@baton/client'
+import { count, duration } from '../show/numbers.ts'
+import { shown } from '../show/table.ts'
+import { note, styled } from '../terminal.ts'
+
+/** Tells on stderr what a worker does: lines for people, or JSON. */
+export class EventLog {
+  readonly #form: 'lines' | 'json' | 'nothing'
+  readonly counts = { done: 0, failed: 0, released: 0, lost: 0 }
+
+  constructor(form: 'lines' | 'json' | 'nothing') {
+    this.#form = form
+  }
+
+  readonly tell = (event: WorkerEvent): void => {
+    if (event.kind === 'settled') this.counts[event.outcome] += 1
+    if (event.kind === 'lost' || event.kind === 'refused') this.counts.lost += 1
+    if (this.#form === 'json') note(JSON.stringify({ at: new Date().toISOString(), ...plain(event) }))
+    if (this.#form !== 'lines') return
+    const line = lineOf(event)
+    if (line !== undefined) this.say(line)
+  }
+
+  say(text: string): void {
+    if (this.#form === 'lines') note(`${styled('dim', timeOfDay(), process.stderr)} ${text}`)
+    if (this.#form === 'json') note(JSON.stringify({ at: new Date().toISOString(), kind: 'note', text }))
+  }
+}
+
+function timeOfDay(): string {
+  return new Date().toTimeString().slice(0, 8)
+}
+
+const colours = { done: 'green', failed: 'red', released: 'yellow' } as const
+const coloured = (style: 'green' | 'red' | 'yellow', text: string) => styled(style, text, process.stderr)
+
+function lineOf(event: WorkerEvent): string | undefined {
+  switch (event.kind) {
+    case 'started': {
+      const { partition_name, record_count, lease } = event.partition
+      const attempt = (lease?.attempt ?? 1) > 1 ? `, attempt ${lease?.attempt}` : ''
+      return `${shown(partition_name)} begun (${count(record_count)} records${attempt})`
+    }
+    case 'settled': {
+      const took = event.millis > 0 ? ` after ${duration(event.millis / 1000)}` : ''
+      const why = event.reason === undefined ? '' : `: ${shown(event.reason.split('\n').at(-1) ?? '')}`
+      const word = coloured(colours[event.outcome], event.outcome)
+      return `${shown(event.partition.partition_name)} ${word}${took}${why}`
+    }
+    case 'refused':
+      return `${shown(event.partition.partition_name)} ${coloured('red', 'refused')}: ${event.detail}`
+    case 'lost':
+      return `${shown(event.partition.partition_name)} ${coloured('red', 'lease lost')}: ${event.error.message}`
+    case 'away':
+      return coloured(
+        'yellow',
+        `${event.error.message}; trying again in ${duration(event.pauseMillis / 1000)}`,
+      )
+    case 'back':
+      return coloured('green', `the service is back after ${duration(event.awayMillis / 1000)}`)
+    default:
+      return undefined
+  }
+}
+
+/** Errors do not turn into JSON by themselves. */
+function plain(event: WorkerEvent): object {
+  if (!('error' in event) || !(event.error instanceof Error)) return event
+  const { name, message } = event.error
+  return { ...event, error: { name, message } }
+}

@@ -1,0 +1,66 @@
+import type { Worker } from '@baton/client'
+import { counted } from '../show/numbers.ts'
+
+export interface StopSignalsOptions {
+  readonly worker: Worker
+  readonly drainSeconds: number
+  /** How long commands have between the order to end and its enforcement. */
+  readonly killAfterSeconds: number
+  readonly say: (text: string) => void
+}
+
+/** Time to give leases back once the commands have ended. */
+const GIVE_BACK_SECONDS = 5
+
+/**
+ * The first Ctrl-C lets commands finish, however long it takes: somebody is there to press it again. The second one
+ * ends them and gives their partitions back, a third one leaves everything as it is. A SIGTERM comes from a
+ * supervisor, which will not wait for ever: there the time to finish is limited.
+ */
+export class StopSignals implements Disposable {
+  readonly #options: StopSignalsOptions
+  readonly #listeners: readonly (readonly [NodeJS.Signals, () => void])[]
+  #interrupts = 0
+  /** The exit code that the signals ask for, unless the worker failed. */
+  exitCode = 0
+
+  constructor(options: StopSignalsOptions) {
+    this.#options = options
+    this.#listeners = [
+      ['SIGINT', () => this.#interrupt()],
+      ['SIGTERM', () => this.#terminate()],
+      ['SIGHUP', () => this.#terminate()],
+    ]
+    for (const [signal, listener] of this.#listeners) process.on(signal, listener)
+  }
+
+  [Symbol.dispose](): void {
+    for (const [signal, listener] of this.#listeners) process.off(signal, listener)
+  }
+
+  #interrupt(): void {
+    const { worker, say } = this.#options
+    this.#interrupts += 1
+    if (this.#interrupts === 1) {
+      if (worker.running > 0) {
+        say(`finishing ${counted(worker.running, 'partition')}; Ctrl-C again ends them and gives them back`)
+      }
+      void worker.stop({ finishWithinSeconds: Number.POSITIVE_INFINITY })
+    } else if (this.#interrupts === 2) {
+      say('ending commands and giving their partitions back')
+      this.exitCode = 130
+      this.#stopWithin(0)
+    } else process.exit(130)
+  }
+
+  #terminate(): void {
+    const { worker, drainSeconds, say } = this.#options
+    say(`told to stop: ${counted(worker.running, 'partition')} may finish within ${drainSeconds} s`)
+    this.#stopWithin(drainSeconds)
+  }
+
+  #stopWithin(finishWithinSeconds: number): void {
+    const releaseWithinSeconds = this.#options.killAfterSeconds + GIVE_BACK_SECONDS
+    void this.#options.worker.stop({ finishWithinSeconds, releaseWithinSeconds })
+  }
+}
