@@ -1,0 +1,136 @@
+import {
+  type ErrorCode,
+  errorCodes,
+  MAX_BATCH,
+  MAX_KEPT_REASON_LENGTH,
+  MAX_LEASES_PER_REQUEST,
+  MAX_LISTED_VIOLATIONS,
+  MAX_PARTITION_NAME_LENGTH,
+  MAX_RETRIED_BY_NAME,
+  MAX_TABLE_NAME_LENGTH,
+  MAX_TASK_ID_LENGTH,
+  MAX_WAIT_SECONDS,
+} from '@baton/protocol'
+import { describe, expect, test } from 'vitest'
+import {
+  partitionEvents,
+  partitionStates,
+  transitions,
+} from '../../packages/server/src/handoff/life-cycle.ts'
+import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/policy.ts'
+import { MAX_LIMIT } from '../../packages/server/src/http/paging.ts'
+import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
+import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
+import { servedRoutes } from './support/routes.ts'
+import { readTranscript } from './support/transcript.ts'
+
+const protocol = readDocument('docs/protocol.md')
+
+describe('routes', () => {
+  const documented = sectionsOf(protocol)
+    .map(({ title }) => title)
+    .filter((title) => /^[A-Z]+ \//.test(title))
+
+  test('every route is documented under a heading of its own, and no other', async () => {
+    expect(documented.toSorted()).toEqual((await servedRoutes()).toSorted())
+  })
+
+  test('every route is shown in use, except for pages and streams', () => {
+    const shown = readTranscript(protocol).flatMap((step) =>
+      step.kind === 'exchange' ? [`${step.request.method} ${step.request.path.split('?', 1)[0]}`] : [],
+    )
+    const pattern = (route: string) => new RegExp(`^${route.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
+    const unshown = documented.filter((route) => !shown.some((request) => pattern(route).test(request)))
+    expect(unshown).toEqual(['GET /events', 'GET /', 'GET /docs', 'GET /openapi.json'])
+  })
+})
+
+describe('error codes', () => {
+  const rows = tableRows(sectionNamed(protocol, 'Error codes').text)
+
+  test('the table has the codes of the registry, in its order', () => {
+    expect(rows.map(([code]) => code)).toEqual(Object.keys(errorCodes).map((code) => `\`${code}\``))
+  })
+
+  test.each(rows)('%s has the status, the meaning and the remedy of the registry', (code, ...cells) => {
+    const { status, retryable, meaning, remedy } = errorCodes[inCode(code ?? '')[0] as ErrorCode]
+    expect(cells).toEqual([String(status ?? '–'), retryable ? 'yes' : 'no', meaning, remedy])
+  })
+
+  test('endpoints name codes of the registry only', () => {
+    const lists = protocol.split('\n').filter((line) => /^(\*\*)?Errors\b/.test(line))
+    expect(lists.length).toBeGreaterThan(15)
+    const named = lists.flatMap(inCode).filter((name) => /^[a-z]+(_[a-z]+)+$|^internal$/.test(name))
+    expect(named.filter((name) => !Object.hasOwn(errorCodes, name))).toEqual([])
+  })
+
+  test('every code is one that some endpoint names', () => {
+    const named = new Set(
+      protocol
+        .split('\n')
+        .filter((line) => /^(\*\*)?Errors\b/.test(line))
+        .flatMap(inCode),
+    )
+    expect(Object.keys(errorCodes).filter((code) => !named.has(code))).toEqual([])
+  })
+})
+
+describe('the life of a partition', () => {
+  const { text } = sectionNamed(protocol, 'Life of a partition')
+  const [states = [], steps = []] = splitTables(text)
+
+  test('the drawing shows every state', () => {
+    const drawing = fencesOf(text)[0]?.text ?? ''
+    for (const state of partitionStates) expect(drawing).toMatch(new RegExp(`\\b${state}\\b`))
+  })
+
+  test('the table of states has them all', () => {
+    expect(states.map(([state]) => inCode(state ?? '')[0])).toEqual(partitionStates)
+  })
+
+  test('the table of steps is the table of the code', () => {
+    const shown = steps.flatMap(([step, from = '', to]) =>
+      from.split(', ').map((state) => `${state} ${inCode(step ?? '')[0]} ${to}`),
+    )
+    const real = partitionStates.flatMap((state) =>
+      partitionEvents.flatMap((event) => {
+        const to = transitions[state][event]
+        return to === null ? [] : [`${state} ${event} ${to}`]
+      }),
+    )
+    expect(shown.toSorted()).toEqual(real.toSorted())
+  })
+})
+
+describe('limits', () => {
+  const limits = new Map(
+    tableRows(sectionNamed(protocol, 'Limits').text).map(([what, limit]) => [what, limit]),
+  )
+  const grouped = (number: number) => number.toLocaleString('en-US')
+
+  test.each([
+    ['body of any other request', `${LEASE_LIMIT_BYTES / 2 ** 20} MiB`],
+    ['task id, table name', `${grouped(MAX_TASK_ID_LENGTH)} characters each`],
+    ['task id, table name', `${grouped(MAX_TABLE_NAME_LENGTH)} characters each`],
+    ['partition name', `${grouped(MAX_PARTITION_NAME_LENGTH)} characters`],
+    ['levels, indexes, record counts, and the records of a task', `${grouped(Number.MAX_SAFE_INTEGER)} each`],
+    ['leases in a settle or renew', grouped(MAX_LEASES_PER_REQUEST)],
+    ['partitions in a pull', grouped(MAX_BATCH)],
+    ['waiting pull', `${MAX_WAIT_SECONDS} s`],
+    ['length of a lease', `${LEASE_MAX_MILLIS / 3_600_000} h`],
+    ['reason of a settlement', `65,536 characters sent, ${grouped(MAX_KEPT_REASON_LENGTH)} kept`],
+    ['partitions named in a retry', grouped(MAX_RETRIED_BY_NAME)],
+    ['entries in a page', grouped(MAX_LIMIT)],
+    ['violations, and conflicts, listed in a problem', `${MAX_LISTED_VIOLATIONS} each`],
+  ])('%s: %s', (what, limit) => {
+    expect(limits.get(what)).toBe(limit)
+  })
+})
+
+/** The tables of a section, each by itself. */
+function splitTables(text: string): string[][][] {
+  return text
+    .split(/\n(?!\|)/)
+    .map(tableRows)
+    .filter((rows) => rows.length > 0)
+}
