@@ -11,6 +11,7 @@ import { postgresBatches } from './postgres-batches.ts'
 import { postgresNodes } from './postgres-nodes.ts'
 import { postgresOneByOne } from './postgres-one-by-one.ts'
 import { settleAndPull } from './settle-and-pull.ts'
+import { viewsOfATask } from './views.ts'
 
 /** In the order in which they run and stand in the table. */
 export const scenarios: readonly Scenario[] = [
@@ -26,4 +27,5 @@ export const scenarios: readonly Scenario[] = [
   longPolls,
   littleWork,
   coldStart,
+  viewsOfATask,
 ]
