@@ -1,0 +1,107 @@
+import { useEffect, useState } from 'preact/hooks'
+import { Empty, Skeleton } from '../parts/empty.tsx'
+import { Masthead } from '../parts/masthead.tsx'
+import { token, tokenWanted } from '../service/connection.ts'
+import { TokenForm } from '../token-form.tsx'
+import { type Actor, type ApiDocument, readDocument, routesOf } from './api-document.ts'
+import { OperationView } from './operation-view.tsx'
+import { ProblemList } from './problem-list.tsx'
+
+const groups: readonly { readonly actor: Actor; readonly title: string; readonly text: string }[] = [
+  { actor: 'producer', title: 'Producer', text: 'Computes a task and calls its partitions back.' },
+  { actor: 'worker', title: 'Worker', text: 'Pulls partitions, keeps their leases, settles them.' },
+  { actor: 'operator', title: 'Operator', text: 'Looks on, and takes control where something is stuck.' },
+  { actor: 'anyone', title: 'Anyone', text: 'Who takes part, and whether the service is well.' },
+]
+
+export function ReferencePage() {
+  const [document, setDocument] = useState<ApiDocument | 'loading' | 'failed'>('loading')
+  const given = token.value
+  useEffect(() => {
+    readDocument().then(
+      (read) => setDocument(read ?? 'failed'),
+      () => setDocument('failed'),
+    )
+  }, [given])
+  return (
+    <>
+      <Masthead here="reference" />
+      {tokenWanted.value === 'no' ? <Body document={document} /> : <TokenForm why={tokenWanted.value} />}
+    </>
+  )
+}
+
+function Body({ document }: { document: ApiDocument | 'loading' | 'failed' }) {
+  useJumpToFragment(typeof document === 'object')
+  if (typeof document !== 'object') {
+    return (
+      <main class="page" id="content">
+        <h1 class="visually-hidden">API reference</h1>
+        {document === 'loading' ? (
+          <Skeleton lines={6} />
+        ) : (
+          <Empty title="The API document could not be read." />
+        )}
+      </main>
+    )
+  }
+  return (
+    <main class="page reference" id="content">
+      <Contents document={document} />
+      <div class="reference-body">
+        <header class="reference-head">
+          <h1>API reference</h1>
+          <p>
+            {document.info.description} Version {document.info.version}, as{' '}
+            <a href="openapi.json">OpenAPI 3.1</a>.
+          </p>
+        </header>
+        {groups.map(({ actor, title, text }) => (
+          <section key={actor} aria-labelledby={`actor-${actor}`}>
+            <header class="actor-head">
+              <h2 id={`actor-${actor}`}>{title}</h2>
+              <p class="muted">{text}</p>
+            </header>
+            {routesOf(document, actor).map((route) => (
+              <OperationView key={route.operation.operationId} route={route} />
+            ))}
+          </section>
+        ))}
+        <ProblemList document={document} />
+      </div>
+    </main>
+  )
+}
+
+function Contents({ document }: { document: ApiDocument }) {
+  return (
+    <nav class="contents" aria-label="Operations">
+      {groups.map(({ actor, title }) => (
+        <div key={actor}>
+          <p class="contents-title">{title}</p>
+          <ul>
+            {routesOf(document, actor).map(({ method, path, operation }) => (
+              <li key={operation.operationId}>
+                <a href={`#${operation.operationId}`}>
+                  <span class={`method ${method.toLowerCase()}`}>{method}</span>
+                  <span class="cut">{path}</span>
+                </a>
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      <p class="contents-title">
+        <a href="#problems">Problems</a>
+      </p>
+    </nav>
+  )
+}
+
+/** The browser jumped before there was anything to jump to. */
+function useJumpToFragment(isThere: boolean): void {
+  useEffect(() => {
+    if (!isThere || location.hash.length < 2) return
+    window.document.getElementById(location.hash.slice(1))?.scrollIntoView()
+  }, [isThere])
+}
