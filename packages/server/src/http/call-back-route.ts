@@ -9,6 +9,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Conflict as KnownConflict } from '../handoff/store.ts'
+import { bodyBudget } from './body-budget.ts'
 import { CallBackReader } from './call-back-reader.ts'
 import { answers, instanceHeader } from './documented.ts'
 import { RequestProblem } from './problems.ts'
@@ -23,6 +24,7 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
     method: 'POST',
     url: '/call-back',
     bodyLimit: callBackLimitBytes,
+    onRequest: bodyBudget(callBackLimitBytes),
     config: { access: 'producer', readsLargeBodies: true },
     schema: {
       operationId: 'callBack',
