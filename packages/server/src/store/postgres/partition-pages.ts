@@ -5,8 +5,9 @@ import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts
 import { statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
-/** A page reads at most so many rows, however few of them match. */
-const ROWS_READ = 5000
+/** A page reads at most so many rows, however few of them match, and so many at a time. */
+const ROWS_READ = 2000
+const ROWS_AT_A_TIME = 200
 
 type Position = NonNullable<PartitionQuery['after']>
 
@@ -48,7 +49,7 @@ export async function partitionPage(tx: Transaction, query: PartitionQuery): Pro
       at = { level: lane.level, index: Number.MAX_SAFE_INTEGER }
       continue
     }
-    const limit = Math.min(budget, query.state === null ? query.limit - partitions.length : ROWS_READ)
+    const limit = Math.min(budget, query.state === null ? query.limit - partitions.length : ROWS_AT_A_TIME)
     const rows = await readRows(tx, lane.id, wanted, after, limit)
     budget -= rows.length + 1
     const last = rows.at(-1)?.index ?? Number.MAX_SAFE_INTEGER

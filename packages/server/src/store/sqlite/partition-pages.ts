@@ -1,15 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type PartitionState, unfinishedStates } from '../../handoff/life-cycle.ts'
-import {
-  isLaneOpen,
-  type PartitionPage,
-  type PartitionQuery,
-  type PartitionRecord,
-} from '../../handoff/task-record.ts'
+import type { PartitionState } from '../../handoff/life-cycle.ts'
+import { storedStates } from '../../handoff/stored-states.ts'
+import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
 import { laneColumns, readTallies, readTask, type TaskEntry } from './ledger.ts'
 
-/** A page reads at most so many rows, however few of them match. */
-const ROWS_READ = 5000
+/** A page reads at most so many rows, however few of them match, and so many at a time. */
+const ROWS_READ = 2000
+const ROWS_AT_A_TIME = 200
 
 type Position = NonNullable<PartitionQuery['after']>
 
@@ -32,13 +29,13 @@ export class PartitionPages {
       const lane = this.#nextLane(facts, query.level, at)
       if (lane === undefined) return { facts, partitions, next: null }
       const after = lane.level === at?.level ? at.index : -1
-      const wanted = wantedStates(facts, lane.level, query.state)
+      const wanted = storedStates(facts, lane.level, query.state)
       if (wanted.every((state) => lane.partitions[state] === 0)) {
         budget -= 1
         at = { level: lane.level, index: Number.MAX_SAFE_INTEGER }
         continue
       }
-      const limit = Math.min(budget, query.state === null ? query.limit - partitions.length : ROWS_READ)
+      const limit = Math.min(budget, query.state === null ? query.limit - partitions.length : ROWS_AT_A_TIME)
       const rows = this.#rows(lane.id, wanted, after, limit)
       budget -= rows.length + 1
       let stop: Position = {
@@ -71,24 +68,6 @@ export class PartitionPages {
     const sql = wanted.length === 1 && wanted[0] === 'parked' ? this.#sql.parked : this.#sql.rows
     return sql.all(lane, after, limit) as unknown as PartitionRecord[]
   }
-}
-
-/**
- * The stored states behind one that is shown: a waiting partition is called ready or held by
- * whether its lane is open, and of a cancelled task everything unfinished counts as cancelled.
- */
-function wantedStates(
-  task: TaskEntry,
-  level: number,
-  shown: PartitionState | null,
-): readonly PartitionState[] {
-  if (shown === null) return [...unfinishedStates, 'done', 'cancelled']
-  if (task.cancelled) {
-    if (shown === 'done') return ['done']
-    return shown === 'cancelled' ? [...unfinishedStates, 'cancelled'] : []
-  }
-  if (shown !== 'ready' && shown !== 'held') return [shown]
-  return isLaneOpen(task, level) === (shown === 'ready') ? ['ready', 'held'] : []
 }
 
 function lastIndex(rows: readonly PartitionRecord[]): number {
