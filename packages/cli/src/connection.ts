@@ -5,8 +5,8 @@ import { UsageError } from './usage-error.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:7070'
 
-/** The flags of every command that talks to a service. */
-export const connectionFlags = {
+/** Where the service is, and who asks. */
+export const placeFlags = {
   url: {
     kind: 'text',
     placeholder: 'URL',
@@ -33,6 +33,11 @@ export const connectionFlags = {
     otherwise: 'computeTableName',
     description: "the wire's name for the table field, as the service has it",
   },
+} satisfies Flags
+
+/** The flags of every command that asks a service something and ends. */
+export const connectionFlags = {
+  ...placeFlags,
   timeout: {
     kind: 'number',
     placeholder: 'SECONDS',

@@ -7,6 +7,7 @@ import {
   UnreachableError,
 } from '@baton/client'
 import { errorCodes } from '@baton/protocol'
+import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import { InputError } from './input/input-error.ts'
 import { Interruption } from './interruption.ts'
@@ -31,7 +32,7 @@ function exitCodeOf(error: unknown): number {
 
 function linesOf(error: unknown, command: string | undefined): string[] {
   if (error instanceof UsageError) {
-    const about = command === undefined || command.startsWith('-') ? '' : ` ${command}`
+    const about = commands.some(({ name }) => name === command) ? ` ${command}` : ''
     return [`baton: ${error.message}`, `baton${about} --help tells more.`]
   }
   if (error instanceof InputError) return error.lines.map((line) => `baton: ${line}`)

@@ -40,6 +40,7 @@ export const callBack: Command = {
       description: 'what the check says to fields that the contract does not know',
     },
     ...connectionFlags,
+    timeout: { ...connectionFlags.timeout, otherwise: '300' },
   },
   examples: [
     { line: 'baton call-back partitions.ndjson', says: 'A file, checked first' },

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { Worker } from '@baton/client'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { connect, connectionFlags, urlOf } from '../connection.ts'
+import { connect, placeFlags, urlOf } from '../connection.ts'
 import { commandExitCodes, exitCodes } from '../exit-codes.ts'
 import { counted } from '../show/numbers.ts'
 import { UsageError } from '../usage-error.ts'
@@ -80,12 +80,15 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       description: 'the exit code that means so, for commands that use the default otherwise',
     },
     quiet: { kind: 'switch', short: 'q', description: 'tell nothing of what happens' },
-    ...connectionFlags,
+    ...placeFlags,
     json: { kind: 'switch', description: 'tell what happens as lines of JSON, on stderr' },
   },
   examples: [
     { line: 'baton work --concurrency 4 -- ./load.sh', says: 'Four at once' },
-    { line: `baton work -- sh -c 'psql -c "select load(\\$BATON_PARTITION_NAME)"'`, says: 'A line of shell' },
+    {
+      line: `baton work -- sh -c 'psql -v name="$BATON_PARTITION_NAME" -f load.sql'`,
+      says: 'A line of shell',
+    },
     { line: 'baton work --until-idle -- python load.py', says: 'From cron: what there is, then end' },
   ],
   run,

@@ -4,7 +4,8 @@ import { Tail } from './tail.ts'
 
 /** A process that ended may have left others that hold its stderr open: what they still write is not waited for. */
 const LAST_WORDS_MILLIS = 1000
-const KEPT_STDERR_BYTES = 4096
+/** The service keeps 4096 characters of a reason; the exit code stands before them. */
+const KEPT_STDERR_BYTES = 4000
 /** On Windows there are no process groups to signal. */
 const hasGroups = process.platform !== 'win32'
 

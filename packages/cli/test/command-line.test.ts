@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { describe, expect, test } from 'vitest'
+import { commands } from '../src/commands.ts'
+import { version } from '../src/version.ts'
+import { baton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
+
+describe('the command line', () => {
+  test('says what there is', async () => {
+    const { code, stdout } = await baton(['--help'])
+    expect(code).toBe(0)
+    for (const { name, summary } of commands)
+      expect(stdout).toMatch(new RegExp(`^  ${name} +${summary}`, 'm'))
+    expect(await baton([])).toMatchObject({ code: 2, stdout: '' })
+    expect(await baton(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n` })
+  })
+
+  test('every command has help with examples that it would take', async () => {
+    for (const { name, load } of commands) {
+      const command = await load()
+      expect(command.examples.length, name).toBeGreaterThan(0)
+      for (const { line } of command.examples) expect(line).toContain(`baton ${name}`)
+    }
+    const help = await baton(['help', 'tasks'])
+    expect(help).toMatchObject({ code: 0 })
+    expect(help.stdout).toContain('--watch')
+    expect(help.stdout).toContain('# Go on when it is done')
+    const service = await baton(['serve', '--help'])
+    expect(service.stdout).toContain('--lease-seconds')
+  })
+
+  test.each([
+    [['tsks'], 'tsks is not a command; did you mean tasks?'],
+    [['tasks', '--wach'], '--wach is not a flag here; did you mean --watch?'],
+    [['tasks', 'a', 'b'], '"b" is too much for tasks'],
+    [['pause'], 'pause needs TASK'],
+    [['pull', '--batch', '0'], '--batch is a whole number from 1 to 1000, not "0"'],
+    [['pull', '--batch'], '--batch needs a value'],
+    [['tasks', '--watch=yes'], '--watch takes no value'],
+    [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
+    [['work', '--concurrency', '4'], 'work needs a command'],
+    [['pull', '--url', 'localhost'], '--url'],
+    [['completion', 'tcsh'], 'completion is for bash, zsh or fish'],
+    [['serve', '--prot', '1'], '--prot is not a flag; did you mean --port?'],
+  ])('%j is refused', async (args, complaint) => {
+    const { code, stderr, stdout } = await baton(args)
+    expect(stderr).toContain(complaint)
+    expect(stdout).toBe('')
+    expect(code).toBe(2)
+  })
+})
+
+describe('completion', () => {
+  test('bash completes commands and flags', async () => {
+    const { stdout } = await baton(['completion', 'bash'])
+    const script = new Scratch().file('completion.bash', stdout)
+    const complete = (...words: string[]) =>
+      execFileSync('bash', [
+        '-c',
+        `source ${script}; COMP_WORDS=(baton ${words.join(' ')}); COMP_CWORD=${words.length}; _baton; echo "\${COMPREPLY[@]}"`,
+      ])
+        .toString()
+        .trim()
+        .split(' ')
+    expect(complete('pu')).toEqual(['pull'])
+    expect(complete('re')).toEqual(['resume', 'retry', 'renew'])
+    expect(complete('tasks', '--wa')).toEqual(['--watch'])
+    expect(complete('serve', '--lease-s')).toEqual(['--lease-seconds'])
+  })
+
+  test.each(['zsh', 'fish'])('%s gets every command', async (shell) => {
+    const { stdout } = await baton(['completion', shell])
+    for (const { name } of commands) expect(stdout).toContain(name)
+  })
+})

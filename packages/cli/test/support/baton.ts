@@ -1,0 +1,51 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export interface BatonOptions {
+  readonly url?: string
+  readonly input?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface BatonEnd {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs the command to its end. */
+export async function baton(args: readonly string[], options: BatonOptions = {}): Promise<BatonEnd> {
+  return startBaton(args, options).ended
+}
+
+export interface RunningBaton {
+  readonly process: ChildProcess
+  readonly ended: Promise<BatonEnd>
+  /** To everyone in its process group, as a terminal does on Ctrl-C. */
+  readonly ctrlC: () => void
+}
+
+export function startBaton(
+  args: readonly string[],
+  { url, input = '', env = {} }: BatonOptions = {},
+): RunningBaton {
+  const child = spawn(process.execPath, ['--conditions=baton-source', main, ...args], {
+    env: { ...process.env, NO_COLOR: '1', ...(url === undefined ? {} : { BATON_URL: url }), ...env },
+    // A process group of its own, as a shell gives to what is typed.
+    detached: true,
+  })
+  onTestFinished(() => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+  })
+  child.stdin.on('error', () => {})
+  child.stdin.end(input)
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]).then(
+    ([stdout, stderr, [code]]) => ({ code: code as number | null, stdout, stderr }),
+  )
+  return { process: child, ended, ctrlC: () => process.kill(-(child.pid ?? 0), 'SIGINT') }
+}

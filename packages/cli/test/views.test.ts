@@ -1,0 +1,132 @@
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
+import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { until } from '../../client/test/support/until.ts'
+import { baton, startBaton } from './support/baton.ts'
+
+describe('what is shown of tasks', () => {
+  const service = ServiceProcess.shared()
+
+  test('all of them, and one by its levels', async () => {
+    const { url } = service()
+    const client = new BatonClient(url)
+    await client.callBack([...descriptors('shown', 4, 250), descriptor('shown', 1, 0, 9000)])
+    const { partitions } = await client.pull({ batch: 3 })
+    const [done, parked] = partitions.map(({ lease }) => lease?.id ?? '')
+    await client.settle([
+      { leaseId: done ?? '', outcome: 'done' },
+      { leaseId: parked ?? '', outcome: 'failed', final: true, reason: 'no\u0007 such table' },
+    ])
+    const list = await baton(['tasks', '--search', 'shown'], { url })
+    expect(list.stdout).toMatch(/TASK +STATE +PROGRESS/)
+    expect(list.stdout).toMatch(/shown +open .* 2% +1\/5 +250\/10K +1 /)
+    const one = await baton(['tasks', 'shown'], { url })
+    expect(one.stdout).toMatch(/LEVEL +PROGRESS +DONE +LEASED +WAITING +PARKED +RECORDS/)
+    expect(one.stdout).toMatch(/ 0 +█+▓+░+▚+ +25% +1\/4 +1 +1 +1 +1,000/)
+    expect(one.stdout).toMatch(/ 1 +░+ +0% +0\/1 +0 +1 +0 +9,000/)
+    expect(one.stdout).toContain('1 of 5 partitions, 250 of 10,000 records')
+    expect(one.stdout).toContain(
+      '1 partition parked: baton partitions shown --state parked, baton retry shown',
+    )
+    const stuck = await baton(['partitions', 'shown', '--state', 'parked'], { url })
+    expect(stuck.stdout).toMatch(/shown-0-1 +parked +250 +\d +no· such table/)
+    const json = await baton(['tasks', 'shown', '--json'], { url })
+    expect(JSON.parse(json.stdout)).toMatchObject({ taskId: 'shown', partitions: { done: 1, parked: 1 } })
+    const unknown = await baton(['tasks', 'nobody'], { url })
+    expect(unknown).toMatchObject({ code: 3 })
+    expect(unknown.stderr).toContain('was ever called back')
+  })
+
+  test('the manifest, line by line', async () => {
+    const { url } = service()
+    await new BatonClient(url).callBack(descriptors('listed', 3))
+    const { stdout } = await baton(['manifest', 'listed'], { url })
+    const names = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).partition_name)
+    expect(names).toEqual(['listed-0-0', 'listed-0-1', 'listed-0-2'])
+  })
+
+  test('control, and what cannot be done', async () => {
+    const { url } = service()
+    await new BatonClient(url).callBack(descriptors('controlled', 3))
+    const say = async (...args: string[]) => {
+      const { stdout, stderr, code } = await baton(args, { url })
+      return { code, text: stdout + stderr }
+    }
+    expect(await say('pause', 'controlled')).toMatchObject({
+      text: expect.stringContaining('controlled is paused'),
+    })
+    expect(await say('resume', 'controlled')).toMatchObject({ text: expect.stringContaining('is open') })
+    expect(await say('level-barrier', 'controlled', 'on')).toMatchObject({ code: 0 })
+    expect(await say('level-barrier', 'controlled', 'perhaps')).toMatchObject({ code: 2 })
+    expect(await say('skip-parked', 'controlled')).toMatchObject({ code: 0 })
+    expect(await say('seal', 'controlled', '--partitions', '5')).toMatchObject({ code: 0 })
+    expect(await say('retry', 'controlled', '--level', '0')).toMatchObject({ code: 0 })
+    expect(await say('retry', 'controlled', '--partition', 'controlled-9-9')).toMatchObject({ code: 3 })
+    expect(await say('cancel', 'controlled')).toMatchObject({ text: 'controlled is cancelled (3 changed)\n' })
+    expect(await say('pause', 'controlled')).toMatchObject({ code: 1 })
+    expect(await say('pause', 'nobody')).toMatchObject({ code: 3 })
+  })
+
+  test('instances', async () => {
+    const { url } = service()
+    await new BatonClient({ url, instanceId: 'compute-1' }).callBack(descriptors('produced', 2))
+    const all = await baton(['status'], { url })
+    expect(all.stdout).toMatch(/INSTANCE +ROLE +STATUS/)
+    expect(all.stdout).toMatch(/compute-1 +producer +up/)
+    const one = await baton(['status', 'compute-1'], { url })
+    expect(one.stdout).toContain('produced: open, 0 of 2 partitions, 0% of 20 records')
+    const json = await baton(['status', 'compute-1', '--json'], { url })
+    expect(JSON.parse(json.stdout)).toMatchObject({ role: 'producer' })
+    expect(await baton(['status', 'nobody'], { url })).toMatchObject({ code: 3 })
+  })
+})
+
+describe('watching a task', () => {
+  test('ends with the task, and its exit code says how', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('good', 2))
+    const watching = startBaton(['tasks', 'good', '--watch', '--json', '--interval', '0.1'], { url })
+    let seen = ''
+    watching.process.stdout?.on('data', (bytes) => {
+      seen += bytes
+    })
+    await until(() => seen.includes('"ready":2'))
+    const { partitions } = await client.pull({ batch: 2 })
+    await until(() => seen.includes('"leased":2'))
+    await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+    expect(await watching.ended).toMatchObject({ code: 0 })
+    const looks = seen
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).state)
+    expect(looks.at(-1)).toBe('done')
+
+    await client.callBack(descriptors('bad', 1))
+    const worse = startBaton(['tasks', 'bad', '--watch', '--interval', '0.1'], { url })
+    await client.cancel('bad')
+    expect(await worse.ended).toMatchObject({ code: 1 })
+  })
+
+  test('goes on when the service was away, and ends by Ctrl-C', async () => {
+    const service = await ServiceProcess.start()
+    const client = new BatonClient(service.url)
+    await client.callBack(descriptors('orders', 1))
+    const watching = startBaton(['tasks', '--watch', '--json', '--interval', '0.1'], { url: service.url })
+    let seen = ''
+    watching.process.stdout?.on('data', (bytes) => {
+      seen += bytes
+    })
+    await until(() => seen.includes('orders'))
+    await service.kill()
+    await service.startAgain()
+    await client.callBack(descriptors('later', 1))
+    await until(() => seen.includes('later'))
+    watching.ctrlC()
+    expect(await watching.ended).toMatchObject({ code: 0 })
+  })
+})

@@ -1,0 +1,243 @@
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
+import { FaultyNetwork } from '../../client/test/support/faulty-network.ts'
+import { rowsOf, statesOf } from '../../client/test/support/partition-states.ts'
+import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { until } from '../../client/test/support/until.ts'
+import { baton, startBaton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
+
+const untilIdle = ['work', '--until-idle', '--wait', '0']
+/** What failed stays away for the rest of a test. */
+const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
+
+describe('the exit code of the command', () => {
+  test('0 is done; the descriptor comes on stdin and in the environment, a report goes back', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack([descriptor('orders', 0, 0, 7), descriptor('orders', 2, 5, 9)])
+    const scratch = new Scratch()
+    const script = `
+      cat > "$OUT/$BATON_PARTITION_NAME.stdin"
+      env | grep ^BATON_ | sort > "$OUT/$BATON_PARTITION_NAME.env"
+      echo "{\\"records\\": $BATON_RECORD_COUNT}" > "$BATON_REPORT"
+      echo "loaded $BATON_PARTITION_NAME"`
+    const { code, stdout, stderr } = await baton([...untilIdle, '--', 'sh', '-c', script], {
+      url,
+      env: { OUT: scratch.path },
+    })
+    expect(stderr).toContain('2 partitions done, 0 failed')
+    expect(code).toBe(0)
+    expect(stdout).toBe('loaded orders-0-0\nloaded orders-2-5\n')
+    expect(JSON.parse(scratch.read('orders-2-5.stdin'))).toEqual(descriptor('orders', 2, 5, 9))
+    expect(scratch.lines('orders-2-5.env').filter((line) => !/_LEASE_ID|_REPORT/.test(line))).toEqual([
+      'BATON_ATTEMPT=1',
+      'BATON_COMPUTE_TABLE_NAME=results.orders',
+      'BATON_PARTITION_NAME=orders-2-5',
+      'BATON_PRIORITY_LEVEL=2',
+      'BATON_RECORD_COUNT=9',
+      'BATON_TASK_ID=orders',
+      `BATON_URL=${url}`,
+    ])
+    expect(await rowsOf(client, 'orders')).toMatchObject([
+      { state: 'done', reportedRecords: 7 },
+      { state: 'done', reportedRecords: 9 },
+    ])
+  })
+
+  test('others are failed, with the end of stderr as the reason; 100 is not retried; 75 gives back', async () => {
+    const { url } = await ServiceProcess.start(...patient)
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 5))
+    const script = `
+      case "$BATON_PARTITION_NAME" in
+        *-0) seq 1 5000 >&2; echo "table is locked" >&2; exit 3 ;;
+        *-1) exit 100 ;;
+        *-2) echo '{"retryAfterSeconds": 3600, "reason": "not on this machine"}' > "$BATON_REPORT"; exit 75 ;;
+        *-3) kill -9 $$ ;;
+        *-4) echo "no JSON" > "$BATON_REPORT" ;;
+      esac`
+    const { code, stderr } = await baton([...untilIdle, '--', 'sh', '-c', script], { url })
+    expect(stderr).toContain('1 partition done, 3 failed, 1 given back')
+    expect(stderr).toContain('is not a JSON object')
+    expect(code).toBe(1)
+    const rows = await rowsOf(client, 'orders')
+    expect(rows).toMatchObject([
+      { state: 'delayed' },
+      { state: 'parked', lastReason: 'exit code 100' },
+      { state: 'delayed', attempts: 0, lastReason: 'not on this machine' },
+      { state: 'delayed', lastReason: 'ended by SIGKILL' },
+      { state: 'done' },
+    ])
+    expect(rows[0]?.lastReason).toMatch(/^exit code 3: …\d+\n[\s\S]*\n5000\ntable is locked$/)
+  })
+
+  test('a command that does not exist costs no partition anything', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 2))
+    const missing = await baton(['work', '--', 'no-such-command'], { url })
+    expect(missing).toMatchObject({ code: 127 })
+    expect(missing.stderr).toContain('no-such-command cannot be run (ENOENT)')
+    const scratch = new Scratch()
+    expect(await baton(['work', '--', scratch.file('plain.txt', 'text')], { url })).toMatchObject({
+      code: 126,
+    })
+    expect(await rowsOf(client, 'orders')).toMatchObject([
+      { state: 'ready', attempts: 0 },
+      { state: 'ready', attempts: 0 },
+    ])
+  })
+})
+
+describe('a lost lease', () => {
+  const shortLeases = ['--lease-seconds', '1', '--backoff-seconds', '0', '--max-attempts', '100']
+
+  test.each([
+    ['ends in order', 'trap "echo told >> $LOG; exit 0" TERM; echo begun $$ >> $LOG; sleep 1000 & wait'],
+    ['goes on', 'trap "echo told >> $LOG" TERM; echo begun $$ >> $LOG; while :; do sleep 0.1; done'],
+  ])('ends its command, also one that %s, and nothing of it is reported', async (_, script) => {
+    const service = await ServiceProcess.start(...shortLeases)
+    const client = new BatonClient(service.url)
+    await client.callBack(descriptors('orders', 1))
+    const network = await FaultyNetwork.to(service.port)
+    const scratch = new Scratch()
+    const log = scratch.file('log')
+    const working = startBaton(['work', '--kill-after', '0.5', '--json', '--', 'sh', '-c', script], {
+      url: network.url,
+      env: { LOG: log },
+    })
+    const begun = await until(() => scratch.lines('log')[0])
+    network.fallSilent()
+    const { partitions } = await client.pull({ waitSeconds: 60 })
+    await until(() => scratch.lines('log').includes('told'))
+    await until(() => !isAlive(Number(begun.split(' ')[1])))
+    network.recover()
+    // The one who has it now is the one who settles it.
+    const leaseId = partitions[0]?.lease?.id ?? ''
+    expect(await client.settle([{ leaseId, outcome: 'done' }])).toMatchObject({ settled: [leaseId] })
+    working.process.kill('SIGTERM')
+    const { stderr } = await working.ended
+    const events = stderr.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
+    expect(events.some(({ kind }) => kind === 'lost')).toBe(true)
+    expect(events.filter(({ outcome }) => outcome === 'done')).toEqual([])
+  })
+
+  test('leases are renewed while the command runs', async () => {
+    const { url } = await ServiceProcess.start('--lease-seconds', '1', ...patient)
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 2))
+    const { code } = await baton([...untilIdle, '--concurrency', '2', '--', 'sleep', '3'], { url })
+    expect(code).toBe(0)
+    expect(await client.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
+  })
+})
+
+describe('a worker that is told to stop', () => {
+  const gated =
+    'echo "$BATON_PARTITION_NAME" >> "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
+
+  async function twoAtWork() {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 4))
+    const scratch = new Scratch()
+    const working = startBaton(['work', '--concurrency', '2', '--', 'sh', '-c', gated], {
+      url,
+      env: { OUT: scratch.path },
+    })
+    await until(() => scratch.lines('begun').length === 2)
+    return { client, scratch, working }
+  }
+
+  test('by Ctrl-C: commands finish, nothing more is begun', async () => {
+    const { client, scratch, working } = await twoAtWork()
+    working.ctrlC()
+    await until(async () => (await client.pull()).partitions.length > 0)
+    scratch.file('gate', '')
+    const { code, stderr } = await working.ended
+    expect(stderr).toContain('finishing 2 partitions')
+    expect(code).toBe(0)
+    expect(scratch.lines('begun')).toHaveLength(2)
+    expect((await statesOf(client, 'orders')).slice(0, 2)).toEqual(['done', 'done'])
+  })
+
+  test('by Ctrl-C twice: commands are ended and their partitions given back', async () => {
+    const { client, working } = await twoAtWork()
+    let told = ''
+    working.process.stderr?.on('data', (bytes) => {
+      told += bytes
+    })
+    working.ctrlC()
+    await until(() => told.includes('Ctrl-C again'))
+    working.ctrlC()
+    expect(await working.ended).toMatchObject({ code: 130 })
+    expect(await statesOf(client, 'orders')).toEqual(['ready', 'ready', 'ready', 'ready'])
+    expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
+  })
+
+  test('by a supervisor: what is not finished in time is given back', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 1))
+    const scratch = new Scratch()
+    const working = startBaton(['work', '--drain-seconds', '0.1', '--', 'sh', '-c', gated], {
+      url,
+      env: { OUT: scratch.path },
+    })
+    await until(() => scratch.lines('begun').length === 1)
+    working.process.kill('SIGTERM')
+    expect(await working.ended).toMatchObject({ code: 0 })
+    expect(await statesOf(client, 'orders')).toEqual(['ready'])
+  })
+})
+
+test('a service that is restarted in the middle: every command runs once, every partition is done', async () => {
+  const service = await ServiceProcess.start()
+  const client = new BatonClient(service.url)
+  await client.callBack(descriptors('orders', 12))
+  const scratch = new Scratch()
+  const script = 'echo "$BATON_PARTITION_NAME" >> "$OUT/begun"; sleep 0.2'
+  const working = startBaton(['work', '--concurrency', '3', '--', 'sh', '-c', script], {
+    url: service.url,
+    env: { OUT: scratch.path },
+  })
+  await until(() => scratch.lines('begun').length >= 4)
+  await service.kill()
+  await service.startAgain()
+  await until(async () => (await statesOf(client, 'orders')).every((state) => state === 'done'))
+  working.process.kill('SIGTERM')
+  expect(await working.ended).toMatchObject({ code: 0 })
+  const names = descriptors('orders', 12).map(({ partition_name }) => partition_name)
+  expect(scratch.lines('begun').toSorted()).toEqual(names.toSorted())
+  expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
+})
+
+test('64 at once', async () => {
+  const { url } = await ServiceProcess.start()
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('orders', 64))
+  const scratch = new Scratch()
+  // None ends before all have begun.
+  const script = `
+    touch "$OUT/$BATON_PARTITION_NAME"
+    while [ "$(ls "$OUT" | wc -l)" -lt 64 ]; do sleep 0.2; done`
+  const { code, stderr } = await baton([...untilIdle, '--concurrency', '64', '--', 'sh', '-c', script], {
+    url,
+    env: { OUT: scratch.path },
+  })
+  expect(code).toBe(0)
+  expect(stderr).toContain('64 partitions done')
+  expect(scratch.names()).toHaveLength(64)
+  expect(await client.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
