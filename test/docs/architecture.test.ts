@@ -1,0 +1,75 @@
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { readDocument, root, sectionNamed, tableRows } from './support/markdown.ts'
+
+/** The parts along the way of a request, and what of the repository each may use besides itself. */
+const mayUse: Record<string, readonly string[]> = {
+  'packages/protocol/src': [],
+  'packages/server/src/handoff': ['packages/protocol/src'],
+  'packages/server/src/store': ['packages/protocol/src', 'packages/server/src/handoff'],
+  'packages/server/src/http': [
+    'packages/protocol/src',
+    'packages/server/src/handoff',
+    'packages/server/src/loopback.ts',
+    'packages/server/src/settings-error.ts',
+    'packages/server/src/version.ts',
+  ],
+  'packages/client/src': ['packages/protocol/src'],
+}
+
+const packages: Record<string, string> = {
+  '@baton/protocol': 'packages/protocol/src',
+  '@baton/client': 'packages/client/src',
+  '@baton/server': 'packages/server/src',
+}
+
+/** What a source imports, as a path in the repository, a name of ours, or `node:…`. */
+function importsOf(path: string): string[] {
+  const source = readFileSync(root + path, 'utf8')
+  const statements = source.matchAll(/^(?:import|export)\b[^'"]*?\bfrom '([^']+)'|^import '([^']+)'/gms)
+  return [...statements].map((match) => {
+    const name = match[1] ?? match[2] ?? ''
+    return name.startsWith('.') ? join(dirname(path), name) : (packages[name] ?? name)
+  })
+}
+
+describe('imports', () => {
+  test.each(Object.entries(mayUse))('%s uses what it may', (part, allowed) => {
+    const sources = globSync(`${part}/**/*.ts`, { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
+    expect(sources.length).toBeGreaterThan(5)
+    const wrong = sources.flatMap((path) =>
+      importsOf(path)
+        .filter((used) => used.startsWith('packages/'))
+        .filter((used) => ![part, ...allowed].some((known) => `${used}/`.startsWith(`${known}/`)))
+        .map((used) => `${path} imports ${used}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  test('the protocol uses nothing of Node', () => {
+    const sources = globSync('packages/protocol/src/**/*.ts', { cwd: root })
+    expect(sources.filter((path) => importsOf(path).some((name) => name.startsWith('node:')))).toEqual([])
+  })
+
+  test('a store is chosen in one place', () => {
+    const sources = globSync('packages/server/src/*.ts', { cwd: root })
+    const choosing = sources.filter((path) => importsOf(path).some((name) => name.includes('/store/')))
+    expect(choosing).toEqual(['packages/server/src/app.ts'])
+  })
+})
+
+describe('docs/architecture.md', () => {
+  const architecture = readDocument('docs/architecture.md')
+
+  test('numbers its invariants without gaps', () => {
+    const numbers = tableRows(sectionNamed(architecture, 'What always holds').text).map(([number]) => number)
+    expect(numbers).toEqual(numbers.map((_, at) => `I${at + 1}`))
+  })
+
+  test('names a test for each', () => {
+    for (const [number, , , tests] of tableRows(sectionNamed(architecture, 'What always holds').text)) {
+      expect(tests, `${number}`).toMatch(/test\//)
+    }
+  })
+})

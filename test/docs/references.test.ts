@@ -1,0 +1,39 @@
+import { existsSync, globSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { inCode, readDocument, root, sectionsOf } from './support/markdown.ts'
+
+const documents = [...globSync('*.md', { cwd: root }), ...globSync('docs/**/*.md', { cwd: root })]
+
+/** As GitHub makes the anchor of a heading. */
+const anchorOf = (title: string) =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')
+
+const anchorsOf = (document: string) => new Set(sectionsOf(document).map(({ title }) => anchorOf(title)))
+
+describe.each(documents)('%s', (path) => {
+  const document = readDocument(path)
+  const prose = document.replaceAll(/^```[\s\S]*?^```$/gm, '')
+
+  test('its links lead somewhere', () => {
+    const targets = [...prose.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map((match) => match[1] ?? '')
+    const broken = targets.filter((target) => {
+      const [file = '', anchor] = target.split('#')
+      const linked = file === '' ? path : join(dirname(path), file)
+      if (!existsSync(root + linked)) return true
+      return anchor !== undefined && !anchorsOf(readDocument(linked)).has(anchor)
+    })
+    expect(broken).toEqual([])
+  })
+
+  test('the files that it names exist', () => {
+    const named = inCode(prose).filter((name) =>
+      /^(?:packages|test|docs|bench|examples|\.ci)\/\S+\.\w+$/.test(name),
+    )
+    expect(named.filter((name) => !existsSync(root + name))).toEqual([])
+  })
+})
