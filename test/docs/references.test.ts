@@ -15,6 +15,8 @@ const anchorOf = (title: string) =>
 
 const anchorsOf = (document: string) => new Set(sectionsOf(document).map(({ title }) => anchorOf(title)))
 
+const { scripts } = JSON.parse(readDocument('package.json')) as { scripts: Record<string, string> }
+
 describe.each(documents)('%s', (path) => {
   const document = readDocument(path)
   const prose = document.replaceAll(/^```[\s\S]*?^```$/gm, '')
@@ -35,5 +37,10 @@ describe.each(documents)('%s', (path) => {
       /^(?:packages|test|docs|bench|examples|\.ci)\/\S+\.\w+$/.test(name),
     )
     expect(named.filter((name) => !existsSync(root + name))).toEqual([])
+  })
+
+  test('the scripts that it names exist', () => {
+    const named = [...document.matchAll(/\bnpm run ([a-z][a-z:]*)/g)].map((match) => match[1] ?? '')
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
   })
 })
