@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { didYouMean } from '@baton/protocol'
 import { Arguments } from './arguments.ts'
 import { commands } from './commands.ts'
@@ -60,17 +59,18 @@ function entryOf(name: string) {
   throw new UsageError(`${name} is not a command${meant === undefined ? '' : `; did you mean ${meant}?`}`)
 }
 
-// A reader that has seen enough, like head, closes the pipe: that is no error.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(exitCodes.ok)
-  throw error
-})
-
-const argv = process.argv.slice(2)
-try {
-  process.exitCode = await main(argv)
-} catch (error) {
-  const { text, exitCode } = explain(error, argv)
-  note(text)
-  process.exitCode = exitCode
+/** Runs what was typed and leaves the exit code behind. */
+export async function dispatch(argv: readonly string[]): Promise<void> {
+  // A reader that has seen enough, like head, closes the pipe: that is no error.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(exitCodes.ok)
+    throw error
+  })
+  try {
+    process.exitCode = await main(argv)
+  } catch (error) {
+    const { text, exitCode } = explain(error, argv)
+    note(text)
+    process.exitCode = exitCode
+  }
 }
