@@ -39,7 +39,12 @@ export interface Timeouts {
   readonly requestMillis: number
   /** How often late requests are looked for. */
   readonly checkMillis: number
+  /** For requests under way when the service closes. */
+  readonly closeMillis: number
 }
+
+/** Docker waits ten seconds before it kills; whoever has not read its answer by then will not. */
+const standardTimeouts: Timeouts = { requestMillis: 300_000, checkMillis: 5000, closeMillis: 8000 }
 
 /** 1024 characters of a task id, up to four bytes each, percent-encoded. */
 const LONGEST_SEGMENT = 1024 * 4 * 3
@@ -52,7 +57,7 @@ export async function buildHttp({
   requestLog,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
-  const { requestMillis = 300_000, checkMillis = 5000 } = timeouts ?? {}
+  const { requestMillis, checkMillis, closeMillis } = { ...standardTimeouts, ...timeouts }
   const answerError = errorAnswers(service)
   const app = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
@@ -99,6 +104,6 @@ export async function buildHttp({
     { prefix: basePath },
   )
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
-  closeInOrder(app, service.handOff)
+  closeInOrder(app, service.handOff, closeMillis)
   return app
 }
