@@ -8,7 +8,7 @@ import { HostRule } from './http/host-rule.ts'
 import type { RequestLog } from './http/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { readTokensFile } from './http/tokens.ts'
-import { SettingsError } from './settings-error.ts'
+import { openPostgresStore } from './store/postgres/store.ts'
 import { openSqliteStore } from './store/sqlite/store.ts'
 import { version } from './version.ts'
 
@@ -65,10 +65,10 @@ export async function openApp(config: Config, { log, clock, timeouts }: AppOptio
 }
 
 function openStore(config: Config, policy: Policy, clock: Clock | undefined): Promise<Store> {
-  if (config.databaseUrl !== null) {
-    throw new SettingsError(['--database-url names a PostgreSQL database, which this version cannot use yet'])
-  }
-  return openSqliteStore({ folder: config.data, policy, ...(clock === undefined ? {} : { clock }) })
+  const options = { policy, ...(clock === undefined ? {} : { clock }) }
+  return config.databaseUrl === null
+    ? openSqliteStore({ folder: config.data, ...options })
+    : openPostgresStore({ url: config.databaseUrl, ...options })
 }
 
 function policyOf(config: Config): Policy {

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { type App, openApp } from './app.ts'
 import { readCommandLine } from './command-line.ts'
 import type { Config } from './config.ts'
-import { StoreRefused } from './handoff/store.ts'
+import { StoreRefused, StoreUnavailable } from './handoff/store.ts'
 import { helpText } from './help-text.ts'
 import { createLog, type ServiceLog } from './log.ts'
 import { readSettings } from './settings.ts'
@@ -70,7 +70,8 @@ function stopOnSignal(app: App, log: ServiceLog): void {
 /** What a person can mend is one line; a stack is for what only a programmer can. */
 function explain(error: unknown): { lines: readonly string[]; exitCode: number } {
   if (error instanceof SettingsError) return error
-  if (error instanceof StoreRefused) return { lines: [error.message], exitCode: 1 }
+  if (error instanceof StoreRefused || error instanceof StoreUnavailable)
+    return { lines: [error.message], exitCode: 1 }
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & {
     address?: string
     port?: number

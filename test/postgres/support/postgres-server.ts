@@ -34,6 +34,7 @@ export class PostgresServer {
   readonly #owner: { uid?: number; gid?: number }
   #process: ChildProcess | undefined
   #databases = 0
+  #listener: (log: string) => void = () => {}
 
   private constructor(
     port: number,
@@ -58,6 +59,10 @@ export class PostgresServer {
     if (data === undefined) await server.#initialise()
     await server.start()
     return server
+  }
+
+  onLog(listener: (log: string) => void): void {
+    this.#listener = listener
   }
 
   url(database = 'postgres'): string {
@@ -108,6 +113,7 @@ export class PostgresServer {
       let log = ''
       child.stderr?.on('data', (chunk: Buffer) => {
         log = (log + chunk.toString()).slice(-20_000)
+        this.#listener(chunk.toString())
         if (log.includes('database system is ready to accept')) resolve()
       })
       child.once('exit', () => reject(new Error(`PostgreSQL ended: ${log}`)))

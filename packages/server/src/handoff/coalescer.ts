@@ -57,10 +57,12 @@ export class Coalescer {
   #gathering: Pending[] = []
   #scheduled = false
   #inFlight = 0
+  readonly #atOnce: number
 
   constructor(store: Store, events: CoalescerEvents) {
     this.#store = store
     this.#events = events
+    this.#atOnce = store.batchesAtOnce ?? 1
   }
 
   ask(ask: Ask): Promise<Answer> {
@@ -76,7 +78,7 @@ export class Coalescer {
 
   /** Waits for the end of the event loop's turn, so that every request read in it comes along. */
   #schedule(): void {
-    if (this.#scheduled || this.#inFlight > 0) return
+    if (this.#scheduled || this.#inFlight >= this.#atOnce) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -91,7 +93,7 @@ export class Coalescer {
     this.#inFlight += 1
     this.#commit(batch).finally(() => {
       this.#inFlight -= 1
-      if (this.#inFlight === 0) this.#send()
+      this.#send()
     })
   }
 

@@ -88,10 +88,12 @@ export class HandOff {
     this.events = new Events(store, (error) => this.#failed(error))
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
       readied: (count) => this.#waiting.wake(count),
+      lookAround: () => this.#waiting.wake(this.#waiting.size),
       parked: (count) =>
         log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
       failed: (error) => this.#failed(error),
     })
+    store.onHint?.((readied) => this.#waiting.wake(readied))
   }
 
   async start(): Promise<void> {

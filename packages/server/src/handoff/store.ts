@@ -34,6 +34,13 @@ export interface Store {
   /** Recounts every row and lists where counters or order tags disagree. For tests and operators. */
   audit(): Promise<string[]>
   close(): Promise<void>
+  /**
+   * For a store that several nodes share: tells that another node, or upkeep of the store's own, made
+   * partitions ready. A hint may get lost, so whoever waits also looks now and then.
+   */
+  onHint?(listener: (readied: number) => void): void
+  /** How many batches may be under way at once; one where the store takes them in turn anyway. */
+  readonly batchesAtOnce?: number
 }
 
 export interface HandOffBatch {

@@ -7,9 +7,13 @@ const SWEEP_AT_LEAST_MILLIS = 1000
 const TIDY_MILLIS = 1000
 /** Ended per transaction, so that a flood of expiries never holds pulls up for long. */
 const SWEEP_LIMIT = 500
+/** Where other nodes can make partitions ready, a hint that got lost is made up for after so long. */
+const LOOK_AROUND_MILLIS = 2000
 
 export interface UpkeepEvents {
   readied(count: number): void
+  /** Other nodes may have made something ready unheard. */
+  lookAround(): void
   /** Partitions ran out of attempts because nobody settled them. */
   parked(count: number): void
   failed(error: unknown): void
@@ -29,6 +33,7 @@ export class Upkeep {
   #sweepAt = Number.POSITIVE_INFINITY
   #sweeping = false
   #expireFrom = 0
+  #lookAroundAt = 0
   #stopped = true
   #running: Promise<unknown> = Promise.resolve()
 
@@ -87,6 +92,7 @@ export class Upkeep {
       const expireLeases = performance.now() >= this.#expireFrom
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, expireLeases })
       if (swept.woken > 0) this.#events.readied(swept.woken)
+      this.#lookAround()
       if (swept.parked > 0) this.#events.parked(swept.parked)
       nextMillis = swept.more ? 0 : Math.min(nextMillis, swept.nextDueInMillis ?? nextMillis)
     } catch (error) {
@@ -97,6 +103,12 @@ export class Upkeep {
     const announced = this.#sweepAt - performance.now()
     this.#sweepAt = Number.POSITIVE_INFINITY
     this.dueIn(Math.min(nextMillis, announced))
+  }
+
+  #lookAround(): void {
+    if (this.#store.onHint === undefined || performance.now() < this.#lookAroundAt) return
+    this.#lookAroundAt = performance.now() + LOOK_AROUND_MILLIS
+    this.#events.lookAround()
   }
 
   async #tidy(): Promise<void> {

@@ -34,6 +34,8 @@ export interface PostgresStoreOptions {
 }
 
 const CONNECTIONS = 10
+/** While one batch waits for its commit to be durable, the next is claimed. */
+const BATCHES_AT_ONCE = 2
 const CONNECT_MILLIS = 3000
 const ANSWER_MILLIS = 40_000
 const CONNECTION_WAIT_MILLIS = 5000
@@ -72,6 +74,7 @@ class PostgresStore implements Store {
   readonly #sweep: Sweep
   readonly #tidy: Tidy
   readonly #underWay = new Set<Promise<unknown>>()
+  readonly batchesAtOnce = BATCHES_AT_ONCE
   #hinted: (readied: number) => void = () => {}
   #closed = false
 
