@@ -1,0 +1,31 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { publishedPackages, root, versionFaults } from './packages.ts'
+
+/**
+ * Makes the tarballs that `npm publish` takes: `node release/build.ts [FOLDER]`, into dist/ unless told otherwise.
+ * Everything is made anew, so that nothing of a file that no longer exists is published.
+ */
+const target = resolve(process.argv[2] ?? `${root}dist`)
+const run = (command: string, ...args: string[]) => execFileSync(command, args, { cwd: root, stdio: 'inherit' })
+
+const faults = versionFaults()
+if (faults.length > 0) throw new Error(faults.join('\n'))
+
+for (const folder of publishedPackages) rmSync(`${root}packages/${folder}/dist`, { recursive: true, force: true })
+run('node_modules/.bin/tsc', '-b', 'tsconfig.build.json')
+
+const page = `${root}packages/dashboard/dist`
+if (!existsSync(`${page}/index.html`)) run('npm', 'run', 'build:page')
+cpSync(page, `${root}packages/server/dist/page`, { recursive: true })
+
+mkdirSync(target, { recursive: true })
+for (const name of readdirSync(target)) if (name.endsWith('.tgz')) rmSync(`${target}/${name}`)
+run(
+  'npm',
+  'pack',
+  '--silent',
+  `--pack-destination=${target}`,
+  ...publishedPackages.map((folder) => `--workspace=packages/${folder}`),
+)

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** What is published, each after those that it needs. */
+export const publishedPackages = ['protocol', 'client', 'server', 'cli'] as const
+
+export interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly dependencies?: Readonly<Record<string, string>>
+}
+
+export function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(`${root}packages/${folder}/package.json`, 'utf8'))
+}
+
+/** What is wrong with the versions: all are the same, and so is what they ask of each other. */
+export function versionFaults(): string[] {
+  const manifests = publishedPackages.map(manifestOf)
+  const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as Manifest
+  const own = new Set(manifests.map(({ name }) => name))
+  return manifests.flatMap((manifest) => [
+    ...(manifest.version === version ? [] : [`${manifest.name} is ${manifest.version}, not ${version}`]),
+    ...Object.entries(manifest.dependencies ?? {})
+      .filter(([name, asked]) => own.has(name) && asked !== version)
+      .map(([name, asked]) => `${manifest.name} asks for ${name} ${asked}, not ${version}`),
+  ])
+}
