@@ -1,75 +1,76 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { CallBackAnswer, PullAnswer, PulledPartition, SettleAnswer, TaskView } from '@baton/protocol'
 import { expect, onTestFinished, test } from 'vitest'
 import { ServiceProcess } from '../../packages/server/test/support/service-process.ts'
 import { readDocument } from './support/markdown.ts'
 import { commandsOf, runInBash } from './support/shell.ts'
 
-const descriptor = (index: number) => ({
-  taskId: 'orders',
-  computeTableName: 'results.orders',
-  partition_name: `orders-0-${index}`,
-  record_count: 100,
-  priorityLevel: 0,
-})
+/** A task of so many partitions. */
+const partitions = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    taskId: 'orders',
+    computeTableName: 'results.orders',
+    partition_name: `orders-0-${index}`,
+    record_count: 100,
+    priorityLevel: 0,
+  }))
 
-async function post(url: string, body: unknown) {
-  const headers = { 'content-type': 'application/json' }
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+async function ask<Answer>(
+  url: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const posted = { method: 'POST', body: JSON.stringify(body) }
+  const response = await fetch(url, {
+    headers: { 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : posted),
+  })
   expect(response.status).toBe(200)
-  return response.json()
+  return (await response.json()) as Answer
 }
 
-async function pull(url: string, batch: number) {
-  const response = await fetch(`${url}/pull`, { headers: { prefer: `batch=${batch}` } })
-  const { partitions } = await response.json()
-  return partitions as { partition_name: string; lease: { id: string } }[]
+const callBack = (url: string, count: number) => ask<CallBackAnswer>(`${url}/call-back`, partitions(count))
+
+async function pull(url: string, batch: number): Promise<PulledPartition[]> {
+  const answer = await ask<PullAnswer>(`${url}/pull`, undefined, { prefer: `batch=${batch}` })
+  return answer.partitions
 }
 
-const settleDone = (url: string, leases: { lease: { id: string } }[]) =>
-  post(
+const settleDone = (url: string, leases: string[]) =>
+  ask<SettleAnswer>(
     `${url}/settle`,
-    leases.map(({ lease }) => ({ leaseId: lease.id, outcome: 'done' })),
+    leases.map((leaseId) => ({ leaseId, outcome: 'done' })),
   )
 
 test('the backup of docs/operations.md, taken from a running service, can be restored', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'baton-backup-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const live = await ServiceProcess.started([], join(folder, 'data'))
-  await post(
-    `${live.url}/call-back`,
-    [0, 1, 2, 3].map((index) => descriptor(index)),
-  )
-  const [first, second] = await pull(live.url, 2)
-  if (first === undefined || second === undefined) throw new Error('nothing was handed out')
+  await callBack(live.url, 4)
+  const [first = '', second = ''] = (await pull(live.url, 2)).map(({ lease }) => lease?.id ?? '')
   await settleDone(live.url, [first])
 
-  const document = readDocument('docs/operations.md')
-  const [backup = '', restore = ''] = commandsOf(document, 'Backup and restore', {
+  const [backup = '', restore = ''] = commandsOf(readDocument('docs/operations.md'), 'Backup and restore', {
     'DATA=./data': `DATA=${folder}/data`,
     'COPY=./baton-backup.db': `COPY=${folder}/copy.db`,
     'mkdir ./restored': `COPY=${folder}/copy.db; cd ${folder}; mkdir ./restored`,
     'npm start -- --data ./restored': '',
   })
   await runInBash(backup)
-  const [third] = await pull(live.url, 1)
-  if (third === undefined) throw new Error('nothing was handed out after the backup')
-  await post(`${live.url}/call-back`, [descriptor(4)])
+  const [third = ''] = (await pull(live.url, 1)).map(({ lease }) => lease?.id ?? '')
+  await callBack(live.url, 5)
   await runInBash(restore)
 
   const restored = await ServiceProcess.started([], join(folder, 'restored'))
-  const task = await (await fetch(`${restored.url}/tasks/orders`)).json()
+  const task = await ask<TaskView>(`${restored.url}/tasks/orders`)
   expect(task.partitions).toMatchObject({ total: 4, done: 1, leased: 1, ready: 2 })
   // What was given out before the backup can be settled; what was given out after it never happened.
   const { settled, refused } = await settleDone(restored.url, [second, third])
-  expect(settled).toEqual([second.lease.id])
-  expect(refused).toMatchObject([{ leaseId: third.lease.id, code: 'lease_unknown' }])
+  expect(settled).toEqual([second])
+  expect(refused).toMatchObject([{ leaseId: third, code: 'lease_unknown' }])
   const again = await pull(restored.url, 10)
   expect(again.map((partition) => partition.partition_name)).toEqual(['orders-0-2', 'orders-0-3'])
-  const calledBack = await post(
-    `${restored.url}/call-back`,
-    [0, 1, 2, 3, 4].map((index) => descriptor(index)),
-  )
-  expect(calledBack).toEqual({ taskId: 'orders', accepted: 1, duplicates: 4 })
+  expect(await callBack(restored.url, 5)).toEqual({ taskId: 'orders', accepted: 1, duplicates: 4 })
 })

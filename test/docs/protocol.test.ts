@@ -1,6 +1,8 @@
 import {
   type ErrorCode,
   errorCodes,
+  eventNames,
+  HEARTBEAT_SECONDS,
   MAX_BATCH,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
@@ -10,7 +12,9 @@ import {
   MAX_TABLE_NAME_LENGTH,
   MAX_TASK_ID_LENGTH,
   MAX_WAIT_SECONDS,
+  parkedEventSchema,
 } from '@baton/protocol'
+import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
 import {
   partitionEvents,
@@ -99,6 +103,20 @@ describe('the life of a partition', () => {
       }),
     )
     expect(shown.toSorted()).toEqual(real.toSorted())
+  })
+})
+
+describe('events', () => {
+  const { text } = sectionNamed(protocol, 'GET /events')
+
+  test('the table has them all', () => {
+    expect(tableRows(text).map(([name]) => inCode(name ?? '')[0])).toEqual(eventNames)
+  })
+
+  test('the stream that is shown has data of the published form', () => {
+    const parked = /^event: parked\ndata: (.+)$/m.exec(text)?.[1] ?? ''
+    expect(Value.Check(parkedEventSchema, JSON.parse(parked))).toBe(true)
+    expect(text).toContain(`Every ${HEARTBEAT_SECONDS} seconds`)
   })
 })
 
