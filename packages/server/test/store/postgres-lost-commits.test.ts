@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CuttingProxy } from '../../../../test/postgres/support/cutting-proxy.ts'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { parseLeaseId } from '../../src/handoff/lease-id.ts'
+import type { HandOffBatch } from '../../src/handoff/store.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conformance/driver.ts'
+import { testPolicy } from './conformance/harness.ts'
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start()
+})
+afterAll(() => server.dispose())
+
+const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+
+/** A store that reaches its database through a proxy, which cuts every third commit one way or the other. */
+async function storeBehindProxy() {
+  const { url } = await server.createDatabase()
+  const proxy = await CuttingProxy.start(server.port)
+  const store = await openPostgresStore({
+    url: url.replace(`:${server.port}/`, `:${proxy.port}/`),
+    policy: testPolicy,
+  })
+  let commits = 0
+  proxy.decide = () => {
+    commits += 1
+    return commits % 3 === 0 ? 'after' : commits % 3 === 1 ? 'before' : null
+  }
+  const close = async () => {
+    proxy.decide = () => null
+    expect(await store.audit()).toEqual([])
+    await store.close()
+    await proxy.stop()
+  }
+  return { store, proxy, close }
+}
+
+test('a commit whose answer was lost is neither repeated nor forgotten', async () => {
+  const { store, proxy, close } = await storeBehindProxy()
+  const ask = (batch: Partial<HandOffBatch>) => store.handOff({ ...nothing, ...batch })
+
+  // No call-back is doubled: what was stored by the lost commit is answered as accepted, once.
+  for (let array = 0; array < 20; array += 1) {
+    const { callBacks } = await ask({ callBacks: [callBackOrder('a', some(0, 5, {}, array * 5))] })
+    expect(callBacks).toEqual([{ kind: 'stored', accepted: 5, duplicates: 0 }])
+  }
+
+  // No partition is leased twice: every lease in the database is one that was answered.
+  const leases: string[] = []
+  for (let pull = 0; pull < 25; pull += 1) {
+    const { pulls } = await ask({ pulls: [pullOrder({ batch: 4, instance: 'w', key: `key-${pull}` })] })
+    expect(pulls[0]).toMatchObject({ repeated: false })
+    leases.push(...(pulls[0]?.partitions ?? []).map(({ lease }) => lease?.id ?? ''))
+  }
+  expect(new Set(leases.map((id) => parseLeaseId(id)?.partition)).size).toBe(100)
+  expect(leases.every((id) => parseLeaseId(id)?.term === 1)).toBe(true)
+  expect((await store.task('a'))?.facts.partitions).toMatchObject({ leased: 100, ready: 0, held: 0 })
+
+  // No settle is lost, and none is answered wrongly: not even a release that is leased again at once.
+  for (const [position, id] of leases.entries()) {
+    const outcome = position % 5 === 0 ? 'released' : 'done'
+    const settlements = [{ lease: leaseOf(id), order: settlement({ outcome }) }]
+    const pulls = outcome === 'released' ? [pullOrder()] : []
+    const answers = await ask({ settles: [{ instance: 'w', settlements }], pulls })
+    expect(answers.settles).toEqual([[null]])
+    for (const { lease } of answers.pulls[0]?.partitions ?? []) {
+      const again = [{ lease: leaseOf(lease?.id ?? ''), order: settlement() }]
+      expect((await ask({ settles: [{ instance: 'w', settlements: again }] })).settles).toEqual([[null]])
+    }
+  }
+  expect((await store.task('a'))?.facts.partitions).toMatchObject({ done: 100, leased: 0, ready: 0 })
+  expect(proxy.cuts.before).toBeGreaterThan(20)
+  expect(proxy.cuts.after).toBeGreaterThan(20)
+  await close()
+})
+
+test('the same holds for requests that are under way at the same time', async () => {
+  const { store, proxy, close } = await storeBehindProxy()
+  const ask = (batch: Partial<HandOffBatch>) => store.handOff({ ...nothing, ...batch })
+  await Promise.all(
+    Array.from({ length: 10 }, (_, array) =>
+      ask({ callBacks: [callBackOrder('a', some(0, 20, {}, array * 20))] }),
+    ),
+  )
+  const finished: string[] = []
+  const work = async () => {
+    while (true) {
+      const { pulls } = await ask({ pulls: [pullOrder({ batch: 3 })] })
+      const ids = (pulls[0]?.partitions ?? []).map(({ lease }) => lease?.id ?? '')
+      if (ids.length === 0) return
+      const settlements = ids.map((id) => ({ lease: leaseOf(id), order: settlement() }))
+      const { settles } = await ask({ settles: [{ instance: null, settlements }] })
+      expect(settles).toEqual([ids.map(() => null)])
+      finished.push(...ids)
+    }
+  }
+  await Promise.all(Array.from({ length: 6 }, work))
+  expect(new Set(finished.map((id) => parseLeaseId(id)?.partition)).size).toBe(200)
+  expect(finished).toHaveLength(200)
+  expect((await store.task('a'))?.facts.partitions).toMatchObject({ done: 200, leased: 0 })
+  expect(proxy.cuts.after).toBeGreaterThan(10)
+  await close()
+})

@@ -1,0 +1,72 @@
+import { connect, createServer, type Server, type Socket } from 'node:net'
+
+/** The COMMIT of a transaction, as the driver sends it and as the server confirms it. */
+const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0', 'latin1')
+const COMMITTED = Buffer.from('C\0\0\0\x0bCOMMIT\0', 'latin1')
+
+/** `before`: the server never hears of the commit. `after`: it commits, and nobody hears of that. */
+export type Cut = 'before' | 'after'
+
+/**
+ * Stands between a node and PostgreSQL and cuts the connection at the worst moment: around COMMIT.
+ * `decide` is asked at each COMMIT.
+ */
+export class CuttingProxy {
+  readonly #server: Server
+  readonly #upstream: number
+  readonly #sockets = new Set<Socket>()
+  decide: () => Cut | null = () => null
+  cuts = { before: 0, after: 0 }
+
+  private constructor(server: Server, upstream: number) {
+    this.#server = server
+    this.#upstream = upstream
+  }
+
+  static async start(upstream: number): Promise<CuttingProxy> {
+    const server = createServer()
+    const proxy = new CuttingProxy(server, upstream)
+    server.on('connection', (client) => proxy.#relay(client))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return proxy
+  }
+
+  get port(): number {
+    const address = this.#server.address()
+    if (address === null || typeof address === 'string') throw new Error('the proxy does not listen')
+    return address.port
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  #relay(client: Socket): void {
+    const server = connect(this.#upstream, '127.0.0.1')
+    let isCutAfterAnswer = false
+    let answered = Buffer.alloc(0)
+    const end = () => {
+      client.destroy()
+      server.destroy()
+    }
+    for (const socket of [client, server]) {
+      this.#sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', end)
+      socket.on('close', end)
+    }
+    client.on('data', (chunk) => {
+      const cut = chunk.includes(COMMIT) ? this.decide() : null
+      if (cut !== null) this.cuts[cut] += 1
+      if (cut === 'before') return end()
+      if (cut === 'after') isCutAfterAnswer = true
+      server.write(chunk)
+    })
+    server.on('data', (chunk) => {
+      if (!isCutAfterAnswer) return client.write(chunk)
+      answered = Buffer.concat([answered, chunk])
+      if (answered.includes(COMMITTED)) end()
+    })
+  }
+}

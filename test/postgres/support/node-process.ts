@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { freePort } from './postgres-server.ts'
+
+const MAIN = fileURLToPath(new URL('../../../packages/server/src/main.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** A Baton node as a process of its own, which keeps its address when it is started again. */
+export class NodeProcess {
+  readonly name: string
+  readonly url: string
+  readonly #args: readonly string[]
+  #child: ChildProcess | undefined
+  log = ''
+
+  private constructor(name: string, port: number, args: readonly string[]) {
+    this.name = name
+    this.url = `http://127.0.0.1:${port}`
+    this.#args = ['--port', String(port), '--instance-id', name, ...args]
+  }
+
+  static async start(name: string, args: readonly string[]): Promise<NodeProcess> {
+    const node = new NodeProcess(name, await freePort(), args)
+    await node.start()
+    return node
+  }
+
+  async start(): Promise<void> {
+    const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('BATON_'))
+    const child = spawn(process.execPath, ['--conditions=baton-source', MAIN, ...this.#args], {
+      cwd: ROOT,
+      env: Object.fromEntries(inherited),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    const exited = once(child, 'exit')
+    const listening = new Promise<void>((resolve) => {
+      child.stdout?.on('data', (chunk: Buffer) => {
+        if (chunk.toString().includes('listening')) resolve()
+      })
+    })
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.log = (this.log + chunk.toString()).slice(-50_000)
+    })
+    await Promise.race([
+      listening,
+      exited.then(() => {
+        if (this.#child === child) throw new Error(`${this.name} ended: ${this.log}`)
+      }),
+    ])
+  }
+
+  /** A database that is just coming back may refuse the start; whoever supervises a node starts it again. */
+  async startUntilItRuns(): Promise<void> {
+    while (true) {
+      try {
+        return await this.start()
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal)
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child
+    this.#child = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+}
