@@ -1,8 +1,9 @@
+import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { flagOf, settingNames, variableOf } from '../../packages/server/src/config.ts'
 import { helpText } from '../../packages/server/src/help-text.ts'
 import { roles } from '../../packages/server/src/http/tokens.ts'
-import { inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
+import { inCode, readDocument, root, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
 
 const operations = readDocument('docs/operations.md')
 
@@ -31,6 +32,18 @@ test('the contents list every section', () => {
   const listed = [...(contents ?? '').matchAll(/^- \[(.+)\]/gm)].map((match) => match[1])
   const sections = sectionsOf(operations).filter(({ depth }) => depth === 2)
   expect(listed).toEqual(sections.map(({ title }) => title))
+})
+
+test('the log lines that it explains are logged', () => {
+  const sources = globSync('packages/server/src/**/*.ts', { cwd: root }).map((path) =>
+    readFileSync(root + path, 'utf8'),
+  )
+  const lines = tableRows(sectionNamed(operations, 'Logs').text).map(([line]) => inCode(line ?? '')[0] ?? '')
+  expect(lines.length).toBeGreaterThan(5)
+  const unknown = lines.filter(
+    (line) => !sources.some((source) => source.includes(line.replace(/\W*…$/, ''))),
+  )
+  expect(unknown).toEqual([])
 })
 
 test('the table of roles has them all', () => {
