@@ -8,12 +8,14 @@ import { publishedPackages, root, versionFaults } from './packages.ts'
  * Everything is made anew, so that nothing of a file that no longer exists is published.
  */
 const target = resolve(process.argv[2] ?? `${root}dist`)
-const run = (command: string, ...args: string[]) => execFileSync(command, args, { cwd: root, stdio: 'inherit' })
+const run = (command: string, ...args: string[]) =>
+  execFileSync(command, args, { cwd: root, stdio: 'inherit' })
 
 const faults = versionFaults()
 if (faults.length > 0) throw new Error(faults.join('\n'))
 
-for (const folder of publishedPackages) rmSync(`${root}packages/${folder}/dist`, { recursive: true, force: true })
+for (const folder of publishedPackages)
+  rmSync(`${root}packages/${folder}/dist`, { recursive: true, force: true })
 run('node_modules/.bin/tsc', '-b', 'tsconfig.build.json')
 
 const page = `${root}packages/dashboard/dist`
