@@ -1,0 +1,8 @@
+/** A claim of the model that the store did not bear out. */
+export class Disagreement extends Error {
+  override name = 'Disagreement'
+}
+
+export function claim(holds: boolean, text: string): void {
+  if (!holds) throw new Disagreement(text)
+}

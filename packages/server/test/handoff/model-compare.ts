@@ -1,0 +1,90 @@
+import { partitionStates } from '../../src/handoff/life-cycle.ts'
+import type { PartitionRecord, TaskFacts } from '../../src/handoff/task-record.ts'
+import { viewPartition, viewTask } from '../../src/handoff/task-view.ts'
+import type { Driver } from '../store/conformance/driver.ts'
+import type { Model } from './model.ts'
+import { claim } from './model-claim.ts'
+import type { ModelPartition, ModelTask } from './model-task.ts'
+
+/** Everything the store shows must be what the model says, and the store's own books must balance. */
+export async function compare(model: Model, driver: Driver): Promise<void> {
+  const findings = await driver.store.audit()
+  claim(findings.length === 0, `the audit found: ${findings.join('; ')}`)
+  for (const task of model.tasks.values()) await compareTask(task, driver)
+}
+
+async function compareTask(task: ModelTask, driver: Driver): Promise<void> {
+  const record = await driver.task(task.taskId)
+  const view = viewTask(record)
+  claim(view.state === task.state, `${task.taskId} is shown ${view.state} instead of ${task.state}`)
+  claim(view.generation === task.generation, `${task.taskId} is in generation ${view.generation}`)
+  claim(record.facts.finishedAt === task.finishedAt, `${task.taskId} finished at ${record.facts.finishedAt}`)
+  claim((record.facts.purgedAt !== null) === task.purged, `${task.taskId} purged: ${record.facts.purgedAt}`)
+  claim(view.attemptsWasted === task.wasted, `${task.taskId} wasted ${view.attemptsWasted} attempts`)
+  const states = task.shown()
+  compareCounts(task.taskId, states, view)
+  compareReported(task, record.facts)
+  const shown = await driver.partitions(task.taskId)
+  const kept = task.all().filter(({ purged }) => !purged)
+  claim(shown.length === kept.length, `${task.taskId} has ${shown.length} partitions, not ${kept.length}`)
+  for (const row of shown) {
+    const partition = task.find(row.level, row.index)
+    if (partition !== undefined) comparePartition(record.facts, partition, states.get(partition), row)
+  }
+}
+
+function compareCounts(
+  taskId: string,
+  states: ReadonlyMap<ModelPartition, string>,
+  view: ReturnType<typeof viewTask>,
+): void {
+  const partitions = new Map<string, number>()
+  const records = new Map<string, number>()
+  for (const [{ descriptor }, state] of states) {
+    partitions.set(state, (partitions.get(state) ?? 0) + 1)
+    records.set(state, (records.get(state) ?? 0) + descriptor.recordCount)
+  }
+  for (const state of partitionStates) {
+    const shown = [view.partitions[state], view.records[state]]
+    const expected = [partitions.get(state) ?? 0, records.get(state) ?? 0]
+    claim(shown.join() === expected.join(), `${taskId} is shown with ${shown} ${state}, not ${expected}`)
+  }
+}
+
+function compareReported(task: ModelTask, facts: TaskFacts): void {
+  const reported = task.all().filter((partition) => partition.reported !== null)
+  const sum = reported.reduce((total, partition) => total + (partition.reported ?? 0), 0)
+  const differing = reported.filter((partition) => partition.reported !== partition.descriptor.recordCount)
+  claim(
+    facts.reportedRecords === sum,
+    `${task.taskId} has ${facts.reportedRecords} records reported, not ${sum}`,
+  )
+  claim(facts.mismatched === differing.length, `${task.taskId} has ${facts.mismatched} mismatches`)
+}
+
+function comparePartition(
+  facts: TaskFacts,
+  partition: ModelPartition,
+  expected: string | undefined,
+  row: PartitionRecord,
+): void {
+  const name = `${facts.taskId}-${row.level}-${row.index}`
+  const { state } = viewPartition(facts, row)
+  claim(state === expected, `${name} is shown ${state} instead of ${expected}`)
+  claim(row.attempts === partition.attempts, `${name} has used ${row.attempts} attempts`)
+  if (partition.place === 'leased')
+    claim(row.dueAt === partition.dueAt, `${name} is leased until ${row.dueAt}`)
+  if (partition.place === 'delayed') learnDue(name, partition, row.dueAt ?? 0)
+}
+
+/** Where there is chance in a back-off, the model takes over what the store drew. */
+function learnDue(name: string, partition: ModelPartition, dueAt: number): void {
+  if (partition.dueBetween === null) {
+    claim(dueAt === partition.dueAt, `${name} is delayed until ${dueAt}, before until ${partition.dueAt}`)
+    return
+  }
+  const { first, last } = partition.dueBetween
+  claim(dueAt >= first && dueAt <= last, `${name} waits until ${dueAt}, not between ${first} and ${last}`)
+  partition.dueAt = dueAt
+  partition.dueBetween = null
+}

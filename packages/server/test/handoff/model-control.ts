@@ -1,0 +1,89 @@
+import type { ControlOrder, RetryOrder } from '../../src/handoff/control.ts'
+import type { Model } from './model.ts'
+import type { ModelPartition, ModelTask } from './model-task.ts'
+
+const isFinished = (task: ModelTask) => task.state === 'done'
+
+/** What an operator's order does to the model; returns the kind of the answer. */
+export function controlModel(model: Model, order: ControlOrder): string {
+  const task = model.tasks.get(order.taskId)
+  if (task === undefined) return 'task_unknown'
+  if (task.cancelled && order.verb !== 'cancel') return 'task_cancelled'
+  switch (order.verb) {
+    case 'pause':
+      if (isFinished(task)) return 'task_finished'
+      task.paused = true
+      return 'applied'
+    case 'resume':
+      task.paused = false
+      return 'applied'
+    case 'cancel':
+      if (isFinished(task)) return 'task_finished'
+      if (!task.cancelled) cancel(task)
+      return 'applied'
+    case 'seal':
+      task.sealed = true
+      return 'applied'
+    case 'level-barrier':
+      task.barrier = order.enabled
+      return 'applied'
+    case 'skip-parked':
+      if (isFinished(task)) return 'task_finished'
+      skipParked(task)
+      return 'applied'
+    case 'retry':
+      return retry(task, order)
+  }
+}
+
+/** Leases and back-offs run to their end; nothing can be done with them. */
+function cancel(task: ModelTask): void {
+  task.cancelled = true
+  for (const partition of task.all())
+    if (partition.place === 'waiting' || partition.place === 'parked') partition.place = 'cancelled'
+}
+
+function skipParked(task: ModelTask): void {
+  while (task.barrier) {
+    const level = task.lowestUnfinishedLevel()
+    const parked = task.all().some((one) => one.descriptor.level === level && one.place === 'parked')
+    if (level === null || !parked || task.skippedLevels.has(level)) return
+    task.skippedLevels.add(level)
+  }
+}
+
+function retry(task: ModelTask, { level, partitions, done }: RetryOrder): string {
+  const wasDone = task.state === 'done'
+  if (done && wasDone && task.sealed) return 'task_sealed'
+  if (done && task.purged) return 'task_purged'
+  const named = partitions?.map((name) => task.find(name.level, name.index))
+  if (named?.some((partition) => partition === undefined || partition.purged)) return 'partitions_unknown'
+  const meant =
+    named?.filter((partition) => partition !== undefined) ??
+    task.all().filter(({ descriptor }) => level === null || descriptor.level === level)
+  let reran = false
+  for (const partition of meant.filter(({ purged }) => !purged)) {
+    if (partition.place === 'parked') revive(task, partition)
+    else if (partition.place === 'done' && done) {
+      rerun(partition)
+      reran = true
+    }
+  }
+  if (reran && wasDone) task.generation += 1
+  return 'applied'
+}
+
+function revive(task: ModelTask, partition: ModelPartition): void {
+  task.skippedLevels.delete(partition.descriptor.level)
+  partition.place = 'waiting'
+  partition.attempts = 0
+  partition.releases = 0
+}
+
+function rerun(partition: ModelPartition): void {
+  partition.place = 'waiting'
+  partition.attempts = 0
+  partition.releases = 0
+  partition.reported = null
+  partition.lease = null
+}

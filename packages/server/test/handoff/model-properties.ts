@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { describe, test } from 'vitest'
+import { type StoreHarness, testPolicy } from '../store/conformance/harness.ts'
+import { type Sizes, step } from './model-orders.ts'
+import { runModel } from './model-run.ts'
+
+/** Few places, so that steps meet: the same partitions are leased, lost and settled again and again. */
+const crowded: Sizes = { levels: 3, indexes: 4, longestArray: 6, batch: 4 }
+
+/** Lanes longer than a store keeps within reach of pulls, or rewrites in one transaction. */
+const long: Sizes = { levels: 2, indexes: 4, longestArray: 5, batch: 1000 }
+const LONG_RUN = 450
+
+/** Shrinking runs the store thousands of times. Take the reported seed and set this to false to have it. */
+const endOnFailure = true
+
+/** Whatever happens in any order, a store and the model agree on it after every step. */
+export function describeModel(harness: StoreHarness): void {
+  describe(`the model and the ${harness.name} store`, () => {
+    test('agree on few partitions, whatever happens in any order', async () => {
+      await fc.assert(
+        fc.asyncProperty(steps(crowded, 60), fc.boolean(), (taken, levelBarrier) =>
+          runModel(harness, { ...testPolicy, levelBarrier }, taken),
+        ),
+        { numRuns: 100, endOnFailure },
+      )
+    }, 300_000)
+
+    test('agree on long lanes, whatever happens in any order', async () => {
+      await fc.assert(
+        fc.asyncProperty(steps(long, 30), fc.boolean(), (taken, levelBarrier) =>
+          runModel(harness, { ...testPolicy, levelBarrier }, taken, LONG_RUN),
+        ),
+        { numRuns: 8, endOnFailure },
+      )
+    }, 300_000)
+  })
+}
+
+const steps = (sizes: Sizes, most: number) =>
+  fc.array(step(sizes), { minLength: 5, maxLength: most, size: 'max' })

@@ -1,0 +1,4 @@
+import { sqliteHarness } from '../store/sqlite-harness.ts'
+import { describeModel } from './model-properties.ts'
+
+describeModel(sqliteHarness)

@@ -1,0 +1,238 @@
+import type { CallBack } from '@baton/protocol'
+import type { Policy } from '../../src/handoff/policy.ts'
+import type { SettlementOrder } from '../../src/handoff/settlement.ts'
+import type { HandedOut, PullOrder, PullResult } from '../../src/handoff/store.ts'
+import { claim, Disagreement } from './model-claim.ts'
+import { Eligible } from './model-eligible.ts'
+import { type ModelLease, type ModelPartition, ModelTask } from './model-task.ts'
+
+const KEY_GRACE = 600_000
+
+/**
+ * The hand-off as the design tells it, in memory and in the simplest way: written from the text and
+ * not from the code. It knows nothing of ranks: of the order it claims levels, and within a lane the
+ * order of arrival among partitions never handed out.
+ */
+export class Model {
+  readonly tasks = new Map<string, ModelTask>()
+  readonly #leases = new Map<string, ModelPartition>()
+  readonly #keys = new Map<string, { readonly leaseIds: string[]; readonly surelyKnownUntil: number }>()
+  readonly #policy: Policy
+  readonly #now: () => number
+  #arrivals = 0
+
+  constructor(policy: Policy, now: () => number) {
+    this.#policy = policy
+    this.#now = now
+  }
+
+  all(): ModelPartition[] {
+    return [...this.tasks.values()].flatMap((task) => task.all())
+  }
+
+  commit(): void {
+    for (const task of this.tasks.values()) task.commit(this.#now())
+  }
+
+  callBack({ taskId, partitions }: CallBack): { kind: string; accepted?: number; duplicates?: number } {
+    const task = this.tasks.get(taskId) ?? new ModelTask(taskId, this.#policy.levelBarrier)
+    const fresh = partitions.filter(({ level, index }) => task.find(level, index) === undefined)
+    const conflicts = partitions.filter((descriptor) => {
+      const known = task.find(descriptor.level, descriptor.index)
+      if (known === undefined || known.purged) return false
+      return (
+        known.descriptor.recordCount !== descriptor.recordCount ||
+        known.descriptor.computeTableName !== descriptor.computeTableName ||
+        known.descriptor.spelling !== descriptor.spelling
+      )
+    })
+    if (conflicts.length > 0) return { kind: 'conflict' }
+    if (fresh.length > 0 && task.cancelled) return { kind: 'task_cancelled' }
+    if (fresh.length > 0 && task.sealed) return { kind: 'task_sealed' }
+    if (fresh.length > 0 && task.committedState === 'done') {
+      task.generation += 1
+      task.purged = false
+    }
+    this.tasks.set(taskId, task)
+    for (const descriptor of fresh) this.#arrive(task, descriptor)
+    return { kind: 'stored', accepted: fresh.length, duplicates: partitions.length - fresh.length }
+  }
+
+  /** Judges what was handed out and takes it over. */
+  pulled(order: PullOrder, { partitions, repeated }: PullResult): void {
+    const key = order.key === null ? undefined : this.#keys.get(order.key)
+    if (key !== undefined && (repeated || this.#now() < key.surelyKnownUntil)) {
+      claim(repeated, `the key ${order.key} was forgotten too early`)
+      const alive = key.leaseIds.filter((id) => this.#isAlive(id))
+      const given = partitions.map(({ lease }) => lease?.id)
+      claim(given.join() === alive.join(), `a repeat of ${order.key} got ${given}, alive are ${alive}`)
+      return
+    }
+    claim(!repeated, `the key ${order.key} was never recorded`)
+    const eligible = new Eligible(this.tasks.values())
+    let records = 0
+    for (const [position, handedOut] of partitions.entries()) {
+      claim(position < order.batch, 'a pull got more than it asked for')
+      claim(position === 0 || records < (order.records ?? Infinity), 'a pull got more than its budget')
+      this.#handOut(handedOut, eligible)
+      records += handedOut.recordCount
+    }
+    const isFull = partitions.length === order.batch
+    const isSated = order.records !== null && partitions.length > 0 && records >= order.records
+    claim(isFull || isSated || eligible.isEmpty, 'a pull got less than there was')
+    if (order.key === null || partitions.length === 0) return
+    const leaseIds = partitions.map(({ lease }) => lease?.id ?? '')
+    const lastExpiry = Math.max(...partitions.map(({ lease }) => lease?.expiresAt ?? 0))
+    this.#keys.set(order.key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
+  }
+
+  settle(leaseId: string, order: SettlementOrder): string | null {
+    const partition = this.#newest(leaseId)
+    if (partition === undefined) return this.#refusal(leaseId)
+    const { lease, task } = partition
+    if (lease.outcome !== null && lease.outcome !== 'expired')
+      return lease.outcome === order.outcome ? null : 'lease_settled'
+    if (task.cancelled) return 'task_cancelled'
+    const isLate = lease.outcome === 'expired'
+    if (order.outcome === 'done') {
+      lease.outcome = 'done'
+      partition.place = 'done'
+      partition.reported = order.records
+    } else if (order.outcome === 'failed' && isLate) {
+      lease.outcome = 'failed'
+      if (order.final) partition.place = 'parked'
+    } else if (order.outcome === 'failed') {
+      lease.outcome = 'failed'
+      this.#useAttempt(partition, order.final, order.retryAfterMillis)
+    } else if (!isLate) this.#release(partition, order.retryAfterMillis)
+    return null
+  }
+
+  renew(leaseId: string): string | null {
+    const partition = this.#newest(leaseId)
+    if (partition === undefined) return this.#refusal(leaseId)
+    const { lease, task } = partition
+    if (lease.outcome !== null && lease.outcome !== 'expired') return 'lease_settled'
+    if (task.cancelled) return 'task_cancelled'
+    if (lease.outcome === 'expired') {
+      partition.attempts = Math.max(0, partition.attempts - 1)
+      task.wasted -= 1
+    }
+    lease.outcome = null
+    partition.place = 'leased'
+    partition.dueAt = this.#now() + this.#policy.leaseMillis
+    return null
+  }
+
+  undo(leaseId: string): boolean {
+    const partition = this.#newest(leaseId)
+    if (partition?.place !== 'leased' || partition.task.cancelled) return false
+    partition.lease.outcome = 'released'
+    partition.place = 'waiting'
+    return true
+  }
+
+  sweep(): void {
+    const now = this.#now()
+    for (const partition of this.all()) {
+      if (partition.place !== 'leased' || partition.dueAt > now) continue
+      if (partition.task.cancelled) partition.place = 'cancelled'
+      else {
+        if (partition.lease !== null) partition.lease.outcome = 'expired'
+        this.#useAttempt(partition, false, null)
+      }
+    }
+    for (const partition of this.all()) {
+      if (partition.place !== 'delayed' || partition.dueBetween !== null || partition.dueAt > now) continue
+      partition.place = partition.task.cancelled ? 'cancelled' : 'waiting'
+    }
+  }
+
+  tidy(retentionMillis: number): void {
+    for (const task of this.tasks.values()) {
+      if (task.finishedAt === null || task.finishedAt >= this.#now() - retentionMillis) continue
+      if (task.all().some(({ place }) => place === 'leased' || place === 'delayed')) continue
+      task.purged = true
+      for (const partition of task.all()) partition.purged = true
+    }
+  }
+
+  #arrive(task: ModelTask, descriptor: ModelPartition['descriptor']): void {
+    this.#arrivals += 1
+    task.partitions.set(`${descriptor.level}-${descriptor.index}`, {
+      task,
+      descriptor,
+      arrival: this.#arrivals,
+      place: 'waiting',
+      attempts: 0,
+      releases: 0,
+      lease: null,
+      dueAt: 0,
+      dueBetween: null,
+      wasHandedOut: false,
+      reported: null,
+      purged: false,
+    })
+  }
+
+  #handOut(handedOut: HandedOut, eligible: Eligible): void {
+    const { taskId, level, index, recordCount, computeTableName, lease } = handedOut
+    const name = `${taskId}-${level}-${index}`
+    const partition = this.tasks.get(taskId)?.find(level, index)
+    if (partition === undefined || lease === null) throw new Disagreement(`${name} was never called back`)
+    eligible.take(partition, name)
+    claim(recordCount === partition.descriptor.recordCount, `${name} came with ${recordCount} records`)
+    claim(computeTableName === partition.descriptor.computeTableName, `${name} came with another table`)
+    claim(lease.attempt === partition.attempts + 1, `${name} came as attempt ${lease.attempt}`)
+    claim(!this.#leases.has(lease.id), `the lease ${lease.id} was given twice`)
+    partition.place = 'leased'
+    partition.wasHandedOut = true
+    partition.dueAt = this.#now() + this.#policy.leaseMillis
+    claim(lease.expiresAt === partition.dueAt, `the lease of ${name} ends at ${lease.expiresAt}`)
+    partition.lease = { id: lease.id, outcome: null }
+    this.#leases.set(lease.id, partition)
+  }
+
+  /** The partition whose newest lease this is. */
+  #newest(leaseId: string): (ModelPartition & { readonly lease: ModelLease }) | undefined {
+    const partition = this.#leases.get(leaseId)
+    if (partition === undefined || partition.purged || partition.lease?.id !== leaseId) return undefined
+    return partition as ModelPartition & { lease: ModelLease }
+  }
+
+  #refusal(leaseId: string): string {
+    const partition = this.#leases.get(leaseId)
+    if (partition === undefined || partition.purged) return 'lease_unknown'
+    return partition.task.cancelled ? 'task_cancelled' : 'lease_lost'
+  }
+
+  #isAlive(leaseId: string): boolean {
+    const partition = this.#newest(leaseId)
+    if (partition === undefined || partition.task.cancelled) return false
+    return partition.place === 'leased' && partition.dueAt > this.#now()
+  }
+
+  #useAttempt(partition: ModelPartition, final: boolean, askedMillis: number | null): void {
+    partition.attempts += 1
+    partition.releases = 0
+    partition.task.wasted += 1
+    if (final || partition.attempts >= this.#policy.maxAttempts) partition.place = 'parked'
+    else this.#delay(partition, partition.attempts, askedMillis)
+  }
+
+  #release(partition: ModelPartition, askedMillis: number | null): void {
+    if (partition.lease !== null) partition.lease.outcome = 'released'
+    partition.releases += 1
+    const waits = askedMillis === null ? partition.releases > 2 : askedMillis > 0
+    if (waits) this.#delay(partition, partition.releases - 2, askedMillis)
+    else partition.place = 'waiting'
+  }
+
+  #delay(partition: ModelPartition, doubling: number, askedMillis: number | null): void {
+    const { backoffMillis, backoffMaxMillis } = this.#policy
+    const longest = askedMillis ?? Math.min(backoffMillis * 2 ** (doubling - 1), backoffMaxMillis)
+    const shortest = askedMillis ?? longest / 2
+    partition.place = 'delayed'
+    partition.dueBetween = { first: this.#now() + shortest, last: this.#now() + longest }
+  }
+}
