@@ -3,8 +3,8 @@ import type { BatonClient, PullWish } from './client.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import type { ServiceWatch } from './service-watch.ts'
 
-/** The most settlements that the service takes in one request. */
-const SETTLEMENTS_PER_REQUEST = 1000
+/** So few that even the longest reasons, escaped, stay below what the service takes in one request. */
+const SETTLEMENTS_PER_REQUEST = 250
 /** After an empty answer that came at once, when the service does not say how long to rest. */
 const REST_SECONDS = 1
 /** Keeps a fleet that was answered together from asking together. */

@@ -86,7 +86,7 @@ async function check(
   signal: AbortSignal,
 ): Promise<number> {
   using progress = new ProgressLine('checking', size)
-  return checkSource(source, {
+  return await checkSource(source, {
     tableField: connect(given).tableField.name,
     unknownFields: ruleOf(given),
     onBytes: (bytes) => {
@@ -111,7 +111,7 @@ async function send(
     ...(retryForSeconds === undefined ? {} : { retryForSeconds }),
   })
   let sent = 0
-  return producer.callBack(descriptorsOf(source), {
+  return await producer.callBack(descriptorsOf(source), {
     signal,
     onProgress: (now) => {
       progress.advance(now.sent - sent)
