@@ -59,14 +59,15 @@ export class CuttingProxy {
     client.on('data', (chunk) => {
       const cut = chunk.includes(COMMIT) ? this.decide() : null
       if (cut !== null) this.cuts[cut] += 1
-      if (cut === 'before') return end()
       if (cut === 'after') isCutAfterAnswer = true
-      server.write(chunk)
+      if (cut === 'before') end()
+      else server.write(chunk)
     })
     server.on('data', (chunk) => {
-      if (!isCutAfterAnswer) return client.write(chunk)
-      answered = Buffer.concat([answered, chunk])
-      if (answered.includes(COMMITTED)) end()
+      if (isCutAfterAnswer) {
+        answered = Buffer.concat([answered, chunk])
+        if (answered.includes(COMMITTED)) end()
+      } else client.write(chunk)
     })
   }
 }

@@ -18,8 +18,8 @@ async function binaries(): Promise<{ initdb: string; postgres: string }> {
 export interface ServerOptions {
   /** Settings beyond those that make tests fast. */
   readonly settings?: Readonly<Record<string, string>>
-  /** A data folder that exists; otherwise a new one is made. */
-  readonly data?: string
+  /** A server at rest: this one becomes its standby. */
+  readonly copyOf?: PostgresServer
 }
 
 /**
@@ -50,13 +50,14 @@ export class PostgresServer {
     this.#owner = owner
   }
 
-  static async start({ settings = {}, data }: ServerOptions = {}): Promise<PostgresServer> {
+  static async start({ settings = {}, copyOf }: ServerOptions = {}): Promise<PostgresServer> {
     const owner = await ownerOfServers()
     const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'))
     // The server runs as a user of its own where tests run as root, and must reach its folder.
     await chmod(folder, 0o711)
-    const server = new PostgresServer(await freePort(), folder, data ?? join(folder, 'data'), settings, owner)
-    if (data === undefined) await server.#initialise()
+    const server = new PostgresServer(await freePort(), folder, join(folder, 'data'), settings, owner)
+    if (copyOf === undefined) await server.#initialise()
+    else await server.#copy(copyOf)
     await server.start()
     return server
   }
@@ -143,10 +144,24 @@ export class PostgresServer {
     await ended
   }
 
+  /** The npm package has no pg_basebackup, but the folder of a server at rest is as good. */
+  async #copy({ data, port }: PostgresServer): Promise<void> {
+    await execute('cp', ['-a', data, this.data])
+    const connection = `host=127.0.0.1 port=${port} user=postgres application_name=standby`
+    await writeFile(join(this.data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`)
+    await writeFile(join(this.data, 'standby.signal'), '')
+    await this.#own(this.folder, join(this.data, 'postgresql.auto.conf'), join(this.data, 'standby.signal'))
+  }
+
+  async #own(...paths: string[]): Promise<void> {
+    const { uid, gid } = this.#owner
+    if (uid === undefined || gid === undefined) return
+    for (const path of paths) await chown(path, uid, gid)
+  }
+
   async #initialise(): Promise<void> {
     const { initdb } = await binaries()
-    if (this.#owner.uid !== undefined && this.#owner.gid !== undefined)
-      await chown(this.folder, this.#owner.uid, this.#owner.gid)
+    await this.#own(this.folder)
     await execute(
       initdb,
       ['-D', this.data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],
@@ -174,12 +189,4 @@ export async function freePort(): Promise<number> {
   await new Promise((resolve) => probe.close(resolve))
   if (address === null || typeof address === 'string') throw new Error('no free port')
   return address.port
-}
-
-/** A file in a server's data folder, readable by the server. */
-export async function writeDataFile(data: string, name: string, text: string): Promise<void> {
-  const path = join(data, name)
-  await writeFile(path, text)
-  const { uid, gid } = await ownerOfServers()
-  if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
 }

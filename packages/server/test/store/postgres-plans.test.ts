@@ -1,0 +1,100 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { sessionSettings } from '../../src/store/postgres/connection.ts'
+import { statements } from '../../src/store/postgres/statement.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { testPolicy } from './conformance/harness.ts'
+
+/** A recount of everything reads everything; it is asked for by tests and operators only. */
+const readsAll = ['baton-audit-partitions', 'baton-audit-order']
+
+const MILLION = `
+ALTER TABLE baton.partition SET UNLOGGED;
+DROP INDEX baton.partition_held_of_lane, baton.partition_identity;
+INSERT INTO baton.task (task_id, state, level_barrier, first_call_back_at, last_call_back_at)
+  SELECT 'task-' || n, 'open', false, 0, 0 FROM generate_series(1, 100) AS n;
+INSERT INTO baton.lane (task, level) SELECT id, level FROM baton.task, generate_series(0, 3) AS level;
+INSERT INTO baton.partition (lane, idx, level, state, rank, due_at, record_count, compute_table, called_back_at)
+  SELECT l.id, n, l.level,
+    CASE WHEN n < 3 THEN 'leased' WHEN n < 5 THEN 'delayed' WHEN n < 25 THEN 'ready' WHEN n < 1250 THEN 'held' ELSE 'done' END,
+    CASE WHEN n BETWEEN 5 AND 24 THEN n * 100 END, CASE WHEN n < 5 THEN n END, 100, 1, 0
+  FROM baton.lane l, generate_series(0, 2499) AS n;
+CREATE UNIQUE INDEX partition_identity ON baton.partition (lane, idx);
+CREATE INDEX partition_held_of_lane ON baton.partition (lane, id) WHERE state = 'held';
+`
+
+interface Plan {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Name'?: string
+  readonly Plans?: readonly Plan[]
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+describe('query plans at 1,000,000 partitions', () => {
+  let server: PostgresServer
+  let client: pg.Client
+
+  beforeAll(async () => {
+    server = await PostgresServer.start({ settings: { autovacuum: 'off', maintenance_work_mem: '128MB' } })
+    const { url } = await server.createDatabase()
+    const store = await openPostgresStore({ url, policy: testPolicy })
+    await store.close()
+    client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(MILLION)
+    await client.query(`${sessionSettings}; SET statement_timeout = 0`)
+  }, 120_000)
+  afterAll(async () => {
+    await client.end()
+    await server.dispose()
+  })
+
+  /** The plan that every value of the parameters is served with, and so the one to be sure of. */
+  async function planOf(text: string): Promise<Plan[]> {
+    const { rows } = await client.query(`EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}`)
+    return nodesOf(rows[0]['QUERY PLAN'][0].Plan)
+  }
+
+  const onPartitions = statements.filter(
+    ({ name, text }) => text.includes('baton.partition ') && !readsAll.includes(name),
+  )
+
+  test.each(['before statistics were gathered', 'with statistics'])(
+    'no statement reads the table, %s',
+    async (when) => {
+      if (when === 'with statistics') await client.query('ANALYZE')
+      const { rows } = await client.query('SELECT count(*)::int AS rows FROM baton.partition')
+      expect(rows[0].rows).toBe(1_000_000)
+      expect(onPartitions.length).toBeGreaterThan(25)
+      for (const { name, text } of onPartitions) {
+        const reading = (await planOf(text)).filter((node) => node['Relation Name'] === 'partition')
+        const scans = reading.map((node) => node['Node Type']).filter((type) => type.includes('Scan'))
+        const looksUp = (type: string) => type === 'Index Scan' || type === 'Index Only Scan'
+        expect(
+          scans.filter((type) => !looksUp(type)),
+          `${name} reads partitions otherwise`,
+        ).toEqual([])
+      }
+    },
+    60_000,
+  )
+
+  test('a claim walks the index of the order and sorts nothing', async () => {
+    const claim = statements.find(({ name }) => name === 'baton-claim')
+    const nodes = await planOf(claim?.text ?? '')
+    expect(nodes.map((node) => node['Index Name'])).toContain('partition_ready')
+    expect(nodes.map((node) => node['Node Type'])).not.toContain('Sort')
+  })
+
+  test('a claim in front of a backlog touches the pages of what it takes', async () => {
+    const claim = statements.find(({ name }) => name === 'baton-claim')
+    const { rows } = await client.query(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${claim?.text.replace('$1', '50')}`,
+    )
+    const plan = rows[0]['QUERY PLAN'][0].Plan
+    expect(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']).toBeLessThan(1000)
+  })
+})
