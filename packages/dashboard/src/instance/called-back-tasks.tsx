@@ -14,7 +14,7 @@ export function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
       </header>
       {tasks.length === 0 ? <p class="quiet">None so far.</p> : null}
       {tasks.length === 0 ? null : (
-        <Scrolling label="Tasks it called back">
+        <Scrolling label="Rows of tasks">
           <table>
             <thead>
               <tr>

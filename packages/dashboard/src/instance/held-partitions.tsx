@@ -28,7 +28,7 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
       </header>
       {leases === 0 ? <p class="quiet">It holds nothing now.</p> : null}
       {leases > 0 && held.length > 0 ? (
-        <Scrolling label="In hand">
+        <Scrolling label="Rows of partitions in hand">
           <table>
             <thead>
               <tr>

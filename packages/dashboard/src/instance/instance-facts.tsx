@@ -5,20 +5,25 @@ import { compact, exact, percent } from '../parts/numbers.ts'
 
 /** What it holds, what it did, since when. */
 export function InstanceFacts({ instance }: { instance: InstanceStatus }) {
-  const { role, leases, firstSeenAt, lastSeenAt, startedAt, version } = instance
+  const { role, leases, totals, firstSeenAt, lastSeenAt, startedAt, version } = instance
+  // A program may do both; its role is what it did last.
+  const [pulls, callsBack] = [
+    totals.pulls > 0 || role === 'worker',
+    totals.callBacks > 0 || role === 'producer',
+  ]
   return (
     <section class="panel" aria-label="What it did">
       <dl class="facts">
-        {role === 'producer' ? null : (
+        {role === 'service' || pulls ? (
           <Fact
             name={role === 'service' ? 'Leases in the hands of workers' : 'In hand'}
             value={exact(leases)}
           >
             {leases === 1 ? 'live lease' : 'live leases'}
           </Fact>
-        )}
-        {role === 'worker' ? <WorkerFacts instance={instance} /> : null}
-        {role === 'producer' ? <ProducerFacts instance={instance} /> : null}
+        ) : null}
+        {pulls ? <WorkerFacts instance={instance} /> : null}
+        {callsBack ? <ProducerFacts instance={instance} /> : null}
         {version === undefined ? null : (
           <Fact name="Version" value={version}>
             of Baton

@@ -37,7 +37,9 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
       {loaded.kind === 'there' ? (
         <>
           <InstanceFacts instance={loaded.status} />
-          {loaded.status.role === 'worker' ? <HeldPartitions instance={loaded.status} /> : null}
+          {loaded.status.role !== 'service' && loaded.status.totals.pulls > 0 ? (
+            <HeldPartitions instance={loaded.status} />
+          ) : null}
           {loaded.status.tasks === undefined ? null : <CalledBackTasks tasks={loaded.status.tasks} />}
         </>
       ) : null}

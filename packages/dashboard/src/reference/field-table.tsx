@@ -1,4 +1,3 @@
-import { Scrolling } from '../parts/scrolling.tsx'
 import type { Parameter, Schema } from './api-document.ts'
 import { titled } from './command.ts'
 
@@ -38,24 +37,22 @@ interface Row {
 
 function Fields({ label, rows }: { label: string; rows: readonly Row[] }) {
   return (
-    <Scrolling label={label}>
-      <table class="fields">
-        <tbody>
-          {rows.map(({ name, depth, type, required, description }, at) => (
-            <tr key={at}>
-              <th scope="row" class={`depth-${depth}`}>
-                <code>{name}</code>
-                {required ? null : <span class="tag">optional</span>}
-              </th>
-              <td>
-                <span class="field-type">{type}</span>
-                {description}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolling>
+    <table class="fields" aria-label={label}>
+      <tbody>
+        {rows.map(({ name, depth, type, required, description }, at) => (
+          <tr key={at}>
+            <th scope="row" class={`depth-${depth}`}>
+              <code>{name}</code>
+              {required ? null : <span class="tag">optional</span>}
+            </th>
+            <td>
+              <span class="field-type">{type}</span>
+              {description}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   )
 }
 

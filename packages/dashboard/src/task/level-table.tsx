@@ -16,7 +16,7 @@ export function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { 
         <h2 id="levels-title">Levels</h2>
         <p class="muted">lowest goes first</p>
       </header>
-      <Scrolling label="Levels">
+      <Scrolling label="Rows of levels">
         <table class="levels">
           <thead>
             <tr>

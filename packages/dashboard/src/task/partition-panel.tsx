@@ -22,39 +22,35 @@ export function PartitionPanel({ view, at, refresh }: PanelProps) {
         <h2 id="partitions-title">Partitions</h2>
         <p class="muted">{matchingInWords(view, at)}</p>
         <div class="filters">
-          <label>
-            <span class="visually-hidden">State</span>
-            <select
-              value={state ?? ''}
-              onChange={(event) =>
-                refine({ ...at, state: (event.currentTarget.value || null) as PartitionState | null })
-              }
-            >
-              <option value="">Every state</option>
-              {partitionStates.map((word) => (
-                <option key={word} value={word}>
-                  {partitionStateWords[word]}
-                </option>
-              ))}
-            </select>
-          </label>
-          <label>
-            <span class="visually-hidden">Level</span>
-            <select
-              value={level === null ? '' : String(level)}
-              onChange={(event) => {
-                const { value } = event.currentTarget
-                refine({ ...at, level: value === '' ? null : Number(value) })
-              }}
-            >
-              <option value="">Every level</option>
-              {view.levels.map((one) => (
-                <option key={one.level} value={String(one.level)}>
-                  Level {one.level}
-                </option>
-              ))}
-            </select>
-          </label>
+          <select
+            aria-label="State"
+            value={state ?? ''}
+            onChange={(event) =>
+              refine({ ...at, state: (event.currentTarget.value || null) as PartitionState | null })
+            }
+          >
+            <option value="">Every state</option>
+            {partitionStates.map((word) => (
+              <option key={word} value={word}>
+                {partitionStateWords[word]}
+              </option>
+            ))}
+          </select>
+          <select
+            aria-label="Level"
+            value={level === null ? '' : String(level)}
+            onChange={(event) => {
+              const { value } = event.currentTarget
+              refine({ ...at, level: value === '' ? null : Number(value) })
+            }}
+          >
+            <option value="">Every level</option>
+            {view.levels.map((one) => (
+              <option key={one.level} value={String(one.level)}>
+                Level {one.level}
+              </option>
+            ))}
+          </select>
         </div>
       </header>
       <PartitionTable key={`${view.taskId} ${state} ${level}`} view={view} at={at} refresh={refresh} />

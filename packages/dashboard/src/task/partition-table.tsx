@@ -65,7 +65,7 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
   if (pages.length === 0 && !pages.hasMore) return <Empty title={emptyWords(view, state, level)} />
   const shown = Array.from({ length: Math.max(0, last - first) }, (_, offset) => first + offset)
   return (
-    <Scrolling label="Partitions" kind="partitions" box={box}>
+    <Scrolling label="Rows of partitions" kind="partitions" box={box}>
       <table aria-rowcount={matchingCount(view, at) + 1}>
         <thead>
           <tr>

@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { visiting } from './support/visit.ts'
+
+const visit = visiting()
+
+describe('an operator', () => {
+  test('pauses a task and resumes it', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [3]))
+    const page = await visit(`${url}/#/tasks/orders`)
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    expect((await client.pull()).partitions).toEqual([])
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+    expect((await client.pull()).partitions).toHaveLength(1)
+  })
+
+  test('sees why a partition is parked, and retries it', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [2]))
+    await workThrough(client, 1, { outcome: 'failed', reason: 'compute table is locked', final: true })
+    const page = await visit(url)
+    await page.getByRole('link', { name: '1 parked' }).click()
+    const row = page.getByRole('row').filter({ hasText: 'orders-0-0' })
+    await row.getByRole('cell', { name: 'compute table is locked' }).waitFor()
+    await row.getByRole('button', { name: 'Retry orders-0-0' }).click()
+    await page.getByText('No partition is parked.').waitFor()
+    expect(await client.task('orders')).toMatchObject({ state: 'open', partitions: { parked: 0, ready: 2 } })
+  })
+
+  test('retries everything that is parked at once', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [3]))
+    await workThrough(client, 3, { outcome: 'failed', reason: 'no', final: true })
+    const page = await visit(`${url}/#/tasks/orders`)
+    await page.getByText('Stalled', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Retry all parked' }).click()
+    await page.getByText('3 partitions got fresh attempts').waitFor()
+    await page.getByText('Open', { exact: true }).waitFor()
+  })
+
+  test('is asked before a task is cancelled, and can leave it as it is', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [4]))
+    await workThrough(client, 1, { outcome: 'done' })
+    const page = await visit(`${url}/#/tasks/orders`)
+    const dialog = page.getByRole('dialog', { name: 'Cancel this task?' })
+    await page.getByRole('button', { name: 'Cancel task…' }).click()
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    expect((await client.task('orders')).state).toBe('open')
+    await page.getByRole('button', { name: 'Cancel task…' }).click()
+    await dialog.getByRole('button', { name: 'Give up 3 partitions' }).click()
+    await page.getByText('Cancelled', { exact: true }).first().waitFor()
+    expect(await client.task('orders')).toMatchObject({
+      state: 'cancelled',
+      partitions: { done: 1, cancelled: 3 },
+    })
+  })
+
+  test('seals a task with the number that should have come', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [2]))
+    const page = await visit(`${url}/#/tasks/orders`)
+    await page.getByRole('button', { name: 'Seal…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Seal this task?' })
+    await dialog.getByRole('textbox').fill('5')
+    await dialog.getByRole('button', { name: 'Seal' }).click()
+    await page.getByText('3 partitions are missing').waitFor()
+    expect(await client.task('orders')).toMatchObject({ sealed: true, expectedPartitions: 5 })
+  })
+
+  test('sees gaps and numbers that do not match', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [5]).filter((_, index) => index !== 2 && index !== 3))
+    await workThrough(client, 1, { outcome: 'done', records: 90 })
+    const page = await visit(`${url}/#/tasks/orders`)
+    await page.getByText('Level 0: 2–3 (2 missing)').waitFor()
+    await page.getByText('Workers reported 10 records fewer than were declared').click()
+    await page.getByRole('cell', { name: '−10' }).waitFor()
+  })
+
+  test('sees what a worker has in hand', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [3]))
+    await client.pull({ batch: 2 })
+    const page = await visit(url)
+    await page.getByRole('link', { name: 'browser-test' }).click()
+    await page.getByRole('rowheader', { name: 'orders-0-1' }).waitFor()
+    await page.getByText('2 live leases').waitFor()
+    await page.getByRole('link', { name: 'orders' }).first().click()
+    await page.getByRole('heading', { name: 'orders' }).waitFor()
+  })
+})

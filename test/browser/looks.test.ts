@@ -1,0 +1,92 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
+
+const visit = visiting()
+
+/** Five views, each looked through by axe, take a while on a machine that does other things too. */
+const PATIENCE_MILLIS = 180_000
+
+const views = [
+  { path: '/', ready: (page: Page) => page.getByRole('link', { name: 'parked-task' }).first().waitFor() },
+  {
+    path: '/#/tasks/orders',
+    ready: (page: Page) => page.getByRole('rowheader', { name: 'orders-0-0' }).waitFor(),
+  },
+  {
+    path: '/#/tasks/parked-task?state=parked',
+    ready: (page: Page) => page.getByRole('button', { name: 'Retry parked-task-0-0' }).waitFor(),
+  },
+  { path: '/#/instances/browser-test', ready: (page: Page) => page.getByText('Partitions taken').waitFor() },
+  { path: '/docs', ready: (page: Page) => page.getByRole('heading', { name: 'Worker' }).waitFor() },
+]
+
+/** Something of everything: done, leased, parked, paused, a gap, a mismatch. */
+async function startBusyService() {
+  const service = await startService('--level-barrier', 'true')
+  const { client } = service
+  await client.callBack(partitionsOf('parked-task', [2]))
+  await workThrough(client, 2, { outcome: 'failed', reason: 'compute table is locked', final: true })
+  await client.callBack(partitionsOf('orders', [40, 20, 10]).filter((_, index) => index !== 7))
+  await workThrough(client, 9, { outcome: 'done', records: 99 })
+  await client.pull({ batch: 3 })
+  await client.callBack(partitionsOf('later', [5]))
+  await client.pause('later')
+  return service
+}
+
+describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
+  test.each([390, 820, 1440])(
+    'everything has its place, and nothing stands in the way of anybody, %i pixels wide',
+    async (width) => {
+      const { url } = await startBusyService()
+      const page = await visit(url, { colorScheme, viewport: { width, height: 900 } })
+      for (const { path, ready } of views) {
+        await page.goto(url + path)
+        await ready(page)
+        expect([path, await overflow(page)]).toEqual([path, 0])
+        expect([path, ...(await accessibilityFaults(page))]).toEqual([path])
+      }
+    },
+    PATIENCE_MILLIS,
+  )
+
+  test('also before there is anything, and while asking', async () => {
+    const { url, client } = await startService()
+    const page = await visit(url, { colorScheme, viewport: { width: 390, height: 844 } })
+    await page.getByRole('heading', { name: 'Baton is ready for its first task' }).waitFor()
+    expect(await overflow(page)).toBe(0)
+    expect(await accessibilityFaults(page)).toEqual([])
+    await client.callBack(partitionsOf('orders', [1]))
+    await page.getByRole('link', { name: 'orders' }).click()
+    await page.getByRole('button', { name: 'Cancel task…' }).click()
+    await page.getByRole('dialog').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+})
+
+test('dark is dark and light is light', async () => {
+  const { url } = await startService()
+  const brightness = async (colorScheme: 'light' | 'dark') => {
+    const page = await visit(url, { colorScheme })
+    const colour = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+    return Number(/\d+/.exec(String(colour))?.[0])
+  }
+  expect(await brightness('light')).toBeGreaterThan(200)
+  expect(await brightness('dark')).toBeLessThan(50)
+})
+
+test('everything can be reached with a keyboard', async () => {
+  const { url, client } = await startService()
+  await client.callBack(partitionsOf('orders', [1]))
+  const page = await visit(url)
+  await page.getByRole('link', { name: 'orders' }).waitFor()
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content')
+  await page.keyboard.press('Enter')
+  expect(await page.evaluate('document.activeElement.id')).toBe('content')
+  await page.getByRole('link', { name: 'orders' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'orders' }).waitFor()
+})

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { launchChromium } from './chromium.ts'
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+export type Visit = (url: string, options?: BrowserContextOptions) => Promise<Page>
+
+/**
+ * One browser for a file of tests. Each visit is a stranger's, in a context of its own; when its test ends, nothing
+ * may have been written to the console, and nothing asked of any other host.
+ */
+export function visiting(): Visit {
+  let browser: Browser | undefined
+  beforeAll(async () => {
+    browser = await launchChromium()
+  })
+  afterAll(async () => {
+    await browser?.close()
+  })
+  return async (url, options = {}) => {
+    const context = await (browser as Browser).newContext({
+      viewport: { width: 1280, height: 900 },
+      ...options,
+    })
+    const page = await context.newPage()
+    const complaints = complaintsOf(page)
+    const foreign = foreignRequestsOf(page, new URL(url).host)
+    onTestFinished(async () => {
+      await context.close()
+      expect({ complaints, foreign }).toEqual({ complaints: [], foreign: [] })
+    })
+    await page.goto(url)
+    return page
+  }
+}
+
+function complaintsOf(page: Page): string[] {
+  const complaints: string[] = []
+  page.on('console', (line) => {
+    const isExpected = /the server responded with a status of (?:401|403|404|409)/.test(line.text())
+    if ((line.type() === 'error' || line.type() === 'warning') && !isExpected) complaints.push(line.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error.stack)))
+  return complaints
+}
+
+function foreignRequestsOf(page: Page, host: string): string[] {
+  const foreign: string[] = []
+  page.on('request', (request) => {
+    if (new URL(request.url()).host !== host) foreign.push(request.url())
+  })
+  return foreign
+}
+
+interface AxeViolation {
+  readonly id: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+}
+
+/** What axe-core finds against the page as it stands, in words. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  // Through the debugger and not as a script of the page, whose own policy forbids such guests.
+  await page.evaluate(axeSource)
+  const violations = (await page.evaluate(
+    'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
+  )) as AxeViolation[]
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`),
+  )
+}
+
+/** How far the page is wider than the window. */
+export async function overflow(page: Page): Promise<number> {
+  return (await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')) as number
+}
