@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 const sourceCondition = 'baton-source'
@@ -11,6 +12,8 @@ export default defineConfig({
     pool: 'forks',
     // Worker threads and child processes that a test starts inherit this, and so find our sources too.
     execArgv: [`--conditions=${sourceCondition}`],
+    // Stores open a thread and tests start services, hundreds of times: reading the sources once halves their time.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)) },
     testTimeout: 30_000,
     hookTimeout: 30_000,
   },

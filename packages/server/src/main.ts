@@ -28,10 +28,10 @@ async function main(): Promise<void> {
     log.fatal({ err: error }, 'the service ends because of an error that nothing caught')
     process.exit(1)
   })
-  for (const warning of warnings) log.warn({}, warning)
   const app = await openApp(config, { log })
   stopOnSignal(app, log)
   const url = await listen(app, config)
+  for (const warning of warnings) log.warn({}, warning)
   log.info({ url, instanceId: config.instanceId, version }, 'accepting requests')
   process.stdout.write(`Baton listening on ${url}\n`)
 }
