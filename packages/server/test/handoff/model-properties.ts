@@ -14,15 +14,21 @@ const LONG_RUN = 450
 /** Shrinking runs the store thousands of times. Take the reported seed and set this to false to have it. */
 const endOnFailure = true
 
+/** How often each property is tried; a store with a server behind it takes longer for a step. */
+export interface Runs {
+  readonly crowded: number
+  readonly long: number
+}
+
 /** Whatever happens in any order, a store and the model agree on it after every step. */
-export function describeModel(harness: StoreHarness): void {
+export function describeModel(harness: StoreHarness, runs: Runs = { crowded: 100, long: 8 }): void {
   describe(`the model and the ${harness.name} store`, () => {
     test('agree on few partitions, whatever happens in any order', async () => {
       await fc.assert(
         fc.asyncProperty(steps(crowded, 60), fc.boolean(), (taken, levelBarrier) =>
           runModel(harness, { ...testPolicy, levelBarrier }, taken),
         ),
-        { numRuns: 100, endOnFailure },
+        { numRuns: runs.crowded, endOnFailure },
       )
     }, 300_000)
 
@@ -31,7 +37,7 @@ export function describeModel(harness: StoreHarness): void {
         fc.asyncProperty(steps(long, 30), fc.boolean(), (taken, levelBarrier) =>
           runModel(harness, { ...testPolicy, levelBarrier }, taken, LONG_RUN),
         ),
-        { numRuns: 8, endOnFailure },
+        { numRuns: runs.long, endOnFailure },
       )
     }, 300_000)
   })

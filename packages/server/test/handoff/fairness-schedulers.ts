@@ -1,0 +1,103 @@
+import { advance, drain, type LaneTags, type LevelTime, rankFresh } from '../../src/handoff/fair-order.ts'
+import { costOf, type FairnessEvent } from './fairness.ts'
+
+/** A rule for who goes first on one level, without a store around it. */
+export interface Scheduler {
+  callBack(task: string, recordCounts: readonly number[]): void
+  next(): { readonly task: string; readonly records: number } | undefined
+}
+
+interface Waiting {
+  readonly task: string
+  readonly records: number
+  readonly rank: bigint
+}
+
+function takeFirst(waiting: Waiting[]): Waiting | undefined {
+  const first = waiting.reduce<Waiting | undefined>(
+    (best, one) => (best === undefined || one.rank < best.rank ? one : best),
+    undefined,
+  )
+  if (first !== undefined) waiting.splice(waiting.indexOf(first), 1)
+  return first
+}
+
+/** The rule of the design, from the core's own functions. */
+export function fairScheduler(): Scheduler {
+  const level: LevelTime = { virtual: 0n, served: 0n }
+  const lanes = new Map<string, LaneTags>()
+  const waiting: Waiting[] = []
+  return {
+    callBack(task, recordCounts) {
+      const lane = lanes.get(task) ?? { finish: 0n, retryFinish: 0n }
+      lanes.set(task, lane)
+      if (waiting.length === 0) drain(level)
+      for (const records of recordCounts)
+        waiting.push({ task, records, rank: rankFresh(level, lane, records) })
+    },
+    next() {
+      const first = takeFirst(waiting)
+      if (first !== undefined) advance(level, first.rank, first.records)
+      return first
+    },
+  }
+}
+
+/** Naive: first come, first served. A large task starves whoever comes after it. */
+export function firstComeFirstServed(): Scheduler {
+  const waiting: { task: string; records: number }[] = []
+  return {
+    callBack: (task, recordCounts) => waiting.push(...recordCounts.map((records) => ({ task, records }))),
+    next: () => waiting.shift(),
+  }
+}
+
+/** Naive: every array starts at the head of what waits. Whoever calls back in many small arrays gains. */
+export function startAtTheHead(): Scheduler {
+  const waiting: Waiting[] = []
+  return {
+    callBack(task, recordCounts) {
+      let rank = waiting.reduce((least, one) => (one.rank < least ? one.rank : least), waiting[0]?.rank ?? 0n)
+      for (const records of recordCounts) {
+        waiting.push({ task, records, rank })
+        rank += BigInt(costOf(records))
+      }
+    },
+    next: () => takeFirst(waiting),
+  }
+}
+
+export type SchedulerStep =
+  | { readonly kind: 'call-back'; readonly task: string; readonly recordCounts: readonly number[] }
+  | { readonly kind: 'pull'; readonly count: number }
+
+/** What a scheduler makes of arrivals and pulls, as the events that fairness is judged by. */
+export function play(
+  scheduler: Scheduler,
+  steps: readonly SchedulerStep[],
+): { events: FairnessEvent[]; largest: Map<string, number> } {
+  const events: FairnessEvent[] = []
+  const largest = new Map<string, number>()
+  const waiting = new Map<string, number>()
+  const change = (task: string, by: number) => {
+    const count = (waiting.get(task) ?? 0) + by
+    waiting.set(task, count)
+    events.push({ kind: 'work', task, has: count > 0 })
+  }
+  for (const step of steps) {
+    if (step.kind === 'call-back') {
+      scheduler.callBack(step.task, step.recordCounts)
+      for (const records of step.recordCounts)
+        largest.set(step.task, Math.max(largest.get(step.task) ?? 0, costOf(records)))
+      change(step.task, step.recordCounts.length)
+      continue
+    }
+    for (let pulled = 0; pulled < step.count; pulled += 1) {
+      const given = scheduler.next()
+      if (given === undefined) break
+      events.push({ kind: 'given', task: given.task, cost: costOf(given.records) })
+      change(given.task, -1)
+    }
+  }
+  return { events, largest }
+}

@@ -1,0 +1,119 @@
+import type { HandedOut } from '../../src/handoff/store.ts'
+import { type Driver, one } from '../store/conformance/driver.ts'
+import { costOf, type FairnessEvent } from './fairness.ts'
+
+export type SimulationStep =
+  | { readonly kind: 'call-back'; readonly task: string; readonly recordCounts: readonly number[] }
+  | { readonly kind: 'pull'; readonly count: number }
+  | { readonly kind: 'settle'; readonly pick: number; readonly outcome: 'done' | 'failed' | 'released' }
+  | { readonly kind: 'pause' | 'resume'; readonly task: string }
+
+interface Simulated {
+  readonly task: string
+  readonly records: number
+  leaseId: string
+  /** Waits for the first hand-out since it became eligible; a released or failed one does not. */
+  isFirst: boolean
+  place: 'waiting' | 'leased' | 'done'
+}
+
+/**
+ * Drives a store through a mix of tasks on one level, and writes down what fairness is judged by.
+ * Failed partitions come back at once, so that tasks which fail compete as hard as they can.
+ */
+export class FairnessSimulation {
+  readonly events: FairnessEvent[] = []
+  readonly largest = new Map<string, number>()
+  /** Everything handed out, first or not, by task. */
+  readonly given = new Map<string, number>()
+  readonly firstHandOuts: string[] = []
+  readonly #driver: Driver
+  readonly #partitions = new Map<string, Simulated>()
+  readonly #counts = new Map<string, number>()
+  readonly #paused = new Set<string>()
+  readonly #working = new Set<string>()
+
+  constructor(driver: Driver) {
+    this.#driver = driver
+  }
+
+  async take(step: SimulationStep): Promise<void> {
+    switch (step.kind) {
+      case 'call-back':
+        return this.#callBack(step.task, step.recordCounts)
+      case 'pull':
+        for (const handedOut of (await this.#driver.pull({ batch: step.count })).partitions)
+          this.#note(handedOut)
+        return
+      case 'settle': {
+        const leased = [...this.#partitions.values()].filter(({ place }) => place === 'leased')
+        const partition = leased[step.pick % leased.length]
+        return partition === undefined ? undefined : this.settle(partition, step.outcome)
+      }
+      default:
+        return this.#setPaused(step.task, step.kind === 'pause')
+    }
+  }
+
+  leasedOf(task: string): Simulated[] {
+    return [...this.#partitions.values()].filter((each) => each.task === task && each.place === 'leased')
+  }
+
+  async settle(partition: Simulated, outcome: 'done' | 'failed' | 'released'): Promise<void> {
+    await this.#driver.settle(partition.leaseId, { outcome, retryAfterMillis: 0 })
+    await this.#driver.sweep()
+    partition.place = outcome === 'done' ? 'done' : 'waiting'
+    // In a closed lane it is held, and becomes eligible anew when the lane opens.
+    partition.isFirst = this.#paused.has(partition.task)
+    this.#update(partition.task)
+  }
+
+  async #callBack(task: string, recordCounts: readonly number[]): Promise<void> {
+    const first = this.#counts.get(task) ?? 0
+    this.#counts.set(task, first + recordCounts.length)
+    await this.#driver.callBack(
+      task,
+      recordCounts.map((recordCount, at) => one(0, first + at, { recordCount })),
+    )
+    for (const [at, records] of recordCounts.entries()) {
+      const partition = { task, records, leaseId: '', isFirst: true, place: 'waiting' as const }
+      this.#partitions.set(`${task}-${first + at}`, partition)
+      this.largest.set(task, Math.max(this.largest.get(task) ?? 0, costOf(records)))
+    }
+    this.#update(task)
+  }
+
+  #note({ taskId, index, recordCount, lease }: HandedOut): void {
+    const partition = this.#partitions.get(`${taskId}-${index}`)
+    if (partition?.place !== 'waiting') throw new Error(`${taskId}-${index} was handed out, but did not wait`)
+    const cost = costOf(recordCount)
+    this.given.set(taskId, (this.given.get(taskId) ?? 0) + cost)
+    if (partition.isFirst) {
+      this.events.push({ kind: 'given', task: taskId, cost })
+      this.firstHandOuts.push(`${taskId}-${index}`)
+    }
+    Object.assign(partition, { place: 'leased', isFirst: false, leaseId: lease?.id ?? '' })
+    this.#update(taskId)
+  }
+
+  async #setPaused(task: string, paused: boolean): Promise<void> {
+    const result = await this.#driver.control({ verb: paused ? 'pause' : 'resume', taskId: task })
+    if (result.kind !== 'applied') return
+    if (paused) this.#paused.add(task)
+    else this.#paused.delete(task)
+    for (const partition of this.#partitions.values())
+      if (partition.task === task && partition.place === 'waiting') partition.isFirst = true
+    this.#update(task)
+  }
+
+  #update(task: string): void {
+    const waits = [...this.#partitions.values()].some(
+      (partition) => partition.task === task && partition.place === 'waiting' && partition.isFirst,
+    )
+    const has = waits && !this.#paused.has(task)
+    if (has === this.#working.has(task)) return
+    if (has) this.#working.add(task)
+    else this.#working.delete(task)
+    this.events.push({ kind: 'work', task, has })
+  }
+}
