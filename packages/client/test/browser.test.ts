@@ -1,0 +1,65 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { build, type Rolldown } from 'vite'
+import { expect, onTestFinished, test } from 'vitest'
+import { launchChromium } from '../../../test/browser/support/chromium.ts'
+import { ServiceProcess } from './support/service-process.ts'
+
+/** What a page would load that uses so much of the library. */
+async function bundled(exports: string): Promise<string> {
+  const cache = fileURLToPath(new URL('../../../node_modules/.cache/', import.meta.url))
+  await mkdir(cache, { recursive: true })
+  const folder = await mkdtemp(join(cache, 'client-bundle-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const entry = join(folder, 'entry.ts')
+  await writeFile(entry, `export { ${exports} } from '@baton/client'`)
+  const [result] = (await build({
+    configFile: false,
+    logLevel: 'silent',
+    resolve: { conditions: ['baton-source', 'module', 'browser', 'import', 'default'] },
+    build: { write: false, minify: true, lib: { entry, formats: ['es'] } },
+  })) as Rolldown.RolldownOutput[]
+  return result?.output[0].code ?? ''
+}
+
+test('a page calls back, works and looks', async () => {
+  const { url } = await ServiceProcess.start()
+  const code = await bundled('BatonClient, Producer, Worker')
+  const browser = await launchChromium()
+  onTestFinished(() => browser.close())
+  const page = await browser.newPage()
+  await page.route('**/blank', (route) =>
+    route.fulfill({ contentType: 'text/html', body: '<!doctype html>' }),
+  )
+  await page.route('**/client.js', (route) => route.fulfill({ contentType: 'text/javascript', body: code }))
+  await page.goto(`${url}/blank`)
+  const seen = await page.evaluate(`(async () => {
+    const { BatonClient, Producer, Worker } = await import('/client.js')
+    const url = location.origin
+    const { accepted } = await new Producer(url).callBack([0, 1, 2].map((index) => ({
+      taskId: 'page', computeTableName: 'results.page', partition_name: 'page-0-' + index,
+      record_count: 1, priorityLevel: 0,
+    })))
+    const handled = []
+    const settings = { waitSeconds: 0, untilIdle: true }
+    await new Worker({ url, instanceId: 'Seite' }, (partition) => { handled.push(partition.partition_name) }, settings).run()
+    const manifest = []
+    for await (const line of new BatonClient(url).manifest('page')) manifest.push(line.state)
+    return { accepted, handled, manifest }
+  })()`)
+  expect(seen).toEqual({
+    accepted: 3,
+    handled: ['page-0-0', 'page-0-1', 'page-0-2'],
+    manifest: ['done', 'done', 'done'],
+  })
+})
+
+test('a page that only looks loads no schemas', async () => {
+  const looking = await bundled('BatonClient')
+  expect(looking).not.toContain('additionalProperties')
+  expect(gzipSync(looking).byteLength).toBeLessThan(10_000)
+    gzipSync(await bundled('BatonClient, Producer, Worker')).byteLength,
+  )
+})
