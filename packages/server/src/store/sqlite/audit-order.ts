@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { holdsBarrier } from '../../handoff/task-record.ts'
+import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
 import { LOW_WATER } from './lanes.ts'
-import { laneColumns, readTallies, readTask, type TaskEntry } from './ledger.ts'
 
 /**
  * Says where the order of the hand-off could not be what it should: a partition that no pull or

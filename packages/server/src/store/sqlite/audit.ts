@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
 import { emptyTally, type Tally, taskState } from '../../handoff/task-record.ts'
 import { auditOrder } from './audit-order.ts'
-import { laneColumns, readTallies, readTask } from './ledger.ts'
+import { laneColumns, readTallies, readTask } from './entries.ts'
 
 /** Recounts every partition and says where a counter, a state or an index disagrees with the rows. */
 export function audit(db: DatabaseSync): string[] {

@@ -2,8 +2,9 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { taskState, unfinishedOf } from '../../handoff/task-record.ts'
+import type { LaneEntry, TaskEntry } from './entries.ts'
 import { type Lanes, STEP } from './lanes.ts'
-import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 import type { DoneRow, TaskSteps } from './task-steps.ts'
 
 interface Applied {

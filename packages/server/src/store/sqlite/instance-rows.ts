@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { InstanceRecord, ProducedTask, Sighting } from '../../handoff/instances.ts'
 import { totalOf } from '../../handoff/task-record.ts'
-import { readTask } from './ledger.ts'
+import { readTask } from './entries.ts'
 
 const TASKS_SHOWN = 100
 

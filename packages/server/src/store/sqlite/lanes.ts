@@ -2,7 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { rankFresh, setBack } from '../../handoff/fair-order.ts'
 import { next } from '../../handoff/life-cycle.ts'
 import { holdsBarrier } from '../../handoff/task-record.ts'
-import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
+import type { LaneEntry, TaskEntry } from './entries.ts'
+import type { Ledger } from './ledger.ts'
 
 /**
  * Opening and closing lanes without rewriting them.

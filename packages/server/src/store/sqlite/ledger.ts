@@ -1,7 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { drain, type LaneTags, type LevelTime } from '../../handoff/fair-order.ts'
-import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
-import { emptyTally, isLaneOpen, type Tally, taskState } from '../../handoff/task-record.ts'
+import { drain, type LevelTime } from '../../handoff/fair-order.ts'
+import type { PartitionState } from '../../handoff/life-cycle.ts'
+import { isLaneOpen, taskState } from '../../handoff/task-record.ts'
+import {
+  assignCounters,
+  counters,
+  type LaneEntry,
+  PACE_SECONDS_KEPT,
+  readLane,
+  readTask,
+  type TaskEntry,
+  taggedLaneColumns,
+} from './entries.ts'
+
+/** More entries than this are dropped after a commit: memory must not follow the number of tasks. */
+const CACHED_LANES = 20_000
 
 /**
  * Tasks, lanes and levels as the running transaction sees them.
@@ -10,53 +23,6 @@ import { emptyTally, isLaneOpen, type Tally, taskState } from '../../handoff/tas
  * memory, and written once before the commit. This process is the only writer of the file, so what
  * was committed stays valid for the next transaction; after a rollback everything is forgotten.
  */
-export interface TaskEntry {
-  readonly id: number
-  readonly taskId: string
-  state: string
-  paused: boolean
-  cancelled: boolean
-  sealed: boolean
-  expectedPartitions: number | null
-  levelBarrier: boolean
-  openLevel: number | null
-  generation: number
-  readonly firstCallBackAt: number
-  lastCallBackAt: number
-  finishedAt: number | null
-  purgedAt: number | null
-  delivered: number
-  attemptsWasted: number
-  reportedDeclared: number
-  reportedRecords: number
-  mismatched: number
-  readonly partitions: Tally
-  readonly records: Tally
-  /** The last second in which a partition was finished, as far as this process saw. */
-  paceSecond: number
-}
-
-export interface LaneEntry extends LaneTags {
-  readonly id: number
-  readonly task: TaskEntry
-  readonly level: number
-  parkedSkipped: boolean
-  /** Of the finished partitions: those whose rows retention removed. */
-  purged: number
-  purgedRecords: number
-  readonly partitions: Tally
-  readonly records: Tally
-}
-
-/** More entries than this are dropped after a commit: memory must not follow the number of tasks. */
-const CACHED_LANES = 20_000
-
-/** Enough for a minute, and for the last settles of a slow task. */
-export const PACE_SECONDS_KEPT = 80
-
-const counterColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])
-const assignCounters = counterColumns.map((column) => `${column} = ?`).join(', ')
-
 export class Ledger {
   readonly #tasks = new Map<number, TaskEntry>()
   readonly #taskIds = new Map<string, TaskEntry>()
@@ -238,7 +204,7 @@ export class Ledger {
     )
   }
 
-  #keepTask(row: Row | undefined): TaskEntry | undefined {
+  #keepTask(row: Record<string, unknown> | undefined): TaskEntry | undefined {
     if (row === undefined) return undefined
     const task = readTask(row)
     this.#tasks.set(task.id, task)
@@ -246,34 +212,15 @@ export class Ledger {
     return task
   }
 
-  #keepLane(row: Row | undefined): LaneEntry | undefined {
+  #keepLane(row: Record<string, unknown> | undefined): LaneEntry | undefined {
     if (row === undefined) return undefined
-    const lane: LaneEntry = {
-      id: row['id'] as number,
-      task: this.task(row['task'] as number),
-      level: row['level'] as number,
-      finish: BigInt(row['finish_text'] as string),
-      retryFinish: BigInt(row['retry_finish_text'] as string),
-      parkedSkipped: row['parked_skipped'] === 1,
-      purged: row['purged'] as number,
-      purgedRecords: row['purged_records'] as number,
-      ...readTallies(row),
-    }
+    const lane = readLane(row, this.task(row['task'] as number))
     this.#lanes.set(lane.id, lane)
     const siblings = this.#lanesOfTask.get(lane.task) ?? new Map<number, LaneEntry>()
     this.#lanesOfTask.set(lane.task, siblings.set(lane.level, lane))
     return lane
   }
 }
-
-type Row = Record<string, unknown>
-
-/** A lane without its tags, which are the only columns that outgrow a JavaScript number. */
-export const laneColumns = `id, task, level, parked_skipped, purged, purged_records, ${counterColumns.join(', ')}`
-
-/** Tags leave SQLite as text: the driver refuses to read a number above 2^53. */
-const taggedLaneColumns = `${laneColumns},
-  CAST(finish AS TEXT) AS finish_text, CAST(retry_finish AS TEXT) AS retry_finish_text`
 
 function prepare(db: DatabaseSync) {
   return {
@@ -313,45 +260,5 @@ function prepare(db: DatabaseSync) {
       `DELETE FROM pace WHERE task = ? AND second <
          (SELECT second FROM pace WHERE task = ? ORDER BY second DESC LIMIT 1 OFFSET ?)`,
     ),
-  }
-}
-
-function counters(entry: { partitions: Tally; records: Tally }): number[] {
-  return partitionStates.flatMap((state) => [entry.partitions[state], entry.records[state]])
-}
-
-export function readTallies(row: Row): { partitions: Tally; records: Tally } {
-  const partitions = emptyTally()
-  const records = emptyTally()
-  for (const state of partitionStates) {
-    partitions[state] = row[`${state}_partitions`] as number
-    records[state] = row[`${state}_records`] as number
-  }
-  return { partitions, records }
-}
-
-export function readTask(row: Row): TaskEntry {
-  return {
-    id: row['id'] as number,
-    taskId: row['task_id'] as string,
-    state: row['state'] as string,
-    paused: row['paused'] === 1,
-    cancelled: row['cancelled'] === 1,
-    sealed: row['sealed'] === 1,
-    expectedPartitions: row['expected_partitions'] as number | null,
-    levelBarrier: row['level_barrier'] === 1,
-    openLevel: row['open_level'] as number | null,
-    generation: row['generation'] as number,
-    firstCallBackAt: row['first_call_back_at'] as number,
-    lastCallBackAt: row['last_call_back_at'] as number,
-    finishedAt: row['finished_at'] as number | null,
-    purgedAt: row['purged_at'] as number | null,
-    delivered: row['delivered'] as number,
-    attemptsWasted: row['attempts_wasted'] as number,
-    reportedDeclared: row['reported_declared'] as number,
-    reportedRecords: row['reported_records'] as number,
-    mismatched: row['mismatched'] as number,
-    paceSecond: 0,
-    ...readTallies(row),
   }
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { storedStates } from '../../handoff/stored-states.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
-import { laneColumns, readTallies, readTask, type TaskEntry } from './ledger.ts'
+import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
 
 /** A page reads at most so many rows, however few of them match, and so many at a time. */
 const ROWS_READ = 2000

@@ -4,7 +4,8 @@ import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../handoff/policy.ts'
 import type { Change, LeaseOutcome, Standing } from '../../handoff/settlement.ts'
 import { addCapped } from '../../handoff/task-record.ts'
-import type { LaneEntry, Ledger } from './ledger.ts'
+import type { LaneEntry } from './entries.ts'
+import type { Ledger } from './ledger.ts'
 
 /** A partition's row with its lane, ready to be judged. */
 export interface PartitionEntry extends Standing {

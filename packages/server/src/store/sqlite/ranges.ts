@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { LaneEntry } from './ledger.ts'
+import type { LaneEntry } from './entries.ts'
 
 interface Range {
   first: number

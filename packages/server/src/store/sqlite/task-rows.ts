@@ -7,7 +7,7 @@ import type {
   TaskRecord,
   TaskRow,
 } from '../../handoff/task-record.ts'
-import { laneColumns, PACE_SECONDS_KEPT, readTallies, readTask, type TaskEntry } from './ledger.ts'
+import { laneColumns, PACE_SECONDS_KEPT, readTallies, readTask, type TaskEntry } from './entries.ts'
 
 const LANES_SHOWN = 1000
 const TABLES_SHOWN = 100

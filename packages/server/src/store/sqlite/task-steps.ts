@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { next } from '../../handoff/life-cycle.ts'
+import type { LaneEntry, TaskEntry } from './entries.ts'
 import { type Lanes, STEP } from './lanes.ts'
-import type { LaneEntry, Ledger, TaskEntry } from './ledger.ts'
+import type { Ledger } from './ledger.ts'
 
 /** Work on a whole task that is done in bounded transactions and survives a restart in between. */
 export type Step = 'fill' | 'cancel' | 'rerun'

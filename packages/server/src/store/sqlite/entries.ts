@@ -1,0 +1,112 @@
+import type { LaneTags } from '../../handoff/fair-order.ts'
+import { partitionStates } from '../../handoff/life-cycle.ts'
+import { emptyTally, type Tally } from '../../handoff/task-record.ts'
+
+/** The rows of tasks and lanes, in memory. */
+export interface TaskEntry {
+  readonly id: number
+  readonly taskId: string
+  state: string
+  paused: boolean
+  cancelled: boolean
+  sealed: boolean
+  expectedPartitions: number | null
+  levelBarrier: boolean
+  openLevel: number | null
+  generation: number
+  readonly firstCallBackAt: number
+  lastCallBackAt: number
+  finishedAt: number | null
+  purgedAt: number | null
+  delivered: number
+  attemptsWasted: number
+  reportedDeclared: number
+  reportedRecords: number
+  mismatched: number
+  readonly partitions: Tally
+  readonly records: Tally
+  /** The last second in which a partition was finished, as far as this process saw. */
+  paceSecond: number
+}
+
+export interface LaneEntry extends LaneTags {
+  readonly id: number
+  readonly task: TaskEntry
+  readonly level: number
+  parkedSkipped: boolean
+  /** Of the finished partitions: those whose rows retention removed. */
+  purged: number
+  purgedRecords: number
+  readonly partitions: Tally
+  readonly records: Tally
+}
+
+/** Enough for a minute, and for the last settles of a slow task. */
+export const PACE_SECONDS_KEPT = 80
+
+const counterColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])
+export const assignCounters = counterColumns.map((column) => `${column} = ?`).join(', ')
+
+/** A lane without its tags, which are the only columns that outgrow a JavaScript number. */
+export const laneColumns = `id, task, level, parked_skipped, purged, purged_records, ${counterColumns.join(', ')}`
+
+/** Tags leave SQLite as text: the driver refuses to read a number above 2^53. */
+export const taggedLaneColumns = `${laneColumns},
+  CAST(finish AS TEXT) AS finish_text, CAST(retry_finish AS TEXT) AS retry_finish_text`
+
+type Row = Record<string, unknown>
+
+/** In the order of `assignCounters`. */
+export function counters(entry: { partitions: Tally; records: Tally }): number[] {
+  return partitionStates.flatMap((state) => [entry.partitions[state], entry.records[state]])
+}
+
+export function readTallies(row: Row): { partitions: Tally; records: Tally } {
+  const partitions = emptyTally()
+  const records = emptyTally()
+  for (const state of partitionStates) {
+    partitions[state] = row[`${state}_partitions`] as number
+    records[state] = row[`${state}_records`] as number
+  }
+  return { partitions, records }
+}
+
+export function readTask(row: Row): TaskEntry {
+  return {
+    id: row['id'] as number,
+    taskId: row['task_id'] as string,
+    state: row['state'] as string,
+    paused: row['paused'] === 1,
+    cancelled: row['cancelled'] === 1,
+    sealed: row['sealed'] === 1,
+    expectedPartitions: row['expected_partitions'] as number | null,
+    levelBarrier: row['level_barrier'] === 1,
+    openLevel: row['open_level'] as number | null,
+    generation: row['generation'] as number,
+    firstCallBackAt: row['first_call_back_at'] as number,
+    lastCallBackAt: row['last_call_back_at'] as number,
+    finishedAt: row['finished_at'] as number | null,
+    purgedAt: row['purged_at'] as number | null,
+    delivered: row['delivered'] as number,
+    attemptsWasted: row['attempts_wasted'] as number,
+    reportedDeclared: row['reported_declared'] as number,
+    reportedRecords: row['reported_records'] as number,
+    mismatched: row['mismatched'] as number,
+    paceSecond: 0,
+    ...readTallies(row),
+  }
+}
+
+export function readLane(row: Row, task: TaskEntry): LaneEntry {
+  return {
+    id: row['id'] as number,
+    task,
+    level: row['level'] as number,
+    finish: BigInt(row['finish_text'] as string),
+    retryFinish: BigInt(row['retry_finish_text'] as string),
+    parkedSkipped: row['parked_skipped'] === 1,
+    purged: row['purged'] as number,
+    purgedRecords: row['purged_records'] as number,
+    ...readTallies(row),
+  }
+}
