@@ -12,6 +12,7 @@ import { postgresNodes } from './postgres-nodes.ts'
 import { postgresOneByOne } from './postgres-one-by-one.ts'
 import { settleAndPull } from './settle-and-pull.ts'
 import { viewsOfATask } from './views.ts'
+import { watchers } from './watchers.ts'
 
 /** In the order in which they run and stand in the table. */
 export const scenarios: readonly Scenario[] = [
@@ -28,4 +29,5 @@ export const scenarios: readonly Scenario[] = [
   littleWork,
   coldStart,
   viewsOfATask,
+  watchers,
 ]

@@ -5,9 +5,6 @@ import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
-/** Five views, each looked through by axe, take a while on a machine that does other things too. */
-const PATIENCE_MILLIS = 180_000
-
 const views = [
   { path: '/', ready: (page: Page) => page.getByRole('link', { name: 'parked-task' }).first().waitFor() },
   {
@@ -49,7 +46,6 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
         expect([path, ...(await accessibilityFaults(page))]).toEqual([path])
       }
     },
-    PATIENCE_MILLIS,
   )
 
   test('also before there is anything, and while asking', async () => {

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest'
 import { launchChromium } from './chromium.ts'
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** A browser beside a service beside other tests: what must come may take its time. */
+const PATIENCE_MILLIS = 180_000
 
 export type Visit = (url: string, options?: BrowserContextOptions) => Promise<Page>
 
@@ -14,6 +17,7 @@ export type Visit = (url: string, options?: BrowserContextOptions) => Promise<Pa
  */
 export function visiting(): Visit {
   let browser: Browser | undefined
+  vi.setConfig({ testTimeout: PATIENCE_MILLIS, hookTimeout: PATIENCE_MILLIS })
   beforeAll(async () => {
     browser = await launchChromium()
   })
@@ -25,6 +29,7 @@ export function visiting(): Visit {
       viewport: { width: 1280, height: 900 },
       ...options,
     })
+    context.setDefaultTimeout(PATIENCE_MILLIS)
     const page = await context.newPage()
     const complaints = complaintsOf(page)
     const foreign = foreignRequestsOf(page, new URL(url).host)
