@@ -124,6 +124,8 @@ export class HandOffLoop {
         const refusal = refusals.get(settlement.leaseId)
         resolve(refusal === undefined ? { settled: true } : { settled: false, refusal })
       }
+      // Whoever settled hears of it before anything new begins.
+      await undefined
       if (answer.partitions.length > 0) receive(answer.partitions)
     } catch (error) {
       for (const { reject } of settling) reject(error)

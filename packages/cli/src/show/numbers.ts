@@ -19,6 +19,7 @@ export function counted(number: number, noun: string): string {
 /** Two units at most: 95 seconds as 1m 35s. */
 export function duration(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)}ms`
+  if (seconds < 10) return `${Number(seconds.toFixed(1))}s`
   const rest = Math.round(seconds)
   const units = [
     [Math.floor(rest / 86_400), 'd'],

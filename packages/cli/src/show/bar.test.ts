@@ -1,0 +1,26 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { bar, percent } from './bar.ts'
+import { shownWidth } from './table.ts'
+
+const segment = fc.record({
+  amount: fc.oneof(fc.constant(0), fc.nat(), fc.maxSafeNat()),
+  mark: fc.constantFrom('█', '▓', '░', '▚'),
+  style: fc.constantFrom('red' as const, 'green' as const),
+})
+
+test('a bar is as wide as asked for, and nothing that is there is missing from it', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 10, max: 60 }), fc.array(segment, { maxLength: 5 }), (width, segments) => {
+      const drawn = bar(width, segments)
+      expect(shownWidth(drawn)).toBe(width)
+      for (const { amount, mark } of segments) if (amount > 0) expect(drawn).toContain(mark)
+    }),
+  )
+})
+
+test('100% is said when it is true', () => {
+  expect(percent(999_999, 1_000_000)).toBe('99%')
+  expect(percent(1_000_000, 1_000_000)).toBe('100%')
+  expect(percent(0, 0)).toBe('')
+})
