@@ -9,6 +9,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: [sourceCondition, 'module', 'node'] } },
   test: {
     include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+    globalSetup: ['packages/dashboard/test/build-when-stale.ts'],
     pool: 'forks',
     // Worker threads and child processes that a test starts inherit this, and so find our sources too.
     execArgv: [`--conditions=${sourceCondition}`],
