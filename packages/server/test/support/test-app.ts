@@ -32,6 +32,13 @@ export interface Request {
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
+let newDatabase: (() => Promise<string>) | undefined
+
+/** From here on services under test keep their data in databases that this makes, not in the embedded store. */
+export function keepDataIn(make: () => Promise<string>): void {
+  newDatabase = make
+}
+
 type Finally = (cleanUp: () => Promise<void>) => void
 
 /** A temporary folder that goes with the test. */
@@ -56,7 +63,11 @@ export class TestApp {
     { atEnd = onTestFinished, ...options }: Partial<AppOptions> & { atEnd?: Finally } = {},
   ): Promise<TestApp> {
     const { config: defaults } = readSettings(new Map(), {})
-    const own = { instanceId: 'node-under-test', data: changed.data ?? (await testFolder(atEnd)) }
+    const own = {
+      instanceId: 'node-under-test',
+      data: changed.data ?? (await testFolder(atEnd)),
+      databaseUrl: (await newDatabase?.()) ?? null,
+    }
     const config = { ...defaults, ...own, ...changed }
     const app = await openApp(config, { log: quiet, ...options })
     atEnd(() => app.close())

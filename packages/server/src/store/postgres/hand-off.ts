@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { InstanceRole } from '../../handoff/instances.ts'
 import type { Policy } from '../../handoff/policy.ts'
-import type { HandOffAnswers, HandOffBatch, PullOrder, PullResult } from '../../handoff/store.ts'
+import {
+  type HandOffAnswers,
+  type HandOffBatch,
+  type PullOrder,
+  type PullResult,
+  StoreUnavailable,
+} from '../../handoff/store.ts'
 import { NOTHING } from '../../handoff/waiting-pulls.ts'
 import type { CallBacks } from './call-back.ts'
 import { CountDeltas } from './count-deltas.ts'
@@ -52,23 +58,28 @@ export class HandOffs {
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
     await this.#writeNames(batch)
-    const { answers, pulled, counted, now } = await this.#transactions.run(async (tx) => {
+    const { answers, pulled, counted, mayOpenLevels, now } = await this.#transactions.run(async (tx) => {
       const deltas = new CountDeltas()
       const leases = await answerLeases(tx, batch, deltas, this.#policy)
       const calledBack = await this.#callBacks.run(tx, batch.callBacks, deltas)
-      const pulled = await this.#pullAll(tx, batch.pulls, deltas, false)
+      const mayOpenLevels = leases.mayOpenLevels || calledBack.mayOpenLevels
+      // What the roller is about to open belongs to these pulls too: they follow when it has.
+      const pulled = mayOpenLevels
+        ? postponed(batch.pulls)
+        : await this.#pullAll(tx, batch.pulls, deltas, false)
       await deltas.flush(tx)
       return {
         answers: { leases, calledBack },
+        mayOpenLevels,
         pulled,
         counted: !deltas.isEmpty,
         now: await tx.now(),
       }
     })
     if (counted) this.#roller.kick()
-    const mayOpen = answers.leases.mayOpenLevels || answers.calledBack.mayOpenLevels
-    const opened = mayOpen ? await this.#roller.settleUp() : 0
-    const { results, dueAt } = await this.#lookAgain(batch.pulls, pulled)
+    const opened = mayOpenLevels ? await this.#afterCommit(() => this.#roller.settleUp(), 0) : 0
+    const found = { results: pulled.results.map((result) => result ?? NOTHING), dueAt: pulled.earliestDueAt }
+    const { results, dueAt } = await this.#afterCommit(() => this.#lookAgain(batch.pulls, pulled), found)
     const { leases, calledBack } = answers
     const earliest = earlier(leases.earliestDueAt, dueAt)
     return {
@@ -79,6 +90,16 @@ export class HandOffs {
       pulls: results,
       readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp,
       nextDueInMillis: earliest === null ? null : earliest - now,
+    }
+  }
+
+  /** The batch is committed: what comes after it may fail, but must not make it look undone. */
+  async #afterCommit<Result>(work: () => Promise<Result>, otherwise: Result): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return otherwise
+      throw error
     }
   }
 
@@ -144,6 +165,12 @@ export class HandOffs {
     ])
   }
 }
+
+const postponed = (pulls: readonly PullOrder[]): Pulled => ({
+  results: pulls.map(() => undefined),
+  earliestDueAt: null,
+  movedUp: 0,
+})
 
 function earlier(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b

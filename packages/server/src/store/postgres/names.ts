@@ -18,7 +18,8 @@ const tablesByName = statement(
 )
 const insertTables = statement(
   'insert-compute-tables',
-  `INSERT INTO baton.compute_table (name) SELECT name FROM unnest($1::text[]) AS n (name) ORDER BY 1
+  `INSERT INTO baton.compute_table (name)
+   SELECT name FROM unnest($1::text[]) WITH ORDINALITY AS n (name, position) ORDER BY position
    ON CONFLICT (name) DO NOTHING`,
 )
 const instancesByName = statement(

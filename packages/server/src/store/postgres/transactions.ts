@@ -94,13 +94,15 @@ export class Transactions {
   }
 
   async #alone<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
-    for (let lost = 0; ; lost += 1) {
+    for (let failed = 0; ; failed += 1) {
       const connection = await this.#take()
       try {
         return await work(connection)
       } catch (error) {
-        if (!isSessionOver(error) || lost >= LOST_CONNECTIONS) throw asUnavailable(error) ?? error
-        connection.destroy()
+        const isOver = isSessionOver(error)
+        if (failed >= (isOver ? LOST_CONNECTIONS : TRIES) || !(isOver || mayRunAgain(error)))
+          throw asUnavailable(error) ?? error
+        if (isOver) connection.destroy()
       } finally {
         this.#connections.giveBack(connection)
       }

@@ -1,0 +1,22 @@
+import { afterAll, beforeAll } from 'vitest'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { keepDataIn } from '../support/test-app.ts'
+
+/** What is held against the service over HTTP holds on PostgreSQL too: the same tests, another store. */
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start()
+})
+afterAll(() => server.dispose())
+keepDataIn(async () => (await server.createDatabase()).url)
+
+await import('../http/call-back.test.ts')
+await import('../http/pull.test.ts')
+await import('../http/settle.test.ts')
+await import('../http/renew.test.ts')
+await import('../http/control.test.ts')
+await import('../http/tasks.test.ts')
+await import('../http/instances.test.ts')
+await import('../http/events.test.ts')
+await import('../http/wire.test.ts')
+await import('../http/hang-up.test.ts')

@@ -1,0 +1,4 @@
+import { describeModel } from '../handoff/model-properties.ts'
+import { postgresHarness } from './postgres-harness.ts'
+
+describeModel(postgresHarness(), { crowded: 20, long: 2 })
