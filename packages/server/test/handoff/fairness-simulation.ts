@@ -98,7 +98,7 @@ export class FairnessSimulation {
 
   async #setPaused(task: string, paused: boolean): Promise<void> {
     const result = await this.#driver.control({ verb: paused ? 'pause' : 'resume', taskId: task })
-    if (result.kind !== 'applied') return
+    if (result.kind !== 'applied' || paused === this.#paused.has(task)) return
     if (paused) this.#paused.add(task)
     else this.#paused.delete(task)
     for (const partition of this.#partitions.values())
