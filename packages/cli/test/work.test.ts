@@ -193,6 +193,26 @@ describe('a worker that is told to stop', () => {
   })
 })
 
+test('a supervisor that ends everything at once makes nothing fail', async () => {
+  const { url } = await ServiceProcess.start()
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('orders', 2))
+  const scratch = new Scratch()
+  const working = startBaton(
+    ['work', '--concurrency', '2', '--', 'sh', '-c', 'echo $$ >> "$OUT/pids"; exec sleep 1000'],
+    {
+      url,
+      env: { OUT: scratch.path },
+    },
+  )
+  await until(() => scratch.lines('pids').length === 2)
+  working.process.kill('SIGTERM')
+  for (const pid of scratch.lines('pids')) process.kill(Number(pid), 'SIGTERM')
+  expect(await working.ended).toMatchObject({ code: 0 })
+  expect(await statesOf(client, 'orders')).toEqual(['ready', 'ready'])
+  expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
+})
+
 test('a service that is restarted in the middle: every command runs once, every partition is done', async () => {
   const service = await ServiceProcess.start()
   const client = new BatonClient(service.url)

@@ -80,6 +80,11 @@ export class Worker implements AsyncDisposable {
     return this.#holdings.running
   }
 
+  /** Whether it was told to stop. */
+  get isStopping(): boolean {
+    return this.#stopping
+  }
+
   /** Resolves when the worker has stopped; rejects when it stopped because it could not go on. */
   get stopped(): Promise<void> {
     return this.#over.promise

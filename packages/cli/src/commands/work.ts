@@ -111,6 +111,7 @@ async function run(given: Arguments): Promise<number> {
     killAfterMillis: killAfterSeconds * 1000,
     reports,
     complain: (text) => log.say(text),
+    isStopping: () => worker.isStopping,
     onUnusable: (error) => {
       unusable ??= error
       void worker.stop({ finishWithinSeconds: 0 })

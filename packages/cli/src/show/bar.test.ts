@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bar, percent } from './bar.ts'
-import { shownWidth } from './table.ts'
+import { shownWidth } from './fitting.ts'
 
 const segment = fc.record({
   amount: fc.oneof(fc.constant(0), fc.nat(), fc.maxSafeNat()),

@@ -1,5 +1,5 @@
 import { widthOf } from '../terminal.ts'
-import { shownWidth } from './table.ts'
+import { fitting } from './fitting.ts'
 
 const HIDE_CURSOR = '\u001b[?25l'
 const SHOW_CURSOR = '\u001b[?25h'
@@ -20,6 +20,7 @@ export class Redrawn {
     const lines = text.split('\n').slice(0, Math.max(rows - 1, 1))
     const back = this.#height > 0 ? `\u001b[${this.#height}A\r` : '\r'
     // Each line clears what stood behind it, and the last one what stood below: nothing flickers.
+    // A line that wraps would be two, and the way back up would be miscounted.
     const drawn = lines.map((line) => `${fitting(line, width)}\u001b[K\n`).join('')
     this.#stream.write(`${back}${drawn}\u001b[J`)
     this.#height = lines.length
@@ -28,18 +29,4 @@ export class Redrawn {
   end(): void {
     this.#stream.write(SHOW_CURSOR)
   }
-}
-
-/** A line that wraps would be two, and the way back up would be miscounted. */
-function fitting(line: string, width: number): string {
-  if (shownWidth(line) <= width) return line
-  let shown = 0
-  let kept = ''
-  // Sequences that style take no room.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how they begin
-  for (const [part] of line.matchAll(/\u001b\[[0-9;]*m|./gsu)) {
-    if (!part.startsWith('\u001b')) shown += 1
-    if (shown < width) kept += part
-  }
-  return `${kept}…\u001b[0m`
 }

@@ -1,5 +1,5 @@
-import { stripVTControlCharacters } from 'node:util'
-import { styled } from '../terminal.ts'
+import { styled, widthOf } from '../terminal.ts'
+import { fitting, shownWidth } from './fitting.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -7,7 +7,7 @@ export interface Column<Row> {
   readonly align?: 'right'
 }
 
-/** Columns as wide as their widest entry; styles do not count. */
+/** Columns as wide as their widest entry; on a terminal, cut where it ends. */
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
   const lines = [
     columns.map(({ title }) => styled('dim', title)),
@@ -21,16 +21,13 @@ export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
         .join('  ')
         .trimEnd(),
     )
+    .map((line) => (process.stdout.isTTY ? fitting(line, widthOf(process.stdout)) : line))
     .join('\n')
 }
 
 function padded(cell: string, width: number, align: 'right' | undefined): string {
   const space = ' '.repeat(Math.max(width - shownWidth(cell), 0))
   return align === 'right' ? space + cell : cell + space
-}
-
-export function shownWidth(text: string): number {
-  return [...stripVTControlCharacters(text)].length
 }
 
 /** Control characters in names must not reach the terminal. */

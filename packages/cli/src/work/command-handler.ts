@@ -1,4 +1,12 @@
-import type { BatonClient, Handler, HandlingContext, HandlingOutcome, PulledPartition } from '@baton/client'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  type BatonClient,
+  type Handler,
+  type HandlingContext,
+  type HandlingOutcome,
+  type PulledPartition,
+  Released,
+} from '@baton/client'
 import { commandExitCodes } from '../exit-codes.ts'
 import { type CommandEnd, CommandUnusable, runCommand } from './command-run.ts'
 import type { Report, ReportFiles } from './report-file.ts'
@@ -11,6 +19,8 @@ export interface CommandHandlerOptions {
   readonly killAfterMillis: number
   readonly reports: ReportFiles
   readonly complain: (text: string) => void
+  /** Whether the worker was told to stop. */
+  readonly isStopping: () => boolean
   /** The command cannot be run, now or ever. */
   readonly onUnusable: (error: CommandUnusable) => void
 }
@@ -34,6 +44,9 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
       const report = await reports.take(reportPath, complain)
       // Ended because it was told to: neither done nor failed. It may have come to its end in spite of that.
       if (signal.aborted && end.code !== commandExitCodes.done) throw signal.reason
+      if (await endedWithWorker(end, options.isStopping)) {
+        throw new Released(`ended by ${end.signal}, together with the worker`)
+      }
       return outcomeOf(end, report, options.doNotRetryCode)
     } catch (error) {
       if (!(error instanceof CommandUnusable)) throw error
@@ -41,6 +54,19 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
       return { outcome: 'released', reason: error.message }
     }
   }
+}
+
+const askingToEnd: readonly (NodeJS.Signals | null)[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
+const SAME_MOMENT_MILLIS = 250
+
+/**
+ * Some supervisors tell everything that a service started to end, and a Ctrl-C can catch a command that has not left
+ * the terminal's process group yet. That is no failure; and which of the two hears first is left to chance.
+ */
+async function endedWithWorker({ signal }: CommandEnd, isStopping: () => boolean): Promise<boolean> {
+  if (!askingToEnd.includes(signal)) return false
+  if (!isStopping()) await pause(SAME_MOMENT_MILLIS)
+  return isStopping()
 }
 
 /** The descriptor, the lease, and where to report, for programs that would rather not read JSON. */
