@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { Coalescer } from '../../src/handoff/coalescer.ts'
+import type { HandOffAnswers, HandOffBatch, Store } from '../../src/handoff/store.ts'
+import { StoreUnavailable } from '../../src/handoff/store.ts'
+import { callBackOrder, leaseOf, one, pullOrder, settlement } from '../store/conformance/driver.ts'
+
+const lease = leaseOf('1-1-AAAAAAAAAAAAAAAA')
+
+/** Answers each order with something that names it, so that mixed-up answers show. */
+function answersTo(batch: HandOffBatch): HandOffAnswers {
+  return {
+    settles: batch.settles.map(({ settlements }) => settlements.map(() => null)),
+    renews: batch.renews.map(({ leases }) => leases.map(() => ({ refused: 'lease_lost' as const }))),
+    undone: batch.undos.length,
+    callBacks: batch.callBacks.map(({ callBack }) => ({
+      kind: 'stored' as const,
+      accepted: callBack.partitions.length,
+      duplicates: 0,
+    })),
+    pulls: batch.pulls.map(({ key }) => ({ partitions: [], repeated: key !== null })),
+    readied: 0,
+    nextDueInMillis: null,
+  }
+}
+
+class SlowStore {
+  readonly batches: HandOffBatch[] = []
+  readonly #commits: (() => void)[] = []
+  readonly #decide: (batch: HandOffBatch) => HandOffAnswers
+
+  constructor(decide: (batch: HandOffBatch) => HandOffAnswers = answersTo) {
+    this.#decide = decide
+  }
+
+  readonly handOff = (batch: HandOffBatch): Promise<HandOffAnswers> => {
+    this.batches.push(batch)
+    return new Promise((resolve, reject) => {
+      this.#commits.push(() => {
+        try {
+          resolve(this.#decide(batch))
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+  }
+
+  /** Ends the commit that was begun first, and waits until its consequences are through. */
+  async commit(): Promise<void> {
+    this.#commits.shift()?.()
+    await turn()
+    await turn()
+  }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers) => {
+  const store = new SlowStore(decide)
+  const told: string[] = []
+  const coalescer = new Coalescer(store as unknown as Store, {
+    committed: () => told.push('committed'),
+    failed: (error) => told.push(String(error)),
+  })
+  return { store, coalescer, told }
+}
+
+describe('batches', () => {
+  test('requests of one turn of the event loop share a transaction', async () => {
+    const { store, coalescer } = setUp()
+    const asked = [1, 2, 3].map(() => coalescer.ask({ pull: pullOrder() }))
+    await turn()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([3])
+    await store.commit()
+    expect(await Promise.all(asked)).toHaveLength(3)
+  })
+
+  test('while a commit is under way the next batch gathers; it is sent when the commit ends', async () => {
+    const { store, coalescer } = setUp()
+    coalescer.ask({ pull: pullOrder() })
+    await turn()
+    for (let request = 0; request < 5; request += 1) {
+      coalescer.ask({ pull: pullOrder() })
+      await turn()
+    }
+    expect(store.batches).toHaveLength(1)
+    await store.commit()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([1, 5])
+  })
+
+  test('each request gets its own answers back, whatever it was batched with', async () => {
+    const { store, coalescer } = setUp()
+    const both = coalescer.ask({
+      settle: { instance: null, settlements: [{ lease, order: settlement() }] },
+      pull: pullOrder({ key: 'k' }),
+    })
+    const calledBack = coalescer.ask({ callBack: callBackOrder('a', [one(0, 0), one(0, 1)]) })
+    const renewed = coalescer.ask({ renew: { leases: [lease, lease] } })
+    const pulled = coalescer.ask({ pull: pullOrder() })
+    const undone = coalescer.ask({ undo: [lease] })
+    await turn()
+    await store.commit()
+    expect(await both).toMatchObject({ settle: [null], pull: { repeated: true } })
+    expect(await calledBack).toMatchObject({ callBack: { accepted: 2 } })
+    expect(await renewed).toMatchObject({ renew: [{ refused: 'lease_lost' }, { refused: 'lease_lost' }] })
+    expect(await pulled).toMatchObject({ pull: { repeated: false } })
+    expect(await undone).toEqual({ undone: 1 })
+  })
+})
+
+describe('failures', () => {
+  /** A store that breaks on one request's data, as on a defect of ours. */
+  const breaksOn = (taskId: string) => (batch: HandOffBatch) => {
+    if (batch.callBacks.some(({ callBack }) => callBack.taskId === taskId))
+      throw new Error(`broke on ${taskId}`)
+    return answersTo(batch)
+  }
+
+  test("one request's data does not fail the others: they run again one by one", async () => {
+    const { store, coalescer, told } = setUp(breaksOn('bad'))
+    const outcomes = Promise.allSettled(
+      ['good', 'bad', 'fine'].map((taskId) =>
+        coalescer.ask({ callBack: callBackOrder(taskId, [one(0, 0)]) }),
+      ),
+    )
+    await turn()
+    for (let commits = 0; commits < 4; commits += 1) await store.commit()
+    expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(store.batches.map(({ callBacks }) => callBacks.length)).toEqual([3, 1, 1, 1])
+    expect(told).toEqual(['committed', 'Error: broke on bad', 'committed'])
+  })
+
+  test('an unavailable store fails the whole batch at once, and the next batch is tried', async () => {
+    let isDown = true
+    const { store, coalescer, told } = setUp((batch) => {
+      if (isDown) throw new StoreUnavailable('store_full', 'the disk is full')
+      return answersTo(batch)
+    })
+    const outcomes = Promise.allSettled([1, 2].map(() => coalescer.ask({ pull: pullOrder() })))
+    await turn()
+    await store.commit()
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(store.batches).toHaveLength(1)
+    expect(told).toEqual(['StoreUnavailable: the disk is full'])
+    isDown = false
+    const again = coalescer.ask({ pull: pullOrder() })
+    await turn()
+    await store.commit()
+    expect(await again).toMatchObject({ pull: { partitions: [] } })
+  })
+
+  test('what was committed is never run again, even when its answers make no sense', async () => {
+    const { store, coalescer } = setUp((batch) => ({ ...answersTo(batch), pulls: [] }))
+    const outcomes = Promise.allSettled([1, 2].map(() => coalescer.ask({ pull: pullOrder() })))
+    await turn()
+    await store.commit()
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(store.batches).toHaveLength(1)
+  })
+})

@@ -1,0 +1,56 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { formatLeaseId, parseLeaseId, SECRET_BYTES } from '../../src/handoff/lease-id.ts'
+
+const secret = fc
+  .uint8Array({ minLength: SECRET_BYTES, maxLength: SECRET_BYTES })
+  .map((bytes) => Buffer.from(bytes).toString('base64url'))
+const positive = fc.oneof(
+  fc.integer({ min: 1, max: 1000 }),
+  fc.maxSafeNat().map((n) => Math.max(1, n)),
+)
+
+test('a lease id reads back as what it was written from', () => {
+  fc.assert(
+    fc.property(positive, positive, secret, (partition, term, text) => {
+      const lease = { partition, term, secret: text }
+      expect(parseLeaseId(formatLeaseId(lease))).toEqual(lease)
+    }),
+  )
+})
+
+test('it has one spelling: whatever reads back was written so', () => {
+  const piece = fc.oneof(
+    fc.stringMatching(/^[0-9a-zA-Z]{1,12}$/),
+    fc.constantFrom('', '0', '01', '1', '-1', '1.5'),
+  )
+  fc.assert(
+    fc.property(piece, piece, fc.oneof(secret, fc.string()), (partition, term, text) => {
+      const id = `${partition}-${term}-${text}`
+      const lease = parseLeaseId(id)
+      if (lease !== undefined) expect(formatLeaseId(lease)).toBe(id)
+    }),
+  )
+})
+
+test('what cannot have come from here is not a lease', () => {
+  const good = '1-1-AAAAAAAAAAAAAAAA'
+  expect(parseLeaseId(good)).toEqual({ partition: 1, term: 1, secret: 'A'.repeat(16) })
+  const strange = [
+    '',
+    'x',
+    '1-1-',
+    '0-1-AAAAAAAAAAAAAAAA',
+    '1-0-AAAAAAAAAAAAAAAA',
+    '01-1-AAAAAAAAAAAAAAAA',
+    'A-1-AAAAAAAAAAAAAAAA',
+    'zzzzzzzzzzz-1-AAAAAAAAAAAAAAAA',
+    `${good}A`,
+    `${good} `,
+    `\n${good}`,
+    `${good}\n`,
+    '1-1-AAAAAAAAAAAAAAA+',
+    '1-1-ÄAAAAAAAAAAAAAAA',
+  ]
+  for (const id of strange) expect(parseLeaseId(id), JSON.stringify(id)).toBeUndefined()
+})

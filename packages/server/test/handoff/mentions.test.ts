@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { Mentions } from '../../src/handoff/mentions.ts'
+import type { RefusalCode } from '../../src/handoff/settlement.ts'
+import { settlement } from '../store/conformance/driver.ts'
+
+const first = '1-1-AAAAAAAAAAAAAAAA'
+const second = '2-1-AAAAAAAAAAAAAAAA'
+const done = settlement({ outcome: 'done' })
+const failed = settlement({ outcome: 'failed' })
+const released = settlement({ outcome: 'released' })
+
+function answer(
+  settlements: { leaseId: string; order: typeof done }[],
+  verdicts: (RefusalCode | null)[],
+): (RefusalCode | null)[] {
+  const mentions = new Mentions(settlements)
+  expect(mentions.settlements).toHaveLength(verdicts.length)
+  mentions.judged(verdicts)
+  return settlements.map(({ leaseId, order }) => mentions.codeFor(leaseId, order))
+}
+
+test('each lease is judged once, by its first mention', () => {
+  const settlements = [
+    { leaseId: first, order: failed },
+    { leaseId: second, order: done },
+    { leaseId: first, order: done },
+    { leaseId: first, order: failed },
+  ]
+  expect(answer(settlements, [null, null])).toEqual([null, null, 'lease_settled', null])
+})
+
+test('a late release changes nothing, and still wins over what comes after it in the array', () => {
+  const settlements = [
+    { leaseId: first, order: released },
+    { leaseId: first, order: done },
+  ]
+  expect(answer(settlements, [null])).toEqual([null, 'lease_settled'])
+})
+
+test('every mention of a refused lease hears why', () => {
+  const settlements = [
+    { leaseId: first, order: done },
+    { leaseId: first, order: failed },
+  ]
+  expect(answer(settlements, ['lease_lost'])).toEqual(['lease_lost', 'lease_lost'])
+})
+
+test('what cannot have come from here is unknown without asking the store', () => {
+  const settlements = [
+    { leaseId: 'nonsense', order: done },
+    { leaseId: first, order: done },
+    { leaseId: 'nonsense', order: failed },
+  ]
+  expect(answer(settlements, [null])).toEqual(['lease_unknown', null, 'lease_unknown'])
+})

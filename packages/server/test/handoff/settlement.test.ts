@@ -1,0 +1,202 @@
+import { describe, expect, test } from 'vitest'
+import {
+  judgeCancellation,
+  judgeExpiry,
+  judgeRenewal,
+  judgeSettlement,
+  judgeUndo,
+  type SettlementOrder,
+  type Standing,
+} from '../../src/handoff/settlement.ts'
+import { settlement } from '../store/conformance/driver.ts'
+import { testPolicy as policy } from '../store/conformance/harness.ts'
+
+const lease = { partition: 7, term: 3, secret: 'Zm9vYmFyYmF6cXV4' }
+
+const standing = (changes: Partial<Standing> = {}): Standing => ({
+  state: 'leased',
+  term: lease.term,
+  secret: lease.secret,
+  outcome: null,
+  attempts: 0,
+  releasesInARow: 0,
+  taskCancelled: false,
+  ...changes,
+})
+
+const judge = (at: Standing | undefined, order: Partial<SettlementOrder>) =>
+  judgeSettlement(at, lease, settlement(order), policy, 1)
+
+describe('a settlement in time', () => {
+  test('done finishes, with what was reported', () => {
+    expect(judge(standing({ releasesInARow: 2 }), { outcome: 'done', records: 5 })).toMatchObject({
+      refused: null,
+      change: { event: 'finish', to: 'done', outcome: 'done', attempts: 0, wasted: 0, records: 5 },
+    })
+  })
+
+  test('failed uses up an attempt and waits for the back-off', () => {
+    expect(
+      judge(standing({ attempts: 1, releasesInARow: 2 }), { outcome: 'failed', reason: 'x' }),
+    ).toMatchObject({
+      change: {
+        event: 'postpone',
+        to: 'delayed',
+        outcome: 'failed',
+        attempts: 2,
+        releasesInARow: 0,
+        wasted: 1,
+        delayMillis: 2 * policy.backoffMillis,
+        keepsRank: false,
+        reason: 'x',
+      },
+    })
+  })
+
+  test('failed with the last attempt, or for good, parks', () => {
+    const parked = { change: { event: 'park', to: 'parked', outcome: 'failed', wasted: 1, delayMillis: 0 } }
+    expect(judge(standing({ attempts: 2 }), { outcome: 'failed' })).toMatchObject(parked)
+    expect(judge(standing(), { outcome: 'failed', final: true })).toMatchObject(parked)
+  })
+
+  test('released costs no attempt and keeps the rank; the third in a row waits', () => {
+    const changes = [0, 1, 2, 3].map((releasesInARow) => {
+      const verdict = judge(standing({ releasesInARow }), { outcome: 'released' })
+      return verdict.refused === null ? verdict.change : null
+    })
+    expect(changes).toMatchObject([
+      { event: 'return', to: 'ready', delayMillis: 0, releasesInARow: 1, wasted: 0, keepsRank: true },
+      { event: 'return', to: 'ready', delayMillis: 0, releasesInARow: 2 },
+      { event: 'postpone', to: 'delayed', delayMillis: policy.backoffMillis, releasesInARow: 3, attempts: 0 },
+      { event: 'postpone', to: 'delayed', delayMillis: 2 * policy.backoffMillis, keepsRank: true },
+    ])
+  })
+
+  test('what the worker asks for replaces the back-off, in whole milliseconds', () => {
+    const delays = [0, 0.2, 1500].map((retryAfterMillis) => {
+      const verdict = judge(standing(), { outcome: 'failed', retryAfterMillis })
+      return verdict.refused === null ? verdict.change?.delayMillis : null
+    })
+    expect(delays).toEqual([0, 1, 1500])
+  })
+})
+
+describe('a lease that was settled before', () => {
+  for (const outcome of ['done', 'failed', 'released'] as const) {
+    for (const again of ['done', 'failed', 'released'] as const) {
+      const expected = outcome === again ? { refused: null, change: null } : { refused: 'lease_settled' }
+      test(`${outcome}, then ${again}`, () => {
+        for (const taskCancelled of [false, true])
+          expect(judge(standing({ state: 'done', outcome, taskCancelled }), { outcome: again })).toEqual(
+            expected,
+          )
+      })
+    }
+  }
+
+  test('delivered leaves nothing to settle', () => {
+    expect(judge(standing({ state: 'done', outcome: 'delivered' }), { outcome: 'done' })).toEqual({
+      refused: 'lease_settled',
+    })
+  })
+
+  test('cannot be renewed', () => {
+    for (const outcome of ['done', 'failed', 'released', 'delivered'] as const)
+      expect(judgeRenewal(standing({ state: 'ready', outcome }), lease)).toEqual({ refused: 'lease_settled' })
+  })
+})
+
+describe('a lease that expired and was not followed by another', () => {
+  for (const state of ['ready', 'held', 'delayed', 'parked'] as const) {
+    const late = standing({ state, outcome: 'expired', attempts: 2 })
+
+    test(`from ${state}: done is done, failed only tells why, released is nothing`, () => {
+      expect(judge(late, { outcome: 'done' })).toMatchObject({ change: { event: 'finish', to: 'done' } })
+      expect(judge(late, { outcome: 'failed', reason: 'x' })).toMatchObject({
+        change: { event: null, to: state, outcome: 'failed', attempts: 2, wasted: 0, reason: 'x' },
+      })
+      expect(judge(late, { outcome: 'failed', final: true })).toMatchObject({
+        change: { event: 'park', to: 'parked', attempts: 2, wasted: 0 },
+      })
+      expect(judge(late, { outcome: 'released' })).toEqual({ refused: null, change: null })
+    })
+
+    test(`from ${state}: a renewal revives it as the same attempt`, () => {
+      expect(judgeRenewal(late, lease)).toMatchObject({
+        change: { event: 'renew', to: 'leased', outcome: null, attempts: 1, wasted: -1 },
+      })
+    })
+  }
+
+  test('an operator who reset the attempts meanwhile is not undone below zero', () => {
+    expect(judgeRenewal(standing({ state: 'held', outcome: 'expired', attempts: 0 }), lease)).toMatchObject({
+      change: { attempts: 0 },
+    })
+  })
+})
+
+describe('refusals', () => {
+  const cases = [
+    ['no such partition', undefined, 'lease_unknown'],
+    ['a term that was never given', standing({ term: lease.term - 1 }), 'lease_unknown'],
+    ['another secret', standing({ secret: 'AAAAAAAAAAAAAAAA' }), 'lease_unknown'],
+    ['a newer lease', standing({ term: lease.term + 1 }), 'lease_lost'],
+    ['a newer lease, cancelled', standing({ term: lease.term + 1, taskCancelled: true }), 'task_cancelled'],
+    ['cancelled while it ran', standing({ taskCancelled: true }), 'task_cancelled'],
+    [
+      'cancelled after it expired',
+      standing({ state: 'delayed', outcome: 'expired', taskCancelled: true }),
+      'task_cancelled',
+    ],
+  ] as const
+
+  for (const [name, at, code] of cases) {
+    test(`${name}: ${code}`, () => {
+      for (const outcome of ['done', 'failed', 'released'] as const)
+        expect(judge(at, { outcome })).toEqual({ refused: code })
+      expect(judgeRenewal(at, lease)).toEqual({ refused: code })
+      expect(judgeUndo(at, lease)).toBeNull()
+    })
+  }
+})
+
+describe('what time brings about', () => {
+  test('an expiry uses up an attempt, says so, and parks the last one', () => {
+    expect(judgeExpiry(standing({ attempts: 1 }), policy, 1)).toMatchObject({
+      event: 'postpone',
+      to: 'delayed',
+      outcome: 'expired',
+      attempts: 2,
+      wasted: 1,
+      delayMillis: 2 * policy.backoffMillis,
+      reason: 'the lease of attempt 2 expired before it was settled',
+    })
+    expect(judgeExpiry(standing({ attempts: 2 }), policy, 1)).toMatchObject({ event: 'park', to: 'parked' })
+  })
+
+  test('in a cancelled task it ends what it finds, and wastes nothing', () => {
+    for (const state of ['leased', 'delayed'] as const)
+      expect(judgeCancellation(standing({ state, taskCancelled: true }))).toMatchObject({
+        to: 'cancelled',
+        wasted: 0,
+      })
+  })
+})
+
+describe('undo', () => {
+  test('gives back a running lease as if it had never been', () => {
+    expect(judgeUndo(standing({ attempts: 1, releasesInARow: 2 }), lease)).toMatchObject({
+      event: 'return',
+      to: 'ready',
+      attempts: 1,
+      releasesInARow: 2,
+      wasted: 0,
+      keepsRank: true,
+    })
+  })
+
+  test('leaves alone what no longer runs', () => {
+    for (const state of ['ready', 'held', 'delayed', 'parked', 'done', 'cancelled'] as const)
+      expect(judgeUndo(standing({ state, outcome: 'expired' }), lease)).toBeNull()
+  })
+})

@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  type Store,
+  StoreUnavailable,
+  type SweepOrder,
+  type SweepResult,
+  type TidyResult,
+} from '../../src/handoff/store.ts'
+import { Upkeep } from '../../src/handoff/upkeep.ts'
+import { DAY, testPolicy } from '../store/conformance/harness.ts'
+
+const nothing: SweepResult = { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
+
+const SECOND = 1000
+
+/** Answers sweeps and tidies from a list, and with nothing when it is used up. */
+class QuietStore {
+  readonly sweeps: { at: number; order: SweepOrder }[] = []
+  readonly tidies: number[] = []
+  results: (Partial<SweepResult> | Error)[] = []
+  tidyResults: TidyResult[] = []
+  readonly #start = performance.now()
+
+  get now(): number {
+    return Math.round(performance.now() - this.#start)
+  }
+
+  readonly sweep = async (order: SweepOrder): Promise<SweepResult> => {
+    this.sweeps.push({ at: this.now, order })
+    const result = this.results.shift() ?? {}
+    if (result instanceof Error) throw result
+    return { ...nothing, ...result }
+  }
+
+  readonly tidy = async (): Promise<TidyResult> => {
+    this.tidies.push(this.now)
+    return this.tidyResults.shift() ?? { more: false, readied: 0 }
+  }
+
+  sweptWithExpiry(): number[] {
+    return this.sweeps.filter(({ order }) => order.expireLeases).map(({ at }) => at)
+  }
+}
+
+let store: QuietStore
+let told: { readied: number[]; parked: number[]; failed: unknown[]; looks: number[] }
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  store = new QuietStore()
+  told = { readied: [], parked: [], failed: [], looks: [] }
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function upkeep(leaseMillis = testPolicy.leaseMillis): Upkeep {
+  return new Upkeep(store as unknown as Store, { ...testPolicy, leaseMillis }, 7 * DAY, {
+    readied: (count) => told.readied.push(count),
+    lookAround: () => told.looks.push(store.now),
+    parked: (count) => told.parked.push(count),
+    failed: (error) => told.failed.push(error),
+  })
+}
+
+describe('the grace after a start', () => {
+  test('leases are not taken for a minute, back-offs end all the while', async () => {
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(59 * SECOND)
+    expect(store.sweeps.length).toBeGreaterThanOrEqual(59)
+    expect(store.sweptWithExpiry()).toEqual([])
+    await vi.advanceTimersByTimeAsync(2 * SECOND)
+    expect(store.sweptWithExpiry()[0]).toBeGreaterThanOrEqual(60 * SECOND)
+    expect(store.sweptWithExpiry()[0]).toBeLessThanOrEqual(61 * SECOND)
+  })
+
+  test('is no longer than a lease', async () => {
+    upkeep(5 * SECOND).start()
+    await vi.advanceTimersByTimeAsync(6 * SECOND)
+    expect(store.sweptWithExpiry()[0]).toBeGreaterThanOrEqual(5 * SECOND)
+  })
+
+  test('begins anew when the store was lost', async () => {
+    const running = upkeep()
+    running.start()
+    await vi.advanceTimersByTimeAsync(90 * SECOND)
+    running.beginGrace()
+    const before = store.sweptWithExpiry().length
+    await vi.advanceTimersByTimeAsync(59 * SECOND)
+    expect(store.sweptWithExpiry()).toHaveLength(before)
+    await vi.advanceTimersByTimeAsync(2 * SECOND)
+    expect(store.sweptWithExpiry().length).toBeGreaterThan(before)
+  })
+})
+
+describe('sweeping', () => {
+  test('happens when something is due, and at least every second', async () => {
+    const running = upkeep()
+    running.start()
+    await vi.advanceTimersByTimeAsync(10)
+    running.dueIn(300)
+    running.dueIn(700)
+    await vi.advanceTimersByTimeAsync(500)
+    expect(store.sweeps.map(({ at }) => at)).toEqual([0, 310])
+    await vi.advanceTimersByTimeAsync(3 * SECOND)
+    expect(store.sweeps.length).toBeGreaterThanOrEqual(4)
+  })
+
+  test('goes on at once while there is more, and follows what the store sees coming', async () => {
+    store.results = [{ more: true }, { more: true }, { nextDueInMillis: 250 }]
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(store.sweeps).toHaveLength(3)
+    await vi.advanceTimersByTimeAsync(200)
+    expect(store.sweeps).toHaveLength(3)
+    await vi.advanceTimersByTimeAsync(60)
+    expect(store.sweeps).toHaveLength(4)
+  })
+
+  test('an announcement during a sweep is not forgotten', async () => {
+    const running = upkeep()
+    let announce = true
+    const sweep = store.sweep
+    Object.assign(store, {
+      sweep: async (order: SweepOrder) => {
+        if (announce) running.dueIn(100)
+        announce = false
+        return sweep(order)
+      },
+    })
+    running.start()
+    await vi.advanceTimersByTimeAsync(150)
+    expect(store.sweeps.map(({ at }) => at)).toEqual([0, 100])
+  })
+
+  test('tells what became ready and what was parked', async () => {
+    store.results = [{ woken: 3, parked: 2, expired: 2 }, { woken: 0 }]
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(told).toMatchObject({ readied: [3], parked: [2], failed: [] })
+  })
+
+  test('where other nodes share the store, those who wait look around every so often', async () => {
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(5 * SECOND)
+    expect(told.looks).toEqual([])
+    Object.assign(store, { onHint: () => {} })
+    await vi.advanceTimersByTimeAsync(10 * SECOND)
+    expect(told.looks.length).toBeGreaterThanOrEqual(5)
+    expect(told.looks.length).toBeLessThanOrEqual(10)
+  })
+
+  test('a store that fails is told of, and tried again', async () => {
+    store.results = [new StoreUnavailable('store_unavailable', 'gone'), { woken: 1 }]
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(1100)
+    expect(told.failed).toHaveLength(1)
+    expect(told.readied).toEqual([1])
+  })
+})
+
+describe('tidying', () => {
+  test('happens every second, and again at once while there is more', async () => {
+    store.tidyResults = [
+      { more: true, readied: 4 },
+      { more: false, readied: 0 },
+    ]
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(500)
+    expect(store.tidies).toHaveLength(2)
+    expect(told.readied).toEqual([4])
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(store.tidies).toHaveLength(4)
+  })
+
+  test('an order that left work behind is followed up at once', async () => {
+    const running = upkeep()
+    running.start()
+    await vi.advanceTimersByTimeAsync(400)
+    running.tidySoon(0)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(store.tidies).toEqual([0, 400])
+  })
+})
+
+test('after it was stopped nothing happens any more, and what was under way has ended', async () => {
+  const running = upkeep()
+  running.start()
+  await vi.advanceTimersByTimeAsync(1500)
+  await running.stop()
+  const [sweeps, tidies] = [store.sweeps.length, store.tidies.length]
+  running.dueIn(0)
+  running.tidySoon(0)
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect([store.sweeps.length, store.tidies.length]).toEqual([sweeps, tidies])
+  expect(vi.getTimerCount()).toBe(0)
+})
