@@ -10,6 +10,8 @@ const MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.m
 
 /** Short enough that one sees leases expire and attempts run out. */
 const SETTINGS = [
+  '--instance-id',
+  'baton-1',
   '--lease-seconds',
   '15',
   '--backoff-seconds',

@@ -14,7 +14,7 @@ export function compressedBeside(): Plugin {
     writeBundle({ dir }) {
       if (dir === undefined) return
       for (const path of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
-        if (!/\.(?:html|js|css|svg)$/.test(path)) continue
+        if (!/\.(?:html|js|css|svg|txt)$/.test(path)) continue
         const content = readFileSync(join(dir, path))
         if (content.length < SMALLEST_WORTHWHILE) continue
         const hint = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length }

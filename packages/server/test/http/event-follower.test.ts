@@ -1,0 +1,90 @@
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { describe, expect, test } from 'vitest'
+import type { Tick } from '../../src/handoff/events.ts'
+import { EventFollower } from '../../src/http/event-follower.ts'
+
+/** A connection whose reader takes what it is given only when told to. */
+class Connection extends EventEmitter {
+  readonly written: string[] = []
+  writableLength = 0
+  destroyed = false
+
+  write(text: string | Buffer): boolean {
+    this.written.push(text.toString())
+    this.writableLength += text.length
+    return true
+  }
+
+  end(): void {}
+
+  destroy(): void {
+    this.destroyed = true
+  }
+
+  takeAll(): void {
+    this.writableLength = 0
+    this.emit('drain')
+  }
+
+  get waiting(): number {
+    return this.writableLength
+  }
+}
+
+const reason = 'x'.repeat(10_000)
+
+function tick(id: number): Tick {
+  const notice = { taskId: 'orders', level: 0, index: id, spelling: null, attempts: 5, reason }
+  return { id: `life-${id}`, events: [{ kind: 'parked', notice }] }
+}
+
+function follow() {
+  const connection = new Connection()
+  const follower = new EventFollower(connection as unknown as ServerResponse)
+  return { connection, follower }
+}
+
+describe('a reader that is too slow', () => {
+  test('has a bounded amount waiting for it, however long it sleeps', () => {
+    const { connection, follower } = follow()
+    for (let id = 0; id < 10_000; id += 1) follower.tell(tick(id))
+    expect(connection.waiting).toBeLessThan(600_000)
+  })
+
+  test('is told to look anew when it has caught up, and then hears the rest', () => {
+    const { connection, follower } = follow()
+    for (let id = 0; id < 1000; id += 1) follower.tell(tick(id))
+    connection.takeAll()
+    expect(connection.written.at(-1)).toBe('id: life-999\nevent: reset\ndata: {}\n\n')
+    follower.tell(tick(1000))
+    expect(connection.written.at(-1)).toContain('id: life-1000\nevent: parked\n')
+  })
+
+  test('is let go when it takes nothing for several heartbeats', () => {
+    const { connection, follower } = follow()
+    for (let id = 0; id < 1000; id += 1) follower.tell(tick(id))
+    for (let beats = 0; beats < 2; beats += 1) follower.beat()
+    expect(connection.destroyed).toBe(false)
+    follower.beat()
+    expect(connection.destroyed).toBe(true)
+  })
+
+  test('costs the others nothing: each tick is written once for all', () => {
+    const [one, other] = [follow(), follow()]
+    const shared = tick(1)
+    let made = 0
+    const counted = {
+      ...shared,
+      get events() {
+        made += 1
+        return shared.events
+      },
+    }
+    one.follower.tell(counted)
+    const after = made
+    other.follower.tell(counted)
+    expect(made).toBe(after)
+    expect(other.connection.written).toEqual(one.connection.written)
+  })
+})
