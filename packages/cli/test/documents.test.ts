@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { inCode, readDocument, sectionNamed, tableRows } from '../../../test/docs/support/markdown.ts'
+import { commands } from '../src/commands.ts'
+import { commandExitCodes, exitCodes } from '../src/exit-codes.ts'
+
+const document = readDocument('docs/cli.md')
+const rowsOf = (title: string) => tableRows(sectionNamed(document, title).text)
+
+test('every command is listed, in the words of its help', () => {
+  const listed = rowsOf('All commands').map(([name = '', summary]) => [inCode(name)[0], summary])
+  expect(listed).toEqual(commands.map(({ name, summary }) => [name, summary]))
+})
+
+test('every exit code is explained', () => {
+  const explained = rowsOf('Exit codes').flatMap(([codes = '']) => codes.split(', ').map(Number))
+  expect(explained).toEqual(expect.arrayContaining(Object.values(exitCodes)))
+  const ofCommands = rowsOf('Work: any program is a worker').map(([code = '']) => Number(code))
+  expect(ofCommands).toEqual(expect.arrayContaining(Object.values(commandExitCodes)))
+})
+
+test('the flags that it names exist', async () => {
+  const loaded = await Promise.all(commands.map(({ load }) => load()))
+  const known = new Set(loaded.flatMap(({ flags }) => Object.keys(flags)).concat('help', 'global'))
+  const prose = document.replaceAll(/^ *psql .*$/gm, '')
+  const named = [...prose.matchAll(/(?<![\w-])--([a-z][a-z-]*)/g)].map((match) => match[1] ?? '')
+  expect(named.filter((flag) => !known.has(flag))).toEqual([])
+})
+
+test('every variable that a command gets is named', () => {
+  for (const name of ['TASK_ID', 'COMPUTE_TABLE_NAME', 'PARTITION_NAME', 'RECORD_COUNT', 'PRIORITY_LEVEL']) {
+    expect(document).toContain(`\`BATON_${name}\``)
+  }
+  for (const name of ['ATTEMPT', 'LEASE_ID', 'URL', 'REPORT']) expect(document).toContain(`\`BATON_${name}\``)
+})

@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as client from '@baton/client'
+import { expect, onTestFinished, test } from 'vitest'
+import { fencesOf, readDocument, root } from '../../../test/docs/support/markdown.ts'
+
+const documents = [
+  'docs/client.md',
+  'packages/client/README.md',
+  'packages/protocol/README.md',
+  'packages/server/README.md',
+]
+
+/** What the shorter ones take for granted. */
+const assumed = `
+declare function load(table: string, partition: string, signal: AbortSignal): Promise<number>
+declare const body: string
+`
+
+test('every example is a program that compiles', () => {
+  mkdirSync(join(root, 'node_modules/.cache'), { recursive: true })
+  const folder = mkdtempSync(join(root, 'node_modules/.cache/examples-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const [at, path] of documents.entries()) {
+    const examples = fencesOf(readDocument(path)).filter(({ language }) => language === 'ts')
+    expect(examples.length, path).toBeGreaterThan(0)
+    for (const [number, { text }] of examples.entries()) {
+      const prelude = text.includes('declare ') ? '' : assumed
+      writeFileSync(join(folder, `${at}-${number}.ts`), `${prelude}${text}\nexport {}\n`)
+    }
+  }
+  const settings = {
+    extends: join(root, 'tsconfig.base.json'),
+    compilerOptions: { noEmit: true, types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+    include: ['*.ts'],
+  }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings))
+  const compile = () =>
+    execFileSync(join(root, 'node_modules/.bin/tsc'), ['-p', folder], { encoding: 'utf8' })
+  let complaints = ''
+  try {
+    compile()
+  } catch (error) {
+    complaints = (error as { stdout: string }).stdout
+  }
+  expect(complaints).toBe('')
+})
+
+test('every call, event and error is described', () => {
+  const document = readDocument('docs/client.md')
+  const calls = Object.getOwnPropertyNames(client.BatonClient.prototype).filter(
+    (name) => !['constructor', 'tableField', 'callBackText'].includes(name),
+  )
+  const errors = Object.keys(client).filter((name) => name.endsWith('Error'))
+  for (const name of [...calls, ...errors]) expect(document).toContain(`\`${name}\``)
+})
