@@ -30,7 +30,8 @@ const bearer = () => (token.value === null ? '' : ` \\\n  -H 'Authorization: Bea
 
 function callBackCommand(tableField: string): string {
   const descriptor = (level: number, index: number, records: number) =>
-    `  {"taskId": "first", "${tableField}": "results.first", "partition_name": "first-${level}-${index}", "record_count": ${records}, "priorityLevel": ${level}}`
+    `  {"taskId": "first", "${tableField}": "results.first",\n` +
+    `   "partition_name": "first-${level}-${index}", "record_count": ${records}, "priorityLevel": ${level}}`
   const descriptors = [descriptor(0, 0, 1200), descriptor(0, 1, 800), descriptor(1, 0, 5000)].join(',\n')
   return `curl -X POST ${baseUrl}call-back${bearer()} \\
   -H 'Content-Type: application/json' \\
