@@ -27,9 +27,11 @@ const packages: Record<string, string> = {
 /** What a source imports, as a path in the repository, a name of ours, or `node:…`. */
 function importsOf(path: string): string[] {
   const source = readFileSync(root + path, 'utf8')
-  const statements = source.matchAll(/^(?:import|export)\b[^'"]*?\bfrom '([^']+)'|^import '([^']+)'/gms)
+  const statements = source.matchAll(
+    /^(?:import|export)\b[^'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gms,
+  )
   return [...statements].map((match) => {
-    const name = match[1] ?? match[2] ?? ''
+    const name = match[1] ?? match[2] ?? match[3] ?? ''
     return name.startsWith('.') ? join(dirname(path), name) : (packages[name] ?? name)
   })
 }

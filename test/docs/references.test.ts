@@ -22,7 +22,8 @@ describe.each(documents)('%s', (path) => {
   const prose = document.replaceAll(/^```[\s\S]*?^```$/gm, '')
 
   test('its links lead somewhere', () => {
-    const targets = [...prose.matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map((match) => match[1] ?? '')
+    const links = prose.matchAll(/\]\((?!https?:)([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)
+    const targets = [...links].map((match) => match[1] ?? match[2] ?? '')
     const broken = targets.filter((target) => {
       const [file = '', anchor] = target.split('#')
       const linked = file === '' ? path : join(dirname(path), file)
