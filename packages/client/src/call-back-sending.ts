@@ -1,6 +1,7 @@
 import { rebased } from './call-back-check.ts'
 import { halves, type Piece } from './call-back-pieces.ts'
-import type { BatonClient, CallOptions } from './client.ts'
+import type { CallOptions } from './call-options.ts'
+import type { BatonClient } from './client.ts'
 import { BatonError, type CallBackProgress, ProblemError, problemError } from './errors.ts'
 
 export interface CallBackCallOptions extends CallOptions {

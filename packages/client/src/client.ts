@@ -6,7 +6,6 @@ import type {
   ManifestLine,
   PartitionDescriptor,
   PartitionList,
-  PartitionState,
   PulledPartition,
   RenewAnswer,
   RetryRequest,
@@ -14,75 +13,26 @@ import type {
   SettleAnswer,
   Settlement,
   TaskList,
-  TaskState,
   TaskView,
 } from '@baton/protocol'
+import type {
+  CallOptions,
+  PageOptions,
+  PartitionsOptions,
+  Pulled,
+  PullOptions,
+  PullWish,
+  SettleOptions,
+  TasksOptions,
+} from './call-options.ts'
 import type { BatonClientOptions } from './client-options.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import { readLines } from './json-lines.ts'
-import { type FailedTry, persist } from './persistence.ts'
+import { persist } from './persistence.ts'
 import { TableField } from './table-field.ts'
 import { type Answer, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
 
 const DEFAULT_RETRY_FOR_SECONDS = 30
-
-/** What every call takes. */
-export interface CallOptions {
-  /** Ends the call; it then rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined
-  /** How long this call goes on trying; see {@link BatonClientOptions.retryForSeconds}. */
-  readonly retryForSeconds?: number | undefined
-  /** How long one request of this call may take before it counts as lost. */
-  readonly timeoutSeconds?: number | undefined
-  /** Told about each request that failed and will be repeated. */
-  readonly onFailure?: ((failed: FailedTry) => void) | undefined
-}
-
-/** How much to take. */
-export interface PullWish {
-  /** The most partitions to take, up to 1000. */
-  readonly batch?: number | undefined
-  /** Stop taking once the records of what was taken reach this number; the first partition is always given. */
-  readonly records?: number | undefined
-  /** How long to wait when nothing is ready, up to 60 seconds. */
-  readonly waitSeconds?: number | undefined
-}
-
-export interface PullOptions extends PullWish, CallOptions {
-  /** Names this pull; made up when absent. A repetition gets the leases of the first time. */
-  readonly idempotencyKey?: string | undefined
-}
-
-export interface SettleOptions extends CallOptions {
-  /** Also take the next partitions, in the same request. */
-  readonly pull?: PullWish | undefined
-  /** Names the pull, when there is one. */
-  readonly idempotencyKey?: string | undefined
-}
-
-export interface Pulled {
-  /** In the order in which they were due; empty when nothing is ready. */
-  readonly partitions: PulledPartition[]
-  /** When nothing was ready: how soon it is worth asking again. */
-  readonly retryAfterSeconds: number | undefined
-}
-
-/** A page of a list: where to begin (the `next` of the page before) and how long it may be. */
-export interface PageOptions extends CallOptions {
-  readonly cursor?: string | undefined
-  readonly limit?: number | undefined
-}
-
-export interface TasksOptions extends PageOptions {
-  readonly state?: TaskState | undefined
-  /** Only tasks whose id contains this text. */
-  readonly search?: string | undefined
-}
-
-export interface PartitionsOptions extends PageOptions {
-  readonly state?: PartitionState | undefined
-  readonly level?: number | undefined
-}
 
 /**
  * Each operation of the service as one call: typed, repeated when its answer is lost, rejected with a

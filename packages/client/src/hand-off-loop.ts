@@ -1,5 +1,6 @@
 import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
-import type { BatonClient, PullWish } from './client.ts'
+import type { PullWish } from './call-options.ts'
+import type { BatonClient } from './client.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import type { ServiceWatch } from './service-watch.ts'
 

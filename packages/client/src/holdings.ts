@@ -1,5 +1,5 @@
 import type { PulledPartition } from '@baton/protocol'
-import type { PullWish } from './client.ts'
+import type { PullWish } from './call-options.ts'
 import { WorkerStoppedError } from './errors.ts'
 import type { HandOffLoop } from './hand-off-loop.ts'
 import { Holding } from './holding.ts'

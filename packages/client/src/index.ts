@@ -32,17 +32,17 @@ export type {
 } from '@baton/protocol'
 export { CallBackCheck } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
-export {
-  BatonClient,
-  type CallOptions,
-  type PageOptions,
-  type PartitionsOptions,
-  type Pulled,
-  type PullOptions,
-  type PullWish,
-  type SettleOptions,
-  type TasksOptions,
-} from './client.ts'
+export type {
+  CallOptions,
+  PageOptions,
+  PartitionsOptions,
+  Pulled,
+  PullOptions,
+  PullWish,
+  SettleOptions,
+  TasksOptions,
+} from './call-options.ts'
+export { BatonClient } from './client.ts'
 export type { BatonClientOptions, RequestReport } from './client-options.ts'
 export {
   BatonError,

@@ -1,17 +1,8 @@
-import {
-  BatonClient,
-  Failed,
-  ProblemError,
-  Released,
-  type RequestReport,
-  Worker,
-  type WorkerEvent,
-} from '@baton/client'
+import { BatonClient, Failed, ProblemError, Released, Worker, type WorkerEvent } from '@baton/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { descriptor, descriptors } from './support/descriptors.ts'
+import { descriptors } from './support/descriptors.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
 import { ServiceProcess } from './support/service-process.ts'
-import { until } from './support/until.ts'
 
 describe('how the work ended', () => {
   test('what a handler returns or throws becomes its settlement', async () => {
@@ -114,110 +105,6 @@ describe('how the work ended', () => {
       'orders-0-1',
       '< orders-0-1',
     ])
-  })
-})
-
-describe('how much is taken', () => {
-  test('as many at once as asked for, never more', async () => {
-    const { url } = await ServiceProcess.start()
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 40))
-    let running = 0
-    let most = 0
-    const worker = new Worker(
-      client,
-      async () => {
-        running += 1
-        most = Math.max(most, running)
-        await until(() => running === 4 || worker.running < 4)
-        running -= 1
-      },
-      { concurrency: 4, waitSeconds: 0, untilIdle: true },
-    )
-    await worker.run()
-    expect(most).toBe(4)
-    expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
-  })
-
-  test('within the record budget, but always one', async () => {
-    const { url } = await ServiceProcess.start()
-    const client = new BatonClient(url)
-    await client.callBack([
-      ...descriptors('orders', 10, 100),
-      descriptor('orders', 1, 0, 5000),
-      descriptor('orders', 1, 1, 5000),
-    ])
-    let inHand = 0
-    let most = 0
-    const largest: number[] = []
-    const worker = new Worker(
-      client,
-      async ({ record_count }) => {
-        inHand += record_count
-        most = Math.max(most, inHand)
-        if (record_count === 5000) largest.push(inHand)
-        await until(() => worker.running > 0)
-        inHand -= record_count
-      },
-      { concurrency: 8, recordBudget: 300, waitSeconds: 0, untilIdle: true },
-    )
-    await worker.run()
-    // Taking stops once the budget is met: what met it may pass it.
-    expect(most).toBeLessThan(300 + 5000)
-    expect(largest).toHaveLength(2)
-    expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
-  })
-
-  test('in steady state each partition costs one request', async () => {
-    const { url } = await ServiceProcess.start()
-    const requests: RequestReport[] = []
-    const client = new BatonClient({ url, onRequest: (request) => requests.push(request) })
-    await client.callBack(descriptors('orders', 20))
-    requests.length = 0
-    await new Worker(client, () => {}, { waitSeconds: 0, untilIdle: true }).run()
-    const paths = requests.map(({ path }) => path)
-    expect(paths).toEqual(['/pull', ...Array.from({ length: 20 }, () => '/settle'), '/pull'])
-  })
-
-  test('partitions taken ahead begin without a request in between, and are given back unbegun', async () => {
-    const { url } = await ServiceProcess.start()
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 8))
-    const begun: string[] = []
-    const { promise: gate, resolve: open } = Promise.withResolvers<void>()
-    const worker = new Worker(
-      client,
-      async ({ partition_name }) => {
-        begun.push(partition_name)
-        await gate
-      },
-      { prefetch: 3, waitSeconds: 0 },
-    ).start()
-    await until(
-      async () => (await statesOf(client, 'orders')).filter((state) => state === 'leased').length === 4,
-    )
-    expect(begun).toEqual(['orders-0-0'])
-    const stopped = worker.stop()
-    open()
-    await stopped
-    expect(begun).toEqual(['orders-0-0'])
-    const ready = Array.from({ length: 7 }, () => 'ready')
-    expect(await statesOf(client, 'orders')).toEqual(['done', ...ready])
-  })
-
-  test('a waiting pull is answered as soon as something is called back', async () => {
-    const { url } = await ServiceProcess.start()
-    const requests: RequestReport[] = []
-    const client = new BatonClient({ url, onRequest: (request) => requests.push(request) })
-    const handled: string[] = []
-    const worker = new Worker(client, ({ partition_name }) => void handled.push(partition_name), {
-      waitSeconds: 60,
-      concurrency: 2,
-    }).start()
-    await client.callBack(descriptors('orders', 3))
-    await until(async () => (await statesOf(client, 'orders')).every((state) => state === 'done'))
-    expect(handled).toEqual(['orders-0-0', 'orders-0-1', 'orders-0-2'])
-    await worker.stop()
   })
 })
 

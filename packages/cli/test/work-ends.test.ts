@@ -1,0 +1,143 @@
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { FaultyNetwork } from '../../client/test/support/faulty-network.ts'
+import { statesOf } from '../../client/test/support/partition-states.ts'
+import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { until } from '../../client/test/support/until.ts'
+import { baton, startBaton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
+
+describe('a lost lease', () => {
+  const shortLeases = ['--lease-seconds', '1', '--backoff-seconds', '0', '--max-attempts', '100']
+
+  test.each([
+    ['ends in order', 'trap "echo told >> $LOG; exit 0" TERM; echo begun $$ >> $LOG; sleep 1000 & wait'],
+    ['goes on', 'trap "echo told >> $LOG" TERM; echo begun $$ >> $LOG; while :; do sleep 0.1; done'],
+  ])('ends its command, also one that %s, and nothing of it is reported', async (_, script) => {
+    const service = await ServiceProcess.start(...shortLeases)
+    const client = new BatonClient(service.url)
+    await client.callBack(descriptors('orders', 1))
+    const network = await FaultyNetwork.to(service.port)
+    const scratch = new Scratch()
+    const log = scratch.file('log')
+    const working = startBaton(['work', '--kill-after', '0.5', '--json', '--', 'sh', '-c', script], {
+      url: network.url,
+      env: { LOG: log },
+    })
+    const begun = await until(() => scratch.lines('log')[0])
+    network.fallSilent()
+    const { partitions } = await client.pull({ waitSeconds: 60 })
+    await until(() => scratch.lines('log').includes('told'))
+    await until(() => !isAlive(Number(begun.split(' ')[1])))
+    network.recover()
+    // The one who has it now is the one who settles it.
+    const leaseId = partitions[0]?.lease?.id ?? ''
+    expect(await client.settle([{ leaseId, outcome: 'done' }])).toMatchObject({ settled: [leaseId] })
+    working.process.kill('SIGTERM')
+    const { stderr } = await working.ended
+    const events = stderr.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
+    expect(events.some(({ kind }) => kind === 'lost')).toBe(true)
+    expect(events.filter(({ outcome }) => outcome === 'done')).toEqual([])
+  })
+
+  test('leases are renewed while the command runs', async () => {
+    const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
+    const { url } = await ServiceProcess.start('--lease-seconds', '1', ...patient)
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 2))
+    const { code } = await baton(['work', '--until-idle', '--wait', '0', '-c', '2', '--', 'sleep', '3'], {
+      url,
+    })
+    expect(code).toBe(0)
+    expect(await client.task('orders')).toMatchObject({ state: 'done', attemptsWasted: 0 })
+  })
+})
+
+describe('a worker that is told to stop', () => {
+  const gated =
+    'echo "$BATON_PARTITION_NAME" >> "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
+
+  async function twoAtWork() {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 4))
+    const scratch = new Scratch()
+    const working = startBaton(['work', '--concurrency', '2', '--', 'sh', '-c', gated], {
+      url,
+      env: { OUT: scratch.path },
+    })
+    await until(() => scratch.lines('begun').length === 2)
+    return { client, scratch, working }
+  }
+
+  test('by Ctrl-C: commands finish, nothing more is begun', async () => {
+    const { client, scratch, working } = await twoAtWork()
+    working.ctrlC()
+    await until(async () => (await client.pull()).partitions.length > 0)
+    scratch.file('gate', '')
+    const { code, stderr } = await working.ended
+    expect(stderr).toContain('finishing 2 partitions')
+    expect(code).toBe(0)
+    expect(scratch.lines('begun')).toHaveLength(2)
+    expect((await statesOf(client, 'orders')).slice(0, 2)).toEqual(['done', 'done'])
+  })
+
+  test('by Ctrl-C twice: commands are ended and their partitions given back', async () => {
+    const { client, working } = await twoAtWork()
+    let told = ''
+    working.process.stderr?.on('data', (bytes) => {
+      told += bytes
+    })
+    working.ctrlC()
+    await until(() => told.includes('Ctrl-C again'))
+    working.ctrlC()
+    expect(await working.ended).toMatchObject({ code: 130 })
+    expect(await statesOf(client, 'orders')).toEqual(['ready', 'ready', 'ready', 'ready'])
+    expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
+  })
+
+  test('by a supervisor: what is not finished in time is given back', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 1))
+    const scratch = new Scratch()
+    const working = startBaton(['work', '--drain-seconds', '0.1', '--', 'sh', '-c', gated], {
+      url,
+      env: { OUT: scratch.path },
+    })
+    await until(() => scratch.lines('begun').length === 1)
+    working.process.kill('SIGTERM')
+    expect(await working.ended).toMatchObject({ code: 0 })
+    expect(await statesOf(client, 'orders')).toEqual(['ready'])
+  })
+})
+
+test('a supervisor that ends everything at once makes nothing fail', async () => {
+  const { url } = await ServiceProcess.start()
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('orders', 2))
+  const scratch = new Scratch()
+  const working = startBaton(
+    ['work', '--concurrency', '2', '--', 'sh', '-c', 'echo $$ >> "$OUT/pids"; exec sleep 1000'],
+    {
+      url,
+      env: { OUT: scratch.path },
+    },
+  )
+  await until(() => scratch.lines('pids').length === 2)
+  working.process.kill('SIGTERM')
+  for (const pid of scratch.lines('pids')) process.kill(Number(pid), 'SIGTERM')
+  expect(await working.ended).toMatchObject({ code: 0 })
+  expect(await statesOf(client, 'orders')).toEqual(['ready', 'ready'])
+  expect(await client.task('orders')).toMatchObject({ attemptsWasted: 0 })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
