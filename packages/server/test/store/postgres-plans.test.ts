@@ -24,6 +24,34 @@ CREATE UNIQUE INDEX partition_identity ON baton.partition (lane, idx);
 CREATE INDEX partition_held_of_lane ON baton.partition (lane, id) WHERE state = 'held';
 `
 
+/** Which way each statement of the hand-off takes to its partitions. */
+const ways: readonly [statement: string, ...indexes: string[]][] = [
+  ['claim', 'partition_ready'],
+  ['lease', 'partition_pkey'],
+  ['deliver', 'partition_pkey'],
+  ['finish-plain', 'partition_pkey'],
+  ['lock-partitions', 'partition_pkey'],
+  ['change-partitions', 'partition_pkey'],
+  ['live-leases', 'partition_pkey'],
+  ['first-held', 'partition_held_of_lane', 'partition_ready_of_lane'],
+  ['admit', 'partition_pkey'],
+  ['first-ready-of-lane', 'partition_ready_of_lane'],
+  ['hold', 'partition_pkey'],
+  ['windows-of-lanes', 'partition_held_of_lane', 'partition_ready_of_lane'],
+  ['level-times', 'partition_ready'],
+  ['stored-partitions', 'partition_identity'],
+  ['due-leased', 'partition_leased'],
+  ['due-delayed', 'partition_delayed'],
+  ['next-due', 'partition_delayed', 'partition_leased'],
+  ['wake', 'partition_pkey'],
+  ['leases-of-instances', 'partition_leased'],
+  ['parked-of-lane', 'partition_parked_of_lane'],
+  ['waiting-held-of-lane', 'partition_held_of_lane'],
+  ['rows-of-page', 'partition_identity'],
+  ['parked-of-page', 'partition_parked_of_lane'],
+  ['mismatches', 'partition_mismatch'],
+]
+
 interface Plan {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string
@@ -81,6 +109,15 @@ describe('query plans at 1,000,000 partitions', () => {
     },
     60_000,
   )
+
+  test.each(ways)('%s takes the way it is meant to', async (name, ...indexes) => {
+    const found = statements.find((one) => one.name === `baton-${name}`)
+    const nodes = await planOf(found?.text ?? '')
+    const used = nodes
+      .flatMap((node) => node['Index Name'] ?? [])
+      .filter((index) => index.startsWith('partition_'))
+    expect([...new Set(used)].toSorted()).toEqual(indexes)
+  })
 
   test('a claim walks the index of the order and sorts nothing', async () => {
     const claim = statements.find(({ name }) => name === 'baton-claim')

@@ -2,6 +2,9 @@ import { afterEach, expect } from 'vitest'
 import type { Policy } from '../../../src/handoff/policy.ts'
 import type { Store } from '../../../src/handoff/store.ts'
 import { Driver } from './driver.ts'
+import { testPolicy } from './test-policy.ts'
+
+export { DAY, HOUR, MINUTE, testPolicy } from './test-policy.ts'
 
 /** What a store has to bring along to be held against the conformance suite. */
 export interface StoreHarness {
@@ -33,21 +36,6 @@ export class TestClock {
   advance(millis: number): void {
     this.#now += millis
   }
-}
-
-export const MINUTE = 60_000
-export const HOUR = 60 * MINUTE
-export const DAY = 24 * HOUR
-
-/** Minutes where the defaults have seconds, so that no rounding can be mistaken for a rule. */
-export const testPolicy: Policy = {
-  delivery: 'at-least-once',
-  leaseMillis: 10 * MINUTE,
-  leaseMillisPerThousandRecords: 0,
-  maxAttempts: 3,
-  backoffMillis: 2 * MINUTE,
-  backoffMaxMillis: 20 * MINUTE,
-  levelBarrier: false,
 }
 
 /**

@@ -1,0 +1,16 @@
+import type { Policy } from '../../../src/handoff/policy.ts'
+
+export const MINUTE = 60_000
+export const HOUR = 60 * MINUTE
+export const DAY = 24 * HOUR
+
+/** Minutes where the defaults have seconds, so that no rounding can be mistaken for a rule. */
+export const testPolicy: Policy = {
+  delivery: 'at-least-once',
+  leaseMillis: 10 * MINUTE,
+  leaseMillisPerThousandRecords: 0,
+  maxAttempts: 3,
+  backoffMillis: 2 * MINUTE,
+  backoffMaxMillis: 20 * MINUTE,
+  levelBarrier: false,
+}

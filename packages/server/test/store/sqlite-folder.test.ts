@@ -1,0 +1,94 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { StoreRefused } from '../../src/handoff/store.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { testPolicy } from './conformance/harness.ts'
+import { SeparateStore } from './support/separate-store.ts'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-folder-'))
+})
+
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const open = (path = folder) => openSqliteStore({ folder: path, policy: testPolicy })
+
+describe('one process per data folder', () => {
+  test('a second opening is refused, and says what to do', async () => {
+    const store = await open()
+    const refused = await open().catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(StoreRefused)
+    expect(String(refused)).toContain(folder)
+    expect(String(refused)).toContain('--data')
+    await store.close()
+  })
+
+  test('so is one from another process, and the first goes on undisturbed', async () => {
+    const store = await open()
+    await expect(SeparateStore.open(folder)).rejects.toMatchObject({
+      name: 'StoreRefused',
+      message: expect.stringContaining('in use by another Baton'),
+    })
+    await store.probe()
+    await store.close()
+  })
+
+  test('a process that was killed leaves no lock behind', async () => {
+    const killed = await SeparateStore.open(folder)
+    await expect(open()).rejects.toBeInstanceOf(StoreRefused)
+    await killed.kill()
+    const store = await open()
+    expect(await store.audit()).toEqual([])
+    await store.close()
+  })
+
+  test('a store that was closed can be opened at once', async () => {
+    for (let times = 0; times < 3; times += 1) await (await open()).close()
+  })
+})
+
+describe('a folder that must not be used', () => {
+  test('a newer schema is refused, naming the version that is needed and the one that is known', async () => {
+    await (await open()).close()
+    const db = new DatabaseSync(join(folder, 'baton.db'))
+    db.exec('PRAGMA user_version = 4711')
+    db.close()
+    const refused = await open().catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(StoreRefused)
+    expect(String(refused)).toMatch(
+      /schema version 4711.*knows versions up to 1\b.*start a Baton that knows version 4711/,
+    )
+  })
+
+  test('a refused folder is let go of: whoever may use it can', async () => {
+    await (await open()).close()
+    const db = new DatabaseSync(join(folder, 'baton.db'))
+    db.exec('PRAGMA user_version = 4711')
+    await expect(open()).rejects.toBeInstanceOf(StoreRefused)
+    db.exec('PRAGMA user_version = 1')
+    db.close()
+    await (await open()).close()
+  })
+
+  test('a path that is no folder', async () => {
+    const path = join(folder, 'file')
+    await writeFile(path, '')
+    await expect(open(path)).rejects.toThrow(/cannot be used/)
+  })
+
+  test('a file that is no database is not written to', async () => {
+    await writeFile(join(folder, 'baton.db'), 'these are somebody’s notes, not a database'.repeat(200))
+    await expect(open()).rejects.toThrow(/not a database/)
+  })
+})
+
+test('folders that do not exist yet are made', async () => {
+  const store = await open(join(folder, 'some', 'where'))
+  await store.probe()
+  await store.close()
+})

@@ -1,0 +1,66 @@
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Driver, some } from './conformance/driver.ts'
+import { TestClock } from './conformance/harness.ts'
+import { SeparateStore } from './support/separate-store.ts'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-read-only-'))
+})
+
+afterEach(async () => {
+  await setWritable(true)
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function setWritable(writable: boolean): Promise<void> {
+  for (const name of await readdir(folder)) await chmod(join(folder, name), writable ? 0o644 : 0o444)
+  await chmod(folder, writable ? 0o755 : 0o555)
+}
+
+const open = () => SeparateStore.open(folder, { obeyModes: true })
+const driverOf = ({ store }: SeparateStore) =>
+  new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
+
+test('a read-only folder is refused at the start, new or with data in it, and says so', async () => {
+  await setWritable(false)
+  await expect(open()).rejects.toMatchObject({
+    name: 'StoreRefused',
+    message: expect.stringMatching(/cannot be used/),
+  })
+  await setWritable(true)
+  const separate = await open()
+  await driverOf(separate).callBack('a', some(0, 3))
+  await separate.close()
+  await setWritable(false)
+  await expect(open()).rejects.toThrow(/the data folder is read-only/)
+  await setWritable(true)
+  const again = await open()
+  expect(await driverOf(again).partitions('a')).toHaveLength(3)
+  await again.close()
+})
+
+test('a folder that becomes read-only while it is in use makes requests unavailable until it is writable', async () => {
+  const separate = await open()
+  const driver = driverOf(separate)
+  await driver.callBack('a', some(0, 3))
+  // A failed write makes the store open its file anew, and by then it may no longer write there.
+  separate.limitFileSize(4096)
+  await expect(driver.callBack('b', some(0, 3))).rejects.toMatchObject({ name: 'StoreUnavailable' })
+  await setWritable(false)
+  separate.limitFileSize(null)
+  for (const verb of [
+    () => driver.callBack('b', some(0, 3)),
+    () => driver.pull(),
+    () => driver.store.probe(),
+  ])
+    await expect(verb()).rejects.toMatchObject({ name: 'StoreUnavailable', code: 'store_unavailable' })
+  await setWritable(true)
+  expect(await driver.callBack('b', some(0, 3))).toMatchObject({ accepted: 3 })
+  expect(await driver.store.audit()).toEqual([])
+  await separate.close()
+})

@@ -1,0 +1,87 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Store } from '../../../src/handoff/store.ts'
+import type { StoreReply } from './store-process.ts'
+
+/** What a store in another process answered instead of a result. */
+export class SeparateStoreError extends Error {
+  readonly code: string | undefined
+  constructor({ name, code, text }: { name: string; code?: string; text: string }) {
+    super(text)
+    this.name = name
+    this.code = code
+  }
+}
+
+export class SeparateStore {
+  readonly #child: ChildProcess
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  #lastId = 0
+  readonly store: Store
+
+  private constructor(child: ChildProcess) {
+    this.#child = child
+    child.on('message', (reply: StoreReply) => {
+      const waiting = this.#waiting.get(reply.id)
+      if ('error' in reply) waiting?.reject(new SeparateStoreError(reply.error))
+      else waiting?.resolve(reply.result)
+    })
+    this.store = new Proxy({} as Store, {
+      get: (_, verb) => (argument: unknown) => this.#call(String(verb), argument),
+    })
+  }
+
+  /**
+   * Opens the folder in a new process, or rejects with what it was refused for. `obeyModes` takes
+   * from root the power to write where the file modes forbid it; others never had it.
+   */
+  static async open(folder: string, { obeyModes = false } = {}): Promise<SeparateStore> {
+    const entry = fileURLToPath(new URL('./store-process.ts', import.meta.url))
+    const command = [process.execPath, '--conditions=baton-source', entry, folder]
+    if (obeyModes && process.getuid?.() === 0) command.unshift('setpriv', '--bounding-set=-dac_override')
+    const [file = '', ...args] = command
+    const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    const separate = new SeparateStore(child)
+    try {
+      await separate.#answerTo(0)
+      return separate
+    } catch (error) {
+      await separate.#ended()
+      throw error
+    }
+  }
+
+  /** The largest size to which the process may write any file; null lifts the limit. */
+  limitFileSize(bytes: number | null): void {
+    execFileSync('prlimit', [`--pid=${this.#child.pid}`, `--fsize=${bytes ?? 'unlimited'}:unlimited`])
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#ended()
+  }
+
+  async close(): Promise<void> {
+    await this.store.close()
+    this.#child.disconnect()
+    await this.#ended()
+  }
+
+  async #ended(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit')
+  }
+
+  #call(verb: string, argument: unknown): Promise<unknown> {
+    this.#lastId += 1
+    const answer = this.#answerTo(this.#lastId)
+    this.#child.send({ id: this.#lastId, verb, argument })
+    return answer
+  }
+
+  #answerTo(id: number): Promise<unknown> {
+    const waiting = Promise.withResolvers<unknown>()
+    this.#waiting.set(id, waiting)
+    return waiting.promise
+  }
+}
