@@ -89,8 +89,8 @@ export class CallBacks {
     const madeReady = fresh.length === 0 ? 0 : await this.#store(tx, task, compared, deltas)
     entry.lastCallBackAt = now
     deltas.touch(entry.id)
-    await saveCalledBackTask(tx, entry)
-    if (producer !== null) await noteProducer(tx, this.#names.knownInstance(producer), entry.id, now)
+    saveCalledBackTask(tx, entry)
+    if (producer !== null) noteProducer(tx, this.#names.knownInstance(producer), entry.id, now)
     task.isNew = false
     return { result: { kind: 'stored', accepted: fresh.length, duplicates }, madeReady }
   }
@@ -138,15 +138,13 @@ export class CallBacks {
         arriving.map(({ index }) => index),
       )
       readied += space
-      if (space > 0) await saveLaneTags(tx, lane)
-      else if (isLaneOpen(entry, level)) await placeTripwire(tx, lane.id)
+      if (space > 0) saveLaneTags(tx, lane)
+      else if (isLaneOpen(entry, level)) placeTripwire(tx, lane.id)
     }
     const tables = new Set(rows.map(({ table }) => table))
-    await Promise.all([
-      insertPartitions(tx, rows, await tx.now()),
-      ranges.add(tx, indexes),
-      noteTables(tx, entry.id, [...tables]),
-    ])
+    insertPartitions(tx, rows, await tx.now())
+    ranges.add(tx, indexes)
+    noteTables(tx, entry.id, [...tables])
     return readied
   }
 }
@@ -215,7 +213,7 @@ async function closeBarrier(
     deltas.move(closing, from, to, records)
     moveTallies(task, from, to, records)
   })
-  if (held > 0) await saveLaneTags(tx, closing)
+  if (held > 0) saveLaneTags(tx, closing)
 }
 
 function isSame(a: CalledBackPartition, b: CalledBackPartition): boolean {

@@ -16,8 +16,10 @@ const insert = statement(
 )
 const windows = statement(
   'windows-of-lanes',
-  `SELECT l.id, EXISTS (SELECT FROM baton.partition h WHERE h.lane = l.id AND h.state = 'held') AS has_backlog,
-     (SELECT count(*) FROM (SELECT FROM baton.partition r WHERE r.lane = l.id AND r.state = 'ready' LIMIT ${WINDOW}) w)
+  `SELECT l.id, (SELECT h.id FROM baton.partition h WHERE h.lane = l.id AND h.state = 'held' ORDER BY h.id LIMIT 1) IS NOT NULL
+       AS has_backlog,
+     (SELECT count(*) FROM
+       (SELECT FROM baton.partition r WHERE r.lane = l.id AND r.state = 'ready' ORDER BY r.id LIMIT ${WINDOW}) w)
        AS ready
    FROM unnest($1::bigint[]) AS l (id)`,
 )
@@ -91,8 +93,8 @@ export async function roomAtTheBack(tx: Transaction, lanes: readonly number[]): 
 }
 
 /** A lane whose window is full gets its first backlog: somebody has to notice when the window empties. */
-export async function placeTripwire(tx: Transaction, lane: number): Promise<void> {
-  await tx.write(setTripwire, [lane])
+export function placeTripwire(tx: Transaction, lane: number): void {
+  tx.post(setTripwire, [lane])
 }
 
 /** What is stored of partitions that were called back before; nothing for those that retention removed. */

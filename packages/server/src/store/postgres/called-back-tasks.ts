@@ -63,7 +63,7 @@ export async function lockCalledBackTasks(
   return tasks
 }
 
-export async function saveCalledBackTask(tx: Transaction, task: TaskEntry): Promise<void> {
+export function saveCalledBackTask(tx: Transaction, task: TaskEntry): void {
   const { id, lastCallBackAt, generation, purgedAt, openLevel } = task
-  await tx.write(save, [id, lastCallBackAt, generation, purgedAt, openLevel])
+  tx.post(save, [id, lastCallBackAt, generation, purgedAt, openLevel])
 }

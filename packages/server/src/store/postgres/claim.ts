@@ -86,13 +86,8 @@ function inOrder(a: Candidate, b: Candidate): number {
   return a.id - b.id
 }
 
-export async function writeLeases(
-  tx: Transaction,
-  grants: readonly Grant[],
-  state: string,
-  now: number,
-): Promise<void> {
-  await tx.write(lease, [
+export function writeLeases(tx: Transaction, grants: readonly Grant[], state: string, now: number): void {
+  tx.post(lease, [
     grants.map(({ id }) => id),
     grants.map(({ secret }) => secret),
     grants.map(({ holder }) => holder),
@@ -102,11 +97,6 @@ export async function writeLeases(
   ])
 }
 
-export async function writeDeliveries(
-  tx: Transaction,
-  grants: readonly Grant[],
-  state: string,
-  now: number,
-): Promise<void> {
-  await tx.write(deliver, [grants.map(({ id }) => id), grants.map(({ holder }) => holder), state, now])
+export function writeDeliveries(tx: Transaction, grants: readonly Grant[], state: string, now: number): void {
+  tx.post(deliver, [grants.map(({ id }) => id), grants.map(({ holder }) => holder), state, now])
 }

@@ -27,7 +27,8 @@ export interface ConnectionOptions {
  * What every session of ours needs, whatever the server's defaults are. A commit is durable. Nobody
  * waits long for a lock, and a node that is cut off in the middle of a transaction loses its locks.
  * All statements are look-ups by index: with the alternatives switched off no stale statistics can
- * talk the planner into reading a table of a million partitions.
+ * talk the planner into reading a table of a million partitions, and with generic plans the tests
+ * of the plans test what is run.
  */
 const SETTINGS = {
   synchronous_commit: 'on',
@@ -39,6 +40,7 @@ const SETTINGS = {
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   jit: 'off',
+  plan_cache_mode: 'force_generic_plan',
 }
 
 export const sessionSettings = Object.entries(SETTINGS)

@@ -106,7 +106,7 @@ export class CountDeltas {
     const rows: object[] = [...this.#lanes.values()].map((delta) => rowOf(delta, at))
     const counted = new Set([...this.#lanes.values()].map(({ task }) => task))
     for (const task of this.#tasks) if (!counted.has(task)) rows.push({ task, at })
-    await tx.write(insert, [JSON.stringify(rows)])
+    tx.post(insert, [JSON.stringify(rows)])
   }
 
   #of(lane: LaneKey): LaneDelta {

@@ -16,7 +16,7 @@ const dueKeys = statement(
 )
 const leaseExpiries = statement(
   'lease-expiries',
-  `SELECT id, term, due_at FROM baton.partition WHERE id = ANY($1::bigint[]) AND state = 'leased'`,
+  `SELECT id, term, due_at FROM baton.partition WHERE id = ANY($1::bigint[]) AND state = $2`,
 )
 const keepKeys = statement(
   'keep-keys',
@@ -77,7 +77,7 @@ async function forgetDueKeys(tx: Transaction, now: number): Promise<number> {
   const due = (await tx.run(dueKeys, [now, STEP])) as unknown as { key: string; leases: string[] }[]
   if (due.length === 0) return 0
   const refs = due.map(({ leases }) => leases.flatMap((id) => parseLeaseId(id) ?? []))
-  const rows = await tx.run(leaseExpiries, [refs.flat().map(({ partition }) => partition)])
+  const rows = await tx.run(leaseExpiries, [refs.flat().map(({ partition }) => partition), 'leased'])
   const expiries = new Map(rows.map((row) => [`${row['id']}-${row['term']}`, row['due_at'] as number]))
   const kept: [key: string, until: number][] = []
   const forgotten: string[] = []

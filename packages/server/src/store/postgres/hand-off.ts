@@ -76,7 +76,7 @@ export class HandOffs {
         now: await tx.now(),
       }
     })
-    if (counted) this.#roller.kick()
+    if (counted) this.#roller.kick(pulled.lanesSkipped)
     const opened = mayOpenLevels ? await this.#afterCommit(() => this.#roller.settleUp(), 0) : 0
     const found = { results: pulled.results.map((result) => result ?? NOTHING), dueAt: pulled.earliestDueAt }
     const { results, dueAt } = await this.#afterCommit(() => this.#lookAgain(batch.pulls, pulled), found)
@@ -109,7 +109,8 @@ export class HandOffs {
     deltas: CountDeltas,
     waitForTwins: boolean,
   ): Promise<Pulled> {
-    if (orders.length === 0) return Promise.resolve({ results: [], earliestDueAt: null, movedUp: 0 })
+    if (orders.length === 0)
+      return Promise.resolve({ results: [], earliestDueAt: null, movedUp: 0, lanesSkipped: false })
     return this.#pull.run(tx, orders, deltas, waitForTwins)
   }
 
@@ -129,11 +130,13 @@ export class HandOffs {
     })
     if (again.length === 0) return { results: settled, dueAt: earliestDueAt }
     const [reason] = await this.#transactions.read(reasons)
-    const readied = reason?.['unfolded'] === true ? await this.#roller.settleUp() : 0
+    const isUnfolded = reason?.['unfolded'] === true
     const isContended = reason?.['ready'] === true
-    if (readied === 0 && !isContended && !results.includes(undefined)) {
+    if (!isUnfolded && !isContended && !results.includes(undefined)) {
       return { results: settled, dueAt: earliestDueAt }
     }
+    // Whatever comes of it, another roller may have filled or opened something just before.
+    if (isUnfolded) await this.#roller.settleUp()
     if (isContended) await sleep(Math.random() * LOOK_AGAIN_MILLIS)
     const second = await this.#transactions.run(async (tx) => {
       const deltas = new CountDeltas()
@@ -170,6 +173,7 @@ const postponed = (pulls: readonly PullOrder[]): Pulled => ({
   results: pulls.map(() => undefined),
   earliestDueAt: null,
   movedUp: 0,
+  lanesSkipped: false,
 })
 
 function earlier(a: number | null, b: number | null): number | null {

@@ -41,7 +41,7 @@ const firstHeld = statement(
      AND ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
    ORDER BY p.id
    LIMIT (SELECT ${WINDOW} - count(*) FROM
-     (SELECT FROM baton.partition r WHERE r.lane = $1 AND r.state = 'ready' LIMIT ${WINDOW}) AS window_now)
+     (SELECT FROM baton.partition r WHERE r.lane = $1 AND r.state = 'ready' ORDER BY r.id LIMIT ${WINDOW}) AS window_now)
    FOR UPDATE OF p SKIP LOCKED`,
 )
 const admit = statement(
@@ -94,7 +94,7 @@ export async function fillLane(
     count('held', to, row.record_count)
   }
   const ids = rows.map(({ id }) => id)
-  await tx.write(admit, [ids, ranks, ids[tripwireAt(ids.length)], to])
+  tx.post(admit, [ids, ranks, ids[tripwireAt(ids.length)], to])
   return rows.length
 }
 
@@ -117,12 +117,12 @@ export async function holdLane(
     if (row.fresh) setBack(lane, BigInt(row.rank_text))
     count('ready', to, row.record_count)
   }
-  await tx.write(hold, [rows.map(({ id }) => id), to])
+  tx.post(hold, [rows.map(({ id }) => id), to])
   return rows.length
 }
 
-export async function saveLaneTags(tx: Transaction, lane: LockedLane): Promise<void> {
-  await tx.write(saveTags, [lane.id, String(lane.finish), String(lane.retryFinish)])
+export function saveLaneTags(tx: Transaction, lane: LockedLane): void {
+  tx.post(saveTags, [lane.id, String(lane.finish), String(lane.retryFinish)])
 }
 
 /** Fills the lanes whose tripwire was handed out. A lane that somebody has locked is seen to by the roller. */
@@ -130,9 +130,10 @@ export async function fillTripped(
   tx: Transaction,
   lanes: readonly number[],
   deltas: CountDeltas,
-): Promise<number> {
+): Promise<{ readied: number; skipped: boolean }> {
   let readied = 0
-  for (const row of await tx.run(lockLanes, [lanes])) {
+  const rows = await tx.run(lockLanes, [lanes])
+  for (const row of rows) {
     const lane = {
       id: row['id'] as number,
       task: row['task'] as number,
@@ -146,8 +147,8 @@ export async function fillTripped(
       (from, to, records) => deltas.move(lane, from, to, records),
       deltas,
     )
-    if (filled > 0) await saveLaneTags(tx, lane)
+    if (filled > 0) saveLaneTags(tx, lane)
     readied += filled
   }
-  return readied
+  return { readied, skipped: rows.length < lanes.length }
 }

@@ -32,12 +32,8 @@ const produced = statement(
    ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
 )
 
-export async function insertPartitions(
-  tx: Transaction,
-  rows: readonly NewPartition[],
-  now: number,
-): Promise<void> {
-  await tx.write(insert, [
+export function insertPartitions(tx: Transaction, rows: readonly NewPartition[], now: number): void {
+  tx.post(insert, [
     rows.map(({ lane }) => lane),
     rows.map(({ index }) => index),
     rows.map(({ level }) => level),
@@ -51,15 +47,10 @@ export async function insertPartitions(
   ])
 }
 
-export async function noteTables(tx: Transaction, task: number, tables: readonly number[]): Promise<void> {
-  await tx.write(taskTables, [task, tables])
+export function noteTables(tx: Transaction, task: number, tables: readonly number[]): void {
+  tx.post(taskTables, [task, tables])
 }
 
-export async function noteProducer(
-  tx: Transaction,
-  instance: number,
-  task: number,
-  now: number,
-): Promise<void> {
-  await tx.write(produced, [instance, task, now])
+export function noteProducer(tx: Transaction, instance: number, task: number, now: number): void {
+  tx.post(produced, [instance, task, now])
 }

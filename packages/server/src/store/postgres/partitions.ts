@@ -163,12 +163,12 @@ function holdReturned(partition: PartitionEntry, deltas: CountDeltas): void {
   if (partition.write !== null) partition.write.losesRank = true
 }
 
-export async function writeChanges(tx: Transaction, partitions: Iterable<PartitionEntry>): Promise<void> {
+export function writeChanges(tx: Transaction, partitions: Iterable<PartitionEntry>): void {
   const changed = [...partitions].flatMap((partition) =>
     partition.write === null ? [] : [{ ...partition, ...partition.write }],
   )
   if (changed.length === 0) return
-  await tx.write(change, [
+  tx.post(change, [
     changed.map(({ id }) => id),
     changed.map(({ state }) => state),
     changed.map(({ outcome }) => outcome),

@@ -25,7 +25,7 @@ const live = statement(
    JOIN baton.compute_table c ON c.id = p.compute_table
    JOIN baton.lane l ON l.id = p.lane
    JOIN baton.task t ON t.id = l.task
-   WHERE p.id = ANY($1::bigint[]) AND p.state = 'leased' AND p.due_at > $2 AND NOT t.cancelled`,
+   WHERE p.id = ANY($1::bigint[]) AND p.state = $3 AND p.due_at > $2 AND NOT t.cancelled`,
 )
 const save = statement(
   'save-keys',
@@ -62,7 +62,11 @@ export async function lockKeys(
 /** Of the leases that a key was given: those that still live. */
 export async function liveLeases(tx: Transaction, ids: readonly string[], now: number): Promise<HandedOut[]> {
   const refs = new Map(ids.map((id) => [parseLeaseId(id)?.partition, { id, ref: parseLeaseId(id) }]))
-  const rows = await tx.run(live, [[...refs.keys()].filter((partition) => partition !== undefined), now])
+  const rows = await tx.run(live, [
+    [...refs.keys()].filter((partition) => partition !== undefined),
+    now,
+    'leased',
+  ])
   const byId = new Map(rows.map((row) => [row['id'] as number, row]))
   return [...refs.values()].flatMap(({ id, ref }) => {
     const row = ref && byId.get(ref.partition)
@@ -91,14 +95,10 @@ export interface KeyedLeases {
   readonly partitions: readonly HandedOut[]
 }
 
-export async function rememberKeys(
-  tx: Transaction,
-  given: readonly KeyedLeases[],
-  now: number,
-): Promise<void> {
+export function rememberKeys(tx: Transaction, given: readonly KeyedLeases[], now: number): void {
   if (given.length === 0) return
   const leases = given.map(({ partitions }) => partitions.flatMap(({ lease }) => lease ?? []))
-  await tx.write(save, [
+  tx.post(save, [
     given.map(({ key }) => key),
     leases.map((of) => of.map(({ id }) => id).join(' ')),
     leases.map((of) => Math.max(now, ...of.map(({ expiresAt }) => expiresAt)) + KEY_GRACE_MILLIS),

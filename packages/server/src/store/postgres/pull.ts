@@ -27,6 +27,8 @@ export interface Pulled {
   readonly earliestDueAt: number | null
   /** Partitions that moved up into the windows of their lanes behind those handed out. */
   readonly movedUp: number
+  /** A window that should have been filled was somebody else's at the moment. */
+  readonly lanesSkipped: boolean
 }
 
 /** All pulls that one node has at the same time, in one claim. */
@@ -70,7 +72,7 @@ export class Pull {
       results[position] = { partitions: handedOut, repeated: false }
       if (order.key !== null && handedOut.length > 0) given.push({ key: order.key, partitions: handedOut })
     }
-    await rememberKeys(tx, given, await tx.now())
+    rememberKeys(tx, given, await tx.now())
     for (const { position, key } of twins) {
       // Nothing was found for the first of them, so nothing was recorded: its twin may wait as well.
       const handedOut = servings.get(key)?.handedOut ?? []
@@ -88,6 +90,7 @@ export class Pull {
   ): Promise<Omit<Pulled, 'results'>> {
     let earliestDueAt: number | null = null
     let movedUp = 0
+    let lanesSkipped = false
     let guess = FIRST_GUESS
     while (true) {
       const hungry = servings.filter(({ portion }) => !portion.isFull)
@@ -97,16 +100,17 @@ export class Pull {
         0,
       )
       const wanted = Math.min(appetite, LOW_WATER)
-      if (wanted === 0) return { earliestDueAt, movedUp }
+      if (wanted === 0) return { earliestDueAt, movedUp, lanesSkipped }
       const candidates = await claimCandidates(tx, wanted)
       share(
         candidates,
         hungry.map(({ portion }) => portion),
       )
       const { dueAt, filled } = await this.#handOut(tx, hungry, deltas)
-      movedUp += filled
+      movedUp += filled.readied
+      lanesSkipped ||= filled.skipped
       if (dueAt !== null && (earliestDueAt === null || dueAt < earliestDueAt)) earliestDueAt = dueAt
-      if (candidates.length < wanted) return { earliestDueAt, movedUp }
+      if (candidates.length < wanted) return { earliestDueAt, movedUp, lanesSkipped }
       guess *= 4
     }
   }
@@ -115,7 +119,7 @@ export class Pull {
     tx: Transaction,
     hungry: readonly Serving[],
     deltas: CountDeltas,
-  ): Promise<{ dueAt: number | null; filled: number }> {
+  ): Promise<{ dueAt: number | null; filled: { readied: number; skipped: boolean } }> {
     const now = await tx.now()
     await this.#names.loadTables(
       tx,
@@ -146,10 +150,11 @@ export class Pull {
         handedOut.push(this.#handedOut(candidate, atMostOnce ? null : grant, now))
       }
     }
-    if (grants.length === 0) return { dueAt: null, filled: 0 }
-    const written = (atMostOnce ? writeDeliveries : writeLeases)(tx, grants, to, now)
-    const filling = tripped.size === 0 ? 0 : fillTripped(tx, [...tripped], deltas)
-    const [filled] = await Promise.all([filling, written])
+    if (grants.length === 0) return { dueAt: null, filled: { readied: 0, skipped: false } }
+    const write = atMostOnce ? writeDeliveries : writeLeases
+    write(tx, grants, to, now)
+    const filled =
+      tripped.size === 0 ? { readied: 0, skipped: false } : await fillTripped(tx, [...tripped], deltas)
     return { dueAt: atMostOnce ? null : Math.min(...grants.map(({ dueAt }) => dueAt)), filled }
   }
 

@@ -82,7 +82,7 @@ export class KnownRanges {
   }
 
   /** The indexes are new: none of them lies in a range yet. */
-  async add(tx: Transaction, lanes: ReadonlyMap<number, readonly number[]>): Promise<void> {
+  add(tx: Transaction, lanes: ReadonlyMap<number, readonly number[]>): void {
     const gone: [lane: number, first: number][] = []
     const made: [lane: number, first: number, last: number][] = []
     for (const [lane, indexes] of lanes) {
@@ -95,9 +95,8 @@ export class KnownRanges {
       this.#byLane.set(lane, after)
     }
     const column = (rows: readonly number[][], position: number) => rows.map((row) => row[position])
-    const removed = gone.length === 0 ? undefined : tx.write(remove, [column(gone, 0), column(gone, 1)])
-    const inserted = tx.write(insert, [column(made, 0), column(made, 1), column(made, 2)])
-    await Promise.all([removed, inserted])
+    if (gone.length > 0) tx.post(remove, [column(gone, 0), column(gone, 1)])
+    tx.post(insert, [column(made, 0), column(made, 1), column(made, 2)])
   }
 }
 

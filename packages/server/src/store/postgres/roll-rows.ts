@@ -62,7 +62,7 @@ const parkedNoted = statement(
    SELECT nextval('baton.change_order'), partition FROM unnest($1::bigint[]) AS n (partition)`,
 )
 
-export async function saveLanes(tx: Transaction, lanes: readonly LaneEntry[]): Promise<void> {
+export function saveLanes(tx: Transaction, lanes: readonly LaneEntry[]): void {
   if (lanes.length === 0) return
   const rows = lanes.map((lane) => ({
     id: lane.id,
@@ -73,10 +73,10 @@ export async function saveLanes(tx: Transaction, lanes: readonly LaneEntry[]): P
     purged_records: lane.purgedRecords,
     ...counters(lane),
   }))
-  await tx.write(lanesSaved, [JSON.stringify(rows)])
+  tx.post(lanesSaved, [JSON.stringify(rows)])
 }
 
-export async function saveTasks(tx: Transaction, tasks: readonly TaskEntry[]): Promise<void> {
+export function saveTasks(tx: Transaction, tasks: readonly TaskEntry[]): void {
   if (tasks.length === 0) return
   const rows = tasks.map((task) => ({
     id: task.id,
@@ -97,30 +97,28 @@ export async function saveTasks(tx: Transaction, tasks: readonly TaskEntry[]): P
     mismatched: task.mismatched,
     ...counters(task),
   }))
-  await tx.write(tasksSaved, [JSON.stringify(rows)])
+  tx.post(tasksSaved, [JSON.stringify(rows)])
 }
 
-export async function saveLevels(tx: Transaction, sums: readonly UnfoldedSum[]): Promise<void> {
+export function saveLevels(tx: Transaction, sums: readonly UnfoldedSum[]): void {
   const moved = sums.filter(({ row }) => row['served_text'] !== null)
   if (moved.length === 0) return
   const column = (name: string) => moved.map(({ row }) => row[name])
-  await tx.write(levelsSaved, [column('level'), column('virtual_text'), column('served_text')])
+  tx.post(levelsSaved, [column('level'), column('virtual_text'), column('served_text')])
 }
 
-export async function savePace(tx: Transaction, sums: readonly UnfoldedSum[]): Promise<void> {
+export function savePace(tx: Transaction, sums: readonly UnfoldedSum[]): void {
   const finished = sums.filter(({ row }) => row['second'] !== null)
   if (finished.length === 0) return
   const column = (name: string) => finished.map(({ row }) => row[name])
   const tasks = column('task')
-  await Promise.all([
-    tx.write(paceSaved, [tasks, column('second'), column('finished_partitions'), column('finished_records')]),
-    tx.write(paceForgotten, [[...new Set(tasks)]]),
-  ])
+  tx.post(paceSaved, [tasks, column('second'), column('finished_partitions'), column('finished_records')])
+  tx.post(paceForgotten, [[...new Set(tasks)]])
 }
 
-export async function saveParked(tx: Transaction, sums: readonly UnfoldedSum[]): Promise<void> {
+export function saveParked(tx: Transaction, sums: readonly UnfoldedSum[]): void {
   const parked = sums.flatMap(({ row }) => (row['parked'] as number[] | null) ?? [])
-  if (parked.length > 0) await tx.write(parkedNoted, [parked])
+  if (parked.length > 0) tx.post(parkedNoted, [parked])
 }
 
 function counters({

@@ -159,10 +159,8 @@ export class Roll {
       if (finished) task.finishedAt ??= this.#countedAt.get(task) ?? now
       else task.finishedAt = null
     }
-    await Promise.all([
-      saveLanes(this.tx, [...this.#touchedLanes]),
-      saveTasks(this.tx, [...this.#touchedTasks]),
-    ])
+    saveLanes(this.tx, [...this.#touchedLanes])
+    saveTasks(this.tx, [...this.#touchedTasks])
   }
 
   async #fold(tasks: readonly TaskEntry[]): Promise<LaneEntry[]> {
@@ -190,7 +188,9 @@ export class Roll {
       addTallies(lane, row)
       this.touch(lane)
     }
-    await Promise.all([saveLevels(this.tx, sums), savePace(this.tx, sums), saveParked(this.tx, sums)])
+    saveLevels(this.tx, sums)
+    savePace(this.tx, sums)
+    saveParked(this.tx, sums)
     return [...lanes].flatMap((id) => this.#lanes.get(id) ?? [])
   }
 

@@ -34,16 +34,23 @@ export class Roller {
     this.#readied = readied
   }
 
-  /** Something was counted. */
-  kick(): void {
+  /** Something was counted. With `soon` a window waits to be filled. */
+  kick(soon = false): void {
     if (this.#stopped) return
-    this.#timer ??= setTimeout(() => {
+    if (soon) {
+      clearTimeout(this.#timer)
       this.#timer = undefined
-      this.#turn = this.#rollNow(false).catch(() => {
-        // The store is away or the lock was taken: counters stay as they are and keep until later.
-        this.kick()
-      })
-    }, FOLD_MILLIS)
+    }
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = undefined
+        this.#turn = this.#rollNow(false).catch(() => {
+          // The store is away or the lock was taken: counters stay as they are and keep until later.
+          this.kick()
+        })
+      },
+      soon ? 0 : FOLD_MILLIS,
+    )
   }
 
   /** Returns how many partitions became ready; counters of all that was committed before are folded in. */

@@ -7,6 +7,7 @@ import type { CountDeltas } from './count-deltas.ts'
 import { saveLaneTags } from './lanes.ts'
 import { levelsToRank } from './level-times.ts'
 import { applyChange, lockPartitions, type PartitionEntry, writeChanges } from './partitions.ts'
+import { finishPlain } from './settle-plain.ts'
 import type { Transaction } from './transactions.ts'
 import { lockLanesToWake } from './wake.ts'
 
@@ -28,35 +29,38 @@ export async function answerLeases(
   deltas: CountDeltas,
   policy: Policy,
 ): Promise<LeaseAnswers> {
+  const plain = await finishPlain(tx, batch, deltas)
   const ids = [
     ...batch.settles.flatMap(({ settlements }) => settlements.map(({ lease }) => lease.partition)),
     ...batch.renews.flatMap(({ leases }) => leases.map(({ partition }) => partition)),
     ...batch.undos.map(({ partition }) => partition),
-  ]
+  ].filter((id) => !plain.partitions.has(id))
   if (ids.length === 0) {
     return {
-      settles: batch.settles.map(() => []),
+      settles: batch.settles.map(({ settlements }) => settlements.map(() => null)),
       renews: batch.renews.map(() => []),
       undone: 0,
       returned: 0,
       earliestDueAt: null,
-      mayOpenLevels: false,
+      mayOpenLevels: plain.mayOpenLevels,
     }
   }
   const [partitions, now] = await Promise.all([lockPartitions(tx, ids), tx.now()])
-  const judging = new Judging(partitions, deltas, policy, now)
+  const judging = new Judging(partitions, plain.partitions, deltas, policy, now)
   const settles = batch.settles.map((order) => judging.settle(order))
   const renews = batch.renews.map((order) => judging.renew(order))
   const undone = judging.undo(batch.undos)
   await rankReturned(tx, [...partitions.values()], deltas)
-  await writeChanges(tx, partitions.values())
+  writeChanges(tx, partitions.values())
   return {
     settles,
     renews,
     undone,
     returned: judging.returned,
     earliestDueAt: judging.earliestDueAt,
-    mayOpenLevels: [...partitions.values()].some(({ hasBarrier, write }) => hasBarrier && write !== null),
+    mayOpenLevels:
+      plain.mayOpenLevels ||
+      [...partitions.values()].some(({ hasBarrier, write }) => hasBarrier && write !== null),
   }
 }
 
@@ -83,11 +87,12 @@ async function rankReturned(
       throw new Error('a partition returns without its lane')
     write.rank = rankRetry(time, tags, recordCount)
   }
-  for (const lane of lanes.values()) await saveLaneTags(tx, lane)
+  for (const lane of lanes.values()) saveLaneTags(tx, lane)
 }
 
 class Judging {
   readonly #partitions: ReadonlyMap<number, PartitionEntry>
+  readonly #finished: ReadonlySet<number>
   readonly #deltas: CountDeltas
   readonly #policy: Policy
   readonly #now: number
@@ -96,11 +101,13 @@ class Judging {
 
   constructor(
     partitions: ReadonlyMap<number, PartitionEntry>,
+    finished: ReadonlySet<number>,
     deltas: CountDeltas,
     policy: Policy,
     now: number,
   ) {
     this.#partitions = partitions
+    this.#finished = finished
     this.#deltas = deltas
     this.#policy = policy
     this.#now = now
@@ -108,6 +115,7 @@ class Judging {
 
   settle({ settlements }: SettleOrder): SettleResult {
     return settlements.map(({ lease, order }) => {
+      if (this.#finished.has(lease.partition)) return null
       const partition = this.#partitions.get(lease.partition)
       const verdict = judgeSettlement(partition, lease, order, this.#policy, Math.random())
       if (verdict.refused !== null) return verdict.refused

@@ -93,7 +93,7 @@ export class Sweep {
     const deltas = new CountDeltas()
     const expired = expireLeases ? (await tx.run(dueLeases, [now, limit])).map(readStanding) : []
     for (const partition of expired) this.#expire(partition, deltas, now)
-    await writeChanges(tx, expired)
+    writeChanges(tx, expired)
     const waking = (await tx.run(dueBackoffs, [now, limit])).map(readStanding)
     const woken = await this.#wake(tx, waking, deltas, now)
     await deltas.flush(tx)
@@ -121,7 +121,7 @@ export class Sweep {
   ): Promise<number> {
     const ended = partitions.filter(({ taskCancelled }) => taskCancelled)
     for (const partition of ended) this.#expire(partition, deltas, now)
-    await writeChanges(tx, ended)
+    writeChanges(tx, ended)
     const waking = partitions.filter(({ taskCancelled }) => !taskCancelled)
     if (waking.length === 0) return 0
     const lanes = await lockLanesToWake(tx, waking)
@@ -140,10 +140,8 @@ export class Sweep {
       const rank = partition.keptRank ?? rankRetry(time, lane, partition.recordCount)
       return { id: partition.id, state: to, rank }
     })
-    await Promise.all([
-      wakePartitions(tx, rows),
-      ...[...lanes.values()].map((lane) => saveLaneTags(tx, lane)),
-    ])
+    wakePartitions(tx, rows)
+    for (const lane of lanes.values()) saveLaneTags(tx, lane)
     return rows.filter(({ state }) => state === 'ready').length
   }
 }

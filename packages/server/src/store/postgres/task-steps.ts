@@ -38,15 +38,16 @@ const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1
 const waitingIn = (state: 'ready' | 'held' | 'parked') =>
   statement(
     `waiting-${state}-of-lane`,
-    `SELECT id, record_count FROM baton.partition WHERE lane = $1 AND state = '${state}' LIMIT $2
-     FOR UPDATE SKIP LOCKED`,
+    `SELECT id, record_count FROM baton.partition WHERE lane = $1 AND state = '${state}'
+     ORDER BY ${state === 'parked' ? 'idx' : 'id'} LIMIT $2 FOR UPDATE SKIP LOCKED`,
   )
 const waiting = { ready: waitingIn('ready'), held: waitingIn('held'), parked: waitingIn('parked') }
 const anyWaiting = statement(
   'any-waiting-of-lane',
-  `SELECT EXISTS (SELECT FROM baton.partition WHERE lane = $1 AND state = 'ready')
-     OR EXISTS (SELECT FROM baton.partition WHERE lane = $1 AND state = 'held')
-     OR EXISTS (SELECT FROM baton.partition WHERE lane = $1 AND state = 'parked') AS waiting`,
+  `SELECT (SELECT id FROM baton.partition WHERE lane = $1 AND state = 'ready' ORDER BY id LIMIT 1) IS NOT NULL
+     OR (SELECT id FROM baton.partition WHERE lane = $1 AND state = 'held' ORDER BY id LIMIT 1) IS NOT NULL
+     OR (SELECT idx FROM baton.partition WHERE lane = $1 AND state = 'parked' ORDER BY idx LIMIT 1) IS NOT NULL
+     AS waiting`,
 )
 const cancel = statement(
   'cancel',

@@ -11,6 +11,11 @@ export interface Transaction {
   run(statement: Statement, values?: readonly unknown[]): Promise<Row[]>
   /** As `run`, for a statement that changes something: a transaction without any needs no durable commit. */
   write(statement: Statement, values?: readonly unknown[]): Promise<Row[]>
+  /**
+   * As `write`, for when nothing depends on the answer: it is sent, and the commit waits for it. A
+   * pull takes two round trips this way instead of four.
+   */
+  post(statement: Statement, values?: readonly unknown[]): void
   /** The database's clock at the beginning of the transaction, in milliseconds. */
   now(): Promise<number>
 }
@@ -143,6 +148,7 @@ class Attempt implements Transaction {
   readonly #clock: Clock | undefined
   #now: Promise<number> | undefined
   #wrote = false
+  readonly #posted: Promise<unknown>[] = []
   /** What the transaction comes to, once COMMIT has been sent. */
   committing: unknown
 
@@ -164,7 +170,7 @@ class Attempt implements Transaction {
     const result = await work(this)
     await begun
     if (this.#kind === 'durable' && this.#wrote) await this.#commitMarked(result, await now)
-    else await this.#commit()
+    else await Promise.all([...this.#posted, this.#commit()])
     return result
   }
 
@@ -175,6 +181,12 @@ class Attempt implements Transaction {
   write(statement: Statement, values?: readonly unknown[]): Promise<Row[]> {
     this.#wrote = true
     return this.run(statement, values)
+  }
+
+  post(statement: Statement, values?: readonly unknown[]): void {
+    const answer = this.write(statement, values)
+    answer.catch(() => {})
+    this.#posted.push(answer)
   }
 
   now(): Promise<number> {
@@ -204,7 +216,8 @@ class Attempt implements Transaction {
     this.#connection.lastMark += 1
     this.committing = result
     const marked = this.#connection.run(mark, [this.#connection.session, this.#connection.lastMark, now])
-    await Promise.all([marked, this.#commit()])
+    // Answers come in order, so the first to fail is the cause and the others are consequences.
+    await Promise.all([...this.#posted, marked, this.#commit()])
   }
 
   /** PostgreSQL answers the COMMIT of a transaction that failed with ROLLBACK, not with an error. */

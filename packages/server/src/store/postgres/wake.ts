@@ -40,11 +40,11 @@ export async function lockLanesToWake(
   )
 }
 
-export async function wakePartitions(
+export function wakePartitions(
   tx: Transaction,
   rows: readonly { readonly id: number; readonly state: string; readonly rank: bigint | null }[],
-): Promise<void> {
-  await tx.write(wake, [
+): void {
+  tx.post(wake, [
     rows.map(({ id }) => id),
     rows.map(({ state }) => state),
     rows.map(({ rank }) => (rank === null ? null : String(rank))),

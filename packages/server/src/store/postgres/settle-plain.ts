@@ -1,0 +1,88 @@
+import type { LeaseRef } from '../../handoff/lease-id.ts'
+import { next } from '../../handoff/life-cycle.ts'
+import type { HandOffBatch } from '../../handoff/store.ts'
+import type { CountDeltas } from './count-deltas.ts'
+import { statement } from './statement.ts'
+import type { Transaction } from './transactions.ts'
+
+/**
+ * What nearly every settlement is: done, of a lease that runs. One update finds the rows, makes sure
+ * of that and writes; the verdict is the same as the core's, which judges all others. Locking rows
+ * first, as for those, costs as much again as the update. The state is a parameter, or the planner
+ * takes the index of all running leases for a way to find a few of them.
+ */
+const finish = statement(
+  'finish-plain',
+  `WITH finished AS (
+     UPDATE baton.partition p SET state = $5, outcome = 'done', releases = 0, due_at = NULL, settled_at = $6,
+       reported_records = coalesce(s.reported, p.reported_records)
+     FROM unnest($1::bigint[], $2::int[], $3::text[], $4::bigint[]) AS s (id, term, secret, reported)
+     WHERE p.id = s.id AND p.term = s.term AND p.secret = s.secret AND p.state = $7 AND p.outcome IS NULL
+       AND NOT (SELECT t.cancelled FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane)
+     RETURNING p.id, p.lane, p.level, p.record_count
+   )
+   SELECT f.id, f.lane, f.level, f.record_count, l.task, t.level_barrier
+   FROM finished f JOIN baton.lane l ON l.id = f.lane JOIN baton.task t ON t.id = l.task`,
+)
+
+export interface PlainlyFinished {
+  readonly partitions: ReadonlySet<number>
+  readonly mayOpenLevels: boolean
+}
+
+interface Plain {
+  readonly lease: LeaseRef
+  readonly reported: number | null
+}
+
+/** Settlements of partitions that are mentioned once in the whole batch; a second mention needs the first one's outcome. */
+function plainOf({ settles, renews, undos }: HandOffBatch): Map<number, Plain> {
+  const plain = new Map<number, Plain>()
+  const mentioned = new Set<number>()
+  for (const { settlements } of settles) {
+    for (const { lease, order } of settlements) {
+      if (mentioned.has(lease.partition)) plain.delete(lease.partition)
+      else if (order.outcome === 'done') plain.set(lease.partition, { lease, reported: order.records })
+      mentioned.add(lease.partition)
+    }
+  }
+  for (const { leases } of renews) for (const { partition } of leases) plain.delete(partition)
+  for (const { partition } of undos) plain.delete(partition)
+  return plain
+}
+
+/** Settles all that is plain and tells which; whatever is not among them is left to be judged. */
+export async function finishPlain(
+  tx: Transaction,
+  batch: HandOffBatch,
+  deltas: CountDeltas,
+): Promise<PlainlyFinished> {
+  const plain = plainOf(batch)
+  if (plain.size === 0) return { partitions: new Set(), mayOpenLevels: false }
+  // In the order of their ids, like everyone who locks several.
+  const asked = [...plain.values()].sort((a, b) => a.lease.partition - b.lease.partition)
+  const to = next('leased', 'finish')
+  const rows = await tx.write(finish, [
+    asked.map(({ lease }) => lease.partition),
+    asked.map(({ lease }) => lease.term),
+    asked.map(({ lease }) => lease.secret),
+    asked.map(({ reported }) => reported),
+    to,
+    await tx.now(),
+    'leased',
+  ])
+  const partitions = new Set<number>()
+  let mayOpenLevels = false
+  for (const row of rows) {
+    const id = row['id'] as number
+    const lane = { id: row['lane'] as number, task: row['task'] as number, level: row['level'] as number }
+    const recordCount = row['record_count'] as number
+    const reported = plain.get(id)?.reported ?? null
+    deltas.move(lane, 'leased', to, recordCount)
+    deltas.finished(lane, recordCount)
+    if (reported !== null) deltas.reported(lane, recordCount, reported)
+    partitions.add(id)
+    if (row['level_barrier'] === true) mayOpenLevels = true
+  }
+  return { partitions, mayOpenLevels }
+}
