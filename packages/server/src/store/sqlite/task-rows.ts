@@ -107,7 +107,7 @@ function prepare(db: DatabaseSync) {
     lastRange: db.prepare('SELECT last FROM lane_range WHERE lane = ? ORDER BY first DESC LIMIT 1'),
     tables: db.prepare(
       `SELECT name FROM task_compute_table JOIN compute_table ON compute_table.id = task_compute_table.compute_table
-       WHERE task_compute_table.task = ? ORDER BY compute_table.id LIMIT ?`,
+       WHERE task_compute_table.task = ? ORDER BY task_compute_table.compute_table LIMIT ?`,
     ),
     mismatches: db.prepare(
       `SELECT lane.level AS level, idx AS "index", spelling, record_count AS declared,
