@@ -41,7 +41,7 @@ export function forgetToken(): void {
 export function noteRefusal(error: unknown): void {
   if (!(error instanceof ProblemError)) return
   if (error.code === 'token_missing') tokenWanted.value = 'missing'
-  if (error.code === 'token_refused') tokenWanted.value = 'refused'
+  if (error.code === 'token_unknown' || error.code === 'token_refused') tokenWanted.value = 'refused'
 }
 
 /** An error in words for the person before the screen. */
