@@ -12,6 +12,7 @@ import type {
   SealRequest,
   SettleAnswer,
   Settlement,
+  StreamEvent,
   TaskList,
   TaskView,
 } from '@baton/protocol'
@@ -26,10 +27,11 @@ import type {
   TasksOptions,
 } from './call-options.ts'
 import type { BatonClientOptions } from './client-options.ts'
+import { followEvents } from './event-stream.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
-import { readLines } from './json-lines.ts'
 import { persist } from './persistence.ts'
 import { TableField } from './table-field.ts'
+import { textLines } from './text-lines.ts'
 import { type Answer, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
 
 const DEFAULT_RETRY_FOR_SECONDS = 30
@@ -128,9 +130,25 @@ export class BatonClient {
   async *manifest(taskId: string, options: CallOptions = {}): AsyncGenerator<ManifestLine, void, undefined> {
     const spec = { method: 'GET', path: `${taskPath(taskId)}/manifest`, ...limits(options) } as const
     const body = await this.#persist(() => this.#transport.stream(spec), options)
-    for await (const line of readLines(body, options.signal)) {
-      yield this.#table.fromWire(line as ManifestLine)
+    for await (const line of textLines(body, options)) {
+      if (line !== '') yield this.#table.fromWire(JSON.parse(line) as ManifestLine)
     }
+  }
+
+  /**
+   * What happens at the service, from now on: tasks that move, partitions that are parked, instances that come and
+   * go. Goes on by itself when the connection breaks; after a `reset` something may have been missed.
+   */
+  events(options: CallOptions = {}): AsyncGenerator<StreamEvent, void, undefined> {
+    const open = (lastEventId: string | undefined) => {
+      const headers = {
+        accept: 'text/event-stream',
+        ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+      }
+      const spec = { method: 'GET', path: '/events', headers, ...limits(options) } as const
+      return this.#persist(() => this.#transport.stream(spec), options)
+    }
+    return followEvents(open, options.signal)
   }
 
   /** Hands nothing more out; leases run on. */

@@ -24,6 +24,7 @@ export type {
   SettleAnswer,
   Settlement,
   StateCounts,
+  StreamEvent,
   TaskList,
   TaskState,
   TaskSummary,

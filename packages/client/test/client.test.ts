@@ -102,7 +102,7 @@ describe('a service that is set up otherwise', () => {
     const { url } = await ServiceProcess.start('--tokens-file', file)
     await expect(new BatonClient(url).pull()).rejects.toMatchObject({ code: 'token_missing', status: 401 })
     await expect(new BatonClient({ url, token: 'wrong' }).pull()).rejects.toMatchObject({
-      code: 'token_refused',
+      code: 'token_unknown',
     })
     expect(await new BatonClient({ url, token: 'sesame' }).pull()).toMatchObject({ partitions: [] })
     expect(await new BatonClient({ url, token: async () => 'sesame' }).pull()).toMatchObject({
