@@ -68,8 +68,9 @@ export interface Route {
 export async function readDocument(): Promise<ApiDocument | undefined> {
   const headers = token.peek() === null ? {} : { authorization: `Bearer ${token.peek()}` }
   const response = await fetch(new URL('openapi.json', baseUrl), { headers })
-  if (response.status === 401) tokenWanted.value = 'missing'
-  if (response.status === 403) tokenWanted.value = 'refused'
+  if (response.status === 401 || response.status === 403) {
+    tokenWanted.value = token.peek() === null ? 'missing' : 'refused'
+  }
   return response.ok ? ((await response.json()) as ApiDocument) : undefined
 }
 
