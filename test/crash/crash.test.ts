@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { openSqliteStore } from '../../packages/server/src/store/sqlite/store.ts'
+import { Driver, nameOf } from '../../packages/server/test/store/conformance/driver.ts'
+import { DAY, TestClock, testPolicy } from '../../packages/server/test/store/conformance/harness.ts'
+import { testFolder } from '../../packages/server/test/support/test-app.ts'
+import { produce, type Stage, work } from './support/clients.ts'
+import { ClientLedger } from './support/ledger.ts'
+import { MortalService } from './support/service.ts'
+
+const KILLS = 25
+const TASKS = ['orders', 'prices', 'clicks']
+const WORKERS = 6
+
+/** Longer than the test by far, so that a partition that comes twice was leased twice. */
+const args = [
+  ...['--lease-seconds', '36000', '--max-attempts', '1000000'],
+  ...['--backoff-seconds', '0', '--backoff-max-seconds', '0', '--log-level', 'error'],
+]
+
+test(`a service killed ${KILLS} times under load keeps every promise that reached a client`, async () => {
+  const folder = await testFolder()
+  const service = new MortalService(folder, args)
+  const ledger = new ClientLedger()
+  const stage: Stage = { service, ledger, random: Math.random, isUnderFire: true }
+  let isDrained = false
+  const producers = Promise.all(TASKS.map((taskId) => produce(stage, taskId)))
+  const workers = Promise.all(Array.from({ length: WORKERS }, () => work(stage, () => isDrained)))
+  // A client that meets what it must never meet ends the test, whatever the others still do.
+  const clientFailed = Promise.all([producers, workers]).then(() => new Promise<never>(() => {}))
+
+  await Promise.race([killAgainAndAgain(service, ledger), clientFailed])
+  stage.isUnderFire = false
+  await producers
+  await Promise.race([drained(service), clientFailed])
+  isDrained = true
+  await workers
+  const states = await statesOf(service)
+  ledger.compare(states)
+  expect(ledger.violations).toEqual([])
+
+  const unfinished = [...states].filter(([, state]) => state !== 'done')
+  expect(unfinished.every(([, state]) => state === 'leased')).toBe(true)
+  expect(unfinished.length).toBeLessThanOrEqual(ledger.lostLeases)
+  expect(ledger.accepted.length).toBeGreaterThan(KILLS * 5)
+  await service.stop()
+
+  const clock = new TestClock()
+  clock.advance(Date.now() + DAY - clock.now())
+  const store = await openSqliteStore({ folder, policy: testPolicy, clock: clock.now })
+  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  expect(await store.audit()).toEqual([])
+  await driver.sweep()
+  await driver.pass(DAY)
+  const rest = await driver.pullAll()
+  expect(rest.map(nameOf).toSorted()).toEqual(unfinished.map(([name]) => name).toSorted())
+  for (const { lease } of rest) expect(await driver.settle(lease?.id ?? '')).toBeNull()
+  for (const taskId of TASKS) {
+    const { facts } = await driver.task(taskId)
+    expect(facts.partitions.done).toBe(ledger.accepted.filter((name) => name.startsWith(taskId)).length)
+    expect(facts.finishedAt).not.toBeNull()
+  }
+  expect(await store.audit()).toEqual([])
+  await store.close()
+}, 300_000)
+
+/** At random moments, but never before the load has got going again: what is killed must be at work. */
+async function killAgainAndAgain(service: MortalService, ledger: ClientLedger): Promise<void> {
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const enough = ledger.answers + 20 + Math.floor(Math.random() * 200)
+    while (ledger.answers < enough) await sleep(1)
+    await sleep(Math.random() * 20)
+    await service.killAndRestart()
+  }
+}
+
+/** Until nothing waits any more. */
+async function drained(service: MortalService): Promise<void> {
+  while (true) {
+    const states = new Set((await statesOf(service)).values())
+    if (!states.has('ready') && !states.has('delayed')) return
+    await sleep(20)
+  }
+}
+
+interface Page {
+  readonly partitions: readonly { readonly partition_name: string; readonly state: string }[]
+  readonly next: string | null
+}
+
+/** Every partition of every task, as the service shows it. */
+async function statesOf(service: MortalService): Promise<Map<string, string>> {
+  const states = new Map<string, string>()
+  for (const taskId of TASKS) {
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const query = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
+      const page: Page = await service.ask(`/tasks/${taskId}/partitions?limit=1000${query}`)
+      for (const { partition_name, state } of page.partitions) states.set(partition_name, state)
+      cursor = page.next
+    }
+  }
+  return states
+}
