@@ -98,6 +98,8 @@ export class Model {
       lease.outcome = 'done'
       partition.place = 'done'
       partition.reported = order.records
+      // An expiry has counted the attempt, unless an operator took that back since.
+      partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
     } else if (order.outcome === 'failed' && isLate) {
       lease.outcome = 'failed'
       if (order.final) partition.place = 'parked'

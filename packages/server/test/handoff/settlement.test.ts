@@ -31,7 +31,7 @@ describe('a settlement in time', () => {
   test('done finishes, with what was reported', () => {
     expect(judge(standing({ releasesInARow: 2 }), { outcome: 'done', records: 5 })).toMatchObject({
       refused: null,
-      change: { event: 'finish', to: 'done', outcome: 'done', attempts: 0, wasted: 0, records: 5 },
+      change: { event: 'finish', to: 'done', outcome: 'done', attempts: 1, wasted: 0, records: 5 },
     })
   })
 

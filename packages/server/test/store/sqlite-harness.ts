@@ -1,14 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { StoreHarness } from './conformance/harness.ts'
-
-// Every store is a thread that loads the sources anew: keeping them compiled halves what a test costs.
-process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(
-  new URL('../../../../node_modules/.cache/baton-store-tests', import.meta.url),
-)
 
 /** The embedded store as the service opens it: on a thread of its own, in a folder of its own. */
 export const sqliteHarness: StoreHarness = {

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { paceOf } from '../../src/handoff/eta.ts'
+import { emptyTally, type PaceSecond, type TaskFacts } from '../../src/handoff/task-record.ts'
+
+const NOW = 10_000_000_000
+const SECOND = NOW / 1000
+
+/** A task of 100 partitions of 10 records, 20 of them done. */
+const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
+  taskId: 'a',
+  paused: false,
+  cancelled: false,
+  sealed: false,
+  expectedPartitions: null,
+  levelBarrier: false,
+  openLevel: null,
+  generation: 1,
+  firstCallBackAt: NOW - 3_600_000,
+  lastCallBackAt: NOW - 3_600_000,
+  finishedAt: null,
+  purgedAt: null,
+  partitions: { ...emptyTally(), ready: 80, done: 20 },
+  records: { ...emptyTally(), ready: 800, done: 200 },
+  delivered: 0,
+  attemptsWasted: 0,
+  reportedDeclared: 0,
+  reportedRecords: 0,
+  mismatched: 0,
+  ...changes,
+})
+
+const finished = (secondsAgo: number, partitions: number, records = partitions * 10): PaceSecond => ({
+  second: SECOND - secondsAgo,
+  partitions,
+  records,
+})
+
+describe('the pace', () => {
+  test('is taken over a minute when the last twenty settles are younger', () => {
+    const pace = [finished(1, 30), finished(20, 30), finished(200, 500)]
+    expect(paceOf(facts(), pace, NOW)).toEqual({ recordsPerSecond: 10, etaSeconds: 80 })
+  })
+
+  test('reaches back as far as the last twenty settles when they are older', () => {
+    const pace = [finished(1, 5), finished(100, 5), finished(200, 10), finished(300, 1000)]
+    expect(paceOf(facts(), pace, NOW)).toEqual({ recordsPerSecond: 1, etaSeconds: 800 })
+  })
+
+  test('of a young task is taken over the life it has had', () => {
+    const young = facts({ firstCallBackAt: NOW - 10_000 })
+    expect(paceOf(young, [finished(1, 20)], NOW)).toEqual({ recordsPerSecond: 20, etaSeconds: 40 })
+  })
+
+  test('counts declared records, so large partitions weigh more', () => {
+    const pace = [finished(2, 5, 600)]
+    expect(paceOf(facts(), pace, NOW)).toEqual({ recordsPerSecond: 10, etaSeconds: 80 })
+  })
+})
+
+describe('the time left', () => {
+  test('is unknown below five settles', () => {
+    expect(paceOf(facts(), [finished(1, 4)], NOW).etaSeconds).toBeNull()
+    expect(paceOf(facts(), [finished(1, 5)], NOW).etaSeconds).not.toBeNull()
+  })
+
+  test('is counted in partitions where all counts are zero', () => {
+    const empty = facts({ records: emptyTally() })
+    expect(paceOf(empty, [finished(1, 60, 0)], NOW)).toEqual({ recordsPerSecond: 0, etaSeconds: 80 })
+  })
+
+  test('leaves out what was cancelled and what is done', () => {
+    const partly = facts({ records: { ...emptyTally(), ready: 300, cancelled: 500, done: 200 } })
+    expect(paceOf(partly, [finished(1, 60)], NOW).etaSeconds).toBe(30)
+  })
+
+  test('is unknown when only empty partitions were finished of a task that has records', () => {
+    expect(paceOf(facts(), [finished(1, 10, 0)], NOW).etaSeconds).toBeNull()
+  })
+
+  const nothing = { recordsPerSecond: null, etaSeconds: null }
+  test('is unknown while paused, stalled, done, cancelled, or before anything was finished', () => {
+    const pace = [finished(1, 60)]
+    expect(paceOf(facts({ paused: true }), pace, NOW)).toEqual(nothing)
+    expect(paceOf(facts({ cancelled: true }), pace, NOW)).toEqual(nothing)
+    expect(paceOf(facts({ partitions: { ...emptyTally(), parked: 3, done: 9 } }), pace, NOW)).toEqual(nothing)
+    expect(paceOf(facts({ partitions: { ...emptyTally(), done: 9 } }), pace, NOW)).toEqual(nothing)
+    expect(paceOf(facts(), [], NOW)).toEqual(nothing)
+  })
+
+  test('is unknown when nobody has worked on it for a minute; a running lease is work', () => {
+    const pace = [finished(62, 60)]
+    expect(paceOf(facts(), pace, NOW)).toEqual(nothing)
+    const working = facts({ partitions: { ...emptyTally(), ready: 79, leased: 1, done: 20 } })
+    expect(paceOf(working, pace, NOW).etaSeconds).not.toBeNull()
+  })
+})

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { HandOff, type PullRequest } from '../../src/handoff/hand-off.ts'
+import { callBackOrder, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
+import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
+import { sqliteHarness } from '../store/sqlite-harness.ts'
+
+const LONG = 600_000
+
+let under: StoreUnderTest
+let handOff: HandOff
+
+beforeEach(async () => {
+  under = await sqliteHarness.open({ policy: testPolicy, clock: new TestClock() })
+  const log = { info() {}, warn() {}, error() {} }
+  const node = { instanceId: 'node', version: '0' }
+  handOff = new HandOff({ store: under.store, policy: testPolicy, retentionMillis: DAY, node, log })
+  await handOff.start()
+})
+
+afterEach(async () => {
+  await handOff.stop()
+  await under.dispose()
+})
+
+const pullRequest = (changes: Partial<PullRequest> = {}): PullRequest => ({
+  instance: null,
+  batch: 1,
+  records: null,
+  key: null,
+  waitMillis: 0,
+  ...changes,
+})
+const callBack = (count: number, taskId = 'a') =>
+  handOff.callBack(callBackOrder(taskId, some(0, count)).callBack, 'producer')
+const pull = (changes?: Partial<PullRequest>, signal?: AbortSignal) =>
+  handOff.pull(pullRequest(changes), signal)
+const pullOne = async () => (await pull()).partitions[0]?.lease?.id ?? ''
+
+/** Until so many pulls wait: what follows must find them waiting. */
+async function untilWaiting(count: number): Promise<void> {
+  while (handOff.waitingPulls < count) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('a pull that waits', () => {
+  test('is answered when something is called back', async () => {
+    const waiting = pull({ waitMillis: LONG })
+    await untilWaiting(1)
+    await callBack(1)
+    expect((await waiting).partitions.map(nameOf)).toEqual(['a-0-0'])
+  })
+
+  test('each of many gets its own, first come first served', async () => {
+    const waiting = [1, 2, 3].map(async (number) => {
+      const { partitions } = await pull({ waitMillis: LONG, instance: `w${number}` })
+      return partitions.map(({ index }) => index)
+    })
+    await untilWaiting(3)
+    await callBack(3)
+    expect((await Promise.all(waiting)).flat().toSorted()).toEqual([0, 1, 2])
+    expect(handOff.waitingPulls).toBe(0)
+  })
+
+  test('is woken by a release, by an undone pull, and by a resumed task', async () => {
+    await callBack(1)
+    const leaseId = await pullOne()
+    const first = pull({ waitMillis: LONG })
+    await untilWaiting(1)
+    const released = { leaseId, order: settlement({ outcome: 'released' }) }
+    await handOff.settle({ instance: null, settlements: [released], pull: null })
+    const second = pull({ waitMillis: LONG })
+    await untilWaiting(1)
+    handOff.undo((await first).partitions)
+    await second
+    await callBack(1, 'b')
+    await handOff.control({ verb: 'pause', taskId: 'b' })
+    const third = pull({ waitMillis: LONG })
+    await untilWaiting(1)
+    await handOff.control({ verb: 'resume', taskId: 'b' })
+    expect((await third).partitions.map(nameOf)).toEqual(['b-0-0'])
+  })
+
+  test('twins of a key wait together and get the same', async () => {
+    const twins = [1, 2].map(() => pull({ key: 'k', waitMillis: LONG }))
+    await untilWaiting(2)
+    await callBack(5)
+    const [first, second] = await Promise.all(twins)
+    expect(first?.partitions[0]?.lease?.id).toBe(second?.partitions[0]?.lease?.id)
+    expect((await pull({ batch: 9 })).partitions).toHaveLength(4)
+  })
+
+  test('ends empty when its client is gone', async () => {
+    const client = new AbortController()
+    const waiting = pull({ waitMillis: LONG }, client.signal)
+    await untilWaiting(1)
+    client.abort()
+    expect((await waiting).partitions).toEqual([])
+  })
+})
+
+describe('settling', () => {
+  test('and pulling in one request: the answer carries the next partitions', async () => {
+    await callBack(3)
+    const settlements = [{ leaseId: await pullOne(), order: settlement() }]
+    const { settled, refused, pulled } = await handOff.settle({
+      instance: 'w',
+      settlements,
+      pull: pullRequest({ batch: 5 }),
+    })
+    expect([settled.length, refused.length]).toEqual([1, 0])
+    expect(pulled?.partitions.map(nameOf)).toEqual(['a-0-1', 'a-0-2'])
+  })
+
+  test('names what is refused and why, beside what is settled', async () => {
+    await callBack(1)
+    const leaseId = await pullOne()
+    const order = settlement()
+    const settlements = [
+      { leaseId: 'nonsense', order },
+      { leaseId, order },
+      { leaseId, order: settlement({ outcome: 'failed' }) },
+    ]
+    expect(await handOff.settle({ instance: null, settlements, pull: null })).toEqual({
+      settled: [leaseId],
+      refused: [
+        { leaseId: 'nonsense', code: 'lease_unknown' },
+        { leaseId, code: 'lease_settled' },
+      ],
+      pulled: null,
+    })
+  })
+
+  test('renewals are answered one by one', async () => {
+    await callBack(1)
+    const leaseId = await pullOne()
+    const renewals = await handOff.renew(['nonsense', leaseId], 'w')
+    expect(renewals).toMatchObject([
+      { leaseId: 'nonsense', refused: 'lease_unknown' },
+      { leaseId, refused: null, expiresInMillis: testPolicy.leaseMillis },
+    ])
+  })
+})
+
+describe('draining', () => {
+  test('nothing more is handed out, those who wait are answered, settling goes on', async () => {
+    await callBack(2)
+    const leaseId = await pullOne()
+    await pullOne()
+    const waiting = pull({ waitMillis: LONG })
+    await untilWaiting(1)
+    handOff.drain()
+    expect((await waiting).partitions).toEqual([])
+    await callBack(1, 'b')
+    expect((await pull({ waitMillis: LONG })).partitions).toEqual([])
+    const settlements = [{ leaseId, order: settlement() }]
+    const { settled, pulled } = await handOff.settle({ instance: null, settlements, pull: pullRequest() })
+    expect(settled).toEqual([leaseId])
+    expect(pulled?.partitions).toEqual([])
+    expect(handOff.isDraining).toBe(true)
+  })
+})
+
+test('an order in several steps is answered once, with everything it changed', async () => {
+  const partitions = [0, 1, 2].flatMap((level) => some(level, 900))
+  await handOff.callBack(callBackOrder('a', partitions).callBack, null)
+  expect(await handOff.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({
+    kind: 'applied',
+    state: 'cancelled',
+    changed: 2700,
+    more: false,
+  })
+  const task = await handOff.task('a')
+  expect(task?.facts.partitions.cancelled).toBe(2700)
+})
+
+test('who was seen shows at once, before it is written down', async () => {
+  await callBack(1)
+  await pull({ instance: 'w', batch: 3 })
+  await handOff.callBack(callBackOrder('b', [one(0, 0)]).callBack, 'producer')
+  expect(await handOff.instance('w')).toMatchObject({
+    role: 'worker',
+    totals: { pulls: 1, partitions: 1, records: 100 },
+  })
+  expect(await handOff.instance('producer')).toMatchObject({
+    role: 'producer',
+    totals: { callBacks: 2, calledBack: 2 },
+  })
+  expect(await handOff.instance(null)).toMatchObject({ instanceId: 'node', role: 'service' })
+  expect(await handOff.instance('stranger')).toBeNull()
+})

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import { type InstanceRecord, noTotals } from '../../src/handoff/instances.ts'
+import { Sightings, statusOf } from '../../src/handoff/sightings.ts'
+
+const NOW = 1_000_000_000
+
+const stored = (changes: Partial<InstanceRecord> = {}): InstanceRecord => ({
+  instanceId: 'w',
+  role: 'worker',
+  firstSeenAt: NOW - 500_000,
+  lastSeenAt: NOW - 400_000,
+  totals: { ...noTotals(), pulls: 10, done: 5 },
+  leases: 0,
+  node: null,
+  now: NOW,
+  tasks: [],
+  ...changes,
+})
+
+describe('what was seen', () => {
+  test('adds up per instance until it is taken, and is then forgotten', () => {
+    const sightings = new Sightings()
+    sightings.note('w', 'worker', { pulls: 1, partitions: 3, records: 20 })
+    sightings.note('w', 'worker', { pulls: 1 })
+    sightings.note('p', 'producer', { callBacks: 1, calledBack: 7 })
+    sightings.note(null, 'worker', { pulls: 100 })
+    expect(sightings.take()).toEqual([
+      {
+        instanceId: 'w',
+        role: 'worker',
+        totals: { ...noTotals(), pulls: 2, partitions: 3, records: 20 },
+        node: null,
+      },
+      {
+        instanceId: 'p',
+        role: 'producer',
+        totals: { ...noTotals(), callBacks: 1, calledBack: 7 },
+        node: null,
+      },
+    ])
+    expect(sightings.take()).toEqual([])
+  })
+
+  test('comes back when it could not be written, beside what was seen since', () => {
+    const sightings = new Sightings()
+    sightings.note('w', 'worker', { done: 2 })
+    const taken = sightings.take()
+    sightings.note('w', 'worker', { done: 1 })
+    sightings.restore(taken)
+    expect(sightings.take()).toMatchObject([{ instanceId: 'w', totals: { done: 3 } }])
+  })
+
+  test('brings a stored record up to date, and stands in for one that is not stored yet', () => {
+    const sightings = new Sightings()
+    expect(sightings.merge('w', null, NOW)).toBeNull()
+    expect(sightings.merge('w', stored(), NOW)).toEqual(stored())
+    sightings.note('w', 'worker', { pulls: 2 })
+    expect(sightings.merge('w', stored(), NOW)).toMatchObject({
+      firstSeenAt: NOW - 500_000,
+      lastSeenAt: NOW,
+      totals: { pulls: 12, done: 5 },
+    })
+    expect(sightings.merge('w', null, NOW)).toMatchObject({ firstSeenAt: NOW, totals: { pulls: 2 } })
+  })
+})
+
+describe('the status of an instance', () => {
+  const seenAgo = (millis: number, changes: Partial<InstanceRecord> = {}) =>
+    statusOf(stored({ lastSeenAt: NOW - millis, ...changes }))
+
+  test('a client is up while it was seen lately or holds a live lease', () => {
+    expect(seenAgo(60_000)).toBe('up')
+    expect(seenAgo(600_000)).toBe('down')
+    expect(seenAgo(600_000, { leases: 1 })).toBe('up')
+    expect(seenAgo(600_000, { role: 'producer' })).toBe('down')
+  })
+
+  test('a node is up while its heartbeat is fresh, and says when it is draining', () => {
+    const node = { version: '1', startedAt: NOW - 900_000, draining: false }
+    expect(seenAgo(10_000, { role: 'service', node })).toBe('up')
+    expect(seenAgo(10_000, { role: 'service', node: { ...node, draining: true } })).toBe('draining')
+    expect(seenAgo(30_000, { role: 'service', node: { ...node, draining: true } })).toBe('down')
+    expect(seenAgo(30_000, { role: 'service', node, leases: 3 })).toBe('down')
+  })
+})
