@@ -101,9 +101,10 @@ describe('a service that is set up otherwise', () => {
     )
     const { url } = await ServiceProcess.start('--tokens-file', file)
     await expect(new BatonClient(url).pull()).rejects.toMatchObject({ code: 'token_missing', status: 401 })
-    await expect(new BatonClient({ url, token: 'wrong' }).pull()).rejects.toMatchObject({
-      code: 'token_unknown',
-    })
+    // Refused for good: a worker must not go on trying with it.
+    await expect(new BatonClient({ url, token: 'wrong' }).pull()).rejects.toMatchObject({ retryable: false })
+    const worker = new BatonClient({ url, token: 'sesame' })
+    await expect(worker.cancel('orders')).rejects.toMatchObject({ code: 'token_refused', status: 403 })
     expect(await new BatonClient({ url, token: 'sesame' }).pull()).toMatchObject({ partitions: [] })
     expect(await new BatonClient({ url, token: async () => 'sesame' }).pull()).toMatchObject({
       partitions: [],
