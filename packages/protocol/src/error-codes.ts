@@ -150,11 +150,18 @@ export const errorCodes = {
     meaning: 'The service asks for a token and the request carries none that can be read.',
     remedy: 'Send Authorization: Bearer with a token of this service.',
   },
+  token_unknown: {
+    status: 401,
+    title: 'Unknown token',
+    retryable: false,
+    meaning: 'The token is not one of this service.',
+    remedy: 'Check the token, and that it is meant for this service.',
+  },
   token_refused: {
     status: 403,
     title: 'Token refused',
     retryable: false,
-    meaning: 'The token is not known, or its role does not cover this request.',
+    meaning: 'The roles of the token do not cover this request.',
     remedy: 'Use a token whose role allows the operation.',
   },
   request_timeout: {
@@ -224,7 +231,7 @@ export const errorCodes = {
     status: null,
     title: 'Lease already settled',
     retryable: false,
-    meaning: 'The lease was settled before, with another outcome; that one stands.',
+    meaning: 'The lease was settled before, and what was said then stands.',
     remedy: 'Settle each lease once; repeating the same outcome is always safe.',
   },
 } as const satisfies Record<string, ErrorCodeEntry>

@@ -153,6 +153,8 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
     const busy = await begun(service, callBackHead + orders.slice(0, 10))
     service.signal(signal)
     await idle.closed()
+    const probe = await fetch(`${service.url}/readyz`)
+    expect([probe.status, await probe.json()]).toMatchObject([503, { code: 'shutting_down' }])
     busy.send(orders.slice(10))
     expect((await busy.answer()).body).toMatchObject({ accepted: 1 })
     expect(await service.exited).toEqual({ code: 0, signal: null })
@@ -183,7 +185,7 @@ describe('the log', () => {
     const service = await ServiceProcess.started(['--log-level', 'trace', '--tokens-file', tokensFile])
     const status = async (token: string) =>
       (await fetch(`${service.url}/pull`, { headers: { authorization: `Bearer ${token}` } })).status
-    expect([await status('very-secret'), await status('wrong-secret')]).toEqual([200, 403])
+    expect([await status('very-secret'), await status('wrong-secret')]).toEqual([200, 401])
     service.signal('SIGTERM')
     await service.exited
     const lines = service.stderr

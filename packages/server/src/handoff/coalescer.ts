@@ -1,5 +1,6 @@
 import type { LeaseRef } from './lease-id.ts'
 import {
+  type Batching,
   type CallBackOrder,
   type CallBackResult,
   type HandOffAnswers,
@@ -46,6 +47,8 @@ export interface CoalescerEvents {
 /** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
 const SHARING_LIMIT = 2000
 
+const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
+
 /**
  * Lets requests that are under way at the same time share one transaction. While one commit is
  * being made durable the next batch gathers, so the number of requests per commit follows the load
@@ -57,12 +60,12 @@ export class Coalescer {
   #gathering: Pending[] = []
   #scheduled = false
   #inFlight = 0
-  readonly #atOnce: number
+  readonly #batching: Batching
 
   constructor(store: Store, events: CoalescerEvents) {
     this.#store = store
     this.#events = events
-    this.#atOnce = store.batchesAtOnce ?? 1
+    this.#batching = store.batching ?? ONE_BY_ONE
   }
 
   ask(ask: Ask): Promise<Answer> {
@@ -78,7 +81,7 @@ export class Coalescer {
 
   /** Waits for the end of the event loop's turn, so that every request read in it comes along. */
   #schedule(): void {
-    if (this.#scheduled || this.#inFlight >= this.#atOnce) return
+    if (this.#scheduled || !this.#mayStart()) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -86,15 +89,30 @@ export class Coalescer {
     })
   }
 
+  #mayStart(): boolean {
+    const { atOnce, full, fullAtOnce } = this.#batching
+    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && weightOf(this.#gathering) >= full)
+  }
+
   #send(): void {
-    const batch = this.#gathering
-    if (batch.length === 0) return
-    this.#gathering = []
-    this.#inFlight += 1
-    this.#commit(batch).finally(() => {
-      this.#inFlight -= 1
-      this.#send()
-    })
+    while (this.#gathering.length > 0 && this.#mayStart()) {
+      this.#inFlight += 1
+      this.#commit(this.#nextBatch()).finally(() => {
+        this.#inFlight -= 1
+        this.#send()
+      })
+    }
+  }
+
+  #nextBatch(): Pending[] {
+    const { full } = this.#batching
+    let weight = 0
+    let length = 0
+    while (length < this.#gathering.length && weight < full) {
+      weight += weightOf(this.#gathering.slice(length, length + 1))
+      length += 1
+    }
+    return this.#gathering.splice(0, length)
   }
 
   async #commit(batch: readonly Pending[]): Promise<void> {
@@ -120,6 +138,20 @@ export class Coalescer {
       for (const { reject } of batch) reject(error)
     }
   }
+}
+
+/** In partitions: what the store's work is made of. */
+function weightOf(pending: readonly Pending[]): number {
+  return pending.reduce(
+    (sum, { ask: { settle, renew, undo, callBack, pull } }) =>
+      sum +
+      (settle?.settlements.length ?? 0) +
+      (renew?.leases.length ?? 0) +
+      (undo?.length ?? 0) +
+      (callBack?.callBack.partitions.length ?? 0) +
+      (pull?.batch ?? 0),
+    0,
+  )
 }
 
 function batchOf(asks: readonly Ask[]): HandOffBatch {

@@ -20,6 +20,10 @@ export type ControlResult =
   | { readonly kind: 'task_unknown' }
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'task_finished' | 'task_purged' }
   | { readonly kind: 'partitions_unknown'; readonly positions: readonly number[] }
+  /** A seal that expects fewer partitions than were called back. */
+  | { readonly kind: 'more_are_known'; readonly known: number }
+  /** Where handing out is settling, a level is finished before any work on it is. */
+  | { readonly kind: 'barrier_without_leases' }
   | {
       readonly kind: 'applied'
       readonly state: TaskState

@@ -64,6 +64,7 @@ export type Renewal = RenewResult[number] & { readonly leaseId: string }
 /** The hand-off as its callers see it: the four verbs, the views, and control. Knows neither HTTP nor SQL. */
 export class HandOff {
   readonly #store: Store
+  readonly #policy: Policy
   readonly #node: HandOffOptions['node'] & { readonly startedAt: number }
   readonly #log: Log
   readonly #coalescer: Coalescer
@@ -78,6 +79,7 @@ export class HandOff {
 
   constructor({ store, policy, retentionMillis, node, log }: HandOffOptions) {
     this.#store = store
+    this.#policy = policy
     this.#node = { ...node, startedAt: Date.now() }
     this.#log = log
     this.#coalescer = new Coalescer(store, {
@@ -184,6 +186,9 @@ export class HandOff {
 
   /** In force with the first step; the answer comes when all steps are done. */
   async control(order: ControlOrder): Promise<ControlResult> {
+    if (order.verb === 'level-barrier' && order.enabled && this.#policy.delivery === 'at-most-once') {
+      return { kind: 'barrier_without_leases' }
+    }
     let changed = 0
     while (true) {
       const result = await this.#store.control(order)

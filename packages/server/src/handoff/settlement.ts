@@ -13,7 +13,7 @@ export interface Standing {
   readonly term: number
   readonly secret: string
   readonly outcome: LeaseOutcome | null
-  /** Attempts used up so far; a running lease is attempt `attempts + 1`. */
+  /** Attempts that ended so far; a running lease is attempt `attempts + 1`. */
   readonly attempts: number
   readonly releasesInARow: number
   readonly taskCancelled: boolean
@@ -142,7 +142,15 @@ function unchanged(standing: Standing, event: PartitionEvent | null): Change {
 }
 
 function finish(standing: Standing, order: SettlementOrder): Change {
-  return { ...unchanged(standing, 'finish'), outcome: 'done', releasesInARow: 0, records: order.records }
+  // The attempt that succeeded counts too, unless its expiry has counted it already.
+  const attempts = standing.outcome === 'expired' ? Math.max(1, standing.attempts) : standing.attempts + 1
+  return {
+    ...unchanged(standing, 'finish'),
+    outcome: 'done',
+    attempts,
+    releasesInARow: 0,
+    records: order.records,
+  }
 }
 
 function fail(standing: Standing, order: SettlementOrder, policy: Policy, random: number): Change {

@@ -39,8 +39,18 @@ export interface Store {
    * partitions ready. A hint may get lost, so whoever waits also looks now and then.
    */
   onHint?(listener: (readied: number) => void): void
-  /** How many batches may be under way at once; one where the store takes them in turn anyway. */
-  readonly batchesAtOnce?: number
+  /** How many batches the store takes at once; one by one if it does not say. */
+  readonly batching?: Batching
+}
+
+/** For a store that works on several batches side by side. */
+export interface Batching {
+  /** Small batches under way at once: more of them would share fewer commits. */
+  readonly atOnce: number
+  /** A batch of so many partitions is full: what is left makes another one. */
+  readonly full: number
+  /** Full batches under way at once. */
+  readonly fullAtOnce: number
 }
 
 export interface HandOffBatch {

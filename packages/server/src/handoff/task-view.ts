@@ -92,7 +92,8 @@ export function viewPartition(facts: TaskFacts, record: PartitionRecord): Partit
 }
 
 function viewLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
-  const open = isLaneOpen(facts, lane.level)
+  // Behind a barrier with nothing left to wait for, nothing is kept back.
+  const open = isLaneOpen(facts, lane.level) || (facts.levelBarrier && taskState(facts) === 'done')
   const span = lane.lastIndex - lane.firstIndex + 1
   return {
     level: lane.level,

@@ -105,7 +105,7 @@ function isTokenAdmitted(
   }
   const roles = tokens.rolesOf(token)
   if (roles === undefined) {
-    sendProblem(reply, 'token_refused', 'the token is not one of this service', {
+    sendProblem(reply, 'token_unknown', 'the token is not one of this service', {
       headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' },
     })
     return false

@@ -1,23 +1,28 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 
 const IDLE_CHECK_MILLIS = 50
 
 /**
- * Closing: nothing more is handed out and waiting pulls are answered at once, requests under way finish, connections
- * close as they fall idle, and then the hand-off stops and lets go of its store.
+ * Closing: nothing more is handed out and waiting pulls are answered at once. While requests under way finish, the
+ * port stays open, so that a probe reads 503 instead of nothing and settlements of other connections still arrive;
+ * connections close as they fall idle. Then the port closes, and the hand-off stops and lets go of its store.
  */
 export function closeInOrder(app: FastifyInstance, handOff: HandOff, patienceMillis: number): void {
-  let idleCheck: NodeJS.Timeout | undefined
-  let deadline: NodeJS.Timeout | undefined
   app.addHook('preClose', async () => {
     handOff.drain()
-    idleCheck = setInterval(() => app.server.closeIdleConnections(), IDLE_CHECK_MILLIS)
-    deadline = setTimeout(() => app.server.closeAllConnections(), patienceMillis)
+    const deadline = performance.now() + patienceMillis
+    while ((await connectionsUnderWay(app)) > 0 && performance.now() < deadline)
+      await pause(IDLE_CHECK_MILLIS)
+    app.server.closeAllConnections()
   })
-  app.addHook('onClose', async () => {
-    clearInterval(idleCheck)
-    clearTimeout(deadline)
-    await handOff.stop()
+  app.addHook('onClose', () => handOff.stop())
+}
+
+function connectionsUnderWay({ server }: FastifyInstance): Promise<number> {
+  server.closeIdleConnections()
+  return new Promise((resolve, reject) => {
+    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
   })
 }

@@ -136,6 +136,20 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
       )
     case 'task_purged':
       throw new RequestProblem('task_purged', 'retention removed the partitions of the task')
+    case 'more_are_known':
+      throw brokenControl([
+        {
+          pointer: '/partitions',
+          detail: `the task has ${result.known} partitions already; expect at least as many`,
+        },
+      ])
+    case 'barrier_without_leases':
+      throw brokenControl([
+        {
+          pointer: '/enabled',
+          detail: 'this service delivers at most once, and a level barrier needs leases',
+        },
+      ])
     case 'partitions_unknown': {
       const { positions } = result
       const errors = positions

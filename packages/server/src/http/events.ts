@@ -1,13 +1,12 @@
-import { eventSchemas, HEARTBEAT_SECONDS } from '@baton/protocol'
+import { eventSchemas } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { problemAnswers } from './documented.ts'
 import { EventFollower } from './event-follower.ts'
+import { MOST_STREAMS, type OpenStreams } from './open-streams.ts'
 import { RequestProblem } from './problems.ts'
 import type { Service } from './service.ts'
 
-/** Each costs a connection and at most half a megabyte; beyond this somebody has a loop. */
-const MOST_FOLLOWERS = 1000
 const LONGEST_EVENT_ID = 256
 const RECONNECT_AFTER_MILLIS = 2000
 
@@ -18,20 +17,7 @@ const streamHead = {
   'x-accel-buffering': 'no',
 }
 
-export function eventsRoute(app: FastifyInstance, { handOff }: Service): void {
-  const followers = new Set<EventFollower>()
-  let heartbeat: NodeJS.Timeout | undefined
-
-  const beat = () => {
-    for (const follower of followers) follower.beat()
-  }
-  const leave = (follower: EventFollower) => {
-    followers.delete(follower)
-    if (followers.size > 0) return
-    clearInterval(heartbeat)
-    heartbeat = undefined
-  }
-
+export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams: OpenStreams): void {
   app.route({
     method: 'GET',
     url: '/events',
@@ -62,11 +48,11 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service): void {
       },
     },
     handler: async (request, reply) => {
-      if (followers.size >= MOST_FOLLOWERS) {
-        throw new RequestProblem(
-          'overloaded',
-          `${MOST_FOLLOWERS} event streams are open on this node already`,
-        )
+      if (handOff.isDraining) {
+        throw new RequestProblem('shutting_down', 'this node tells of nothing more')
+      }
+      if (streams.isFull) {
+        throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
       }
       const lastId = request.headers['last-event-id']
       reply.hijack()
@@ -74,18 +60,13 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service): void {
       response.writeHead(200, streamHead)
       response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
       const follower = new EventFollower(response)
-      followers.add(follower)
-      heartbeat ??= setInterval(beat, HEARTBEAT_SECONDS * 1000)
+      streams.add(follower)
       const unfollow = handOff.events.follow(knownId(lastId), (tick) => follower.tell(tick))
       response.once('close', () => {
         unfollow()
-        leave(follower)
+        streams.remove(follower)
       })
     },
-  })
-
-  app.addHook('preClose', async () => {
-    for (const follower of followers) follower.end()
   })
 }
 

@@ -14,6 +14,7 @@ import { instanceRoutes } from './instance-routes.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { manifestRoute } from './manifest-route.ts'
 import { answerUnknownRoutes } from './not-found.ts'
+import { OpenStreams } from './open-streams.ts'
 import { describeRoutes, openapiRoute } from './openapi-route.ts'
 import { pageRoutes } from './page.ts'
 import { readPageFiles } from './page-files.ts'
@@ -85,6 +86,7 @@ export async function buildHttp({
   answerUnknownRoutes(app, admission)
   await describeRoutes(app, { basePath, tableField: service.tableField })
   const pageFiles = readPageFiles()
+  const streams = new OpenStreams()
   await app.register(
     async (routes) => {
       callBackRoute(routes, service)
@@ -97,13 +99,15 @@ export async function buildHttp({
       controlRoutes(routes, service)
       healthRoutes(routes, service)
       openapiRoute(routes)
-      eventsRoute(routes, service)
+      eventsRoute(routes, service, streams)
       pageRoutes(routes, pageFiles)
       apiReferenceRoute(routes, pageFiles)
     },
     { prefix: basePath },
   )
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
+  // Before the others are waited for.
+  app.addHook('preClose', async () => streams.end())
   closeInOrder(app, service.handOff, closeMillis)
   return app
 }

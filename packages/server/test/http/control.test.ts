@@ -16,6 +16,25 @@ async function park(baton: TestApp): Promise<void> {
   await baton.post('/settle', settlements)
 }
 
+describe('a body', () => {
+  test('with a field that is not known is refused by name', async () => {
+    const baton = await withTask(1)
+    const answer = await baton.post('/tasks/orders/retry', { levle: 1 })
+    const detail = 'this field is not known here; did you mean level?'
+    expect([answer.status, answer.body.errors]).toEqual([422, [{ pointer: '/levle', detail }]])
+  })
+})
+
+describe('level-barrier', () => {
+  test('is refused where handing out is settling', async () => {
+    const baton = await TestApp.open({ delivery: 'at-most-once' })
+    await baton.callBack(descriptor('orders', 0, 1))
+    const answer = await baton.post('/tasks/orders/level-barrier')
+    expect([answer.status, answer.body.errors]).toMatchObject([422, [{ pointer: '/enabled' }]])
+    expect((await baton.post('/tasks/orders/level-barrier', { enabled: false })).status).toBe(200)
+  })
+})
+
 describe('pause and resume', () => {
   test('keep a task back and let it go on, each as often as one likes', async () => {
     const baton = await withTask(1)
@@ -109,6 +128,13 @@ describe('retry', () => {
 })
 
 describe('seal', () => {
+  test('expects no fewer partitions than were called back', async () => {
+    const baton = await withTask(1, 2)
+    const answer = await baton.post('/tasks/orders/seal', { partitions: 1 })
+    expect([answer.status, answer.body.errors]).toMatchObject([422, [{ pointer: '/partitions' }]])
+    expect((await baton.get('/tasks/orders')).body.sealed).toBe(false)
+  })
+
   test('says how many are missing', async () => {
     const baton = await withTask(1)
     expect((await baton.post('/tasks/orders/seal', { partitions: 3 })).status).toBe(200)

@@ -12,8 +12,8 @@ const descriptor = (taskId: string, index = 0) => ({
   priorityLevel: 0,
 })
 
-async function openService(changed: Parameters<typeof TestApp.open>[0] = {}) {
-  const baton = await TestApp.open(changed)
+async function openService(...given: Parameters<typeof TestApp.open>) {
+  const baton = await TestApp.open(...given)
   await baton.app.http.listen({ host: '127.0.0.1', port: 0 })
   const { port } = baton.app.http.server.address() as { port: number }
   return { baton, url: `http://127.0.0.1:${port}` }
@@ -100,8 +100,8 @@ describe('GET /events', () => {
     expect(data).toEqual({})
   })
 
-  test('ends when the service closes', async () => {
-    const { baton, url } = await openService()
+  test('ends when the service closes, which does not wait for whoever watches', async () => {
+    const { baton, url } = await openService({}, { timeouts: { patienceMillis: 3_600_000 } })
     const stream = await EventStream.open(url)
     const closing = baton.app.close()
     await stream.ended

@@ -84,7 +84,7 @@ describe('with tokens', () => {
   test.each(['o-secret-4', 'o-secret-', 'o-secret-33', 'O-SECRET-3'])('%s is refused', async (token) => {
     const baton = await guarded()
     const answer = await baton.get('/tasks', bearer(token))
-    expect([answer.status, answer.body.code]).toEqual([403, 'token_refused'])
+    expect([answer.status, answer.body.code]).toEqual([401, 'token_unknown'])
     expect(answer.text).not.toContain(token)
   })
 

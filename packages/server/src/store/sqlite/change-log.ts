@@ -6,13 +6,20 @@ import type { TaskRows } from './task-rows.ts'
 /** So many changes are remembered for those who follow; memory, not disk: a restart tells them to look anew. */
 const KEPT = 20_000
 
-/** What was committed lately, in order. */
+/**
+ * What was committed lately, in order, each task once. A task that changes again before it was read keeps its place:
+ * so the log is as long as tasks are many, not as they are fast, and the fastest does not wait for ever behind others.
+ */
 export class ChangeLog {
   readonly #life = randomUUID().slice(0, 8)
   readonly #tasks: TaskRows
   readonly #sql: ReturnType<typeof prepare>
-  #entries: (number | ParkedNotice)[] = []
-  /** The position of the first entry kept. */
+  /** Position by task or notice, in ascending order. */
+  readonly #entries = new Map<number | ParkedNotice, number>()
+  /** Every position below was given out to somebody who follows. */
+  #read = 0
+  #end = 0
+  /** What stood below is forgotten. */
   #first = 0
 
   constructor(db: DatabaseSync, tasks: TaskRows) {
@@ -27,35 +34,55 @@ export class ChangeLog {
 
   /** To be called when the commit has succeeded, never before. */
   note(tasks: readonly number[], parked: readonly ParkedNotice[]): void {
-    this.#entries.push(...tasks, ...parked)
-    // Cut rarely and a lot at a time: cutting one by one would move the whole array at every commit.
-    if (this.#entries.length <= 2 * KEPT) return
-    this.#first += this.#entries.length - KEPT
-    this.#entries = this.#entries.slice(-KEPT)
+    for (const task of tasks) {
+      const position = this.#entries.get(task)
+      if (position !== undefined && position >= this.#read) continue
+      if (position !== undefined) this.#entries.delete(task)
+      this.#append(task)
+    }
+    for (const notice of parked) this.#append(notice)
   }
 
   page({ after, limit }: ChangeQuery, now: number): ChangePage {
-    const end = this.#first + this.#entries.length
-    const from = after === null ? end : this.#parse(after)
-    if (from === undefined || from < this.#first || from > end) {
-      return { next: this.#format(end), missed: true, now, tasks: [], parked: [] }
+    const from = after === null ? this.#end : this.#parse(after)
+    if (from === undefined || from < this.#first || from > this.#end) {
+      return { next: this.#readUpTo(this.#end), missed: true, now, tasks: [], parked: [] }
     }
-    const tasks = new Set<number>()
+    const tasks: number[] = []
     const parked: ParkedNotice[] = []
-    let position = from
-    while (position < end && tasks.size < limit && parked.length < limit) {
-      const entry = this.#entries[position - this.#first]
-      if (typeof entry === 'number') tasks.add(entry)
-      else if (entry !== undefined) parked.push(entry)
-      position += 1
+    let next = this.#end
+    for (const [entry, position] of this.#entries) {
+      if (position < from) continue
+      if (tasks.length === limit || parked.length === limit) {
+        next = position
+        break
+      }
+      if (typeof entry === 'number') tasks.push(entry)
+      else parked.push(entry)
     }
     return {
-      next: this.#format(position),
+      next: this.#readUpTo(next),
       missed: false,
       now,
-      tasks: [...tasks].flatMap((id) => this.#tasks.byId(id) ?? []),
+      tasks: tasks.flatMap((id) => this.#tasks.byId(id) ?? []),
       parked,
     }
+  }
+
+  #append(entry: number | ParkedNotice): void {
+    this.#entries.set(entry, this.#end)
+    this.#end += 1
+    if (this.#entries.size <= KEPT) return
+    for (const [oldest, position] of this.#entries) {
+      this.#entries.delete(oldest)
+      this.#first = position + 1
+      break
+    }
+  }
+
+  #readUpTo(position: number): string {
+    this.#read = Math.max(this.#read, position)
+    return this.#format(position)
   }
 
   #format(position: number): string {

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
-import { taskState, unfinishedOf } from '../../handoff/task-record.ts'
+import { taskState, totalOf, unfinishedOf } from '../../handoff/task-record.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -90,7 +90,9 @@ export class Control {
     return { changed, more: this.#steps.advance(task, 'cancel').more }
   }
 
-  #seal(task: TaskEntry, expected: number | null): Applied {
+  #seal(task: TaskEntry, expected: number | null): Applied | ControlResult {
+    const known = totalOf(task.partitions)
+    if (expected !== null && expected < known) return { kind: 'more_are_known', known }
     const changed = task.sealed && (expected === null || task.expectedPartitions === expected) ? 0 : 1
     task.sealed = true
     task.expectedPartitions = expected ?? task.expectedPartitions

@@ -125,7 +125,7 @@ export class Partitions {
   #finish(partition: PartitionEntry, change: Change, now: number): void {
     const { lane, recordCount } = partition
     const reported = change.records ?? null
-    this.#sql.finish.run(change.outcome, now, reported, partition.id)
+    this.#sql.finish.run(change.outcome, change.attempts, now, reported, partition.id)
     this.#ledger.countFinished(lane.task, recordCount)
     if (reported === null) return
     lane.task.reportedDeclared += recordCount
@@ -187,7 +187,7 @@ function prepare(db: DatabaseSync) {
     nextLease: db.prepare(`SELECT due_at FROM partition WHERE state = 'leased' ORDER BY due_at LIMIT 1`),
     nextBackoff: db.prepare(`SELECT due_at FROM partition WHERE state = 'delayed' ORDER BY due_at LIMIT 1`),
     finish: db.prepare(
-      `UPDATE partition SET state = 'done', outcome = ?, due_at = NULL, settled_at = ?, reported_records = ? WHERE id = ?`,
+      `UPDATE partition SET state = 'done', outcome = ?, attempts = ?, due_at = NULL, settled_at = ?, reported_records = ? WHERE id = ?`,
     ),
     change: db.prepare(`${change} WHERE id = ?`),
     changeLosingRank: db.prepare(`${change}, rank = NULL WHERE id = ?`),

@@ -237,7 +237,7 @@ function prepare(db: DatabaseSync) {
       `UPDATE partition SET state = 'leased', fresh = 0, term = ?, secret = ?, outcome = NULL, holder = ?, due_at = ?, leased_at = ? WHERE id = ?`,
     ),
     deliver: db.prepare(
-      `UPDATE partition SET state = 'done', fresh = 0, term = term + 1, outcome = 'delivered', holder = ?,
+      `UPDATE partition SET state = 'done', fresh = 0, term = term + 1, attempts = attempts + 1, outcome = 'delivered', holder = ?,
          leased_at = ?, settled_at = ? WHERE id = ?`,
     ),
     key: db.prepare('SELECT leases FROM pull_key WHERE key = ?'),

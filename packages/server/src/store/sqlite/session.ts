@@ -21,7 +21,7 @@ import { Tidy } from './tidy.ts'
 
 /** The verbs of the store, as the thread executes them: the same names, the same results, no promises. */
 export type Verbs = {
-  [Verb in Exclude<keyof Store, 'close' | 'onHint' | 'batchesAtOnce'>]: (
+  [Verb in Exclude<keyof Store, 'close' | 'onHint' | 'batching'>]: (
     argument: Parameters<Store[Verb]>[0],
     now: number,
   ) => Awaited<ReturnType<Store[Verb]>>

@@ -17,6 +17,10 @@ interface StagedOrder extends CallBackOrder {
 
 let lastTicket = 0
 
+export function isLarge({ callBacks }: HandOffBatch): boolean {
+  return callBacks.some(({ callBack }) => callBack.partitions.length > PIECE)
+}
+
 /**
  * Sends the partitions of large call-backs ahead, a piece per turn of the event loop, so that no
  * array, however large, holds other requests up. Nothing is stored before the batch itself arrives.
@@ -25,7 +29,6 @@ export async function sendAhead(
   batch: HandOffBatch,
   send: (piece: Piece) => Promise<unknown>,
 ): Promise<HandOffBatch> {
-  if (batch.callBacks.every(({ callBack }) => callBack.partitions.length <= PIECE)) return batch
   const callBacks: StagedOrder[] = []
   for (const order of batch.callBacks) {
     const { partitions } = order.callBack

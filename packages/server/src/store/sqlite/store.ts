@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../handoff/clock.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { type HandOffBatch, type Store, StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import type { Verbs } from './session.ts'
-import { sendAhead } from './staging.ts'
+import { isLarge, sendAhead } from './staging.ts'
 import type { Call, Reply, ThreadData } from './thread.ts'
 
 export interface SqliteStoreOptions {
@@ -26,8 +26,13 @@ export async function openSqliteStore({
     (argument?: unknown) =>
       thread.call(name, argument)
   return {
-    handOff: async (batch: HandOffBatch) =>
-      thread.call('handOff', await sendAhead(batch, (piece) => thread.call('stage', piece))),
+    // Without a turn in between where nothing is large: what is asked first comes first, a close too.
+    handOff: (batch: HandOffBatch) =>
+      isLarge(batch)
+        ? sendAhead(batch, (piece) => thread.call('stage', piece)).then((rest) =>
+            thread.call('handOff', rest),
+          )
+        : thread.call('handOff', batch),
     sweep: verb('sweep'),
     tidy: verb('tidy'),
     control: verb('control'),
