@@ -101,7 +101,7 @@ describe('GET /events', () => {
   })
 
   test('ends when the service closes, which does not wait for whoever watches', async () => {
-    const { baton, url } = await openService({}, { timeouts: { patienceMillis: 3_600_000 } })
+    const { baton, url } = await openService({}, { timeouts: { closeMillis: 3_600_000 } })
     const stream = await EventStream.open(url)
     const closing = baton.app.close()
     await stream.ended
