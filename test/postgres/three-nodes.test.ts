@@ -26,7 +26,7 @@ test('three nodes on one database: killed, stopped, and the database restarted u
     const load = new Load({
       urls: nodes.map((node) => node.url),
       taskId: 'orders',
-      arrays: 60,
+      arrays: 40,
       arrayLength: 50,
       workers: 12,
       leaseMillis: LEASE_MILLIS,
@@ -36,8 +36,8 @@ test('three nodes on one database: killed, stopped, and the database restarted u
     loading.catch(() => {})
 
     // Killed again and again, each time another one.
-    for (let round = 0; round < 4; round += 1) {
-      await progress(load, 0.08 * (round + 1))
+    for (let round = 0; round < 3; round += 1) {
+      await progress(load, 0.1 * (round + 1))
       const node = nodes[Math.floor(Math.random() * nodes.length)] as NodeProcess
       await node.kill()
       await node.startUntilItRuns()

@@ -34,6 +34,7 @@ export class PostgresServer {
   readonly #owner: { uid?: number; gid?: number }
   #process: ChildProcess | undefined
   #databases = 0
+  readonly #givenBack: string[] = []
   #listener: (log: string) => void = () => {}
 
   private constructor(
@@ -78,8 +79,24 @@ export class PostgresServer {
     return { name, url: this.url(name) }
   }
 
-  async dropDatabase(name: string): Promise<void> {
-    await this.query(`DROP DATABASE ${name} WITH (FORCE)`)
+  /** As `createDatabase`, but one that was given back is taken again: that is several times faster. */
+  async borrowDatabase(): Promise<{ name: string; url: string }> {
+    const name = this.#givenBack.pop()
+    return name === undefined ? this.createDatabase() : { name, url: this.url(name) }
+  }
+
+  /** Empties a database, and keeps its schema for who borrows it next. */
+  async giveBack(name: string): Promise<void> {
+    const [row] = await this.query(
+      `SELECT string_agg('baton.' || tablename, ', ') AS tables FROM pg_tables
+       WHERE schemaname = 'baton' AND tablename <> 'schema_version'`,
+      name,
+    )
+    await this.query(
+      `TRUNCATE ${row?.['tables']} RESTART IDENTITY; SELECT setval('baton.change_order', 1)`,
+      name,
+    )
+    this.#givenBack.push(name)
   }
 
   async query(text: string, database = 'postgres'): Promise<Record<string, unknown>[]> {

@@ -13,7 +13,7 @@ export function postgresHarness(): StoreHarness {
   return {
     name: 'PostgreSQL',
     async open({ policy, clock }) {
-      const { name, url } = await server.createDatabase()
+      const { name, url } = await server.borrowDatabase()
       let store = await openPostgresStore({ url, policy, clock: clock.now })
       return {
         get store() {
@@ -25,7 +25,7 @@ export function postgresHarness(): StoreHarness {
         },
         async dispose() {
           await store.close()
-          await server.dropDatabase(name)
+          await server.giveBack(name)
         },
       }
     },

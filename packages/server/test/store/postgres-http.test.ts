@@ -8,7 +8,10 @@ beforeAll(async () => {
   server = await PostgresServer.start()
 })
 afterAll(() => server.dispose())
-keepDataIn(async () => (await server.createDatabase()).url)
+keepDataIn(async () => {
+  const { name, url } = await server.borrowDatabase()
+  return { url, dispose: () => server.giveBack(name) }
+})
 
 await import('../http/call-back.test.ts')
 await import('../http/pull.test.ts')

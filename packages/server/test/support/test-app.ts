@@ -32,10 +32,15 @@ export interface Request {
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
-let newDatabase: (() => Promise<string>) | undefined
+interface TestDatabase {
+  readonly url: string
+  dispose(): Promise<void>
+}
+
+let newDatabase: (() => Promise<TestDatabase>) | undefined
 
 /** From here on services under test keep their data in databases that this makes, not in the embedded store. */
-export function keepDataIn(make: () => Promise<string>): void {
+export function keepDataIn(make: () => Promise<TestDatabase>): void {
   newDatabase = make
 }
 
@@ -63,10 +68,12 @@ export class TestApp {
     { atEnd = onTestFinished, ...options }: Partial<AppOptions> & { atEnd?: Finally } = {},
   ): Promise<TestApp> {
     const { config: defaults } = readSettings(new Map(), {})
+    const database = await newDatabase?.()
+    if (database !== undefined) atEnd(() => database.dispose())
     const own = {
       instanceId: 'node-under-test',
       data: changed.data ?? (await testFolder(atEnd)),
-      databaseUrl: (await newDatabase?.()) ?? null,
+      databaseUrl: database?.url ?? null,
     }
     const config = { ...defaults, ...own, ...changed }
     const app = await openApp(config, { log: quiet, ...options })

@@ -1,6 +1,6 @@
 import type { LaneKey } from './entries.ts'
 import { laneIsOpen } from './lanes.ts'
-import { statement } from './statement.ts'
+import { NOW, statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
 export interface Candidate {
@@ -43,7 +43,7 @@ const claim = statement(
      LIMIT $1
      FOR UPDATE OF p SKIP LOCKED
    )
-   SELECT * FROM candidate`,
+   SELECT *, ${NOW} AS now FROM candidate`,
 )
 const lease = statement(
   'lease',
@@ -54,7 +54,8 @@ const lease = statement(
 )
 const deliver = statement(
   'deliver',
-  `UPDATE baton.partition p SET state = $3, fresh = false, refill = false, term = p.term + 1, outcome = 'delivered',
+  `UPDATE baton.partition p SET state = $3, fresh = false, refill = false, term = p.term + 1,
+     attempts = p.attempts + 1, outcome = 'delivered',
      holder = g.holder, leased_at = $4, settled_at = $4
    FROM unnest($1::bigint[], $2::bigint[]) AS g (id, holder)
    WHERE p.id = g.id`,
@@ -62,6 +63,8 @@ const deliver = statement(
 
 export async function claimCandidates(tx: Transaction, limit: number): Promise<Candidate[]> {
   const rows = await tx.run(claim, [limit])
+  const [first] = rows
+  if (first !== undefined) tx.learnNow(first['now'] as number)
   const candidates = rows.map((row) => ({
     id: row['id'] as number,
     lane: { id: row['lane'] as number, task: row['task'] as number, level: row['level'] as number },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import pg from 'pg'
 import { ConnectionLost, sqlState } from './failures.ts'
 import { type Statement, statement } from './statement.ts'
@@ -58,6 +59,7 @@ export class Connection {
   readonly session = randomUUID()
   /** The number of the last transaction that was marked. */
   lastMark = 0
+  #gathering = false
   #lost: ConnectionLost | undefined
 
   private constructor(client: pg.Client, options: ConnectionOptions) {
@@ -100,6 +102,7 @@ export class Connection {
   }
 
   async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    this.#gather()
     const { name, text } = statement
     const config = this.#options.pooledByTransaction ? { text } : { name, text }
     const result = await this.#guard(this.#client.query({ ...config, values: [...values] }))
@@ -108,6 +111,7 @@ export class Connection {
 
   /** Text without parameters; may hold several statements. Returns the tag of the last command. */
   async exec(text: string): Promise<string> {
+    this.#gather()
     const result = (await this.#guard(this.#client.query(text))) as unknown as
       | pg.QueryResult
       | pg.QueryResult[]
@@ -130,6 +134,18 @@ export class Connection {
     this.#lose(undefined)
     const { connection } = this.#client as unknown as { connection: { stream: { destroy(): void } } }
     connection.stream.destroy()
+  }
+
+  /** What is sent in one turn of the event loop goes out in one packet. */
+  #gather(): void {
+    if (this.#gathering) return
+    this.#gathering = true
+    const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
+    stream.cork()
+    setImmediate(() => {
+      this.#gathering = false
+      stream.uncork()
+    })
   }
 
   /** Errors of the socket come in many shapes; to those who wait for an answer they are all one. */

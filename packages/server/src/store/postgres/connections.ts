@@ -1,12 +1,12 @@
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Connection } from './connection.ts'
 import type { Connector } from './connector.ts'
-import { statement } from './statement.ts'
+import { NOW, statement } from './statement.ts'
 
 const introduce = statement(
   'introduce-connection',
   `INSERT INTO baton.commit_mark (session, number, marked_at)
-   VALUES ($1, 0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)`,
+   VALUES ($1, 0, ${NOW})`,
 )
 const takeLeave = statement('take-leave', 'DELETE FROM baton.commit_mark WHERE session = $1')
 

@@ -1,5 +1,5 @@
 import type { ControlOrder, ControlResult } from '../../handoff/control.ts'
-import { isLaneOpen, taskState, unfinishedOf } from '../../handoff/task-record.ts'
+import { isLaneOpen, taskState, totalOf, unfinishedOf } from '../../handoff/task-record.ts'
 import type { TaskEntry } from './entries.ts'
 import { hold, placeBarrier, settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
@@ -95,7 +95,9 @@ async function cancel(roll: Roll, task: TaskEntry): Promise<Applied> {
   return { changed, more: (await advanceStep(roll, task, 'cancel')).more }
 }
 
-function seal(task: TaskEntry, expected: number | null): Applied {
+function seal(task: TaskEntry, expected: number | null): Applied | ControlResult {
+  const known = totalOf(task.partitions)
+  if (expected !== null && expected < known) return { kind: 'more_are_known', known }
   const changed = task.sealed && (expected === null || task.expectedPartitions === expected) ? 0 : 1
   task.sealed = true
   task.expectedPartitions = expected ?? task.expectedPartitions

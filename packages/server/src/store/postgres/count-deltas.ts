@@ -9,7 +9,7 @@ import {
   type TaskEntry,
   taskCounterColumns,
 } from './entries.ts'
-import { statement } from './statement.ts'
+import { NOW, statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
 interface LaneDelta extends LaneKey {
@@ -28,7 +28,8 @@ interface LaneDelta extends LaneKey {
 
 const insert = statement(
   'insert-deltas',
-  'INSERT INTO baton.count_delta SELECT * FROM json_populate_recordset(NULL::baton.count_delta, $1)',
+  `WITH marked AS (UPDATE baton.commit_mark SET number = $3, marked_at = ${NOW} WHERE session = $2)
+   INSERT INTO baton.count_delta SELECT * FROM json_populate_recordset(NULL::baton.count_delta, $1)`,
 )
 
 /**
@@ -106,7 +107,7 @@ export class CountDeltas {
     const rows: object[] = [...this.#lanes.values()].map((delta) => rowOf(delta, at))
     const counted = new Set([...this.#lanes.values()].map(({ task }) => task))
     for (const task of this.#tasks) if (!counted.has(task)) rows.push({ task, at })
-    tx.post(insert, [JSON.stringify(rows)])
+    tx.postMarked(insert, [JSON.stringify(rows)])
   }
 
   #of(lane: LaneKey): LaneDelta {

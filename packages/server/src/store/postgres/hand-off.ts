@@ -73,13 +73,21 @@ export class HandOffs {
         mayOpenLevels,
         pulled,
         counted: !deltas.isEmpty,
-        now: await tx.now(),
+        now: tx.knownNow ?? 0,
       }
     })
-    if (counted) this.#roller.kick(pulled.lanesSkipped)
-    const opened = mayOpenLevels ? await this.#afterCommit(() => this.#roller.settleUp(), 0) : 0
-    const found = { results: pulled.results.map((result) => result ?? NOTHING), dueAt: pulled.earliestDueAt }
-    const { results, dueAt } = await this.#afterCommit(() => this.#lookAgain(batch.pulls, pulled), found)
+    if (counted) this.#roller.kick()
+    const rollNow = mayOpenLevels || pulled.lanesSkipped
+    const opened = rollNow ? await this.#afterCommit(() => this.#roller.settleUp(), 0) : 0
+    const found = {
+      results: pulled.results.map((result) => result ?? NOTHING),
+      dueAt: pulled.earliestDueAt,
+      readied: 0,
+    }
+    const { results, dueAt, readied } = await this.#afterCommit(
+      () => this.#lookAgain(batch.pulls, pulled),
+      found,
+    )
     const { leases, calledBack } = answers
     const earliest = earlier(leases.earliestDueAt, dueAt)
     return {
@@ -88,7 +96,7 @@ export class HandOffs {
       undone: leases.undone,
       callBacks: calledBack.results,
       pulls: results,
-      readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp,
+      readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp + readied,
       nextDueInMillis: earliest === null ? null : earliest - now,
     }
   }
@@ -121,22 +129,22 @@ export class HandOffs {
   async #lookAgain(
     orders: readonly PullOrder[],
     { results, earliestDueAt }: Pulled,
-  ): Promise<{ results: PullResult[]; dueAt: number | null }> {
+  ): Promise<{ results: PullResult[]; dueAt: number | null; readied: number }> {
     const settled = results.map((result) => result ?? NOTHING)
     const again = orders.flatMap((order, position) => {
       const result = results[position]
       const isEmpty = result === undefined || (result.partitions.length === 0 && !result.repeated)
       return isEmpty ? [{ order, position }] : []
     })
-    if (again.length === 0) return { results: settled, dueAt: earliestDueAt }
+    if (again.length === 0) return { results: settled, dueAt: earliestDueAt, readied: 0 }
     const [reason] = await this.#transactions.read(reasons)
     const isUnfolded = reason?.['unfolded'] === true
     const isContended = reason?.['ready'] === true
     if (!isUnfolded && !isContended && !results.includes(undefined)) {
-      return { results: settled, dueAt: earliestDueAt }
+      return { results: settled, dueAt: earliestDueAt, readied: 0 }
     }
     // Whatever comes of it, another roller may have filled or opened something just before.
-    if (isUnfolded) await this.#roller.settleUp()
+    const readied = isUnfolded ? await this.#roller.settleUp() : 0
     if (isContended) await sleep(Math.random() * LOOK_AGAIN_MILLIS)
     const second = await this.#transactions.run(async (tx) => {
       const deltas = new CountDeltas()
@@ -151,7 +159,8 @@ export class HandOffs {
     })
     this.#roller.kick()
     for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
-    return { results: settled, dueAt: earlier(earliestDueAt, second.earliestDueAt) }
+    const dueAt = earlier(earliestDueAt, second.earliestDueAt)
+    return { results: settled, dueAt, readied: readied + second.movedUp }
   }
 
   async #writeNames({ callBacks, pulls }: HandOffBatch): Promise<void> {

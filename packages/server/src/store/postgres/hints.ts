@@ -20,6 +20,7 @@ export class Hints {
   readonly #heard: (readied: number) => void
   readonly #node = randomUUID()
   #connection: Connection | undefined
+  #hadGap = false
   #pending = 0
   #timer: NodeJS.Timeout | undefined
   #reconnecting: NodeJS.Timeout | undefined
@@ -40,7 +41,8 @@ export class Hints {
       await connection.exec('SET synchronous_commit = off; SET idle_session_timeout = 0; LISTEN baton_ready')
       this.#connection = connection
       if (this.#closed) await connection.close()
-      else this.#heard(AFTER_A_GAP)
+      else if (this.#hadGap) this.#heard(AFTER_A_GAP)
+      this.#hadGap = false
     } catch {
       this.#reconnect()
     }
@@ -75,6 +77,7 @@ export class Hints {
   #reconnect(): void {
     this.#connection = undefined
     if (this.#closed) return
+    this.#hadGap = true
     clearTimeout(this.#reconnecting)
     this.#reconnecting = setTimeout(() => void this.start(), RECONNECT_MILLIS)
   }

@@ -31,6 +31,8 @@ export interface Pulled {
   readonly lanesSkipped: boolean
 }
 
+const NOTHING_GIVEN = { dueAt: null, filled: { readied: 0, skipped: false } }
+
 /** All pulls that one node has at the same time, in one claim. */
 export class Pull {
   readonly #policy: Policy
@@ -72,7 +74,7 @@ export class Pull {
       results[position] = { partitions: handedOut, repeated: false }
       if (order.key !== null && handedOut.length > 0) given.push({ key: order.key, partitions: handedOut })
     }
-    rememberKeys(tx, given, await tx.now())
+    if (given.length > 0) rememberKeys(tx, given, await tx.now())
     for (const { position, key } of twins) {
       // Nothing was found for the first of them, so nothing was recorded: its twin may wait as well.
       const handedOut = servings.get(key)?.handedOut ?? []
@@ -120,6 +122,8 @@ export class Pull {
     hungry: readonly Serving[],
     deltas: CountDeltas,
   ): Promise<{ dueAt: number | null; filled: { readied: number; skipped: boolean } }> {
+    if (hungry.every(({ portion, handedOut }) => portion.taken.length === handedOut.length))
+      return NOTHING_GIVEN
     const now = await tx.now()
     await this.#names.loadTables(
       tx,
@@ -150,7 +154,6 @@ export class Pull {
         handedOut.push(this.#handedOut(candidate, atMostOnce ? null : grant, now))
       }
     }
-    if (grants.length === 0) return { dueAt: null, filled: { readied: 0, skipped: false } }
     const write = atMostOnce ? writeDeliveries : writeLeases
     write(tx, grants, to, now)
     const filled =

@@ -34,26 +34,22 @@ export class Roller {
     this.#readied = readied
   }
 
-  /** Something was counted. With `soon` a window waits to be filled. */
-  kick(soon = false): void {
+  /** Something was counted. */
+  kick(): void {
     if (this.#stopped) return
-    if (soon) {
-      clearTimeout(this.#timer)
+    this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-    }
-    this.#timer ??= setTimeout(
-      () => {
-        this.#timer = undefined
-        this.#turn = this.#rollNow(false).catch(() => {
-          // The store is away or the lock was taken: counters stay as they are and keep until later.
-          this.kick()
-        })
-      },
-      soon ? 0 : FOLD_MILLIS,
-    )
+      this.#turn = this.#rollNow(false).then(
+        (readied = 0) => {
+          if (readied > 0) this.#readied(readied)
+        },
+        // The store is away: counters stay as they are and keep until later.
+        () => this.kick(),
+      )
+    }, FOLD_MILLIS)
   }
 
-  /** Returns how many partitions became ready; counters of all that was committed before are folded in. */
+  /** Returns how many partitions became ready, for the caller to pass on; counters of all that was committed before are folded in. */
   async settleUp(): Promise<number> {
     const [row] = await this.#transactions.read(anyUnfolded)
     if (row?.['unfolded'] !== true) return 0
@@ -91,10 +87,7 @@ export class Roller {
       { kind: 'relaxed' },
     )
     if (readied === undefined) this.kick()
-    else {
-      if (readied > 0) this.#readied(readied)
-      await this.#sweepUp()
-    }
+    else await this.#sweepUp()
     return readied
   }
 

@@ -1,8 +1,9 @@
 import type { LeaseRef } from '../../handoff/lease-id.ts'
-import { next } from '../../handoff/life-cycle.ts'
+import type { Policy } from '../../handoff/policy.ts'
+import { type Change, judgeSettlement } from '../../handoff/settlement.ts'
 import type { HandOffBatch } from '../../handoff/store.ts'
 import type { CountDeltas } from './count-deltas.ts'
-import { statement } from './statement.ts'
+import { NOW, statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
 /**
@@ -14,14 +15,15 @@ import type { Transaction } from './transactions.ts'
 const finish = statement(
   'finish-plain',
   `WITH finished AS (
-     UPDATE baton.partition p SET state = $5, outcome = 'done', releases = 0, due_at = NULL, settled_at = $6,
+     UPDATE baton.partition p SET state = $5, outcome = $9, releases = $10, attempts = p.attempts + $8, due_at = NULL,
+       settled_at = coalesce($6, ${NOW}),
        reported_records = coalesce(s.reported, p.reported_records)
      FROM unnest($1::bigint[], $2::int[], $3::text[], $4::bigint[]) AS s (id, term, secret, reported)
      WHERE p.id = s.id AND p.term = s.term AND p.secret = s.secret AND p.state = $7 AND p.outcome IS NULL
        AND NOT (SELECT t.cancelled FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane)
-     RETURNING p.id, p.lane, p.level, p.record_count
+     RETURNING p.id, p.lane, p.level, p.record_count, p.settled_at
    )
-   SELECT f.id, f.lane, f.level, f.record_count, l.task, t.level_barrier
+   SELECT f.id, f.lane, f.level, f.record_count, f.settled_at, l.task, t.level_barrier
    FROM finished f JOIN baton.lane l ON l.id = f.lane JOIN baton.task t ON t.id = l.task`,
 )
 
@@ -51,26 +53,50 @@ function plainOf({ settles, renews, undos }: HandOffBatch): Map<number, Plain> {
   return plain
 }
 
+/** What the core makes of such a settlement, for a lease of a first attempt; attempts are added to those before. */
+function plainVerdict(policy: Policy): Change {
+  const lease = { partition: 1, term: 1, secret: '' }
+  const running = { outcome: null, attempts: 0, releasesInARow: 0, taskCancelled: false }
+  const order = {
+    outcome: 'done',
+    reason: null,
+    retryAfterMillis: null,
+    final: false,
+    records: null,
+  } as const
+  const verdict = judgeSettlement({ state: 'leased', ...lease, ...running }, lease, order, policy, 0)
+  if (verdict.refused !== null || verdict.change === null)
+    throw new Error('a running lease cannot be settled as done')
+  return verdict.change
+}
+
 /** Settles all that is plain and tells which; whatever is not among them is left to be judged. */
 export async function finishPlain(
   tx: Transaction,
   batch: HandOffBatch,
   deltas: CountDeltas,
+  policy: Policy,
 ): Promise<PlainlyFinished> {
   const plain = plainOf(batch)
   if (plain.size === 0) return { partitions: new Set(), mayOpenLevels: false }
   // In the order of their ids, like everyone who locks several.
   const asked = [...plain.values()].sort((a, b) => a.lease.partition - b.lease.partition)
-  const to = next('leased', 'finish')
+  const verdict = plainVerdict(policy)
+  const { to } = verdict
   const rows = await tx.write(finish, [
     asked.map(({ lease }) => lease.partition),
     asked.map(({ lease }) => lease.term),
     asked.map(({ lease }) => lease.secret),
     asked.map(({ reported }) => reported),
     to,
-    await tx.now(),
+    tx.knownNow,
     'leased',
+    verdict.attempts,
+    verdict.outcome,
+    verdict.releasesInARow,
   ])
+  const [first] = rows
+  if (first !== undefined) tx.learnNow(first['settled_at'] as number)
   const partitions = new Set<number>()
   let mayOpenLevels = false
   for (const row of rows) {

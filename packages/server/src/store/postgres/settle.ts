@@ -29,7 +29,7 @@ export async function answerLeases(
   deltas: CountDeltas,
   policy: Policy,
 ): Promise<LeaseAnswers> {
-  const plain = await finishPlain(tx, batch, deltas)
+  const plain = await finishPlain(tx, batch, deltas, policy)
   const ids = [
     ...batch.settles.flatMap(({ settlements }) => settlements.map(({ lease }) => lease.partition)),
     ...batch.renews.flatMap(({ leases }) => leases.map(({ partition }) => partition)),

@@ -4,6 +4,9 @@ export interface Statement {
   readonly text: string
 }
 
+/** The database's time in milliseconds, in SQL. */
+export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
 /** Every statement of the store, so that the test of the query plans misses none. */
 export const statements: Statement[] = []
 

@@ -34,8 +34,8 @@ export interface PostgresStoreOptions {
 }
 
 const CONNECTIONS = 10
-/** While one batch waits for its commit to be durable, the next is claimed. */
-const BATCHES_AT_ONCE = 2
+/** While one batch waits for its commit to be durable, the next is claimed; large ones use several processors. */
+const BATCHING = { atOnce: 2, full: 200, fullAtOnce: 6 }
 const CONNECT_MILLIS = 3000
 const ANSWER_MILLIS = 40_000
 const CONNECTION_WAIT_MILLIS = 5000
@@ -74,8 +74,12 @@ class PostgresStore implements Store {
   readonly #sweep: Sweep
   readonly #tidy: Tidy
   readonly #underWay = new Set<Promise<unknown>>()
-  readonly batchesAtOnce = BATCHES_AT_ONCE
-  #hinted: (readied: number) => void = () => {}
+  readonly batching = BATCHING
+  /** Until somebody listens, hints are told with the next answer. */
+  #unheard = 0
+  #hinted: (readied: number) => void = (readied) => {
+    this.#unheard += readied
+  }
   #closed = false
 
   constructor({ policy, clock }: PostgresStoreOptions, connections: Connections, listening: Connector) {
@@ -84,10 +88,7 @@ class PostgresStore implements Store {
     this.#hints = new Hints(listening, (readied) => this.#hinted(readied))
     const transactions = this.#transactions
     const names = new Names(transactions)
-    this.#roller = new Roller(transactions, (readied) => {
-      this.#hints.tell(readied)
-      this.#hinted(readied)
-    })
+    this.#roller = new Roller(transactions, (readied) => this.#tellAll(readied))
     this.#handOffs = new HandOffs({
       transactions,
       roller: this.#roller,
@@ -112,7 +113,9 @@ class PostgresStore implements Store {
     this.#track(async () => {
       const answers = await this.#handOffs.run(batch)
       this.#hints.tell(answers.readied)
-      return answers
+      const unheard = this.#unheard
+      this.#unheard = 0
+      return unheard === 0 ? answers : { ...answers, readied: answers.readied + unheard }
     })
 
   sweep: Store['sweep'] = (order) =>
@@ -167,9 +170,16 @@ class PostgresStore implements Store {
   /** Counters are folded in first, so what is shown holds everything that was answered before. */
   #view<Result>(look: (tx: Transaction) => Promise<Result>): Promise<Result> {
     return this.#track(async () => {
-      await this.#roller.settleUp()
+      this.#tellAll(await this.#roller.settleUp())
       return this.#transactions.run(look, { kind: 'reading' })
     })
+  }
+
+  /** What became ready without a request whose answer could say so. */
+  #tellAll(readied: number): void {
+    if (readied <= 0) return
+    this.#hints.tell(readied)
+    this.#hinted(readied)
   }
 
   #track<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -15,7 +15,7 @@ import {
   writeChanges,
 } from './partitions.ts'
 import type { Roller } from './roller.ts'
-import { statement } from './statement.ts'
+import { NOW, statement } from './statement.ts'
 import type { Transaction, Transactions } from './transactions.ts'
 import { lockLanesToWake, wakePartitions } from './wake.ts'
 
@@ -26,7 +26,7 @@ const nextDue = statement(
      (SELECT due_at FROM baton.partition WHERE state = 'leased' ORDER BY due_at LIMIT 1) AS lease,
      (SELECT due_at FROM baton.partition WHERE state = 'delayed' ORDER BY due_at LIMIT 1) AS backoff,
      EXISTS (SELECT FROM baton.count_delta) AS unfolded,
-     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now`,
+     ${NOW} AS now`,
 )
 /** Nodes that sweep at the same time share the work: each skips what another has taken. */
 const due = (state: 'leased' | 'delayed') =>

@@ -50,7 +50,7 @@ export class Tidy {
   }
 
   async run(order: TidyOrder): Promise<TidyResult> {
-    await this.#roller.settleUp()
+    const opened = await this.#roller.settleUp()
     const now = await this.#transactions.now()
     const finishedBefore = now - order.retentionMillis
     const unseenSince = now - order.forgetInstancesMillis
@@ -62,7 +62,7 @@ export class Tidy {
     const forgot = row?.['forgettable'] === true ? await this.#forgetting.run(now, unseenSince) : false
     if (finished !== null) await this.#transactions.run((tx) => purge(tx, finished, finishedBefore))
     await this.#forgetting.forgetTraces(now)
-    return { more: stepped.more || forgot || finished !== null, readied: stepped.readied }
+    return { more: stepped.more || forgot || finished !== null, readied: stepped.readied + opened }
   }
 }
 

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Connection, Row } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { asUnavailable, isSessionOver, mayRunAgain } from './failures.ts'
-import { type Statement, statement } from './statement.ts'
+import { NOW, type Statement, statement } from './statement.ts'
 
 /** One transaction. Statements that need no answer of one another may be sent in one go. */
 export interface Transaction {
@@ -16,8 +16,17 @@ export interface Transaction {
    * pull takes two round trips this way instead of four.
    */
   post(statement: Statement, values?: readonly unknown[]): void
-  /** The database's clock at the beginning of the transaction, in milliseconds. */
+  /**
+   * As `post`, for a statement that also counts up the mark of its connection: its parameters after
+   * `values` are the connection's session and the number. Saves the commit a statement.
+   */
+  postMarked(statement: Statement, values: readonly unknown[]): void
+  /** The database's clock, in milliseconds: the same throughout the transaction, asked for when first needed. */
   now(): Promise<number>
+  /** What `now` is, if that is known without asking: a clock that was handed in, or what was learned. */
+  readonly knownNow: number | null
+  /** A statement that reads the clock on the way saves the others the question. */
+  learnNow(now: number): void
 }
 
 export interface TransactionOptions {
@@ -28,7 +37,7 @@ export interface TransactionOptions {
   readonly kind?: 'durable' | 'relaxed' | 'reading'
 }
 
-const nowStatement = statement('now', 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now')
+const nowStatement = statement('now', `SELECT ${NOW} AS now`)
 
 /**
  * A connection can break after COMMIT was sent and before its answer came: then nobody knows whether
@@ -36,7 +45,10 @@ const nowStatement = statement('now', 'SELECT (extract(epoch FROM clock_timestam
  * whoever is in doubt reads the mark. Reading locks it, and so waits for a commit that is under way.
  * One row per connection, rewritten in place: no two transactions meet on it.
  */
-const mark = statement('mark', `UPDATE baton.commit_mark SET number = $2, marked_at = $3 WHERE session = $1`)
+const mark = statement(
+  'mark',
+  `UPDATE baton.commit_mark SET number = $2, marked_at = ${NOW} WHERE session = $1`,
+)
 const readMark = statement('read-mark', 'SELECT number FROM baton.commit_mark WHERE session = $1 FOR UPDATE')
 
 /** Conflicts with other transactions; each try begins anew. */
@@ -148,6 +160,8 @@ class Attempt implements Transaction {
   readonly #clock: Clock | undefined
   #now: Promise<number> | undefined
   #wrote = false
+  #isMarked = false
+  #knownNow: number | null = null
   readonly #posted: Promise<unknown>[] = []
   /** What the transaction comes to, once COMMIT has been sent. */
   committing: unknown
@@ -165,11 +179,9 @@ class Attempt implements Transaction {
   async make<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
     const begun = this.#connection.exec(this.#begin())
     begun.catch(() => {})
-    const now = this.now()
-    now.catch(() => {})
     const result = await work(this)
     await begun
-    if (this.#kind === 'durable' && this.#wrote) await this.#commitMarked(result, await now)
+    if (this.#kind === 'durable' && this.#wrote) await this.#commitMarked(result)
     else await Promise.all([...this.#posted, this.#commit()])
     return result
   }
@@ -189,12 +201,36 @@ class Attempt implements Transaction {
     this.#posted.push(answer)
   }
 
+  postMarked(statement: Statement, values: readonly unknown[]): void {
+    this.#isMarked = true
+    this.post(statement, [...values, ...this.#nextMark()])
+  }
+
+  get knownNow(): number | null {
+    this.#knownNow ??= this.#clock?.() ?? null
+    return this.#knownNow
+  }
+
+  learnNow(now: number): void {
+    if (this.knownNow === null) this.#knownNow = now
+  }
+
   now(): Promise<number> {
-    this.#now ??=
-      this.#clock === undefined
-        ? this.#connection.run(nowStatement).then(([row]) => row?.['now'] as number)
-        : Promise.resolve(this.#clock())
+    const known = this.knownNow
+    if (known !== null) return Promise.resolve(known)
+    this.#now ??= this.#askNow()
     return this.#now
+  }
+
+  async #askNow(): Promise<number> {
+    const [row] = await this.#connection.run(nowStatement)
+    this.learnNow(row?.['now'] as number)
+    return this.knownNow ?? 0
+  }
+
+  #nextMark(): [session: string, number: number] {
+    this.#connection.lastMark += 1
+    return [this.#connection.session, this.#connection.lastMark]
   }
 
   async rollBack(): Promise<void> {
@@ -212,10 +248,9 @@ class Attempt implements Transaction {
     return this.#kind === 'relaxed' ? `${begin}; SET LOCAL synchronous_commit = off` : begin
   }
 
-  async #commitMarked(result: unknown, now: number): Promise<void> {
-    this.#connection.lastMark += 1
+  async #commitMarked(result: unknown): Promise<void> {
     this.committing = result
-    const marked = this.#connection.run(mark, [this.#connection.session, this.#connection.lastMark, now])
+    const marked = this.#isMarked ? undefined : this.#connection.run(mark, this.#nextMark())
     // Answers come in order, so the first to fail is the cause and the others are consequences.
     await Promise.all([...this.#posted, marked, this.#commit()])
   }
