@@ -1,7 +1,7 @@
 import type { Clock } from '../../handoff/clock.ts'
+import { Secrets } from '../../handoff/lease-secrets.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { type Store, StoreUnavailable } from '../../handoff/store.ts'
-import { Secrets } from '../sqlite/secrets.ts'
 import { audit } from './audit.ts'
 import { CallBacks } from './call-back.ts'
 import { changePage } from './changes.ts'

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { advance } from '../../handoff/fair-order.ts'
 import { formatLeaseId, parseLeaseId } from '../../handoff/lease-id.ts'
+import { Secrets } from '../../handoff/lease-secrets.ts'
 import { next } from '../../handoff/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
 import { Portion, share } from '../../handoff/sharing.ts'
@@ -9,7 +10,6 @@ import type { LaneEntry } from './entries.ts'
 import { type Lanes, LOW_WATER, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
-import { Secrets } from './secrets.ts'
 
 interface Candidate {
   readonly id: number

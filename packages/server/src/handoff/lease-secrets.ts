@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { SECRET_BYTES } from '../../handoff/lease-id.ts'
+import { SECRET_BYTES } from './lease-id.ts'
 
 const POOL_BYTES = SECRET_BYTES * 512
 
