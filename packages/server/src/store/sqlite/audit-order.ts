@@ -27,8 +27,16 @@ function misplacedRows(db: DatabaseSync): string[] {
   })
 }
 
+/** Leases and back-offs run out; everything else must be cancelled, or about to be. */
+function cancelledFindings(db: DatabaseSync, { id, taskId, partitions }: TaskEntry): string[] {
+  const left = partitions.ready + partitions.held + partitions.parked
+  const isUnderWay = db.prepare(`SELECT 1 FROM task_step WHERE task = ? AND step = 'cancel'`).get(id)
+  if (left === 0 || isUnderWay !== undefined) return []
+  return [`${taskId} is cancelled, and ${left} of its partitions never will be`]
+}
+
 function laneFindings(db: DatabaseSync, task: TaskEntry): string[] {
-  if (task.cancelled) return []
+  if (task.cancelled) return cancelledFindings(db, task)
   const findings: string[] = []
   const lanes = db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? ORDER BY level`).all(task.id)
   const views = lanes.map((lane) => ({
