@@ -65,6 +65,17 @@ export function pullOrderTopic(harness: StoreHarness): void {
       }
     })
 
+    test('a level that drained owes nobody anything: all begin side by side', async () => {
+      const store = await open()
+      await store.callBack('early', some(0, 20, { recordCount: 1000 }))
+      await store.pullAll()
+      await store.callBack('late', some(0, 6))
+      await store.callBack('early', some(0, 6, {}, 20))
+      const names = (await store.pullAll(1)).map(({ taskId }) => taskId)
+      for (let end = 2; end <= names.length; end += 2)
+        expect(names.slice(end - 2, end).toSorted()).toEqual(['early', 'late'])
+    })
+
     test('a batch gets as many as it asked for, in the order of single pulls', async () => {
       const store = await open()
       const single = await open()
