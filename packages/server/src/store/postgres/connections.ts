@@ -10,6 +10,9 @@ const introduce = statement(
 )
 const takeLeave = statement('take-leave', 'DELETE FROM baton.commit_mark WHERE session = $1')
 
+/** Marks that were not touched for a day are forgotten; no connection may rest for so long and then be used. */
+const IDLE_MILLIS = 1_800_000
+
 interface Waiting {
   readonly give: (connection: Connection) => void
   readonly fail: (error: unknown) => void
@@ -21,7 +24,7 @@ export class Connections {
   readonly #connector: Connector
   readonly #most: number
   readonly #waitMillis: number
-  readonly #idle: Connection[] = []
+  readonly #idle: { readonly connection: Connection; readonly since: number }[] = []
   readonly #waiting: Waiting[] = []
   #open = 0
   #closed = false
@@ -35,8 +38,11 @@ export class Connections {
   async take(): Promise<Connection> {
     if (this.#closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
-      if (!idle.isLost) return idle
+      const { connection, since } = idle
+      const isStale = performance.now() - since > IDLE_MILLIS
+      if (!connection.isLost && !isStale) return connection
       this.#open -= 1
+      if (!connection.isLost) void this.#leave(connection)
     }
     if (this.#open >= this.#most) return this.#wait()
     this.#open += 1
@@ -59,7 +65,7 @@ export class Connections {
       return
     }
     const next = this.#waiting.shift()
-    if (next === undefined) this.#idle.push(connection)
+    if (next === undefined) this.#idle.push({ connection, since: performance.now() })
     else {
       clearTimeout(next.timer)
       next.give(connection)
@@ -72,7 +78,7 @@ export class Connections {
       clearTimeout(timer)
       fail(new StoreUnavailable('store_unavailable', 'the store is closed'))
     }
-    await Promise.all(this.#idle.splice(0).map((connection) => this.#leave(connection)))
+    await Promise.all(this.#idle.splice(0).map(({ connection }) => this.#leave(connection)))
   }
 
   async #leave(connection: Connection): Promise<void> {

@@ -11,10 +11,10 @@ const FOLD_MILLIS = 100
 const ROUNDS = 10
 
 /**
- * Dead rows of count_delta are swept up after so many were folded. The table is written with every
- * commit and read whole; the server's own vacuum comes once a minute at most.
+ * Dead rows of count_delta are swept up after so many turns, 20 seconds of steady work. The table is
+ * written with every commit and read whole, and the server's own vacuum comes once a minute at most.
  */
-const VACUUM_AFTER = 20_000
+const TURNS_BETWEEN_VACUUMS = 200
 const vacuum = statement('vacuum-deltas', 'VACUUM baton.count_delta')
 
 /**
@@ -26,7 +26,7 @@ export class Roller {
   readonly #readied: (count: number) => void
   #timer: NodeJS.Timeout | undefined
   #turn: Promise<unknown> = Promise.resolve()
-  #folds = 0
+  #turns = 0
   #stopped = false
 
   constructor(transactions: Transactions, readied: (count: number) => void) {
@@ -92,9 +92,9 @@ export class Roller {
   }
 
   async #sweepUp(): Promise<void> {
-    this.#folds += 1
-    if (this.#folds < VACUUM_AFTER / 100) return
-    this.#folds = 0
+    this.#turns += 1
+    if (this.#turns < TURNS_BETWEEN_VACUUMS) return
+    this.#turns = 0
     await this.#transactions.read(vacuum).catch(() => {})
   }
 }

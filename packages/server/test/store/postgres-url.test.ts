@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest'
+import { StoreRefused } from '../../src/handoff/store.ts'
+import { parseDatabaseUrl } from '../../src/store/postgres/database-url.ts'
+
+describe('the URL of a database', () => {
+  test('with one host is left as it is', () => {
+    const url = 'postgres://baton:se%40cret@db.internal:5433/baton?sslmode=require'
+    expect(parseDatabaseUrl(url)).toEqual({ hosts: [url], listenHosts: [url], pooledByTransaction: false })
+  })
+
+  test('with several hosts becomes one for each, in their order', () => {
+    const { hosts } = parseDatabaseUrl(
+      'postgresql://b@one:5432,two:5433/baton?target_session_attrs=read-write',
+    )
+    expect(hosts).toEqual(['postgresql://b@one:5432/baton', 'postgresql://b@two:5433/baton'])
+  })
+
+  test('can name a pooler and where to listen behind it', () => {
+    expect(parseDatabaseUrl('postgres://pooler:6432/baton?pooling=transaction&listen=db:5432&a=b')).toEqual({
+      hosts: ['postgres://pooler:6432/baton?a=b'],
+      listenHosts: ['postgres://db:5432/baton?a=b'],
+      pooledByTransaction: true,
+    })
+  })
+
+  test('of a socket keeps its parameters', () => {
+    expect(parseDatabaseUrl('postgres:///baton?host=%2Frun').hosts).toEqual(['postgres:///baton?host=%2Frun'])
+  })
+
+  test.each(['mysql://db/baton', 'db.internal', 'postgres://db/baton?pooling=statement'])(
+    '%s is refused',
+    (url) => {
+      expect(() => parseDatabaseUrl(url)).toThrow(StoreRefused)
+    },
+  )
+})
