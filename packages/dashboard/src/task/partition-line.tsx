@@ -26,8 +26,6 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
     )
   }
   const { partition_name, state, record_count, reportedRecords, attempts, holder, settledAt } = partition
-  // The service counts attempts that were used up; the one that finished a partition was not, yet a person counts it.
-  const begun = state === 'done' ? attempts + 1 : attempts
   const isMismatched = reportedRecords !== null && reportedRecords !== record_count
   return (
     <tr aria-rowindex={position + 2}>
@@ -52,7 +50,7 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
         {exact(record_count)}
         {isMismatched ? <span class="mismatch"> ≠ {exact(reportedRecords)}</span> : null}
       </td>
-      <td class="number wide-only">{begun}</td>
+      <td class="number wide-only">{attempts}</td>
       <td class="cut roomy-only">{holder === null ? '–' : <a href={instanceHref(holder)}>{holder}</a>}</td>
       <td>
         <div class="happened">

@@ -115,7 +115,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   retry: [...control, 'task_purged', 'partition_unknown'],
   seal: control,
   levelBarrier: control,
-  followEvents: ['overloaded'],
+  followEvents: ['overloaded', 'shutting_down'],
   readyz: ['shutting_down'],
 }
 
