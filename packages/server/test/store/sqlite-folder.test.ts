@@ -1,11 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { testPolicy } from './conformance/harness.ts'
+import { Driver, some } from './conformance/driver.ts'
+import { TestClock, testPolicy } from './conformance/harness.ts'
 import { SeparateStore } from './support/separate-store.ts'
 
 let folder: string
@@ -85,6 +86,29 @@ describe('a folder that must not be used', () => {
     await writeFile(join(folder, 'baton.db'), 'these are somebody’s notes, not a database'.repeat(200))
     await expect(open()).rejects.toThrow(/not a database/)
   })
+})
+
+test('a folder that is taken away accepts no more work', async () => {
+  const separate = await SeparateStore.open(join(folder, 'data'))
+  const driver = new Driver(
+    { store: separate.store, reopen: async () => {}, dispose: async () => {} },
+    new TestClock(),
+  )
+  await driver.callBack('a', some(0, 1))
+  await rename(join(folder, 'data'), join(folder, 'elsewhere'))
+  // Whether there is room is looked at every now and then; from that look on nothing is accepted.
+  let refused: unknown
+  while (refused === undefined)
+    refused = await driver.callBack('b', some(0, 1)).then(
+      () => undefined,
+      (error) => error,
+    )
+  expect(refused).toMatchObject({
+    name: 'StoreUnavailable',
+    message: expect.stringContaining('no longer there'),
+  })
+  await expect(driver.pull()).rejects.toMatchObject({ name: 'StoreUnavailable' })
+  await separate.kill()
 })
 
 test('folders that do not exist yet are made', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, statfsSync } from 'node:fs'
+import { mkdirSync, type StatsFs, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
@@ -61,8 +61,19 @@ export class DataFolder {
 
   /** Whether there is room to accept more work. */
   hasRoom(): boolean {
-    const { bavail, blocks, bsize } = statfsSync(this.#path)
+    const { bavail, blocks, bsize } = this.#volume()
     return bavail * bsize >= Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_SHARE)
+  }
+
+  /** A folder that was taken away must not go on accepting work into files that nobody will find again. */
+  #volume(): StatsFs {
+    try {
+      return statfsSync(this.#path)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      const detail = `the data folder ${this.#path} is no longer there: ${reason}; nothing of this request was stored`
+      throw new StoreUnavailable('store_unavailable', detail, { cause: error })
+    }
   }
 
   #migrate(db: DatabaseSync): void {
