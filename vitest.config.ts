@@ -11,6 +11,8 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['packages/dashboard/test/build-when-stale.ts'],
     pool: 'forks',
+    // Vitest leaves a processor idle; most tests wait for a child process, a disk or a browser.
+    maxWorkers: '100%',
     // Worker threads and child processes that a test starts inherit this, and so find our sources too.
     execArgv: [`--conditions=${sourceCondition}`],
     // Stores open a thread and tests start services, hundreds of times: reading the sources once halves their time.
