@@ -1,5 +1,5 @@
 import { partitionStates } from '../../src/handoff/life-cycle.ts'
-import type { PartitionRecord, TaskFacts } from '../../src/handoff/task-record.ts'
+import type { PartitionRecord, TaskFacts, TaskRecord } from '../../src/handoff/task-record.ts'
 import { viewPartition, viewTask } from '../../src/handoff/task-view.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import type { Model } from './model.ts'
@@ -8,13 +8,21 @@ import type { ModelPartition, ModelTask } from './model-task.ts'
 
 /** Everything the store shows must be what the model says, and the store's own books must balance. */
 export async function compare(model: Model, driver: Driver): Promise<void> {
-  const findings = await driver.store.audit()
+  // Asked all at once: nothing changes in between, and waiting for each answer would take most of the time.
+  const tasks = [...model.tasks.values()]
+  const [findings, records, shown] = await Promise.all([
+    driver.store.audit(),
+    Promise.all(tasks.map(({ taskId }) => driver.task(taskId))),
+    Promise.all(tasks.map(({ taskId }) => driver.partitions(taskId))),
+  ])
   claim(findings.length === 0, `the audit found: ${findings.join('; ')}`)
-  for (const task of model.tasks.values()) await compareTask(task, driver)
+  for (const [at, task] of tasks.entries()) {
+    const record = records[at]
+    if (record !== undefined) compareTask(task, record, shown[at] ?? [])
+  }
 }
 
-async function compareTask(task: ModelTask, driver: Driver): Promise<void> {
-  const record = await driver.task(task.taskId)
+function compareTask(task: ModelTask, record: TaskRecord, shown: readonly PartitionRecord[]): void {
   const view = viewTask(record)
   claim(view.state === task.state, `${task.taskId} is shown ${view.state} instead of ${task.state}`)
   claim(view.generation === task.generation, `${task.taskId} is in generation ${view.generation}`)
@@ -24,7 +32,6 @@ async function compareTask(task: ModelTask, driver: Driver): Promise<void> {
   const states = task.shown()
   compareCounts(task.taskId, states, view)
   compareReported(task, record.facts)
-  const shown = await driver.partitions(task.taskId)
   const kept = task.all().filter(({ purged }) => !purged)
   claim(shown.length === kept.length, `${task.taskId} has ${shown.length} partitions, not ${kept.length}`)
   for (const row of shown) {
