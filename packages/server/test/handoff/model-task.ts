@@ -43,8 +43,6 @@ export class ModelTask {
   generation = 1
   wasted = 0
   finishedAt: number | null = null
-  /** As it was after the last transaction: what was done only within one never showed. */
-  committedState: ModelTaskState = 'open'
 
   constructor(taskId: string, barrier: boolean) {
     this.taskId = taskId
@@ -92,8 +90,7 @@ export class ModelTask {
 
   /** At the end of each transaction. */
   commit(now: number): void {
-    this.committedState = this.state
-    const isFinished = this.committedState === 'done' || this.committedState === 'cancelled'
+    const isFinished = this.state === 'done' || this.state === 'cancelled'
     this.finishedAt = isFinished ? (this.finishedAt ?? now) : null
   }
 

@@ -49,7 +49,7 @@ export class Model {
     if (conflicts.length > 0) return { kind: 'conflict' }
     if (fresh.length > 0 && task.cancelled) return { kind: 'task_cancelled' }
     if (fresh.length > 0 && task.sealed) return { kind: 'task_sealed' }
-    if (fresh.length > 0 && task.committedState === 'done') {
+    if (fresh.length > 0 && task.partitions.size > 0 && task.state === 'done') {
       task.generation += 1
       task.purged = false
     }

@@ -3,7 +3,7 @@ import type { CallBack, CalledBackPartition } from '@baton/protocol'
 import { rankFresh } from '../../handoff/fair-order.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
-import { totalOf } from '../../handoff/task-record.ts'
+import { taskState, totalOf } from '../../handoff/task-record.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
 import type { Lanes } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -110,7 +110,8 @@ export class CallBacks {
   }
 
   #store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): void {
-    if (task.state === 'done') {
+    // Also when it was finished by a settle of this very transaction: settles come first.
+    if (totalOf(task.partitions) > 0 && taskState(task) === 'done') {
       task.generation += 1
       task.purgedAt = null
     }
