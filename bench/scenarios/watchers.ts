@@ -8,7 +8,7 @@ import { temporaryFolder } from '../harness/temporary-folder.ts'
 import type { WatcherCalls } from '../load/watcher-process.ts'
 import { quotient } from '../report/model.ts'
 
-const CLIENTS = 16
+const CLIENTS = 64
 const STREAMS = 100
 /** Small tasks, so that at any moment more of them move than one tick tells of. */
 const PER_TASK = 500
