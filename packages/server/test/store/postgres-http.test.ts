@@ -2,7 +2,10 @@ import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { keepDataIn } from '../support/test-app.ts'
 
-/** What is held against the service over HTTP holds on PostgreSQL too: the same tests, another store. */
+/**
+ * What is held against the service over HTTP holds on PostgreSQL too: the same tests, another store. Those that are
+ * not here never reach a store, or look at the data folder of the embedded one.
+ */
 let server: PostgresServer
 beforeAll(async () => {
   server = await PostgresServer.start()
@@ -23,3 +26,5 @@ await import('../http/instances.test.ts')
 await import('../http/events.test.ts')
 await import('../http/wire.test.ts')
 await import('../http/hang-up.test.ts')
+await import('../http/large-call-back.test.ts')
+await import('../http/fuzz.test.ts')
