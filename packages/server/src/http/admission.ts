@@ -1,7 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { crossSiteFault } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
-import { sendProblem } from './problems.ts'
+import { type Refusal, sendProblem } from './problems.ts'
 import type { Role, Tokens } from './tokens.ts'
 
 /**
@@ -34,7 +35,8 @@ const admitted: Record<Exclude<Access, 'probe'>, readonly Role[] | null> = {
 
 const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator'])
 
-type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
+/** Why a request must not be served; undefined when it may be. */
+export type Admission = (request: IncomingMessage) => Refusal | undefined
 
 /** Sees to it that every route says who may call it, and puts the check in front of everything else. */
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
@@ -44,73 +46,77 @@ export function admitCallers(app: FastifyInstance, options: AdmissionOptions): v
       throw new Error(`the route ${route.method} ${route.url} does not say who may call it`)
     if (access === 'probe') return
     const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
-    route.onRequest = [admission(access, options), ...others]
+    route.onRequest = [refusing(admission(access, options)), ...others]
   })
 }
 
+function refusing(refusalOf: Admission) {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const refusal = refusalOf(request.raw)
+    if (refusal === undefined) done()
+    else sendProblem(reply, refusal.code, refusal.detail, refusal.options)
+  }
+}
+
 /** One function per route, decided once: requests pay only for the rules that apply to them. */
-function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: AdmissionOptions): OnRequest {
+export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: AdmissionOptions): Admission {
   const allowed = admitted[access]
   const isChanging = changing.has(access)
-  return (request, reply, done) => {
-    const { headers } = request.raw
-    if (tokens === null && !isHostAdmitted(request, reply, hosts)) return
+  return (request) => {
+    if (tokens === null) {
+      const refusal = hostRefusal(request, hosts)
+      if (refusal !== undefined) return refusal
+    }
+    const { headers } = request
     if (isChanging) {
       const fault = crossSiteFault(headers, hosts)
-      if (fault !== undefined) {
-        sendProblem(reply, 'cross_site_refused', fault)
-        return
-      }
+      if (fault !== undefined) return { code: 'cross_site_refused', detail: fault }
     }
-    if (tokens !== null && allowed !== null) {
-      if (!isTokenAdmitted(headers.authorization, reply, tokens, allowed)) return
-    }
-    done()
+    if (tokens === null || allowed === null) return undefined
+    return tokenRefusal(headers.authorization, tokens, allowed)
   }
 }
 
 /** Also for paths that no route has: a foreign page learns nothing about what is here. */
-export function isHostAdmitted(request: FastifyRequest, reply: FastifyReply, hosts: HostRule): boolean {
-  const { headers, httpVersionMinor } = request.raw
-  const { host } = headers
+export function hostRefusal(
+  { headers: { host }, httpVersionMinor }: IncomingMessage,
+  hosts: HostRule,
+): Refusal | undefined {
   if (host === undefined) {
     // Left out by old clients only; HTTP/1.1 demands it.
-    if (httpVersionMinor === 0) return true
-    sendProblem(reply, 'bad_request', 'a request of HTTP/1.1 needs a Host header')
-    return false
+    if (httpVersionMinor === 0) return undefined
+    return { code: 'bad_request', detail: 'a request of HTTP/1.1 needs a Host header' }
   }
-  if (hosts.admits(host)) return true
-  sendProblem(
-    reply,
-    'host_refused',
-    'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS',
-  )
-  return false
+  if (hosts.admits(host)) return undefined
+  return {
+    code: 'host_refused',
+    detail:
+      'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS',
+  }
 }
 
-const challenge = { 'www-authenticate': 'Bearer realm="Baton"' }
-
-function isTokenAdmitted(
+function tokenRefusal(
   authorization: string | undefined,
-  reply: FastifyReply,
   tokens: Tokens,
   allowed: readonly Role[],
-): boolean {
+): Refusal | undefined {
   const token = authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
   if (token === undefined) {
-    sendProblem(reply, 'token_missing', 'send a token of this service: Authorization: Bearer <token>', {
-      headers: challenge,
-    })
-    return false
+    return {
+      code: 'token_missing',
+      detail: 'send a token of this service: Authorization: Bearer <token>',
+      options: { headers: { 'www-authenticate': 'Bearer realm="Baton"' } },
+    }
   }
   const roles = tokens.rolesOf(token)
   if (roles === undefined) {
-    sendProblem(reply, 'token_unknown', 'the token is not one of this service', {
-      headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' },
-    })
-    return false
+    return {
+      code: 'token_unknown',
+      detail: 'the token is not one of this service',
+      options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
+    }
   }
-  if (allowed.some((role) => roles.has(role))) return true
-  sendProblem(reply, 'token_refused', `the token's roles do not cover this; it takes ${allowed.join(' or ')}`)
-  return false
+  if (allowed.some((role) => roles.has(role))) return undefined
+  const detail = `the token's roles do not cover this; it takes ${allowed.join(' or ')}`
+  return { code: 'token_refused', detail }
 }

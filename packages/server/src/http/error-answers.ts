@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { StoreUnavailable } from '../handoff/store.ts'
-import { RequestProblem, sendProblem } from './problems.ts'
+import { type Refusal, RequestProblem, sendProblem } from './problems.ts'
 import type { Service } from './service.ts'
 
 /** What Fastify itself finds wrong with a request, by its error code. */
@@ -23,34 +23,42 @@ const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: stri
   FST_ERR_MAX_PARAM_LENGTH: { code: 'bad_request', detail: 'a segment of the path is too long' },
 }
 
-/** The one place where an error becomes an answer. */
-export function errorAnswers({ handOff, log }: Pick<Service, 'handOff' | 'log'>) {
-  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+/** Which request it was, for the log. */
+interface Asked {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+}
+
+export type Refuse = (error: unknown, asked: Asked) => Refusal
+
+/** The one place where an error becomes a problem. */
+export function refusals({ log }: Pick<Service, 'log'>): Refuse {
+  return (error, { method, url }) => {
+    if (error instanceof RequestProblem) return error
+    if (error instanceof StoreUnavailable) return { code: error.code, detail: error.message }
     const fault = frameworkFaults[codeOf(error)]
+    if (fault !== undefined) return fault
+    if (isClientFault(error))
+      return { code: 'bad_request', detail: 'the request could not be read to its end' }
+    const instance = `urn:uuid:${randomUUID()}`
+    log.error({ err: error, instance, method, url }, 'a request failed unexpectedly')
+    return {
+      code: 'internal',
+      detail: 'something went wrong inside the service; its log has the details',
+      options: { extra: { instance } },
+    }
+  }
+}
+
+/** Fastify's error handler. */
+export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refuse) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     // Fastify ends the connection after any fault in a body. Where the whole body was read that only costs the
     // client a new one; where it was not, discarding the rest lets the client read the answer first.
     if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
-    if (error instanceof RequestProblem) return sendProblem(reply, error.code, error.message, error.options)
-    if (error instanceof StoreUnavailable) return sendProblem(reply, error.code, error.message)
-    if (fault !== undefined) {
-      request.raw.resume()
-      return sendProblem(reply, fault.code, fault.detail)
-    }
-    if (isClientFault(error))
-      return sendProblem(reply, 'bad_request', 'the request could not be read to its end')
-    const instance = `urn:uuid:${randomUUID()}`
-    log.error(
-      { err: error, instance, method: request.method, url: request.url },
-      'a request failed unexpectedly',
-    )
-    return sendProblem(
-      reply,
-      'internal',
-      'something went wrong inside the service; its log has the details',
-      {
-        extra: { instance },
-      },
-    )
+    if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
+    const { code, detail, options } = refuse(error, request)
+    return sendProblem(reply, code, detail, options)
   }
 }
 

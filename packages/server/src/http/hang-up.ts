@@ -1,5 +1,5 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyReply } from 'fastify'
 
 /** Tells a pull that waits when there is nobody left to wait for. */
 export class ClientWatch {
@@ -26,19 +26,23 @@ export class ClientWatch {
  * Calls `send` while the client is there to be answered, and `lost` when it is certain that not one byte of the
  * answer was given to the socket. Once a byte was, nobody can know what arrived, and `lost` is never called.
  */
-export function sendOrLose(reply: FastifyReply, send: () => void, lost: () => void): void {
+export function sendOrLose(
+  request: IncomingMessage,
+  response: ServerResponse,
+  send: () => void,
+  lost: () => void,
+): void {
   // Until an earlier request on the same connection is answered, a response has no socket of its own.
-  const { socket } = reply.raw
-  const connection = socket ?? reply.request.raw.socket
+  const { socket } = response
+  const connection = socket ?? request.socket
   if (!connection.writable) {
-    reply.hijack()
     lost()
     return
   }
   if (socket === null) {
     // The answer waits in memory for its turn.
     listenWithoutLimit(connection, lost)
-    reply.raw.once('socket', () => connection.off('close', lost))
+    response.once('socket', () => connection.off('close', lost))
   }
   send()
 }

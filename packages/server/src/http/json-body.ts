@@ -37,8 +37,12 @@ function bodyOf(request: FastifyRequest, body: Buffer): unknown {
   if (fault !== undefined) throw new RequestProblem('unsupported_media_type', fault)
   if (body.length === 0 && request.routeOptions.config.bodyOptional === true) return undefined
   if (body.length >= LARGE_BODY_BYTES && request.routeOptions.config.readsLargeBodies === true) return body
+  return parsedBody(body)
+}
+
+export function parsedBody(bytes: Buffer): unknown {
   try {
-    return parseJsonBytes(body)
+    return parseJsonBytes(bytes)
   } catch (error) {
     if (error instanceof NotJson) throw new RequestProblem('body_not_json', error.message)
     throw error

@@ -1,11 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type AdmissionOptions, isHostAdmitted } from './admission.ts'
+import { type AdmissionOptions, hostRefusal } from './admission.ts'
 import { sendProblem } from './problems.ts'
 
 /** Paths without a route, and routes without the method. */
 export function answerUnknownRoutes(app: FastifyInstance, { hosts, tokens }: AdmissionOptions): void {
   const answer = (request: FastifyRequest, reply: FastifyReply): void => {
-    if (tokens === null && !isHostAdmitted(request, reply, hosts)) return
+    const refusal = tokens === null ? hostRefusal(request.raw, hosts) : undefined
+    if (refusal !== undefined) {
+      sendProblem(reply, refusal.code, refusal.detail)
+      return
+    }
     const path = request.url.split('?', 1)[0] ?? '/'
     const allowed = app.supportedMethods.filter((method) => app.findRoute({ method, url: path }) !== null)
     if (allowed.length === 0) {

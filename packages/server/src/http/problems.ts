@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { PROBLEM_MEDIA_TYPE, type ProblemCode, type ProblemExtra, problem } from '@baton/protocol'
 import type { FastifyReply } from 'fastify'
 
@@ -6,8 +7,15 @@ export interface ProblemOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Why a request is not carried out, before it is put into the words of HTTP. */
+export interface Refusal {
+  readonly code: ProblemCode
+  readonly detail: string
+  readonly options?: ProblemOptions
+}
+
 /** Thrown where a request cannot be carried out; the error handler answers with it. */
-export class RequestProblem extends Error {
+export class RequestProblem extends Error implements Refusal {
   override name = 'RequestProblem'
   readonly code: ProblemCode
   readonly options: ProblemOptions
@@ -16,6 +24,10 @@ export class RequestProblem extends Error {
     super(detail)
     this.code = code
     this.options = options
+  }
+
+  get detail(): string {
+    return this.message
   }
 }
 
@@ -31,15 +43,35 @@ export function sendProblem(
   reply: FastifyReply,
   code: ProblemCode,
   detail: string,
-  { extra, headers = {} }: ProblemOptions = {},
+  options?: ProblemOptions,
 ): FastifyReply {
+  const { status, headers, body } = written({ code, detail, ...(options === undefined ? {} : { options }) })
+  return reply.code(status).headers(headers).send(body)
+}
+
+/** The same for a request that went past Fastify. */
+export function endWithProblem(response: ServerResponse, refusal: Refusal, isLast: boolean): void {
+  const { status, headers, body } = written(refusal)
+  const last = isLast ? { connection: 'close' } : {}
+  response.writeHead(status, { ...headers, ...last, 'content-length': body.length }).end(body)
+}
+
+/** As bytes: to a text Fastify would add a charset, which this media type does not have. */
+function written({ code, detail, options: { extra, headers } = {} }: Refusal): {
+  status: number
+  headers: Record<string, string>
+  body: Buffer
+} {
   const document = problem(code, detail, extra)
   const retryAfter = retryAfterSeconds[code]
-  if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
-  // As bytes: to a text Fastify would add a charset, which this media type does not have.
-  return reply
-    .code(document.status)
-    .headers({ 'cache-control': 'no-store', ...headers })
-    .type(PROBLEM_MEDIA_TYPE)
-    .send(Buffer.from(JSON.stringify(document)))
+  return {
+    status: document.status,
+    headers: {
+      ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+      'cache-control': 'no-store',
+      ...headers,
+      'content-type': PROBLEM_MEDIA_TYPE,
+    },
+    body: Buffer.from(JSON.stringify(document)),
+  }
 }

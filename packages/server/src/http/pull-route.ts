@@ -1,7 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { answers, pullHeaders } from './documented.ts'
+import type { ExpressLane } from './express-lane.ts'
 import { handedOutWriter } from './handed-out-json.ts'
 import { ClientWatch, sendOrLose } from './hang-up.ts'
 import { RawAnswer } from './raw-answer.ts'
@@ -11,9 +13,32 @@ import { JSON_TYPE, type Service } from './service.ts'
 /** How soon an empty-handed client that does not wait may ask again. */
 export const EMPTY_RETRY_AFTER_SECONDS = '1'
 
-export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service): void {
+export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
   const write = handedOutWriter(tableField)
   const config = { access: 'worker' as const }
+
+  const pull = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { headers, socket } = request
+    const preferences = preferencesOf(headers)
+    const order = pullRequestOf(headers, preferences)
+    const watch = order.waitMillis > 0 ? new ClientWatch(socket) : undefined
+    const { partitions } = await handOff.pull(order, watch?.signal)
+    watch?.stop()
+    const answer = new RawAnswer()
+    if (preferences.applied !== '') answer.header('preference-applied', preferences.applied)
+    if (partitions.length === 0) answer.header('retry-after', EMPTY_RETRY_AFTER_SECONDS)
+    if (handOff.isDraining) answer.header('connection', 'close')
+    sendOrLose(
+      request,
+      response,
+      () => answer.send(response, `{"partitions":${write(partitions)}}`),
+      () => {
+        // With a key the client asks again and gets these very leases.
+        if (order.key === null) handOff.undo(partitions)
+      },
+    )
+  }
+  lane.open('GET', `${app.prefix}/pull`, pull)
 
   app.route({
     method: 'GET',
@@ -31,24 +56,8 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
       ),
     },
     handler: async (request, reply) => {
-      const preferences = preferencesOf(request.raw.headers)
-      const order = pullRequestOf(request.raw.headers, preferences)
-      const watch = order.waitMillis > 0 ? new ClientWatch(request.raw.socket) : undefined
-      const { partitions } = await handOff.pull(order, watch?.signal)
-      watch?.stop()
-      const answer = new RawAnswer()
-      if (preferences.applied !== '') answer.header('preference-applied', preferences.applied)
-      if (partitions.length === 0) answer.header('retry-after', EMPTY_RETRY_AFTER_SECONDS)
-      if (handOff.isDraining) answer.header('connection', 'close')
-      sendOrLose(
-        reply,
-        () => answer.send(reply, `{"partitions":${write(partitions)}}`),
-        () => {
-          // With a key the client asks again and gets these very leases.
-          if (order.key === null) handOff.undo(partitions)
-        },
-      )
-      return reply
+      await pull(request.raw, reply.raw)
+      return reply.hijack()
     },
   })
 

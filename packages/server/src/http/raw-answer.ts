@@ -1,20 +1,22 @@
-import type { FastifyReply } from 'fastify'
+import type { ServerResponse } from 'node:http'
+import { JSON_TYPE } from './service.ts'
 
 /**
- * Sends a JSON text past Fastify's reply, which has nothing to add to it: for the two answers that workers wait for
- * all day. Saves a tenth of the processor time of a pull and settle.
+ * Sends a JSON text without Fastify's reply, which has nothing to add to it: for the two answers that workers wait
+ * for all day.
  */
 export class RawAnswer {
-  readonly #headers = ['content-type', 'application/json; charset=utf-8', 'cache-control', 'no-store']
+  readonly #headers = ['content-type', JSON_TYPE, 'cache-control', 'no-store']
 
   header(name: string, value: string): void {
     this.#headers.push(name, value)
   }
 
-  send(reply: FastifyReply, body: string): void {
-    const response = reply.hijack().raw
-    this.header('content-length', String(Buffer.byteLength(body)))
+  send(response: ServerResponse, body: string): void {
+    const bytes = Buffer.byteLength(body)
+    this.header('content-length', String(bytes))
     response.writeHead(200, this.#headers)
-    response.end(body)
+    // ASCII is the same in both; as Latin-1 it is copied and not converted.
+    response.end(body, bytes === body.length ? 'latin1' : 'utf8')
   }
 }

@@ -1,14 +1,15 @@
 import Fastify, { type FastifyInstance } from 'fastify'
-import { type AdmissionOptions, admitCallers } from './admission.ts'
+import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission.ts'
 import { apiReferenceRoute } from './api-reference.ts'
 import { callBackRoute } from './call-back-route.ts'
 import { answerClientError } from './client-errors.ts'
 import { closeInOrder } from './closing.ts'
 import { controlRoutes } from './control-routes.ts'
 import { descriptiveSchemas } from './descriptive-schemas.ts'
-import { errorAnswers } from './error-answers.ts'
+import { errorAnswers, refusals } from './error-answers.ts'
 import { eventsRoute } from './events.ts'
 import { meetExpectations } from './expectations.ts'
+import { ExpressLane } from './express-lane.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instanceRoutes } from './instance-routes.ts'
 import { acceptJsonBodies } from './json-body.ts'
@@ -59,7 +60,9 @@ export async function buildHttp({
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = { ...standardTimeouts, ...timeouts }
-  const answerError = errorAnswers(service)
+  const refuse = refusals(service)
+  const answerError = errorAnswers(service, refuse)
+  const lane = new ExpressLane(admissionOf('worker', admission), refuse, service)
   const app = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
     logger: false,
@@ -90,8 +93,8 @@ export async function buildHttp({
   await app.register(
     async (routes) => {
       callBackRoute(routes, service)
-      pullRoute(routes, service)
-      settleRoute(routes, service)
+      pullRoute(routes, service, lane)
+      settleRoute(routes, service, lane)
       renewRoute(routes, service)
       instanceRoutes(routes, service)
       taskRoutes(routes, service)
@@ -105,6 +108,8 @@ export async function buildHttp({
     },
     { prefix: basePath },
   )
+  // Where requests are logged, each has to pass Fastify's hooks.
+  if (requestLog === null) app.server.removeAllListeners('request').on('request', lane.beside(app.routing))
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())

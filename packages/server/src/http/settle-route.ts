@@ -12,6 +12,7 @@ import Type from 'typebox'
 import type { Settled } from '../handoff/hand-off.ts'
 import type { SettlementOrder } from '../handoff/settlement.ts'
 import { answers, pullHeaders } from './documented.ts'
+import type { ExpressLane, Serve } from './express-lane.ts'
 import { handedOutWriter } from './handed-out-json.ts'
 import { ClientWatch, sendOrLose } from './hang-up.ts'
 import { RequestProblem } from './problems.ts'
@@ -20,10 +21,40 @@ import { refusalsJson } from './refusals-json.ts'
 import { callerOf, preferencesOf, pullRequestOf } from './request-headers.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 
-export function settleRoute(app: FastifyInstance, { handOff, tableField }: Service): void {
+export function settleRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
   const write = handedOutWriter(tableField)
   const settledJson = ({ settled, refused, pulled }: Settled) =>
     `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
+
+  const settle: Serve = async (request, response, body) => {
+    const checked = checkSettlements(body)
+    if (!checked.ok) {
+      throw new RequestProblem('contract_violation', 'the settlements break the contract; see errors', {
+        extra: listedViolations(checked),
+      })
+    }
+    const { headers, socket } = request
+    const preferences = preferencesOf(headers)
+    const pull = asksToPull(preferences) ? pullRequestOf(headers, preferences) : null
+    const instance = pull === null ? callerOf(headers) : pull.instance
+    const settlements = checked.settlements.map(settlementOf)
+    const watch = pull !== null && pull.waitMillis > 0 ? new ClientWatch(socket) : undefined
+    const outcome = await handOff.settle({ instance, settlements, pull }, watch?.signal)
+    watch?.stop()
+    const answer = new RawAnswer()
+    if (pull !== null) answer.header('preference-applied', preferences.applied)
+    if (handOff.isDraining) answer.header('connection', 'close')
+    sendOrLose(
+      request,
+      response,
+      () => answer.send(response, settledJson(outcome)),
+      () => {
+        // With a key the client settles and asks again, and gets these very leases.
+        if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
+      },
+    )
+  }
+  lane.open('POST', `${app.prefix}/settle`, settle)
 
   app.route({
     method: 'POST',
@@ -39,32 +70,8 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
       response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
     },
     handler: async (request, reply) => {
-      const { headers } = request.raw
-      const checked = checkSettlements(request.body)
-      if (!checked.ok) {
-        throw new RequestProblem('contract_violation', 'the settlements break the contract; see errors', {
-          extra: listedViolations(checked),
-        })
-      }
-      const preferences = preferencesOf(headers)
-      const pull = asksToPull(preferences) ? pullRequestOf(headers, preferences) : null
-      const instance = pull === null ? callerOf(headers) : pull.instance
-      const settlements = checked.settlements.map(settlementOf)
-      const watch = pull !== null && pull.waitMillis > 0 ? new ClientWatch(request.raw.socket) : undefined
-      const outcome = await handOff.settle({ instance, settlements, pull }, watch?.signal)
-      watch?.stop()
-      const answer = new RawAnswer()
-      if (pull !== null) answer.header('preference-applied', preferences.applied)
-      if (handOff.isDraining) answer.header('connection', 'close')
-      sendOrLose(
-        reply,
-        () => answer.send(reply, settledJson(outcome)),
-        () => {
-          // With a key the client settles and asks again, and gets these very leases.
-          if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
-        },
-      )
-      return reply
+      await settle(request.raw, reply.raw, request.body)
+      return reply.hijack()
     },
   })
 }

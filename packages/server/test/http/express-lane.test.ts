@@ -1,0 +1,137 @@
+import { describe, expect, test } from 'vitest'
+import { listening, RawConnection } from '../support/raw-connection.ts'
+import { type Answer, descriptor, leaseId, quiet, TestApp } from '../support/test-app.ts'
+
+const unknownLease = '1-1-aaaaaaaaaaaaaaaa'
+
+async function connected(options = {}) {
+  const baton = await TestApp.open({}, options)
+  const client = await RawConnection.open(await listening(baton.app))
+  return { baton, client }
+}
+
+function bytes(
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string | Buffer,
+) {
+  const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }
+  const lines = Object.entries({ Host: 'localhost', ...length, ...headers })
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${head}\r\n`), Buffer.from(body ?? '')])
+}
+
+function settleBytes(body: unknown, headers: Readonly<Record<string, string>> = {}, path = '/settle') {
+  return bytes('POST', path, { 'Content-Type': 'application/json', ...headers }, JSON.stringify(body))
+}
+
+/** All that a client reads, except that keeping the connection need not be said. */
+function comparable({ status, headers, text }: Answer) {
+  const { date: _date, 'keep-alive': _keepAlive, connection, ...others } = headers
+  return { status, headers: others, closes: connection === 'close', text }
+}
+
+describe('past Fastify and through it', () => {
+  const json = { 'Content-Type': 'application/json' }
+  const done = JSON.stringify([{ leaseId: unknownLease, outcome: 'done' }])
+  test.each<[string, string, string, Record<string, string>, (string | Buffer)?]>([
+    ['an empty pull', 'GET', '/pull', {}],
+    ['preferences', 'GET', '/pull', { Prefer: 'batch=3, records=7' }],
+    ['a name that is too long', 'GET', '/pull', { 'X-Instance-Id': 'x'.repeat(300) }],
+    ['a key that is none', 'GET', '/pull', { 'Idempotency-Key': 'a b' }],
+    ['a foreign host', 'GET', '/pull', { Host: 'example.org' }],
+    ['a page of another site', 'GET', '/pull', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['a connection to be closed', 'GET', '/pull', { Connection: 'close' }],
+    ['a settlement', 'POST', '/settle', json, done],
+    ['a settlement that also pulls', 'POST', '/settle', { ...json, Prefer: 'batch=2' }, done],
+    ['a reason that is not ASCII', 'POST', '/settle', json, done.replace('}', ',"reason":"zu müde"}')],
+    ['a lease id that is not ASCII', 'POST', '/settle', json, '[{"leaseId":"é","outcome":"done"}]'],
+    ['a broken contract', 'POST', '/settle', json, '[{"leaseId":7,"outcome":"finished"}]'],
+    ['no array', 'POST', '/settle', json, 'null'],
+    ['an empty body', 'POST', '/settle', json, ''],
+    ['no body', 'POST', '/settle', json],
+    ['broken JSON', 'POST', '/settle', json, done.slice(0, -1)],
+    ['broken UTF-8', 'POST', '/settle', json, Buffer.from([0x22, 0xff, 0x22])],
+    ['another charset', 'POST', '/settle', { 'Content-Type': 'application/json; charset=utf-16' }, done],
+    ['another type', 'POST', '/settle', { 'Content-Type': 'text/plain' }, done],
+    ['an encoding', 'POST', '/settle', { ...json, 'Content-Encoding': 'gzip' }, done],
+    ['a page of another origin', 'POST', '/settle', { ...json, Origin: 'http://example.org' }, done],
+  ])('%s is answered alike', async (_, method, path, headers, body) => {
+    const { baton, client } = await connected()
+    client.send(bytes(method, path, headers, body))
+    const express = comparable(await client.answer())
+    // A query, which is ignored, is not plain.
+    const other = await RawConnection.open((baton.app.http.server.address() as { port: number }).port)
+    other.send(bytes(method, `${path}?`, headers, body))
+    expect(express).toEqual(comparable(await other.answer()))
+  })
+
+  test.each([
+    ['/pull', (path: string) => bytes('GET', path, {})],
+    ['/settle', (path: string) => settleBytes([{ leaseId: unknownLease, outcome: 'done' }], {}, path)],
+  ])('a store that cannot commit: %s', async (path, request) => {
+    const { baton, client } = await connected()
+    await baton.app.store.close()
+    client.send(request(path))
+    const express = comparable(await client.answer())
+    expect([express.status, express.headers['retry-after']]).toEqual([503, '1'])
+    client.send(request(`${path}?`))
+    expect(express).toEqual(comparable(await client.answer()))
+  })
+
+  test('a failure that nobody foresaw', async () => {
+    const logged: object[] = []
+    const log = { ...quiet, error: (fields: object) => logged.push(fields) }
+    const { baton, client } = await connected({ log })
+    baton.app.handOff.pull = () => Promise.reject(new Error('the password is hunter2'))
+    client.send(bytes('GET', '/pull', {}))
+    const { status, text, body } = await client.answer()
+    expect([status, body.code, text.includes('hunter2')]).toEqual([500, 'internal', false])
+    expect(logged).toMatchObject([{ instance: body.instance, method: 'GET', url: '/pull' }])
+  })
+
+  test('a node that drains answers each request as the last of its connection', async () => {
+    const { baton, client } = await connected()
+    baton.app.handOff.drain()
+    client.send(bytes('POST', '/settle', { 'Content-Type': 'application/json' }, '[]'))
+    expect((await client.answer()).headers['connection']).toBe('close')
+    await client.closed()
+  })
+})
+
+describe('the body of a settle', () => {
+  test.each([
+    ['in two pieces', 1],
+    ['after its head', 0],
+  ])('may come %s', async (_, share) => {
+    const { baton, client } = await connected()
+    await baton.callBack(descriptor('orders', 0, 1))
+    const [partition] = await baton.pull()
+    const request = settleBytes([{ leaseId: leaseId(partition), outcome: 'done' }])
+    const cut = request.indexOf('\r\n\r\n') + 4 + share * 20
+    client.send(request.subarray(0, cut))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    client.send(request.subarray(cut))
+    expect((await client.answer()).body).toMatchObject({ settled: [leaseId(partition)] })
+  })
+
+  test('may be one of many on a connection, sent ahead or one after the other', async () => {
+    const { baton, client } = await connected()
+    await baton.callBack(...[1, 2, 3, 4].map((index) => descriptor('orders', 0, index)))
+    const ids = (await baton.pull({ prefer: 'batch=4' })).map(leaseId)
+    const [first, second, third, fourth] = ids.map((id) => settleBytes([{ leaseId: id, outcome: 'done' }]))
+    if (!first || !second || !third || !fourth) throw new Error('four were called back')
+    const settled: unknown[] = []
+    client.send(Buffer.concat([first, bytes('GET', '/livez', {}), second]))
+    settled.push((await client.answer()).body.settled[0])
+    expect((await client.answer()).body).toEqual({ status: 'alive' })
+    settled.push((await client.answer()).body.settled[0])
+    for (const request of [third, fourth]) {
+      client.send(request)
+      settled.push((await client.answer()).body.settled[0])
+    }
+    expect(settled).toEqual(ids)
+    await baton.expectSound()
+  })
+})
