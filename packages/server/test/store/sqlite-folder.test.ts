@@ -61,17 +61,16 @@ describe('a folder that must not be used', () => {
     db.close()
     const refused = await open().catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(StoreRefused)
-    expect(String(refused)).toMatch(
-      /schema version 4711.*knows versions up to 1\b.*start a Baton that knows version 4711/,
-    )
+    expect(String(refused)).toMatch(/schema version 4711.*knows versions up to \d+; start a Baton that knows/)
   })
 
   test('a refused folder is let go of: whoever may use it can', async () => {
     await (await open()).close()
     const db = new DatabaseSync(join(folder, 'baton.db'))
+    const { user_version: version } = db.prepare('PRAGMA user_version').get() ?? {}
     db.exec('PRAGMA user_version = 4711')
     await expect(open()).rejects.toBeInstanceOf(StoreRefused)
-    db.exec('PRAGMA user_version = 1')
+    db.exec(`PRAGMA user_version = ${version}`)
     db.close()
     await (await open()).close()
   })

@@ -24,7 +24,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['back-offs that are due', /'delayed' AND due_at <=/, 'INDEX partition_delayed (due_at<?)'],
   ['the next lease to end', /^SELECT due_at .*'leased' ORDER BY/, 'COVERING INDEX partition_leased'],
   ['the next back-off to end', /^SELECT due_at .*'delayed' ORDER BY/, 'COVERING INDEX partition_delayed'],
-  ['held partitions of a lane', /'held' ORDER BY id/, 'INDEX partition_held_of_lane (lane=?)'],
+  ['held partitions of a lane', /'held' AND id > /, 'INDEX partition_held_of_lane (lane=? AND id>?)'],
   ['ready partitions of a lane', /'ready' ORDER BY id/, 'INDEX partition_ready_of_lane (lane=?)'],
   [
     'whether anything is ready on a level',
@@ -57,6 +57,8 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 const boundedWalks = [
   /^SCAN partition USING (COVERING )?INDEX partition_(ready|leased|delayed)$/,
   /^SCAN task_step$/,
+  // Read whole by intention: it is cleared whenever the rows are written up.
+  /^SCAN journal$/,
 ]
 
 let path: string

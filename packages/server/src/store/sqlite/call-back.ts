@@ -5,10 +5,11 @@ import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
 import { taskState, totalOf } from '../../handoff/task-record.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
+import type { Front } from './front.ts'
 import type { Lanes } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
-import type { Ranges } from './ranges.ts'
+import { Ranges } from './ranges.ts'
 
 const CONFLICTS_NAMED = 100
 
@@ -22,16 +23,18 @@ interface LaneArrival {
 export class CallBacks {
   readonly #ledger: Ledger
   readonly #lanes: Lanes
+  readonly #front: Front
   readonly #names: Names
   readonly #ranges: Ranges
   readonly #policy: Policy
   readonly #sql: ReturnType<typeof prepare>
 
-  constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, names: Names, ranges: Ranges, policy: Policy) {
+  constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, front: Front, names: Names, policy: Policy) {
     this.#ledger = ledger
     this.#lanes = lanes
+    this.#front = front
     this.#names = names
-    this.#ranges = ranges
+    this.#ranges = new Ranges(db)
     this.#policy = policy
     this.#sql = prepare(db)
   }
@@ -124,20 +127,40 @@ export class CallBacks {
   }
 
   #append(lane: LaneEntry, fresh: readonly CalledBackPartition[], tables: Set<number>, now: number): void {
-    const level = this.#ledger.levelToRank(lane.level)
+    const level = this.#front.timeToRank(lane.level)
     let room = this.#lanes.roomAtTheBack(lane)
     for (const { index, recordCount, computeTableName, spelling } of fresh) {
       const isReady = room > 0
       const state = isReady ? 'ready' : 'held'
       const table = this.#names.computeTableId(computeTableName)
       const rank = isReady ? rankFresh(level, lane, recordCount) : null
-      this.#sql.insert.run(lane.id, index, lane.level, state, rank, recordCount, table, now, spelling)
+      const { lastInsertRowid } = this.#sql.insert.run(
+        lane.id,
+        index,
+        lane.level,
+        state,
+        rank,
+        recordCount,
+        table,
+        now,
+        spelling,
+      )
       this.#ledger.move(lane, null, state, recordCount)
       tables.add(table)
-      if (isReady) {
-        room -= 1
-        this.readied += 1
+      if (rank === null) continue
+      room -= 1
+      this.readied += 1
+      const candidate = {
+        ...neverLeased,
+        id: Number(lastInsertRowid),
+        lane,
+        idx: index,
+        spelling,
+        recordCount,
+        computeTable: table,
+        rank,
       }
+      if (this.#front.reaches(candidate)) this.#front.join(candidate)
     }
     this.#ranges.add(
       lane,
@@ -145,6 +168,8 @@ export class CallBacks {
     )
   }
 }
+
+const neverLeased = { term: 0, attempts: 0, releases: 0, fresh: true }
 
 function isSame(a: CalledBackPartition, b: CalledBackPartition): boolean {
   return (

@@ -25,8 +25,6 @@ export interface TaskEntry {
   mismatched: number
   readonly partitions: Tally
   readonly records: Tally
-  /** The last second in which a partition was finished, as far as this process saw. */
-  paceSecond: number
 }
 
 export interface LaneEntry extends LaneTags {
@@ -40,9 +38,6 @@ export interface LaneEntry extends LaneTags {
   readonly partitions: Tally
   readonly records: Tally
 }
-
-/** Enough for a minute, and for the last settles of a slow task. */
-export const PACE_SECONDS_KEPT = 80
 
 const counterColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])
 export const assignCounters = counterColumns.map((column) => `${column} = ?`).join(', ')
@@ -92,7 +87,6 @@ export function readTask(row: Row): TaskEntry {
     reportedDeclared: row['reported_declared'] as number,
     reportedRecords: row['reported_records'] as number,
     mismatched: row['mismatched'] as number,
-    paceSecond: 0,
     ...readTallies(row),
   }
 }

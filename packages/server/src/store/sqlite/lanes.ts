@@ -2,7 +2,10 @@ import type { DatabaseSync } from 'node:sqlite'
 import { rankFresh, setBack } from '../../handoff/fair-order.ts'
 import { next } from '../../handoff/life-cycle.ts'
 import { holdsBarrier } from '../../handoff/task-record.ts'
+import type { Books } from './books.ts'
+import type { Candidate } from './candidate.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
+import type { Front } from './front.ts'
 import type { Ledger } from './ledger.ts'
 
 /**
@@ -12,23 +15,27 @@ import type { Ledger } from './ledger.ts'
  * window empties, ranked in the order of their call-back. So the index that pulls read stays small
  * whatever the backlog, and closing a lane of a million partitions touches the window alone.
  */
-export const WINDOW = 1000
+export const WINDOW = 128
 
 /**
  * A window is filled up once it falls below this. A claim takes at most this many rows at a time,
  * so no lane runs dry in the middle of one and the order stays exact.
  */
-export const LOW_WATER = 500
+export const LOW_WATER = 64
 
 /** The most rows that one transaction takes out of reach; what is left, pulls and later steps take. */
 export const STEP = 1000
 
 export class Lanes {
+  readonly #books: Books
   readonly #ledger: Ledger
+  readonly #front: Front
   readonly #sql: ReturnType<typeof prepare>
 
-  constructor(db: DatabaseSync, ledger: Ledger) {
-    this.#ledger = ledger
+  constructor(db: DatabaseSync, books: Books, front: Front) {
+    this.#books = books
+    this.#ledger = books.ledger
+    this.#front = front
     this.#sql = prepare(db)
   }
 
@@ -42,21 +49,32 @@ export class Lanes {
   fill(lane: LaneEntry): number {
     const { partitions } = lane
     if (partitions.held === 0 || partitions.ready >= LOW_WATER || !this.#ledger.isOpen(lane)) return 0
-    const rows = this.#sql.firstHeld.all(lane.id, WINDOW - partitions.ready) as {
-      id: number
-      recordCount: number
-    }[]
-    const level = this.#ledger.levelToRank(lane.level)
+    const rows = this.#sql.firstHeld.all(
+      lane.id,
+      this.#books.deferred.admittedUpTo(lane),
+      WINDOW - partitions.ready,
+    ) as unknown as HeldRow[]
+    const level = this.#front.timeToRank(lane.level)
     const to = next('held', 'admit')
     for (const row of rows) {
-      this.#sql.admit.run(to, rankFresh(level, lane, row.recordCount), row.id)
+      const rank = rankFresh(level, lane, row.recordCount)
       this.#ledger.move(lane, 'held', to, row.recordCount)
+      this.#admit({ ...row, lane, rank, fresh: true })
     }
     return rows.length
   }
 
+  /** At the front it is known from memory, and most are handed out before their row is written. */
+  #admit(candidate: Candidate): void {
+    if (this.#front.reaches(candidate)) {
+      this.#books.deferred.admit(candidate)
+      this.#front.join(candidate)
+    } else this.#sql.admit.run(candidate.rank, candidate.id)
+  }
+
   /** Takes up to `limit` ready partitions of a closed lane out of the reach of pulls. */
   hold(lane: LaneEntry, limit: number): number {
+    this.#front.forget()
     const rows = this.#sql.firstReady.all(lane.id, limit) as {
       id: number
       rank: string
@@ -132,12 +150,16 @@ export class Lanes {
   }
 }
 
+type HeldRow = Omit<Candidate, 'lane' | 'rank' | 'fresh'>
+
 function prepare(db: DatabaseSync) {
   return {
     firstHeld: db.prepare(
-      `SELECT id, record_count AS recordCount FROM partition WHERE lane = ? AND state = 'held' ORDER BY id LIMIT ?`,
+      `SELECT id, idx, term, attempts, releases, spelling, record_count AS recordCount,
+         compute_table AS computeTable
+       FROM partition WHERE lane = ? AND state = 'held' AND id > ? ORDER BY id LIMIT ?`,
     ),
-    admit: db.prepare('UPDATE partition SET state = ?, rank = ?, fresh = 1 WHERE id = ?'),
+    admit: db.prepare(`UPDATE partition SET state = 'ready', fresh = 1, rank = ? WHERE id = ?`),
     firstReady: db.prepare(
       `SELECT id, CAST(rank AS TEXT) AS rank, fresh, record_count AS recordCount
        FROM partition WHERE lane = ? AND state = 'ready' ORDER BY id LIMIT ?`,

@@ -1,17 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { drain, type LevelTime } from '../../handoff/fair-order.ts'
+import type { LevelTime } from '../../handoff/fair-order.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
-import { isLaneOpen, taskState } from '../../handoff/task-record.ts'
-import {
-  assignCounters,
-  counters,
-  type LaneEntry,
-  PACE_SECONDS_KEPT,
-  readLane,
-  readTask,
-  type TaskEntry,
-  taggedLaneColumns,
-} from './entries.ts'
+import { isLaneOpen } from '../../handoff/task-record.ts'
+import { type LaneEntry, readLane, readTask, type TaskEntry, taggedLaneColumns } from './entries.ts'
+import { bringUpToDate, type LedgerRows, laneRow, levelRow, prepareSaving, taskRow } from './ledger-rows.ts'
+import { Pace } from './pace.ts'
 
 /** More entries than this are dropped after a commit: memory must not follow the number of tasks. */
 const CACHED_LANES = 20_000
@@ -19,9 +12,10 @@ const CACHED_LANES = 20_000
 /**
  * Tasks, lanes and levels as the running transaction sees them.
  *
- * Hundreds of partitions of a batch share a handful of these rows: they are read once, changed in
- * memory, and written once before the commit. This process is the only writer of the file, so what
- * was committed stays valid for the next transaction; after a rollback everything is forgotten.
+ * Hundreds of partitions share a handful of these rows: they are read once, changed in memory, noted
+ * in the journal at the commit, and written when the books are. This process is the only writer of the
+ * file, so what was committed stays valid for the next transaction; after a rollback everything is
+ * forgotten.
  */
 export class Ledger {
   readonly #tasks = new Map<number, TaskEntry>()
@@ -32,11 +26,15 @@ export class Ledger {
   readonly #touchedTasks = new Set<TaskEntry>()
   readonly #touchedLanes = new Set<LaneEntry>()
   readonly #touchedLevels = new Set<number>()
-  readonly #pace = new Map<TaskEntry, { partitions: number; records: number }>()
+  readonly #unwrittenTasks = new Set<TaskEntry>()
+  readonly #unwrittenLanes = new Set<LaneEntry>()
+  readonly #unwrittenLevels = new Set<number>()
+  readonly #pace: Pace
   readonly #sql: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
+    this.#pace = new Pace(db)
   }
 
   taskNamed(taskId: string): TaskEntry | undefined {
@@ -74,24 +72,20 @@ export class Ledger {
     return lane
   }
 
-  /** The level's time for ranking: brought up to date if nothing on the level waits. */
-  levelToRank(level: number): LevelTime {
-    const time = this.levelToAdvance(level)
-    if (this.#sql.anyReady.get(level) === undefined) drain(time)
-    return time
+  levelToAdvance(level: number): LevelTime {
+    this.#touchedLevels.add(level)
+    return this.#levelTime(level)
   }
 
-  levelToAdvance(level: number): LevelTime {
-    let time = this.#levels.get(level)
-    if (time === undefined) {
-      const row = this.#sql.level.get(level)
-      time = {
-        virtual: BigInt((row?.['virtual'] as string | undefined) ?? 0),
-        served: BigInt((row?.['served'] as string | undefined) ?? 0),
-      }
-      this.#levels.set(level, time)
+  #levelTime(level: number): LevelTime {
+    const known = this.#levels.get(level)
+    if (known !== undefined) return known
+    const row = this.#sql.level.get(level)
+    const time = {
+      virtual: BigInt((row?.['virtual'] as string | undefined) ?? 0),
+      served: BigInt((row?.['served'] as string | undefined) ?? 0),
     }
-    this.#touchedLevels.add(level)
+    this.#levels.set(level, time)
     return time
   }
 
@@ -121,87 +115,74 @@ export class Ledger {
   }
 
   countFinished(task: TaskEntry, recordCount: number): void {
-    const pace = this.#pace.get(task)
-    if (pace === undefined) this.#pace.set(task, { partitions: 1, records: recordCount })
-    else {
-      pace.partitions += 1
-      pace.records += recordCount
-    }
+    this.#pace.count(task, recordCount)
   }
 
   touchedLanes(): readonly LaneEntry[] {
     return [...this.#touchedLanes]
   }
 
-  /** Writes what the transaction changed; the last thing before its commit. Returns the tasks concerned. */
-  flush(now: number): number[] {
+  /** Ends the running transaction's part. Returns the tasks concerned, and the rows as they are to be. */
+  close(now: number): { tasks: number[]; rows: LedgerRows } {
+    for (const task of this.#touchedTasks) bringUpToDate(task, now)
+    const rows = {
+      levels: [...this.#touchedLevels].map((level) => levelRow(level, this.#levelTime(level))),
+      lanes: [...this.#touchedLanes].map(laneRow),
+      tasks: [...this.#touchedTasks].map(taskRow),
+      paces: this.#pace.close(now),
+    }
     const tasks = [...this.#touchedTasks].map(({ id }) => id)
-    for (const level of this.#touchedLevels) {
-      const time = this.#levels.get(level)
-      if (time !== undefined) this.#sql.saveLevel.run(level, time.virtual, time.served)
-    }
-    for (const lane of this.#touchedLanes) {
-      const tags = [
-        lane.finish,
-        lane.retryFinish,
-        lane.parkedSkipped ? 1 : 0,
-        lane.purged,
-        lane.purgedRecords,
-      ]
-      this.#sql.saveLane.run(...tags, ...counters(lane), lane.id)
-    }
-    for (const task of this.#touchedTasks) this.#saveTask(task, now)
-    const second = Math.floor(now / 1000)
-    for (const [task, pace] of this.#pace) {
-      this.#sql.savePace.run(task.id, second, pace.partitions, pace.records)
-      if (task.paceSecond !== second) this.#sql.forgetPace.run(task.id, task.id, PACE_SECONDS_KEPT)
-      task.paceSecond = second
-    }
+    for (const level of this.#touchedLevels) this.#unwrittenLevels.add(level)
+    for (const lane of this.#touchedLanes) this.#unwrittenLanes.add(lane)
+    for (const task of this.#touchedTasks) this.#unwrittenTasks.add(task)
     this.#touchedLevels.clear()
     this.#touchedLanes.clear()
     this.#touchedTasks.clear()
-    this.#pace.clear()
-    return tasks
+    return { tasks, rows }
   }
 
-  /** After a commit: nothing is pending, so a large cache may go. */
-  trim(): void {
-    if (this.#lanes.size > CACHED_LANES || this.#tasks.size > CACHED_LANES) this.forget()
+  /** Writes what closed transactions changed. */
+  write(): void {
+    this.#save({
+      levels: [...this.#unwrittenLevels].map((level) => levelRow(level, this.#levelTime(level))),
+      lanes: [...this.#unwrittenLanes].map(laneRow),
+      tasks: [...this.#unwrittenTasks].map(taskRow),
+    })
+    this.#pace.write()
+    this.#unwrittenLevels.clear()
+    this.#unwrittenLanes.clear()
+    this.#unwrittenTasks.clear()
   }
 
-  /** After a rollback: memory holds what the file does not. */
-  forget(): void {
-    for (const map of [this.#tasks, this.#taskIds, this.#lanes, this.#lanesOfTask, this.#levels, this.#pace])
-      map.clear()
-    for (const set of [this.#touchedTasks, this.#touchedLanes, this.#touchedLevels]) set.clear()
-  }
-
-  #saveTask(task: TaskEntry, now: number): void {
-    const state = taskState(task)
-    const finished = state === 'done' || state === 'cancelled'
-    if (finished && task.finishedAt === null) task.finishedAt = now
-    if (!finished) task.finishedAt = null
-    task.state = state
-    this.#sql.saveTask.run(
-      state,
-      task.paused ? 1 : 0,
-      task.cancelled ? 1 : 0,
-      task.sealed ? 1 : 0,
-      task.expectedPartitions,
-      task.levelBarrier ? 1 : 0,
-      task.openLevel,
-      task.generation,
-      task.lastCallBackAt,
-      task.finishedAt,
-      task.purgedAt,
-      task.delivered,
-      task.attemptsWasted,
-      task.reportedDeclared,
-      task.reportedRecords,
-      task.mismatched,
-      ...counters(task),
-      task.id,
+  get isWritten(): boolean {
+    return (
+      this.#unwrittenTasks.size === 0 && this.#unwrittenLanes.size === 0 && this.#unwrittenLevels.size === 0
     )
+  }
+
+  replay(rows: LedgerRows): void {
+    this.#save(rows)
+    this.#pace.replay(rows.paces)
+  }
+
+  /** Only when everything is written. True when whoever holds entries must let go of them. */
+  trim(): boolean {
+    if (this.#lanes.size <= CACHED_LANES && this.#tasks.size <= CACHED_LANES) return false
+    this.forget()
+    return true
+  }
+
+  forget(): void {
+    for (const map of [this.#tasks, this.#taskIds, this.#lanes, this.#lanesOfTask, this.#levels]) map.clear()
+    for (const touched of [this.#touchedTasks, this.#touchedLanes, this.#touchedLevels]) touched.clear()
+    for (const set of [this.#unwrittenTasks, this.#unwrittenLanes, this.#unwrittenLevels]) set.clear()
+    this.#pace.forget()
+  }
+
+  #save({ levels, lanes, tasks }: Omit<LedgerRows, 'paces'>): void {
+    for (const row of levels) this.#sql.saveLevel.run(...row)
+    for (const row of lanes) this.#sql.saveLane.run(...row)
+    for (const row of tasks) this.#sql.saveTask.run(...row)
   }
 
   #keepTask(row: Record<string, unknown> | undefined): TaskEntry | undefined {
@@ -229,36 +210,12 @@ function prepare(db: DatabaseSync) {
     insertTask: db.prepare(
       `INSERT INTO task (task_id, state, level_barrier, first_call_back_at, last_call_back_at) VALUES (?, 'open', ?, ?, ?)`,
     ),
-    saveTask: db.prepare(
-      `UPDATE task SET state = ?, paused = ?, cancelled = ?, sealed = ?, expected_partitions = ?, level_barrier = ?,
-         open_level = ?, generation = ?, last_call_back_at = ?, finished_at = ?, purged_at = ?, delivered = ?,
-         attempts_wasted = ?, reported_declared = ?, reported_records = ?, mismatched = ?, ${assignCounters}
-       WHERE id = ?`,
-    ),
     laneById: db.prepare(`SELECT ${taggedLaneColumns} FROM lane WHERE id = ?`),
     laneOfTask: db.prepare(`SELECT ${taggedLaneColumns} FROM lane WHERE task = ? AND level = ?`),
     insertLane: db.prepare('INSERT INTO lane (task, level) VALUES (?, ?)'),
-    saveLane: db.prepare(
-      `UPDATE lane SET finish = ?, retry_finish = ?, parked_skipped = ?, purged = ?, purged_records = ?,
-         ${assignCounters} WHERE id = ?`,
-    ),
     level: db.prepare(
       'SELECT CAST(virtual AS TEXT) AS virtual, CAST(served AS TEXT) AS served FROM level WHERE level = ?',
     ),
-    anyReady: db.prepare(`SELECT 1 AS found FROM partition WHERE state = 'ready' AND level = ? LIMIT 1`),
-    saveLevel: db.prepare(
-      `INSERT INTO level (level, virtual, served) VALUES (?, ?, ?)
-       ON CONFLICT (level) DO UPDATE SET virtual = excluded.virtual, served = excluded.served`,
-    ),
-    savePace: db.prepare(
-      `INSERT INTO pace (task, second, partitions, records) VALUES (?, ?, ?, ?)
-       ON CONFLICT (task, second) DO UPDATE SET
-         partitions = partitions + excluded.partitions,
-         records = min(records + excluded.records, ${Number.MAX_SAFE_INTEGER})`,
-    ),
-    forgetPace: db.prepare(
-      `DELETE FROM pace WHERE task = ? AND second <
-         (SELECT second FROM pace WHERE task = ? ORDER BY second DESC LIMIT 1 OFFSET ?)`,
-    ),
+    ...prepareSaving(db),
   }
 }

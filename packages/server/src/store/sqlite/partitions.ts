@@ -4,7 +4,9 @@ import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../handoff/policy.ts'
 import type { Change, LeaseOutcome, Standing } from '../../handoff/settlement.ts'
 import { addCapped } from '../../handoff/task-record.ts'
+import type { Books } from './books.ts'
 import type { LaneEntry } from './entries.ts'
+import type { Front } from './front.ts'
 import type { Ledger } from './ledger.ts'
 
 /** A partition's row with its lane, ready to be judged. */
@@ -12,7 +14,6 @@ export interface PartitionEntry extends Standing {
   readonly id: number
   readonly lane: LaneEntry
   readonly recordCount: number
-  readonly dueAt: number | null
 }
 
 /** In the order of COLUMNS. */
@@ -20,7 +21,6 @@ type Row = [
   id: number,
   lane: number,
   state: PartitionState,
-  dueAt: number | null,
   term: number,
   secret: string,
   outcome: LeaseOutcome | null,
@@ -29,16 +29,20 @@ type Row = [
   recordCount: number,
 ]
 
-const COLUMNS = 'id, lane, state, due_at, term, secret, outcome, attempts, releases, record_count'
+const COLUMNS = 'id, lane, state, term, secret, outcome, attempts, releases, record_count'
 
 /** Reads partitions and writes what was decided about them. */
 export class Partitions {
+  readonly #books: Books
   readonly #ledger: Ledger
+  readonly #front: Front
   readonly #policy: Policy
   readonly #sql: ReturnType<typeof prepare>
 
-  constructor(db: DatabaseSync, ledger: Ledger, policy: Policy) {
-    this.#ledger = ledger
+  constructor(db: DatabaseSync, books: Books, front: Front, policy: Policy) {
+    this.#books = books
+    this.#ledger = books.ledger
+    this.#front = front
     this.#policy = policy
     this.#sql = prepare(db)
   }
@@ -47,6 +51,9 @@ export class Partitions {
   parked: number[] = []
 
   get(id: number): PartitionEntry | undefined {
+    const ahead = this.#books.deferred.get(id)
+    if (ahead !== undefined) return ahead
+    if (this.#books.deferred.has(id)) this.#books.writeUp()
     const row = this.#sql.byId.get(id) as unknown as Row | undefined
     return row === undefined ? undefined : this.#entry(row)
   }
@@ -69,6 +76,8 @@ export class Partitions {
   /** Writes a verdict. Returns when the partition is due next, if it is. */
   apply(partition: PartitionEntry, change: Change, now: number): number | null {
     const { lane, recordCount } = partition
+    const isFinish = change.event === 'finish'
+    if (!isFinish && (change.to === 'held' || this.#books.deferred.has(partition.id))) this.#books.writeUp()
     if (change.wasted !== 0) lane.task.attemptsWasted += change.wasted
     if (change.reason !== undefined) this.#sql.note.run(change.reason, partition.id)
     if (change.event === null) {
@@ -93,6 +102,7 @@ export class Partitions {
       case 'ready':
         this.#rankIfLost(partition)
         this.#write(partition, change, null, false)
+        this.#front.joinAgain(partition.id)
         return null
       case 'parked':
         this.parked.push(partition.id)
@@ -108,7 +118,7 @@ export class Partitions {
   /** The back-off ended: back into the order through the lane's second tag, unless it kept its rank. */
   wake(partition: PartitionEntry): void {
     const { lane } = partition
-    const level = this.#ledger.levelToRank(lane.level)
+    const level = this.#front.timeToRank(lane.level)
     const kept = this.#sql.rank.get(partition.id)?.['rank'] as string | null
     const rank = kept === null ? rankRetry(level, lane, partition.recordCount) : BigInt(kept)
     const to = next(partition.state, 'wake')
@@ -119,13 +129,19 @@ export class Partitions {
   /** A lease that expired lost its rank; revived and then given back it returns as an expired one does. */
   #rankIfLost({ id, lane, recordCount }: PartitionEntry): void {
     if (this.#sql.rank.get(id)?.['rank'] !== null) return
-    this.#sql.setRank.run(rankRetry(this.#ledger.levelToRank(lane.level), lane, recordCount), id)
+    this.#sql.setRank.run(rankRetry(this.#front.timeToRank(lane.level), lane, recordCount), id)
   }
 
   #finish(partition: PartitionEntry, change: Change, now: number): void {
     const { lane, recordCount } = partition
     const reported = change.records ?? null
-    this.#sql.finish.run(change.outcome, change.attempts, now, reported, partition.id)
+    const { outcome, attempts, releasesInARow } = change
+    const finished = { ...partition, state: change.to, outcome, attempts, releasesInARow }
+    this.#books.deferred.finish(finished, [outcome, attempts, now, reported, partition.id])
+    if (partition.state !== 'leased') {
+      // Finished late: it stands in an index other than that of leases, and may be at the front.
+      this.#front.forget()
+    }
     this.#ledger.countFinished(lane.task, recordCount)
     if (reported === null) return
     lane.task.reportedDeclared += recordCount
@@ -142,7 +158,6 @@ export class Partitions {
     id,
     laneId,
     state,
-    dueAt,
     term,
     secret,
     outcome,
@@ -155,7 +170,6 @@ export class Partitions {
       id,
       lane,
       recordCount,
-      dueAt,
       state,
       term,
       secret,
@@ -186,9 +200,6 @@ function prepare(db: DatabaseSync) {
     ),
     nextLease: db.prepare(`SELECT due_at FROM partition WHERE state = 'leased' ORDER BY due_at LIMIT 1`),
     nextBackoff: db.prepare(`SELECT due_at FROM partition WHERE state = 'delayed' ORDER BY due_at LIMIT 1`),
-    finish: db.prepare(
-      `UPDATE partition SET state = 'done', outcome = ?, attempts = ?, due_at = NULL, settled_at = ?, reported_records = ? WHERE id = ?`,
-    ),
     change: db.prepare(`${change} WHERE id = ?`),
     changeLosingRank: db.prepare(`${change}, rank = NULL WHERE id = ?`),
     rank: db.prepare('SELECT CAST(rank AS TEXT) AS rank FROM partition WHERE id = ?'),

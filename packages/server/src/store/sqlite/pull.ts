@@ -6,38 +6,13 @@ import { next } from '../../handoff/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
 import { Portion, share } from '../../handoff/sharing.ts'
 import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
+import type { Books } from './books.ts'
+import type { Candidate } from './candidate.ts'
 import type { LaneEntry } from './entries.ts'
+import type { Front } from './front.ts'
 import { type Lanes, LOW_WATER, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
-
-interface Candidate {
-  readonly id: number
-  readonly lane: LaneEntry
-  readonly idx: number
-  /** As text: a rank above 2^53 does not fit a number. */
-  readonly rankText: string
-  readonly fresh: number
-  readonly term: number
-  readonly attempts: number
-  readonly recordCount: number
-  readonly computeTable: number
-  readonly spelling: string | null
-}
-
-/** In the order of the statement's columns. */
-type CandidateRow = [
-  id: number,
-  lane: number,
-  idx: number,
-  term: number,
-  attempts: number,
-  spelling: string | null,
-  recordCount: number,
-  computeTable: number,
-  rankText: string,
-  fresh: number,
-]
 
 interface Serving {
   readonly position: number
@@ -47,15 +22,19 @@ interface Serving {
 }
 
 export class Pull {
+  readonly #books: Books
   readonly #ledger: Ledger
+  readonly #front: Front
   readonly #lanes: Lanes
   readonly #names: Names
   readonly #policy: Policy
   readonly #secrets = new Secrets()
   readonly #sql: ReturnType<typeof prepare>
 
-  constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, names: Names, policy: Policy) {
-    this.#ledger = ledger
+  constructor(db: DatabaseSync, books: Books, front: Front, lanes: Lanes, names: Names, policy: Policy) {
+    this.#books = books
+    this.#ledger = books.ledger
+    this.#front = front
     this.#lanes = lanes
     this.#names = names
     this.#policy = policy
@@ -107,35 +86,18 @@ export class Pull {
         LOW_WATER,
       )
       if (wanted === 0) return
-      const candidates = this.#firstReady(wanted)
+      const candidates = this.#front.first(wanted)
       if (this.#holdClosed(candidates)) continue
-      share(
+      const taken = share(
         candidates,
         hungry.map(({ portion }) => portion),
       )
+      this.#front.advance(taken)
       const touched = new Set<LaneEntry>()
       for (const serving of hungry) this.#handOut(serving, touched, now)
       for (const lane of touched) this.movedUp += this.#lanes.fill(lane)
       if (candidates.length < wanted) return
     }
-  }
-
-  #firstReady(limit: number): Candidate[] {
-    const rows = this.#sql.firstReady.all(limit) as unknown as CandidateRow[]
-    return rows.map(
-      ([id, lane, idx, term, attempts, spelling, recordCount, computeTable, rankText, fresh]) => ({
-        id,
-        lane: this.#ledger.lane(lane),
-        idx,
-        term,
-        attempts,
-        spelling,
-        recordCount,
-        computeTable,
-        rankText,
-        fresh,
-      }),
-    )
   }
 
   /** A lane that closed with more ready partitions than one step takes: the pull that meets the rest holds them. */
@@ -151,8 +113,8 @@ export class Pull {
     const to = next('ready', atMostOnce ? 'deliver' : 'lease')
     const holder = order.instance === null ? null : this.#names.instance(order.instance, 'worker', now)
     for (const candidate of portion.taken.slice(handedOut.length)) {
-      const { lane, fresh, rankText, recordCount } = candidate
-      if (fresh === 1) advance(this.#ledger.levelToAdvance(lane.level), BigInt(rankText), recordCount)
+      const { lane, fresh, rank, recordCount } = candidate
+      if (fresh) advance(this.#ledger.levelToAdvance(lane.level), rank, recordCount)
       this.#ledger.move(lane, 'ready', to, recordCount)
       touched.add(lane)
       handedOut.push(atMostOnce ? this.#deliver(candidate, holder, now) : this.#lease(candidate, holder, now))
@@ -160,14 +122,30 @@ export class Pull {
   }
 
   #lease(candidate: Candidate, holder: number | null, now: number): HandedOut {
-    const length = leaseMillis(this.#policy, candidate.recordCount)
-    const lease = { partition: candidate.id, term: candidate.term + 1, secret: this.#secrets.next() }
+    const { id, lane, recordCount, attempts, releases } = candidate
+    const length = leaseMillis(this.#policy, recordCount)
+    const lease = { partition: id, term: candidate.term + 1, secret: this.#secrets.next() }
     const expiresAt = now + length
-    this.#sql.lease.run(lease.term, lease.secret, holder, expiresAt, now, candidate.id)
+    const { term, secret } = lease
+    this.#books.deferred.lease(
+      {
+        id,
+        lane,
+        recordCount,
+        state: 'leased',
+        term,
+        secret,
+        outcome: null,
+        attempts,
+        releasesInARow: releases,
+        taskCancelled: false,
+      },
+      [term, secret, holder, expiresAt, now, id],
+    )
     if (this.earliestDueAt === null || expiresAt < this.earliestDueAt) this.earliestDueAt = expiresAt
     return this.#handedOut(candidate, {
       id: formatLeaseId(lease),
-      attempt: candidate.attempts + 1,
+      attempt: attempts + 1,
       expiresAt,
       expiresInMillis: length,
     })
@@ -181,7 +159,7 @@ export class Pull {
     return this.#handedOut(candidate, null)
   }
 
-  #handedOut(candidate: Omit<Candidate, 'rankText' | 'fresh'>, lease: HandedOut['lease']): HandedOut {
+  #handedOut(candidate: Described, lease: HandedOut['lease']): HandedOut {
     return {
       taskId: candidate.lane.task.taskId,
       level: candidate.lane.level,
@@ -203,6 +181,7 @@ export class Pull {
   #repeat(key: string, now: number): HandedOut[] | undefined {
     const known = this.#sql.key.get(key) as { leases: string } | undefined
     if (known === undefined) return undefined
+    this.#books.writeUpPartitions()
     const alive: HandedOut[] = []
     for (const id of JSON.parse(known.leases) as string[]) {
       const ref = parseLeaseId(id)
@@ -217,25 +196,17 @@ export class Pull {
   }
 }
 
-interface LiveRow extends Omit<Candidate, 'lane'> {
+/** What is said of a partition to whoever gets it. */
+type Described = Pick<Candidate, 'lane' | 'idx' | 'spelling' | 'computeTable' | 'recordCount'>
+
+interface LiveRow extends Omit<Described, 'lane'> {
   readonly lane: number
+  readonly attempts: number
   readonly dueAt: number
 }
 
 function prepare(db: DatabaseSync) {
-  const columns = `id, lane, idx, term, attempts, spelling,
-    record_count AS recordCount, compute_table AS computeTable`
-  const firstReady = db.prepare(
-    `SELECT ${columns}, CAST(rank AS TEXT) AS rankText, fresh
-     FROM partition INDEXED BY partition_ready WHERE state = 'ready' ORDER BY level, rank, id LIMIT ?`,
-  )
-  // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.
-  firstReady.setReturnArrays(true)
   return {
-    firstReady,
-    lease: db.prepare(
-      `UPDATE partition SET state = 'leased', fresh = 0, term = ?, secret = ?, outcome = NULL, holder = ?, due_at = ?, leased_at = ? WHERE id = ?`,
-    ),
     deliver: db.prepare(
       `UPDATE partition SET state = 'done', fresh = 0, term = term + 1, attempts = attempts + 1, outcome = 'delivered', holder = ?,
          leased_at = ?, settled_at = ? WHERE id = ?`,
@@ -243,7 +214,9 @@ function prepare(db: DatabaseSync) {
     key: db.prepare('SELECT leases FROM pull_key WHERE key = ?'),
     saveKey: db.prepare('INSERT INTO pull_key (key, leases, forget_at) VALUES (?, ?, ?)'),
     live: db.prepare(
-      `SELECT ${columns}, due_at AS dueAt FROM partition
+      `SELECT lane, idx, attempts, spelling, record_count AS recordCount, compute_table AS computeTable,
+         due_at AS dueAt
+       FROM partition
        WHERE id = ? AND term = ? AND secret = ? AND state = 'leased' AND due_at > ?`,
     ),
   }

@@ -2,17 +2,17 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, Store, SweepResult } from '../../handoff/store.ts'
 import { audit } from './audit.ts'
+import { Books } from './books.ts'
 import { CallBacks } from './call-back.ts'
 import { ChangeLog } from './change-log.ts'
 import { Control } from './control.ts'
+import { Front } from './front.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { Lanes } from './lanes.ts'
-import { Ledger } from './ledger.ts'
 import { Names } from './names.ts'
 import { PartitionPages } from './partition-pages.ts'
 import { Partitions } from './partitions.ts'
 import { Pull } from './pull.ts'
-import { Ranges } from './ranges.ts'
 import { Settle } from './settle.ts'
 import { Sweep } from './sweep.ts'
 import { TaskRows } from './task-rows.ts'
@@ -30,7 +30,8 @@ export type Verbs = {
 /** One opening of the data file: the prepared statements and what is known in memory. */
 export class Session {
   readonly #db: DatabaseSync
-  readonly #ledger: Ledger
+  readonly #books: Books
+  readonly #front: Front
   readonly #names: Names
   readonly #lanes: Lanes
   readonly #pull: Pull
@@ -46,36 +47,38 @@ export class Session {
     this.#db = db
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
-    this.#ledger = new Ledger(db)
+    this.#books = new Books(db)
+    const { ledger } = this.#books
+    this.#front = new Front(db, this.#books)
     this.#names = new Names(db)
-    this.#lanes = new Lanes(db, this.#ledger)
-    this.#partitions = new Partitions(db, this.#ledger, policy)
-    const steps = new TaskSteps(db, this.#ledger, this.#lanes)
-    this.#pull = new Pull(db, this.#ledger, this.#lanes, this.#names, policy)
+    this.#lanes = new Lanes(db, this.#books, this.#front)
+    this.#partitions = new Partitions(db, this.#books, this.#front, policy)
+    const steps = new TaskSteps(db, ledger, this.#lanes)
+    this.#pull = new Pull(db, this.#books, this.#front, this.#lanes, this.#names, policy)
     this.#settle = new Settle(this.#partitions, policy)
-    this.#callBacks = new CallBacks(db, this.#ledger, this.#lanes, this.#names, new Ranges(db), policy)
-    const control = new Control(db, this.#ledger, this.#lanes, steps)
+    this.#callBacks = new CallBacks(db, ledger, this.#lanes, this.#front, this.#names, policy)
+    const control = new Control(db, ledger, this.#lanes, steps)
     const sweep = new Sweep(this.#partitions, policy)
-    const tidy = new Tidy(db, this.#ledger, this.#names, steps)
+    const tidy = new Tidy(db, ledger, this.#names, steps)
     const instances = new InstanceRows(db)
     const tasks = new TaskRows(db)
     this.#changes = new ChangeLog(db, tasks)
     const pages = new PartitionPages(db)
     const probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.verbs = {
-      handOff: (batch, now) => this.#transaction(now, () => this.#handOff(batch, now, hasRoom)),
-      sweep: (order, now) => this.#transaction(now, () => this.#sweep(sweep.run(order, now))),
-      tidy: (order, now) => this.#transaction(now, () => tidy.run(order, now)),
-      control: (order, now) => this.#transaction(now, () => control.run(order, now)),
-      recordSightings: (sightings, now) => this.#transaction(now, () => instances.record(sightings, now)),
-      probe: (_nothing, now) => this.#transaction(now, () => void probe.run(now)),
-      task: (taskId, now) => tasks.get(taskId, now),
-      tasks: (query, now) => tasks.list(query, now),
-      partitions: (query) => pages.get(query),
-      changes: (query, now) => this.#changes.page(query, now),
-      instance: (instanceId, now) => instances.get(instanceId, now),
-      instances: (query, now) => instances.list(query, now),
-      audit: () => audit(db),
+      handOff: (batch, now) => this.#noted(now, () => this.#handOff(batch, now, hasRoom)),
+      sweep: (order, now) => this.#written(now, () => this.#sweep(sweep.run(order, now))),
+      tidy: (order, now) => this.#written(now, () => tidy.run(order, now)),
+      control: (order, now) => this.#written(now, () => control.run(order, now)),
+      recordSightings: (sightings, now) => this.#noted(now, () => instances.record(sightings, now)),
+      probe: (_nothing, now) => this.#noted(now, () => void probe.run(now)),
+      task: (taskId, now) => this.#looked(now, () => tasks.get(taskId, now)),
+      tasks: (query, now) => this.#looked(now, () => tasks.list(query, now)),
+      partitions: (query, now) => this.#looked(now, () => pages.get(query)),
+      changes: (query, now) => this.#looked(now, () => this.#changes.page(query, now)),
+      instance: (instanceId, now) => this.#looked(now, () => instances.get(instanceId, now)),
+      instances: (query, now) => this.#looked(now, () => instances.list(query, now)),
+      audit: (_nothing, now) => this.#written(now, () => audit(db)),
     }
   }
 
@@ -88,7 +91,7 @@ export class Session {
     const callBacks = accepts
       ? this.#callBacks.run(batch.callBacks, now)
       : batch.callBacks.map(() => ({ kind: 'store_full' as const }))
-    const opened = this.#lanes.settle(this.#ledger.touchedLanes())
+    const opened = this.#lanes.settle(this.#books.ledger.touchedLanes())
     const pulls = this.#pull.run(batch.pulls, now)
     const dueAt = earlier(this.#settle.earliestDueAt, this.#pull.earliestDueAt)
     return {
@@ -104,25 +107,58 @@ export class Session {
 
   /** A lease that expires for good may be the last that a barrier waited for. */
   #sweep(swept: SweepResult): SweepResult {
-    return { ...swept, woken: swept.woken + this.#lanes.settle(this.#ledger.touchedLanes()) }
+    return { ...swept, woken: swept.woken + this.#lanes.settle(this.#books.ledger.touchedLanes()) }
   }
 
-  #transaction<Result>(now: number, work: () => Result): Result {
+  /** A transaction of the hand-off: durable in the journal, written up later. */
+  #noted<Result>(now: number, work: () => Result): Result {
+    return this.#transaction(work, () => this.#books.note(now))
+  }
+
+  /** A transaction that looks for partitions by their state and changes them where they stand. */
+  #written<Result>(now: number, work: () => Result): Result {
+    const onWrittenBooks = () => {
+      this.#books.writeUp()
+      this.#front.drop()
+      return work()
+    }
+    return this.#transaction(onWrittenBooks, () => this.#books.write(now))
+  }
+
+  #looked<Result>(now: number, look: () => Result): Result {
+    if (!this.#books.isRead || !this.#books.isShown)
+      this.#transaction(
+        () => this.#books.writeUpTaken(),
+        () => this.#books.note(now),
+      )
+    return look()
+  }
+
+  #transaction<Result>(work: () => Result, close: () => number[]): Result {
+    if (!this.#books.isRead) this.#committed(() => this.#books.read())
+    const { result, changed, parked } = this.#committed(() => {
+      this.#partitions.parked = []
+      const result = work()
+      this.#lanes.settle(this.#books.ledger.touchedLanes())
+      const changed = close()
+      return { result, changed, parked: this.#changes.notices(this.#partitions.parked) }
+    })
+    this.#changes.note(changed, parked)
+    if (this.#books.trim().hasForgotten) this.#front.drop()
+    this.#names.trim()
+    return result
+  }
+
+  #committed<Result>(work: () => Result): Result {
     this.#begin.run()
-    this.#partitions.parked = []
     try {
       const result = work()
-      this.#lanes.settle(this.#ledger.touchedLanes())
-      const changed = this.#ledger.flush(now)
-      const parked = this.#changes.notices(this.#partitions.parked)
       this.#commit.run()
-      this.#changes.note(changed, parked)
-      this.#ledger.trim()
-      this.#names.trim()
       return result
     } catch (error) {
       // A failed commit may or may not have ended the transaction; memory is wrong in either case.
-      this.#ledger.forget()
+      this.#books.forget()
+      this.#front.drop()
       this.#names.forget()
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error

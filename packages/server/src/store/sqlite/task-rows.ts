@@ -7,7 +7,8 @@ import type {
   TaskRecord,
   TaskRow,
 } from '../../handoff/task-record.ts'
-import { laneColumns, PACE_SECONDS_KEPT, readTallies, readTask, type TaskEntry } from './entries.ts'
+import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
+import { SECONDS_KEPT } from './pace.ts'
 
 const LANES_SHOWN = 1000
 const TABLES_SHOWN = 100
@@ -73,7 +74,7 @@ export class TaskRows {
     return {
       facts: task,
       openLane: openLane === undefined ? null : readTallies(openLane),
-      pace: this.#sql.pace.all(task.id, PACE_SECONDS_KEPT) as unknown as PaceSecond[],
+      pace: this.#sql.pace.all(task.id, SECONDS_KEPT) as unknown as PaceSecond[],
     }
   }
 

@@ -1,4 +1,5 @@
 import { foundation } from './0001-foundation.ts'
+import { journal } from './0002-journal.ts'
 
 /** In order, never edited once released: position n brings the schema to version n + 1. */
-export const migrations: readonly string[] = [foundation]
+export const migrations: readonly string[] = [foundation, journal]

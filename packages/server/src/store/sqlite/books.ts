@@ -1,0 +1,110 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { DeferredRows } from './deferred-rows.ts'
+import { Journal } from './journal.ts'
+import { Ledger } from './ledger.ts'
+import type { LedgerRows } from './ledger-rows.ts'
+
+/** More is not put off: writing it up makes the next pull wait (a thousand partitions take about 6 ms). */
+const LARGEST_DEFERRAL = 1000
+const LONGEST_JOURNAL = 1_000_000
+
+const noRows: LedgerRows = { levels: [], lanes: [], tasks: [], paces: [] }
+
+/**
+ * The rows of the hand-off and what was put off writing into them.
+ *
+ * A hand-off's transaction is noted in the journal, which takes one or two pages instead of the nine to fifteen that
+ * its rows stand on. Whoever looks for rows by their state has them written up first; so does whoever changes a
+ * partition in another way than leasing or finishing it.
+ */
+export class Books {
+  readonly ledger: Ledger
+  readonly deferred: DeferredRows
+  readonly #journal: Journal
+  #isRead = false
+
+  constructor(db: DatabaseSync) {
+    this.ledger = new Ledger(db)
+    this.deferred = new DeferredRows(db)
+    this.#journal = new Journal(db)
+  }
+
+  /** False until what an earlier process, or a transaction before a rollback, left in the journal is written up. */
+  get isRead(): boolean {
+    return this.#isRead
+  }
+
+  /** True when the file's rows show all that anyone sees from outside. */
+  get isShown(): boolean {
+    return this.deferred.taken === 0 && this.ledger.isWritten
+  }
+
+  /** Within a transaction of its own, before anything else. */
+  read(): void {
+    for (const entry of this.#journal.entries()) {
+      this.deferred.replay(entry)
+      this.ledger.replay(entry)
+    }
+    this.#journal.clear()
+    this.#isRead = true
+  }
+
+  /** The last thing before the commit of a hand-off. Returns the tasks that it changed. */
+  note(now: number): number[] {
+    const { tasks, rows } = this.ledger.close(now)
+    if (this.deferred.taken > LARGEST_DEFERRAL || this.#journal.length > LONGEST_JOURNAL) this.writeUpTaken()
+    else this.#append(rows)
+    return tasks
+  }
+
+  /** The last thing before the commit of anything else: it is written where it belongs. */
+  write(now: number): number[] {
+    const { tasks } = this.ledger.close(now)
+    this.writeUp()
+    return tasks
+  }
+
+  /** Before partitions are looked for by their state. */
+  writeUpPartitions(): void {
+    if (!this.deferred.isEmpty) this.writeUp()
+  }
+
+  writeUp(): void {
+    this.deferred.write()
+    this.ledger.write()
+    this.#clear()
+  }
+
+  /**
+   * All that anyone sees from outside, where a partition that waits within the window of its lane is not told from
+   * one that waits behind it.
+   */
+  writeUpTaken(): void {
+    this.deferred.writeTaken()
+    this.ledger.write()
+    this.#clear()
+    this.#append(noRows)
+  }
+
+  #clear(): void {
+    if (this.#journal.length > 0) this.#journal.clear()
+  }
+
+  /** A pull that found nothing leaves nothing behind, and its commit waits for no disk. */
+  #append(rows: LedgerRows): void {
+    const entry = { ...this.deferred.take(), ...rows }
+    if (Object.values(entry).some(({ length }) => length > 0)) this.#journal.append(entry)
+  }
+
+  /** After a commit: memory must not follow the number of tasks. */
+  trim(): { hasForgotten: boolean } {
+    return { hasForgotten: this.deferred.isEmpty && this.ledger.isWritten && this.ledger.trim() }
+  }
+
+  /** After a rollback: memory holds what the file does not. */
+  forget(): void {
+    this.ledger.forget()
+    this.deferred.forget()
+    this.#isRead = false
+  }
+}

@@ -1,0 +1,170 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { drain, type LevelTime } from '../../handoff/fair-order.ts'
+import type { Books } from './books.ts'
+import { type Candidate, compareCandidates } from './candidate.ts'
+
+/** In the order of the statement's columns. */
+type Row = [
+  id: number,
+  lane: number,
+  idx: number,
+  term: number,
+  attempts: number,
+  releases: number,
+  spelling: string | null,
+  recordCount: number,
+  computeTable: number,
+  rankText: string,
+  fresh: number,
+]
+
+/** Read ahead at once; more each time, as long as nothing makes it useless. */
+const FEWEST_AHEAD = 500
+const MOST_AHEAD = 4000
+
+/** New partitions that belong to the front join it; beyond this many its rear is left to the index again. */
+const LONGEST = 8000
+
+type Reach = 'nothing' | 'some' | 'everything'
+
+/**
+ * The first ready partitions in the order of the hand-off, in memory.
+ *
+ * The index of ready partitions does not know what was put off: it still shows what was handed out, and does not yet
+ * show what moved up. Here both are as they should be. Invariant: every ready partition up to the last one here is
+ * here, and so is every one that only moved up in memory.
+ */
+export class Front {
+  readonly #books: Books
+  readonly #sql: ReturnType<typeof prepare>
+  #waiting: Candidate[] = []
+  /** Those before have been handed out. */
+  #at = 0
+  #joined: Candidate[] = []
+  #reach: Reach = 'nothing'
+  #ahead = FEWEST_AHEAD
+
+  constructor(db: DatabaseSync, books: Books) {
+    this.#books = books
+    this.#sql = prepare(db)
+  }
+
+  /** Up to `limit` partitions, the next to be handed out first. They stay until `advance`. */
+  first(limit: number): Candidate[] {
+    this.#order()
+    if (this.#waiting.length - this.#at < limit && this.#reach !== 'everything') this.#read()
+    return this.#waiting.slice(this.#at, this.#at + limit)
+  }
+
+  /** So many of the first were handed out. */
+  advance(count: number): void {
+    this.#at += count
+  }
+
+  /** Whether a partition that becomes ready must join. */
+  reaches(candidate: Candidate): boolean {
+    if (this.#reach !== 'some') return this.#reach === 'everything'
+    const last = this.#waiting.at(-1)
+    return last !== undefined && compareCandidates(candidate, last) < 0
+  }
+
+  join(candidate: Candidate): void {
+    this.#joined.push(candidate)
+    if (this.#waiting.length - this.#at + this.#joined.length > LONGEST) this.#shorten()
+  }
+
+  /** The same for one whose row says that it is ready. */
+  joinAgain(id: number): void {
+    const candidate = this.#candidate(this.#sql.byId.get(id) as unknown as Row)
+    if (this.reaches(candidate)) this.join(candidate)
+  }
+
+  /** Partitions became ready, or ceased to be, in a way that is not followed here. */
+  forget(): void {
+    this.#books.writeUpPartitions()
+    this.drop()
+  }
+
+  /** With the books, after a rollback. */
+  drop(): void {
+    this.#waiting = []
+    this.#at = 0
+    this.#joined = []
+    this.#reach = 'nothing'
+    this.#ahead = FEWEST_AHEAD
+  }
+
+  /** The level's time for ranking: brought up to date if nothing on the level waits. */
+  timeToRank(level: number): LevelTime {
+    const time = this.#books.ledger.levelToAdvance(level)
+    if (!this.#hasReady(level)) drain(time)
+    return time
+  }
+
+  #hasReady(level: number): boolean {
+    for (let at = this.#at; at < this.#waiting.length; at += 1)
+      if (this.#waiting[at]?.lane.level === level) return true
+    if (this.#joined.some(({ lane }) => lane.level === level)) return true
+    if (this.#reach === 'everything') return false
+    this.#books.writeUpPartitions()
+    return this.#sql.anyReady.get(level) !== undefined
+  }
+
+  #read(): void {
+    this.#books.writeUpPartitions()
+    const rows = this.#sql.firstReady.all(this.#ahead) as unknown as Row[]
+    this.#waiting = rows.map((row) => this.#candidate(row))
+    this.#at = 0
+    this.#reach = rows.length < this.#ahead ? 'everything' : 'some'
+    this.#ahead = Math.min(2 * this.#ahead, MOST_AHEAD)
+  }
+
+  #order(): void {
+    if (this.#joined.length === 0) return
+    this.#waiting = [...this.#waiting.slice(this.#at), ...this.#joined].sort(compareCandidates)
+    this.#at = 0
+    this.#joined = []
+  }
+
+  #shorten(): void {
+    this.#books.writeUpPartitions()
+    this.#order()
+    this.#waiting.length = MOST_AHEAD
+    this.#reach = 'some'
+  }
+
+  #candidate(row: Row): Candidate {
+    const [id, lane, idx, term, attempts, releases, spelling, recordCount, computeTable, rankText, fresh] =
+      row
+    return {
+      id,
+      lane: this.#books.ledger.lane(lane),
+      idx,
+      term,
+      attempts,
+      releases,
+      spelling,
+      recordCount,
+      computeTable,
+      rank: BigInt(rankText),
+      fresh: fresh === 1,
+    }
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const columns = `id, lane, idx, term, attempts, releases, spelling, record_count, compute_table,
+    CAST(rank AS TEXT), fresh`
+  const firstReady = db.prepare(
+    `SELECT ${columns} FROM partition INDEXED BY partition_ready
+     WHERE state = 'ready' ORDER BY level, rank, id LIMIT ?`,
+  )
+  const byId = db.prepare(`SELECT ${columns} FROM partition WHERE id = ?`)
+  // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.
+  for (const statement of [firstReady, byId]) statement.setReturnArrays(true)
+  return {
+    firstReady,
+    byId,
+    anyReady: db.prepare(`SELECT 1 AS found FROM partition WHERE state = 'ready' AND level = ? LIMIT 1`),
+  }
+}
