@@ -1,39 +1,9 @@
-import type { LeaseRef } from './lease-id.ts'
-import {
-  type Batching,
-  type CallBackOrder,
-  type CallBackResult,
-  type HandOffAnswers,
-  type HandOffBatch,
-  type PullOrder,
-  type PullResult,
-  type RenewOrder,
-  type RenewResult,
-  type SettleOrder,
-  type SettleResult,
-  type Store,
-  StoreUnavailable,
-} from './store.ts'
-
-/** What one request asks of the store; a settle that also pulls asks for two things at once. */
-export interface Ask {
-  readonly settle?: SettleOrder
-  readonly renew?: RenewOrder
-  readonly undo?: readonly LeaseRef[]
-  readonly callBack?: CallBackOrder
-  readonly pull?: PullOrder
-}
-
-export interface Answer {
-  readonly settle?: SettleResult
-  readonly renew?: RenewResult
-  readonly undone: number
-  readonly callBack?: CallBackResult
-  readonly pull?: PullResult
-}
+import { type Answer, type Ask, answersOf, batchOf, weightOf } from './ask.ts'
+import { type Batching, type HandOffAnswers, type Store, StoreUnavailable } from './store.ts'
 
 interface Pending {
   readonly ask: Ask
+  readonly weight: number
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
 }
@@ -58,6 +28,7 @@ export class Coalescer {
   readonly #store: Store
   readonly #events: CoalescerEvents
   #gathering: Pending[] = []
+  #gatheringWeight = 0
   #scheduled = false
   #inFlight = 0
   readonly #batching: Batching
@@ -70,10 +41,12 @@ export class Coalescer {
 
   ask(ask: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const pending = { ask, resolve, reject }
-      if ((ask.callBack?.callBack.partitions.length ?? 0) > SHARING_LIMIT) void this.#commit([pending])
+      const weight = weightOf(ask)
+      const pending = { ask, weight, resolve, reject }
+      if (ask.callBack !== undefined && weight > SHARING_LIMIT) void this.#commit([pending], () => undefined)
       else {
         this.#gathering.push(pending)
+        this.#gatheringWeight += weight
         this.#schedule()
       }
     })
@@ -91,105 +64,68 @@ export class Coalescer {
 
   #mayStart(): boolean {
     const { atOnce, full, fullAtOnce } = this.#batching
-    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && weightOf(this.#gathering) >= full)
+    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && this.#gatheringWeight >= full)
   }
 
   #send(): void {
     while (this.#gathering.length > 0 && this.#mayStart()) {
       this.#inFlight += 1
-      this.#commit(this.#nextBatch()).finally(() => {
+      void this.#commit(this.#nextBatch(), () => {
         this.#inFlight -= 1
         this.#send()
       })
     }
   }
 
-  #nextBatch(): Pending[] {
+  #nextBatch(): readonly Pending[] {
     const { full } = this.#batching
-    let weight = 0
-    let length = 0
-    while (length < this.#gathering.length && weight < full) {
-      weight += weightOf(this.#gathering.slice(length, length + 1))
-      length += 1
+    let batch = this.#gathering
+    if (this.#gatheringWeight <= full) this.#gathering = []
+    else {
+      let weight = 0
+      const end = batch.findIndex((pending) => {
+        weight += pending.weight
+        return weight >= full
+      })
+      batch = this.#gathering.splice(0, end + 1)
     }
-    return this.#gathering.splice(0, length)
+    for (const { weight } of batch) this.#gatheringWeight -= weight
+    return batch
   }
 
-  async #commit(batch: readonly Pending[]): Promise<void> {
+  /**
+   * `through` is called as soon as the store is free for another batch, before the answers of this one are passed on:
+   * while they are written, the store works on the next.
+   */
+  async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
     let answers: HandOffAnswers
+    const T1=performance.now()
     try {
-      answers = await this.#store.handOff(batchOf(batch.map(({ ask }) => ask)))
+      const S:any=(globalThis as any).CS??=(setInterval(()=>{const s=(globalThis as any).CS; if(s.n>300)process._rawDebug('coal',JSON.stringify({n:s.n,size:s.size/s.n,rt:s.rt/s.n,gather:s.g/s.n,zero:s.z/s.n,gap:s.gap/s.n,turn:s.dist/s.n})); Object.assign(s,{n:0,size:0,rt:0,g:0,z:0,gap:0,dist:0})},2000).unref(),{n:0,size:0,rt:0,g:0,z:0,gap:0,dist:0,last:0}); const T0=performance.now(); S.gap+=T0-S.last; S.n++; S.size+=batch.length
+      answers = await this.#store.handOff(batchOf(batch))
     } catch (error) {
       if (error instanceof StoreUnavailable || batch.length === 1) {
+        through()
         this.#events.failed(error)
         for (const { reject } of batch) reject(error)
         return
       }
       // One request's data broke the transaction that all shared: alone, only its own fails.
-      for (const pending of batch) await this.#commit([pending])
+      for (const pending of batch) await this.#commit([pending], () => undefined)
+      through()
       return
     }
+    {const S=(globalThis as any).CS; const t=performance.now(); S.rt+=t-T1; S.g+=this.#gathering.length; if(this.#gathering.length===0)S.z++; S.last=t; setImmediate(()=>{S.dist+=performance.now()-t})}
+    through()
     try {
       this.#events.committed(answers)
-      distribute(batch, answers)
+      answersOf(batch, answers).forEach((answer, at) => {
+        batch[at]?.resolve(answer)
+      })
     } catch (error) {
       // It is committed: whatever is wrong with the answers, running it again would lease twice.
       this.#events.failed(error)
       for (const { reject } of batch) reject(error)
     }
   }
-}
-
-/** In partitions: what the store's work is made of. */
-function weightOf(pending: readonly Pending[]): number {
-  return pending.reduce(
-    (sum, { ask: { settle, renew, undo, callBack, pull } }) =>
-      sum +
-      (settle?.settlements.length ?? 0) +
-      (renew?.leases.length ?? 0) +
-      (undo?.length ?? 0) +
-      (callBack?.callBack.partitions.length ?? 0) +
-      (pull?.batch ?? 0),
-    0,
-  )
-}
-
-function batchOf(asks: readonly Ask[]): HandOffBatch {
-  const batch = {
-    settles: [] as SettleOrder[],
-    renews: [] as RenewOrder[],
-    undos: [] as LeaseRef[],
-    callBacks: [] as CallBackOrder[],
-    pulls: [] as PullOrder[],
-  }
-  for (const { settle, renew, undo, callBack, pull } of asks) {
-    if (settle !== undefined) batch.settles.push(settle)
-    if (renew !== undefined) batch.renews.push(renew)
-    if (undo !== undefined) batch.undos.push(...undo)
-    if (callBack !== undefined) batch.callBacks.push(callBack)
-    if (pull !== undefined) batch.pulls.push(pull)
-  }
-  return batch
-}
-
-/** Answers come back in the order in which `batchOf` laid the orders out. */
-function distribute(batch: readonly Pending[], answers: HandOffAnswers): void {
-  const settles = answers.settles.values()
-  const renews = answers.renews.values()
-  const callBacks = answers.callBacks.values()
-  const pulls = answers.pulls.values()
-  for (const { ask, resolve } of batch) {
-    const answer: { -readonly [Key in keyof Answer]: Answer[Key] } = { undone: answers.undone }
-    if (ask.settle !== undefined) answer.settle = nextOf(settles)
-    if (ask.renew !== undefined) answer.renew = nextOf(renews)
-    if (ask.callBack !== undefined) answer.callBack = nextOf(callBacks)
-    if (ask.pull !== undefined) answer.pull = nextOf(pulls)
-    resolve(answer)
-  }
-}
-
-function nextOf<T>(answers: Iterator<T>): T {
-  const { done, value } = answers.next()
-  if (done === true) throw new Error('the store answered fewer orders than it was given')
-  return value
 }

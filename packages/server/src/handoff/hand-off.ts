@@ -2,22 +2,15 @@ import type { CallBack } from '@baton/protocol'
 import { Coalescer } from './coalescer.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
 import { Events } from './events.ts'
-import { type InstanceRecord, noTotals } from './instances.ts'
+import type { InstanceRecord } from './instances.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
+import type { Log } from './log.ts'
 import { Mentions } from './mentions.ts'
+import { Outage } from './outage.ts'
 import type { Policy } from './policy.ts'
-import type { RefusalCode, SettlementOrder } from './settlement.ts'
-import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
-import {
-  type CallBackResult,
-  type HandedOut,
-  type HandOffAnswers,
-  type PullOrder,
-  type PullResult,
-  type RenewResult,
-  type Store,
-  StoreUnavailable,
-} from './store.ts'
+import { type Node, Presence } from './presence.ts'
+import type { CallBackAnswer, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
+import { type HandedOut, type PullOrder, type PullResult, type Store, StoreUnavailable } from './store.ts'
 import type { PartitionPage, PartitionQuery, TaskPage, TaskQuery, TaskRecord } from './task-record.ts'
 import { Upkeep } from './upkeep.ts'
 import { NOTHING, WaitingPulls } from './waiting-pulls.ts'
@@ -26,82 +19,56 @@ export interface HandOffOptions {
   readonly store: Store
   readonly policy: Policy
   readonly retentionMillis: number
-  readonly node: { readonly instanceId: string; readonly version: string }
+  readonly node: Node
   readonly log: Log
 }
 
-/** The part of a pino logger that the hand-off uses. */
-export interface Log {
-  info(fields: object, text: string): void
-  warn(fields: object, text: string): void
-  error(fields: object, text: string): void
-}
-
-export interface PullRequest extends PullOrder {
-  readonly waitMillis: number
-}
-
-export interface SettleRequest {
-  readonly instance: string | null
-  readonly settlements: readonly { readonly leaseId: string; readonly order: SettlementOrder }[]
-  /** Also hand out the next partitions, in the same transaction. */
-  readonly pull: PullRequest | null
-}
-
-export type CallBackAnswer = Exclude<CallBackResult, { readonly kind: 'store_full' }>
-
 const NEARLY_FULL =
   'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
-
-export interface Settled {
-  readonly settled: readonly string[]
-  readonly refused: readonly { readonly leaseId: string; readonly code: RefusalCode }[]
-  readonly pulled: PullResult | null
-}
-
-export type Renewal = RenewResult[number] & { readonly leaseId: string }
 
 /** The hand-off as its callers see it: the four verbs, the views, and control. Knows neither HTTP nor SQL. */
 export class HandOff {
   readonly #store: Store
   readonly #policy: Policy
-  readonly #node: HandOffOptions['node'] & { readonly startedAt: number }
-  readonly #log: Log
   readonly #coalescer: Coalescer
   readonly #waiting: WaitingPulls
   readonly #upkeep: Upkeep
-  readonly #sightings = new Sightings()
+  readonly #presence: Presence
   /** What happens, for those who watch. */
   readonly events: Events
-  #heartbeat: NodeJS.Timeout | undefined
+  readonly #failed: (error: unknown) => void
   #draining = false
-  #outage = false
 
   constructor({ store, policy, retentionMillis, node, log }: HandOffOptions) {
     this.#store = store
     this.#policy = policy
-    this.#node = { ...node, startedAt: Date.now() }
-    this.#log = log
+    const outage = new Outage(log, () => this.#upkeep.beginGrace())
+    const failed = (error: unknown) => outage.failed(error)
+    this.#failed = failed
     this.#coalescer = new Coalescer(store, {
-      committed: (answers) => this.#committed(answers),
-      failed: (error) => this.#failed(error),
+      committed: ({ readied, nextDueInMillis }) => {
+        outage.over()
+        this.#waiting.wake(readied)
+        if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
+      },
+      failed,
     })
-    this.#waiting = new WaitingPulls(async (order) => this.#tryPull(order))
-    this.events = new Events(store, (error) => this.#failed(error))
+    this.#waiting = new WaitingPulls((order) => this.#tryPull(order))
+    this.#presence = new Presence(store, node, failed)
+    this.events = new Events(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
       readied: (count) => this.#waiting.wake(count),
       lookAround: () => this.#waiting.wake(this.#waiting.size),
       parked: (count) =>
         log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
-      failed: (error) => this.#failed(error),
+      failed,
     })
     store.onHint?.((readied) => this.#waiting.wake(readied))
   }
 
   async start(): Promise<void> {
-    await this.#beat()
+    await this.#presence.start()
     this.#upkeep.start()
-    this.#heartbeat = setInterval(() => void this.#beat(), SIGHTING_INTERVAL_MILLIS)
   }
 
   async callBack(callBack: CallBack, producer: string | null): Promise<CallBackAnswer> {
@@ -109,45 +76,28 @@ export class HandOff {
     if (result === undefined) throw new Error('a call-back came back without its answer')
     if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
     const calledBack = result.kind === 'stored' ? result.accepted : 0
-    this.#sightings.note(producer, 'producer', { callBacks: 1, calledBack })
+    this.#presence.note(producer, 'producer', { callBacks: 1, calledBack })
     return result
   }
 
   async pull(request: PullRequest, signal?: AbortSignal): Promise<PullResult> {
-    const { waitMillis, ...order } = request
     if (this.#draining) return NOTHING
     const epoch = this.#waiting.epoch
-    const first = await this.#tryPull(order)
-    const answered = first.partitions.length > 0 || first.repeated || waitMillis <= 0
-    const result = answered ? first : await this.#waiting.wait(order, waitMillis, signal, epoch)
-    this.#notePull(request, result)
-    return result
+    const answer = await this.#coalescer.ask({ pull: orderOf(request) })
+    return this.#handOut(request, answer.pull, signal, epoch)
   }
 
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
-    const mentions = new Mentions(request.settlements)
-    const { settlements } = mentions
-    const wanted = this.#draining ? null : request.pull
+    const { instance, settlements, pull } = request
+    const mentions = new Mentions(settlements)
     const epoch = this.#waiting.epoch
     const answer = await this.#coalescer.ask({
-      settle: { instance: request.instance, settlements },
-      ...(wanted === null ? {} : { pull: orderOf(wanted) }),
+      settle: { instance, settlements: mentions.settlements },
+      pull: pull === null || this.#draining ? undefined : orderOf(pull),
     })
-    mentions.judged(answer.settle ?? [])
-    const settled: string[] = []
-    const refused: { leaseId: string; code: RefusalCode }[] = []
-    const totals = { done: 0, failed: 0, released: 0 }
-    for (const { leaseId, order } of request.settlements) {
-      const code = mentions.codeFor(leaseId, order)
-      if (code !== null) refused.push({ leaseId, code })
-      else {
-        settled.push(leaseId)
-        totals[order.outcome] += 1
-      }
-    }
-    this.#sightings.note(request.instance, 'worker', totals)
-    const pulled =
-      request.pull === null ? null : await this.#afterSettle(request.pull, answer.pull, signal, epoch)
+    const { settled, refused, totals } = mentions.outcome(answer.settle ?? [])
+    this.#presence.note(instance, 'worker', totals)
+    const pulled = pull === null ? null : await this.#handOut(pull, answer.pull, signal, epoch)
     return { settled, refused, pulled }
   }
 
@@ -155,7 +105,7 @@ export class HandOff {
     const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
     const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
     const answer = leases.length === 0 ? undefined : await this.#coalescer.ask({ renew: { leases } })
-    this.#sightings.note(instance, 'worker')
+    this.#presence.note(instance, 'worker')
     const verdicts = (answer?.renew ?? []).values()
     return known.map(({ leaseId, lease }) => {
       const verdict = lease === undefined ? undefined : verdicts.next().value
@@ -169,7 +119,7 @@ export class HandOff {
       .map(({ lease }) => (lease === null ? undefined : parseLeaseId(lease.id)))
       .filter((lease): lease is LeaseRef => lease !== undefined)
     if (leases.length === 0) return
-    this.#coalescer.ask({ undo: leases }).catch((error: unknown) => this.#failed(error))
+    this.#coalescer.ask({ undo: leases }).catch(this.#failed)
   }
 
   task(taskId: string): Promise<TaskRecord | null> {
@@ -182,6 +132,15 @@ export class HandOff {
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
     return this.#store.partitions(query)
+  }
+
+  /** `null` asks for the node that answers. */
+  instance(instanceId: string | null): Promise<InstanceRecord | null> {
+    return this.#presence.instance(instanceId)
+  }
+
+  instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]> {
+    return this.#presence.instances(query)
   }
 
   /** In force with the first step; the answer comes when all steps are done. */
@@ -202,18 +161,6 @@ export class HandOff {
     }
   }
 
-  /** `null` asks for the node that answers. */
-  async instance(instanceId: string | null): Promise<InstanceRecord | null> {
-    const id = instanceId ?? this.#node.instanceId
-    const stored = await this.#store.instance(id)
-    return this.#sightings.merge(id, stored, stored?.now ?? Date.now())
-  }
-
-  async instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]> {
-    await this.#beat()
-    return this.#store.instances(query)
-  }
-
   get waitingPulls(): number {
     return this.#waiting.size
   }
@@ -231,15 +178,14 @@ export class HandOff {
   drain(): void {
     this.#draining = true
     this.#waiting.close()
-    void this.#beat()
+    this.#presence.drain()
   }
 
   async stop(): Promise<void> {
     this.drain()
     this.events.stop()
-    clearInterval(this.#heartbeat)
     await this.#upkeep.stop()
-    await this.#beat()
+    await this.#presence.stop()
     await this.#store.close()
   }
 
@@ -249,56 +195,22 @@ export class HandOff {
     return pull ?? NOTHING
   }
 
-  async #afterSettle(
+  /** What the transaction found, or what comes while the caller is ready to wait. */
+  #handOut(
     request: PullRequest,
-    first: PullResult | undefined,
+    found: PullResult = NOTHING,
     signal: AbortSignal | undefined,
     epoch: number,
-  ): Promise<PullResult> {
-    const found = first ?? NOTHING
-    const answered =
-      found.partitions.length > 0 || found.repeated || request.waitMillis <= 0 || this.#draining
-    const result = answered
-      ? found
-      : await this.#waiting.wait(orderOf(request), request.waitMillis, signal, epoch)
-    this.#notePull(request, result)
-    return result
-  }
-
-  #notePull(request: PullRequest, { partitions, repeated }: PullResult): void {
-    const records = partitions.reduce((sum, { recordCount }) => sum + recordCount, 0)
-    const given = repeated ? {} : { partitions: partitions.length, records }
-    this.#sightings.note(request.instance, 'worker', { pulls: 1, ...given })
-  }
-
-  #committed({ readied, nextDueInMillis }: HandOffAnswers): void {
-    if (this.#outage) {
-      this.#outage = false
-      this.#log.info({}, 'the store is back; leases are not taken until their holders had time to renew')
+  ): PullResult | Promise<PullResult> {
+    const { instance, waitMillis } = request
+    const noted = (result: PullResult) => {
+      this.#presence.notePull(instance, result)
+      return result
     }
-    this.#waiting.wake(readied)
-    if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
-  }
-
-  #failed(error: unknown): void {
-    if (error instanceof StoreUnavailable) {
-      if (!this.#outage) this.#log.error({ err: error, code: error.code }, 'the store cannot commit')
-      this.#outage = true
-      this.#upkeep.beginGrace()
-    } else this.#log.error({ err: error }, 'the hand-off failed')
-  }
-
-  async #beat(): Promise<void> {
-    const { instanceId, version, startedAt } = this.#node
-    const sightings = this.#sightings.take()
-    const node = { version, startedAt, draining: this.#draining }
-    const self = { instanceId, role: 'service' as const, totals: noTotals(), node }
-    try {
-      await this.#store.recordSightings([...sightings, self])
-    } catch (error) {
-      this.#sightings.restore(sightings)
-      this.#failed(error)
-    }
+    const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0 || this.#draining
+    return isAnswer
+      ? noted(found)
+      : this.#waiting.wait(orderOf(request), waitMillis, signal, epoch).then(noted)
   }
 }
 

@@ -8,20 +8,45 @@ export interface LeaseRef {
   readonly secret: string
 }
 
-/** No leading zeros: a lease has one spelling, so ids may be compared as text. */
-const FORM = /^([1-9a-z][0-9a-z]{0,10})-([1-9a-z][0-9a-z]{0,10})-([A-Za-z0-9_-]{16})$/
-
 export const SECRET_BYTES = 12
+
+/** Twelve bytes in base64url. */
+const SECRET = /^[A-Za-z0-9_-]{16}$/
+const LONGEST_NUMBER = 11
 
 export function formatLeaseId(lease: LeaseRef): string {
   return `${lease.partition.toString(36)}-${lease.term.toString(36)}-${lease.secret}`
 }
 
-/** Whoever sends something else never got it from here. */
+/**
+ * Whoever sends something else never got it from here. Read by hand: with one expression for the whole,
+ * and its captures, this was half of the time that a settle of 50 leases took before its transaction.
+ */
 export function parseLeaseId(id: string): LeaseRef | undefined {
-  const match = FORM.exec(id)
-  if (match === null) return undefined
-  const [, partition = '', term = '', secret = ''] = match
-  const ref = { partition: Number.parseInt(partition, 36), term: Number.parseInt(term, 36), secret }
-  return Number.isSafeInteger(ref.partition) && Number.isSafeInteger(ref.term) ? ref : undefined
+  const termStart = id.indexOf('-') + 1
+  const secretStart = id.indexOf('-', termStart) + 1
+  if (termStart === 0 || secretStart === 0) return undefined
+  const partition = readNumber(id, 0, termStart - 1)
+  const term = readNumber(id, termStart, secretStart - 1)
+  const secret = id.slice(secretStart)
+  if (partition === undefined || term === undefined || !SECRET.test(secret)) return undefined
+  return { partition, term, secret }
+}
+
+const ZERO = 48
+const NINE = 57
+const A = 97
+const Z = 122
+
+/** Base 36, lower case, from 1 on. No leading zeros: a lease has one spelling, so ids may be compared as text. */
+function readNumber(text: string, start: number, end: number): number | undefined {
+  if (start === end || end - start > LONGEST_NUMBER || text.charCodeAt(start) === ZERO) return undefined
+  let value = 0
+  for (let at = start; at < end; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code >= ZERO && code <= NINE) value = value * 36 + (code - ZERO)
+    else if (code >= A && code <= Z) value = value * 36 + (code - A + 10)
+    else return undefined
+  }
+  return Number.isSafeInteger(value) ? value : undefined
 }

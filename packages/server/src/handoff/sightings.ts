@@ -44,8 +44,11 @@ export class Sightings {
 
   note(instanceId: string | null, role: InstanceRole, increments: Partial<InstanceTotals> = {}): void {
     if (instanceId === null) return
-    const seen = this.#seen.get(instanceId) ?? { role, totals: noTotals() }
-    this.#seen.set(instanceId, seen)
+    let seen = this.#seen.get(instanceId)
+    if (seen === undefined) {
+      seen = { role, totals: noTotals() }
+      this.#seen.set(instanceId, seen)
+    }
     seen.role = role
     for (const key of Object.keys(increments) as (keyof InstanceTotals)[])
       seen.totals[key] = addCapped(seen.totals[key], increments[key] ?? 0)

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { checkInstanceId, type Preferences, parsePrefer } from '@baton/protocol'
-import type { PullRequest } from '../handoff/hand-off.ts'
+import type { PullRequest } from '../handoff/requests.ts'
 import { RequestProblem } from './problems.ts'
 import { remembered } from './remembered.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Log } from '../handoff/hand-off.ts'
+import type { Log } from '../handoff/log.ts'
 
 export interface RequestLog extends Log {
   debug(fields: object, text: string): void

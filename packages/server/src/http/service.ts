@@ -1,4 +1,5 @@
-import type { HandOff, Log } from '../handoff/hand-off.ts'
+import type { HandOff } from '../handoff/hand-off.ts'
+import type { Log } from '../handoff/log.ts'
 
 /** What the routes work with. */
 export interface Service {

@@ -9,7 +9,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { Settled } from '../handoff/hand-off.ts'
+import type { Settled } from '../handoff/requests.ts'
 import type { SettlementOrder } from '../handoff/settlement.ts'
 import { answers, pullHeaders } from './documented.ts'
 import type { ExpressLane, Serve } from './express-lane.ts'

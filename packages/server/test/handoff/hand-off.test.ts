@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { HandOff, type PullRequest } from '../../src/handoff/hand-off.ts'
+import { HandOff } from '../../src/handoff/hand-off.ts'
+import type { PullRequest } from '../../src/handoff/requests.ts'
 import { callBackOrder, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { sqliteHarness } from '../store/sqlite-harness.ts'

@@ -9,14 +9,12 @@ const done = settlement({ outcome: 'done' })
 const failed = settlement({ outcome: 'failed' })
 const released = settlement({ outcome: 'released' })
 
-function answer(
-  settlements: { leaseId: string; order: typeof done }[],
-  verdicts: (RefusalCode | null)[],
-): (RefusalCode | null)[] {
+/** Mention by mention, as far as the outcome tells: leases with the code of their refusal, in the order of both lists. */
+function answer(settlements: { leaseId: string; order: typeof done }[], verdicts: (RefusalCode | null)[]) {
   const mentions = new Mentions(settlements)
   expect(mentions.settlements).toHaveLength(verdicts.length)
-  mentions.judged(verdicts)
-  return settlements.map(({ leaseId, order }) => mentions.codeFor(leaseId, order))
+  const { settled, refused } = mentions.outcome(verdicts)
+  return { settled, refused: refused.map(({ leaseId, code }) => [leaseId, code]) }
 }
 
 test('each lease is judged once, by its first mention', () => {
@@ -26,7 +24,10 @@ test('each lease is judged once, by its first mention', () => {
     { leaseId: first, order: done },
     { leaseId: first, order: failed },
   ]
-  expect(answer(settlements, [null, null])).toEqual([null, null, 'lease_settled', null])
+  expect(answer(settlements, [null, null])).toEqual({
+    settled: [first, second, first],
+    refused: [[first, 'lease_settled']],
+  })
 })
 
 test('a late release changes nothing, and still wins over what comes after it in the array', () => {
@@ -34,7 +35,7 @@ test('a late release changes nothing, and still wins over what comes after it in
     { leaseId: first, order: released },
     { leaseId: first, order: done },
   ]
-  expect(answer(settlements, [null])).toEqual([null, 'lease_settled'])
+  expect(answer(settlements, [null])).toEqual({ settled: [first], refused: [[first, 'lease_settled']] })
 })
 
 test('every mention of a refused lease hears why', () => {
@@ -42,7 +43,13 @@ test('every mention of a refused lease hears why', () => {
     { leaseId: first, order: done },
     { leaseId: first, order: failed },
   ]
-  expect(answer(settlements, ['lease_lost'])).toEqual(['lease_lost', 'lease_lost'])
+  expect(answer(settlements, ['lease_lost'])).toEqual({
+    settled: [],
+    refused: [
+      [first, 'lease_lost'],
+      [first, 'lease_lost'],
+    ],
+  })
 })
 
 test('what cannot have come from here is unknown without asking the store', () => {
@@ -51,5 +58,11 @@ test('what cannot have come from here is unknown without asking the store', () =
     { leaseId: first, order: done },
     { leaseId: 'nonsense', order: failed },
   ]
-  expect(answer(settlements, [null])).toEqual(['lease_unknown', null, 'lease_unknown'])
+  expect(answer(settlements, [null])).toEqual({
+    settled: [first],
+    refused: [
+      ['nonsense', 'lease_unknown'],
+      ['nonsense', 'lease_unknown'],
+    ],
+  })
 })

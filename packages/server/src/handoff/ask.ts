@@ -1,0 +1,79 @@
+import type { LeaseRef } from './lease-id.ts'
+import type {
+  CallBackOrder,
+  CallBackResult,
+  HandOffAnswers,
+  HandOffBatch,
+  PullOrder,
+  PullResult,
+  RenewOrder,
+  RenewResult,
+  SettleOrder,
+  SettleResult,
+} from './store.ts'
+
+/** What one request asks of the store; a settle that also pulls asks for two things at once. */
+export interface Ask {
+  readonly settle?: SettleOrder | undefined
+  readonly renew?: RenewOrder | undefined
+  readonly undo?: readonly LeaseRef[] | undefined
+  readonly callBack?: CallBackOrder | undefined
+  readonly pull?: PullOrder | undefined
+}
+
+/** Has what was asked for. */
+export interface Answer {
+  readonly settle: SettleResult | undefined
+  readonly renew: RenewResult | undefined
+  readonly undone: number
+  readonly callBack: CallBackResult | undefined
+  readonly pull: PullResult | undefined
+}
+
+/** In partitions: what the store's work is made of. */
+export function weightOf({ settle, renew, undo, callBack, pull }: Ask): number {
+  let weight = 0
+  if (settle !== undefined) weight += settle.settlements.length
+  if (renew !== undefined) weight += renew.leases.length
+  if (undo !== undefined) weight += undo.length
+  if (callBack !== undefined) weight += callBack.callBack.partitions.length
+  if (pull !== undefined) weight += pull.batch
+  return weight
+}
+
+export function batchOf(asked: readonly { readonly ask: Ask }[]): HandOffBatch {
+  const batch = {
+    settles: [] as SettleOrder[],
+    renews: [] as RenewOrder[],
+    undos: [] as LeaseRef[],
+    callBacks: [] as CallBackOrder[],
+    pulls: [] as PullOrder[],
+  }
+  for (const { ask } of asked) {
+    if (ask.settle !== undefined) batch.settles.push(ask.settle)
+    if (ask.renew !== undefined) batch.renews.push(ask.renew)
+    if (ask.undo !== undefined) batch.undos.push(...ask.undo)
+    if (ask.callBack !== undefined) batch.callBacks.push(ask.callBack)
+    if (ask.pull !== undefined) batch.pulls.push(ask.pull)
+  }
+  return batch
+}
+
+/** Answers come back in the order in which `batchOf` laid the orders out. */
+export function answersOf(asked: readonly { readonly ask: Ask }[], answers: HandOffAnswers): Answer[] {
+  const { undone } = answers
+  let [settles, renews, callBacks, pulls] = [0, 0, 0, 0]
+  return asked.map(({ ask: { settle, renew, callBack, pull } }) => ({
+    settle: settle === undefined ? undefined : at(answers.settles, settles++),
+    renew: renew === undefined ? undefined : at(answers.renews, renews++),
+    undone,
+    callBack: callBack === undefined ? undefined : at(answers.callBacks, callBacks++),
+    pull: pull === undefined ? undefined : at(answers.pulls, pulls++),
+  }))
+}
+
+function at<T>(answers: readonly T[], place: number): T {
+  const answer = answers[place]
+  if (answer === undefined) throw new Error('the store answered fewer orders than it was given')
+  return answer
+}

@@ -1,0 +1,76 @@
+import { type InstanceRecord, type InstanceRole, type InstanceTotals, noTotals } from './instances.ts'
+import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
+import type { PullResult, Store } from './store.ts'
+
+export interface Node {
+  readonly instanceId: string
+  readonly version: string
+}
+
+/** Who is here: this node, which tells the store so every few seconds, and the clients that it saw meanwhile. */
+export class Presence {
+  readonly #store: Store
+  readonly #node: Node & { readonly startedAt: number }
+  readonly #failed: (error: unknown) => void
+  readonly #sightings = new Sightings()
+  #heartbeat: NodeJS.Timeout | undefined
+  #draining = false
+
+  constructor(store: Store, node: Node, failed: (error: unknown) => void) {
+    this.#store = store
+    this.#node = { ...node, startedAt: Date.now() }
+    this.#failed = failed
+  }
+
+  async start(): Promise<void> {
+    await this.#beat()
+    this.#heartbeat = setInterval(() => void this.#beat(), SIGHTING_INTERVAL_MILLIS)
+  }
+
+  drain(): void {
+    this.#draining = true
+    void this.#beat()
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#heartbeat)
+    await this.#beat()
+  }
+
+  note(instanceId: string | null, role: InstanceRole, increments?: Partial<InstanceTotals>): void {
+    this.#sightings.note(instanceId, role, increments)
+  }
+
+  notePull(instanceId: string | null, { partitions, repeated }: PullResult): void {
+    if (instanceId === null) return
+    let records = 0
+    if (!repeated) for (const { recordCount } of partitions) records += recordCount
+    const given = repeated ? 0 : partitions.length
+    this.#sightings.note(instanceId, 'worker', { pulls: 1, partitions: given, records })
+  }
+
+  /** `null` asks for the node that answers. */
+  async instance(instanceId: string | null): Promise<InstanceRecord | null> {
+    const id = instanceId ?? this.#node.instanceId
+    const stored = await this.#store.instance(id)
+    return this.#sightings.merge(id, stored, stored?.now ?? Date.now())
+  }
+
+  async instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]> {
+    await this.#beat()
+    return this.#store.instances(query)
+  }
+
+  async #beat(): Promise<void> {
+    const { instanceId, version, startedAt } = this.#node
+    const sightings = this.#sightings.take()
+    const node = { version, startedAt, draining: this.#draining }
+    const self = { instanceId, role: 'service' as const, totals: noTotals(), node }
+    try {
+      await this.#store.recordSightings([...sightings, self])
+    } catch (error) {
+      this.#sightings.restore(sightings)
+      this.#failed(error)
+    }
+  }
+}

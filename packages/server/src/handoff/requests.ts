@@ -1,0 +1,24 @@
+import type { RefusalCode, SettlementOrder } from './settlement.ts'
+import type { CallBackResult, PullOrder, PullResult, RenewResult } from './store.ts'
+
+/** What callers ask of the hand-off, and what they hear. */
+export interface PullRequest extends PullOrder {
+  readonly waitMillis: number
+}
+
+export interface SettleRequest {
+  readonly instance: string | null
+  readonly settlements: readonly { readonly leaseId: string; readonly order: SettlementOrder }[]
+  /** Also hand out the next partitions, in the same transaction. */
+  readonly pull: PullRequest | null
+}
+
+export interface Settled {
+  readonly settled: readonly string[]
+  readonly refused: readonly { readonly leaseId: string; readonly code: RefusalCode }[]
+  readonly pulled: PullResult | null
+}
+
+export type Renewal = RenewResult[number] & { readonly leaseId: string }
+
+export type CallBackAnswer = Exclude<CallBackResult, { readonly kind: 'store_full' }>
