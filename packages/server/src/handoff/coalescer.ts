@@ -99,9 +99,7 @@ export class Coalescer {
    */
   async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
     let answers: HandOffAnswers
-    const T1=performance.now()
     try {
-      const S:any=(globalThis as any).CS??=(setInterval(()=>{const s=(globalThis as any).CS; if(s.n>300)process._rawDebug('coal',JSON.stringify({n:s.n,size:s.size/s.n,rt:s.rt/s.n,gather:s.g/s.n,zero:s.z/s.n,gap:s.gap/s.n,turn:s.dist/s.n})); Object.assign(s,{n:0,size:0,rt:0,g:0,z:0,gap:0,dist:0})},2000).unref(),{n:0,size:0,rt:0,g:0,z:0,gap:0,dist:0,last:0}); const T0=performance.now(); S.gap+=T0-S.last; S.n++; S.size+=batch.length
       answers = await this.#store.handOff(batchOf(batch))
     } catch (error) {
       if (error instanceof StoreUnavailable || batch.length === 1) {
@@ -115,7 +113,6 @@ export class Coalescer {
       through()
       return
     }
-    {const S=(globalThis as any).CS; const t=performance.now(); S.rt+=t-T1; S.g+=this.#gathering.length; if(this.#gathering.length===0)S.z++; S.last=t; setImmediate(()=>{S.dist+=performance.now()-t})}
     through()
     try {
       this.#events.committed(answers)
