@@ -74,7 +74,7 @@ export const instanceStatusSchema = Type.Object(
     }),
     firstSeenAt: timestamp(),
     lastSeenAt: timestamp(),
-    leases: count({ description: 'Live leases that the instance holds; for a node, that anyone holds' }),
+    leases: count({ description: 'Live leases that the instance holds; a node hands out and holds none' }),
     totals: instanceTotalsSchema,
     tasks: Type.Optional(
       Type.Array(producedTaskSchema, {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { LARGE_BODY_BYTES } from './call-back-reader.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
 import { RequestProblem } from './problems.ts'
@@ -22,6 +22,17 @@ export function acceptJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, readJson)
   app.addContentTypeParser('*', refuseOtherTypes)
+  app.addHook('onRoute', (route: RouteOptions) => {
+    if (route.method === 'POST' && route.config?.bodyOptional !== true) route.preValidation = demandBody
+  })
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
+/** Without body and content type nothing was parsed so far: the answer is the same as to an empty body. */
+function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  if (request.body === undefined) parsedBody(NO_BYTES)
+  done()
 }
 
 function readJson(request: FastifyRequest, body: Buffer, done: Done): void {

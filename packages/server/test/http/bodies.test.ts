@@ -24,6 +24,12 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     expect([answer.status, answer.body.code]).toEqual([400, 'body_not_json'])
   })
 
+  test('that is left out altogether is answered as an empty one', async () => {
+    const answer = await service().ask('POST', path)
+    expect([answer.status, answer.body.code]).toEqual([400, 'body_not_json'])
+    expect(answer.body).toEqual((await send('')).body)
+  })
+
   test('is not echoed in the problem', async () => {
     expect((await send('["secret", oops]')).text).not.toContain('oops')
   })

@@ -21,6 +21,14 @@ describe('GET /test/instance-status', () => {
     expect(body.role).toBe('service')
   })
 
+  test('shows leases with whoever holds them, and not with the node that handed them out', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
+    await baton.pull({ 'x-instance-id': 'loader-7', prefer: 'batch=2' })
+    expect((await baton.get('/test/instance-status?instanceId=loader-7')).body.leases).toBe(2)
+    expect((await baton.get('/test/instance-status')).body.leases).toBe(0)
+  })
+
   test('counts what a worker did', async () => {
     const baton = await TestApp.open()
     const headers = { 'x-instance-id': 'loader-7' }
