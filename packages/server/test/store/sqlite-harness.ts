@@ -1,22 +1,32 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
-/** The embedded store as the service opens it: on a thread of its own, in a folder of its own. */
+/**
+ * The embedded store as the service opens it: on a thread of its own, in a folder of its own. It is opened again on what
+ * a crash would have left: the files as they were, before the store could put anything in order.
+ */
 export const sqliteHarness: StoreHarness = {
   name: 'SQLite',
   async open({ policy, clock }) {
     const folder = await mkdtemp(join(tmpdir(), 'baton-store-'))
-    let store = await openSqliteStore({ folder, policy, clock: clock.now })
+    let life = 0
+    const data = () => join(folder, `life-${life}`)
+    let store = await openSqliteStore({ folder: data(), policy, clock: clock.now })
     return {
       get store() {
         return store
       },
       async reopen(changed = policy) {
-        await store.close()
-        store = await openSqliteStore({ folder, policy: changed, clock: clock.now })
+        const before = { store, folder: data() }
+        life += 1
+        await store.probe()
+        for (const file of ['baton.db', 'baton.db-wal'])
+          await cp(join(before.folder, file), join(data(), file))
+        await before.store.close()
+        store = await openSqliteStore({ folder: data(), policy: changed, clock: clock.now })
       },
       async dispose() {
         await store.close()

@@ -71,7 +71,11 @@ function abandon(): void {
 
 function execute({ verb, argument, now }: Call): unknown {
   if (verb === 'close') {
-    abandon()
+    try {
+      session?.writeUp(now)
+    } finally {
+      abandon()
+    }
     folder.unlock()
     return undefined
   }

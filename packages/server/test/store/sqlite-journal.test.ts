@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { Driver, nameOf, one, some } from './conformance/driver.ts'
+import { TestClock, testPolicy } from './conformance/harness.ts'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-journal-'))
+})
+
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+async function open(): Promise<Driver> {
+  const clock = new TestClock()
+  const store = await openSqliteStore({ folder, policy: testPolicy, clock: clock.now })
+  return new Driver({ store, reopen: async () => {}, dispose: () => store.close() }, clock)
+}
+
+/** What the file says, past the store. */
+function rows<Row>(sql: string): Row[] {
+  const db = new DatabaseSync(join(folder, 'baton.db'), { readOnly: true })
+  try {
+    return db.prepare(sql).all() as Row[]
+  } finally {
+    db.close()
+  }
+}
+
+const states = () =>
+  Object.fromEntries(
+    rows<{ state: string; partitions: number }>(
+      'SELECT state, count(*) AS partitions FROM partition GROUP BY state',
+    ).map(({ state, partitions }) => [state, partitions]),
+  )
+
+const noted = () => rows('SELECT seq FROM journal').length
+
+describe('the journal', () => {
+  test('a pull and its settle are noted there; their row is written when somebody looks', async () => {
+    const store = await open()
+    await store.callBack('a', some(0, 3))
+    await store.settle((await store.pullOne()).leaseId)
+    expect(states()).toEqual({ ready: 3 })
+    expect(noted()).toBe(3)
+    expect(await store.states('a')).toEqual({ '0-0': 'done', '0-1': 'ready', '0-2': 'ready' })
+    expect(states()).toEqual({ ready: 2, done: 1 })
+    expect(noted()).toBe(0)
+    await store.store.close()
+  })
+
+  test('a pull that finds nothing writes nothing', async () => {
+    const store = await open()
+    await store.pull({})
+    await store.pull({})
+    expect(noted()).toBe(0)
+    await store.store.close()
+  })
+
+  test('an orderly end leaves everything in its place', async () => {
+    const store = await open()
+    await store.callBack('a', some(0, 3))
+    const asked = Array.from({ length: 3 }, () => store.pullOne())
+    await store.store.close()
+    await Promise.all(asked)
+    expect(states()).toEqual({ leased: 3 })
+    expect(noted()).toBe(0)
+  })
+
+  test('it stays short: after a thousand partitions the rows are written', async () => {
+    const store = await open()
+    await store.callBack('a', some(0, 3000))
+    const lengths: number[] = []
+    for (let pulled = 0; pulled < 3000; pulled += 50) {
+      const { partitions } = await store.pull({ batch: 50 })
+      for (const { lease } of partitions) await store.settle(lease?.id ?? '')
+      lengths.push(noted())
+    }
+    expect(Math.max(...lengths)).toBeLessThan(1200)
+    expect(states()['done']).toBeGreaterThan(1900)
+    expect(Object.values(await store.states('a'))).toEqual(Array(3000).fill('done'))
+    expect(await store.store.audit()).toEqual([])
+    await store.store.close()
+  })
+
+  test('partitions behind the window are handed out in order while their rows still say held', async () => {
+    const store = await open()
+    await store.callBack('a', some(0, 1000))
+    const names: string[] = []
+    for (let pulls = 0; pulls < 20; pulls += 1)
+      names.push(...(await store.pull({ batch: 20 })).partitions.map(nameOf))
+    expect(names).toEqual(Array.from({ length: 400 }, (_, index) => `a-0-${index}`))
+    expect(states()['held']).toBeGreaterThan(1000 - 400)
+    await store.store.close()
+    expect(states()['leased']).toBe(400)
+  })
+
+  test('what is called back while pulls go on takes its place in the order, also before what was read ahead', async () => {
+    const store = await open()
+    await store.callBack('a', some(1, 300))
+    expect(nameOf(await store.pullOne())).toBe('a-1-0')
+    await store.callBack('b', [one(0, 0)])
+    expect(nameOf(await store.pullOne())).toBe('b-0-0')
+    expect(nameOf(await store.pullOne())).toBe('a-1-1')
+    await store.store.close()
+  })
+})
