@@ -24,22 +24,41 @@ const misplaced = statement(
   'audit-order',
   `SELECT id, state FROM baton.partition
    WHERE (state = 'ready' AND rank IS NULL) OR (state = 'held' AND rank IS NOT NULL)
-     OR (state IN ('leased', 'delayed')) <> (due_at IS NOT NULL) OR (state <> 'ready' AND refill) LIMIT 10`,
+     OR (state IN ('leased', 'delayed') AND due_at IS NULL) OR (state <> 'ready' AND refill) LIMIT 10`,
+)
+/** Each queue against the rows of its state, both ways. */
+const misqueued = statement(
+  'audit-queues',
+  `(SELECT coalesce(p.id, q.id) AS id, 'held' AS queue FROM (SELECT * FROM baton.partition WHERE state = 'held') p
+    FULL JOIN baton.held q ON q.id = p.id AND q.lane = p.lane WHERE p.id IS NULL OR q.id IS NULL LIMIT 10)
+   UNION ALL
+   (SELECT coalesce(p.id, q.id), 'ready' FROM
+      (SELECT p.*, l.task FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'ready') p
+    FULL JOIN baton.ready q ON q.id = p.id AND q.lane = p.lane AND q.task = p.task AND q.level = p.level AND q.rank = p.rank
+    WHERE p.id IS NULL OR q.id IS NULL LIMIT 10)
+   UNION ALL
+   (SELECT coalesce(p.id, q.id), 'due' FROM (SELECT * FROM baton.partition WHERE state IN ('leased', 'delayed')) p
+    FULL JOIN baton.due q ON q.id = p.id AND q.due_at = p.due_at AND q.delayed = (p.state = 'delayed')
+      AND coalesce(q.holder, 0) = coalesce(p.holder, 0)
+    WHERE p.id IS NULL OR q.id IS NULL LIMIT 10)`,
 )
 const leftover = statement('audit-deltas', 'SELECT count(*) AS rows FROM baton.count_delta')
 
 /** Recounts every partition and says where a counter, a state or a tag disagrees with the rows. */
 export async function audit(tx: Transaction): Promise<string[]> {
-  const [laneRows, counted, taskRows, wrong, [unfolded]] = await Promise.all([
+  const [laneRows, counted, taskRows, wrong, strays, [unfolded]] = await Promise.all([
     tx.run(lanes),
     tx.run(recount),
     tx.run(tasks),
     tx.run(misplaced),
+    tx.run(misqueued),
     tx.run(leftover),
   ])
   const findings = wrong.map(
     (row) => `partition row ${row['id']} is ${row['state']}, and its columns disagree`,
   )
+  for (const row of strays)
+    findings.push(`the queue of what is ${row['queue']} disagrees with partition row ${row['id']}`)
   if (unfolded?.['rows'] !== 0) findings.push(`${unfolded?.['rows']} counts are not folded in`)
   const countedOf = Map.groupBy(counted, (row) => row['lane'] as number)
   const sums = new Map<number, Tallies>()

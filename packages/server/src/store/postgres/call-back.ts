@@ -142,7 +142,7 @@ export class CallBacks {
       else if (isLaneOpen(entry, level)) placeTripwire(tx, lane.id)
     }
     const tables = new Set(rows.map(({ table }) => table))
-    insertPartitions(tx, rows, await tx.now())
+    insertPartitions(tx, entry.id, rows, await tx.now())
     ranges.add(tx, indexes)
     noteTables(tx, entry.id, [...tables])
     return readied

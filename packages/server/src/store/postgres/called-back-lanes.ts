@@ -1,5 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import { STEP, WINDOW } from './lanes.ts'
+import { lockedOf } from './queues.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
@@ -16,10 +17,9 @@ const insert = statement(
 )
 const windows = statement(
   'windows-of-lanes',
-  `SELECT l.id, (SELECT h.id FROM baton.partition h WHERE h.lane = l.id AND h.state = 'held' ORDER BY h.id LIMIT 1) IS NOT NULL
-       AS has_backlog,
+  `SELECT l.id, EXISTS (SELECT FROM baton.held h WHERE h.lane = l.id) AS has_backlog,
      (SELECT count(*) FROM
-       (SELECT FROM baton.partition r WHERE r.lane = l.id AND r.state = 'ready' ORDER BY r.id LIMIT ${WINDOW}) w)
+       (SELECT FROM baton.ready r WHERE r.lane = l.id LIMIT ${WINDOW}) w)
        AS ready
    FROM unnest($1::bigint[]) AS l (id)`,
 )
@@ -33,8 +33,8 @@ const stored = statement(
 const setTripwire = statement(
   'set-tripwire',
   `UPDATE baton.partition SET refill = true WHERE id =
-     (SELECT id FROM baton.partition WHERE lane = $1 AND state = 'ready' ORDER BY id DESC
-      OFFSET ${STEP / 2} LIMIT 1 FOR UPDATE SKIP LOCKED)`,
+     (SELECT p.id FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${STEP / 2}) q
+      ${lockedOf('id', "state = 'ready'")} LIMIT 1)`,
 )
 
 export interface CalledBackLane {

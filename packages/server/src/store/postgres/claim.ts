@@ -1,5 +1,6 @@
 import type { LaneKey } from './entries.ts'
 import { laneIsOpen } from './lanes.ts'
+import { lockedOf } from './queues.ts'
 import { NOW, statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
@@ -21,6 +22,8 @@ export interface Candidate {
 /** What is written of a partition that is handed out. */
 export interface Grant {
   readonly id: number
+  readonly level: number
+  readonly rank: bigint
   readonly holder: number | null
   secret: string
   readonly dueAt: number
@@ -32,33 +35,42 @@ export interface Grant {
  */
 const claim = statement(
   'claim',
-  `WITH candidate AS MATERIALIZED (
-     SELECT p.id, p.lane, l.task, t.task_id, p.level, p.idx, p.rank::text AS rank_text, p.fresh, p.refill, p.term,
-       p.attempts, p.record_count, p.compute_table, p.spelling
-     FROM baton.partition p
-     JOIN baton.lane l ON l.id = p.lane
-     JOIN baton.task t ON t.id = l.task
-     WHERE p.state = 'ready' AND ${laneIsOpen('t', 'p.level')}
-     ORDER BY p.level, p.rank, p.id
-     LIMIT $1
-     FOR UPDATE OF p SKIP LOCKED
-   )
-   SELECT *, ${NOW} AS now FROM candidate`,
+  `SELECT q.id, q.lane, q.task, q.task_id, q.level, q.rank::text AS rank_text, p.*, ${NOW} AS now
+   FROM (
+     SELECT r.level, r.rank, r.id, r.lane, r.task, t.task_id FROM baton.ready r JOIN baton.task t ON t.id = r.task
+     WHERE ${laneIsOpen('t', 'r.level')} ORDER BY r.level, r.rank, r.id OFFSET 0
+   ) q
+   ${lockedOf(
+     'idx, fresh, refill, term, attempts, record_count, compute_table, spelling',
+     "state = 'ready' AND rank = q.rank",
+   )}
+   LIMIT $1`,
 )
 const lease = statement(
   'lease',
-  `UPDATE baton.partition p SET state = $5, fresh = false, refill = false, term = p.term + 1, secret = g.secret,
-     outcome = NULL, holder = g.holder, due_at = g.due_at, leased_at = $6
-   FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) AS g (id, secret, holder, due_at)
-   WHERE p.id = g.id`,
+  `WITH granted AS MATERIALIZED (
+     SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $7::bigint[], $8::bigint[])
+       AS g (id, secret, holder, due_at, level, rank)
+   ), leased AS (
+     UPDATE baton.partition p SET state = $5, fresh = false, refill = false, term = p.term + 1, secret = g.secret,
+       outcome = NULL, holder = g.holder, due_at = g.due_at, leased_at = $6
+     FROM granted g WHERE p.id = g.id
+   ), taken AS (
+     DELETE FROM baton.ready r USING granted g WHERE r.level = g.level AND r.rank = g.rank AND r.id = g.id
+   )
+   INSERT INTO baton.due (delayed, due_at, id, holder) SELECT false, due_at, id, holder FROM granted`,
 )
 const deliver = statement(
   'deliver',
-  `UPDATE baton.partition p SET state = $3, fresh = false, refill = false, term = p.term + 1,
+  `WITH granted AS MATERIALIZED (
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $5::bigint[], $6::bigint[]) AS g (id, holder, level, rank)
+   ), taken AS (
+     DELETE FROM baton.ready r USING granted g WHERE r.level = g.level AND r.rank = g.rank AND r.id = g.id
+   )
+   UPDATE baton.partition p SET state = $3, fresh = false, refill = false, term = p.term + 1,
      attempts = p.attempts + 1, outcome = 'delivered',
      holder = g.holder, leased_at = $4, settled_at = $4
-   FROM unnest($1::bigint[], $2::bigint[]) AS g (id, holder)
-   WHERE p.id = g.id`,
+   FROM granted g WHERE p.id = g.id`,
 )
 
 export async function claimCandidates(tx: Transaction, limit: number): Promise<Candidate[]> {
@@ -97,9 +109,21 @@ export function writeLeases(tx: Transaction, grants: readonly Grant[], state: st
     grants.map(({ dueAt }) => dueAt),
     state,
     now,
+    ...placesOf(grants),
   ])
 }
 
 export function writeDeliveries(tx: Transaction, grants: readonly Grant[], state: string, now: number): void {
-  tx.post(deliver, [grants.map(({ id }) => id), grants.map(({ holder }) => holder), state, now])
+  tx.post(deliver, [
+    grants.map(({ id }) => id),
+    grants.map(({ holder }) => holder),
+    state,
+    now,
+    ...placesOf(grants),
+  ])
+}
+
+/** Where they stood in the order. */
+function placesOf(grants: readonly Grant[]): [levels: number[], ranks: string[]] {
+  return [grants.map(({ level }) => level), grants.map(({ rank }) => String(rank))]
 }

@@ -27,8 +27,8 @@ const reasons = statement(
   'reasons-for-nothing',
   `SELECT EXISTS (SELECT FROM baton.count_delta) AS unfolded,
      EXISTS (
-       SELECT FROM baton.partition p JOIN baton.lane l ON l.id = p.lane JOIN baton.task t ON t.id = l.task
-       WHERE p.state = 'ready' AND ${laneIsOpen('t', 'p.level')}
+       SELECT FROM (SELECT level, task FROM baton.ready ORDER BY level, rank, id OFFSET 0) r
+       JOIN baton.task t ON t.id = r.task WHERE ${laneIsOpen('t', 'r.level')}
      ) AS ready`,
 )
 

@@ -44,11 +44,11 @@ const list = statement(
   'instances',
   'SELECT * FROM baton.instance WHERE instance_id > $1 ORDER BY instance_id LIMIT $2',
 )
-/** Reads the index of running leases alone: its size is the number of leases, not of partitions. */
+/** Reads the running leases alone: its size is the number of leases, not of partitions. */
 const leases = statement(
   'leases-of-instances',
-  `SELECT holder, count(*) AS leases FROM baton.partition
-   WHERE state = 'leased' AND due_at > $1 AND holder = ANY($2::bigint[]) GROUP BY holder`,
+  `SELECT holder, count(*) AS leases FROM baton.due
+   WHERE NOT delayed AND due_at > $1 AND holder = ANY($2::bigint[]) GROUP BY holder`,
 )
 const producedTasks = statement(
   'produced-tasks',

@@ -3,6 +3,7 @@ import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import type { LaneKey } from './entries.ts'
 import { levelsToRank } from './level-times.ts'
+import { changeQueued, lockedOf } from './queues.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
@@ -36,23 +37,28 @@ export const laneIsOpen = (task: string, level: string) =>
 
 const firstHeld = statement(
   'first-held',
-  `SELECT p.id, p.record_count FROM baton.partition p
-   WHERE p.lane = $1 AND p.state = 'held'
-     AND ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
-   ORDER BY p.id
+  `SELECT p.id, p.record_count FROM (SELECT id FROM baton.held WHERE lane = $1 ORDER BY id OFFSET 0) q
+   ${lockedOf('id, record_count', "state = 'held'")}
+   WHERE ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
    LIMIT (SELECT ${WINDOW} - count(*) FROM
-     (SELECT FROM baton.partition r WHERE r.lane = $1 AND r.state = 'ready' ORDER BY r.id LIMIT ${WINDOW}) AS window_now)
-   FOR UPDATE OF p SKIP LOCKED`,
+     (SELECT FROM baton.ready r WHERE r.lane = $1 LIMIT ${WINDOW}) AS window_now)`,
 )
 const admit = statement(
   'admit',
-  `UPDATE baton.partition p SET state = $4, rank = a.rank, fresh = true, refill = a.id = $3
-   FROM unnest($1::bigint[], $2::bigint[]) AS a (id, rank) WHERE p.id = a.id`,
+  `WITH admitted AS MATERIALIZED (
+     SELECT id, rank, $5::bigint AS lane FROM unnest($1::bigint[], $2::bigint[]) AS a (id, rank)
+   ), changed AS (
+     UPDATE baton.partition p SET state = $4, rank = a.rank, fresh = true, refill = p.id = $3
+     FROM admitted a WHERE p.id = a.id
+   ), gone AS (
+     DELETE FROM baton.held h USING admitted a WHERE h.lane = a.lane AND h.id = a.id
+   )
+   INSERT INTO baton.ready (level, rank, id, lane, task) SELECT $6, rank, id, lane, $7 FROM admitted`,
 )
 const firstReady = statement(
   'first-ready-of-lane',
-  `SELECT id, rank::text AS rank_text, fresh, record_count FROM baton.partition
-   WHERE lane = $1 AND state = 'ready' ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`,
+  `SELECT p.* FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id OFFSET 0) q
+   ${lockedOf('id, rank::text AS rank_text, fresh, record_count', "state = 'ready'")} LIMIT $2`,
 )
 const hold = statement(
   'hold',
@@ -94,7 +100,7 @@ export async function fillLane(
     count('held', to, row.record_count)
   }
   const ids = rows.map(({ id }) => id)
-  tx.post(admit, [ids, ranks, ids[tripwireAt(ids.length)], to])
+  tx.post(admit, [ids, ranks, ids[tripwireAt(ids.length)], to, lane.id, lane.level, lane.task])
   return rows.length
 }
 
@@ -117,7 +123,8 @@ export async function holdLane(
     if (row.fresh) setBack(lane, BigInt(row.rank_text))
     count('ready', to, row.record_count)
   }
-  tx.post(hold, [rows.map(({ id }) => id), to])
+  const ids = rows.map(({ id }) => id)
+  changeQueued(tx, ids, () => tx.post(hold, [ids, to]))
   return rows.length
 }
 

@@ -8,7 +8,7 @@ const times = statement(
   `SELECT wanted.level,
      greatest(known.virtual, unfolded.virtual, 0)::text AS virtual,
      greatest(known.served, unfolded.served, 0)::text AS served,
-     EXISTS (SELECT FROM baton.partition p WHERE p.state = 'ready' AND p.level = wanted.level) AS waiting
+     EXISTS (SELECT FROM baton.ready r WHERE r.level = wanted.level) AS waiting
    FROM unnest($1::bigint[]) AS wanted (level)
    LEFT JOIN baton.level known ON known.level = wanted.level
    LEFT JOIN LATERAL (

@@ -13,13 +13,20 @@ export interface NewPartition extends CalledBackPartition {
 /** Ids are given in the order of the array: arrival decides between equal ranks. */
 const insert = statement(
   'insert-partitions',
-  `INSERT INTO baton.partition
-     (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, called_back_at)
-   SELECT lane, idx, level, state, rank, refill, record_count, compute_table, spelling, $10
-   FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::boolean[], $7::bigint[],
-     $8::bigint[], $9::text[])
-     WITH ORDINALITY AS n (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, position)
-   ORDER BY position`,
+  `WITH arrived AS (
+     INSERT INTO baton.partition
+       (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, called_back_at)
+     SELECT lane, idx, level, state, rank, refill, record_count, compute_table, spelling, $10
+     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::boolean[], $7::bigint[],
+       $8::bigint[], $9::text[])
+       WITH ORDINALITY AS n (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, position)
+     ORDER BY position
+     RETURNING id, lane, level, rank, state
+   ), held AS (
+     INSERT INTO baton.held (lane, id) SELECT lane, id FROM arrived WHERE state = 'held'
+   )
+   INSERT INTO baton.ready (level, rank, id, lane, task)
+   SELECT level, rank, id, lane, $11 FROM arrived WHERE state = 'ready'`,
 )
 const taskTables = statement(
   'note-tables',
@@ -32,7 +39,12 @@ const produced = statement(
    ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
 )
 
-export function insertPartitions(tx: Transaction, rows: readonly NewPartition[], now: number): void {
+export function insertPartitions(
+  tx: Transaction,
+  task: number,
+  rows: readonly NewPartition[],
+  now: number,
+): void {
   tx.post(insert, [
     rows.map(({ lane }) => lane),
     rows.map(({ index }) => index),
@@ -44,6 +56,7 @@ export function insertPartitions(tx: Transaction, rows: readonly NewPartition[],
     rows.map(({ table }) => table),
     rows.map(({ spelling }) => spelling),
     now,
+    task,
   ])
 }
 

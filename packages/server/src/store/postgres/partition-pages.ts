@@ -17,7 +17,7 @@ const laneFrom = statement(
   `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 AND level >= $2 ORDER BY level LIMIT 1`,
 )
 const columns = `p.level, p.idx AS index, p.spelling, t.name AS "computeTableName", p.record_count AS "recordCount",
-  p.state, p.attempts, i.instance_id AS holder, p.due_at AS "dueAt", p.reason, p.reported_records AS "reportedRecords",
+  p.state, p.attempts, i.instance_id AS holder, CASE WHEN p.state IN ('leased', 'delayed') THEN p.due_at END AS "dueAt", p.reason, p.reported_records AS "reportedRecords",
   p.called_back_at AS "calledBackAt", p.leased_at AS "leasedAt", p.settled_at AS "settledAt"`
 const joins =
   'JOIN baton.compute_table t ON t.id = p.compute_table LEFT JOIN baton.instance i ON i.id = p.holder'
@@ -28,7 +28,7 @@ const rowsOfLane = statement(
 const parkedOfLane = statement(
   'parked-of-page',
   `SELECT ${columns} FROM baton.partition p ${joins}
-   WHERE p.lane = $1 AND p.state = 'parked' AND p.idx > $2 ORDER BY p.idx LIMIT $3`,
+   WHERE p.lane = $1 AND p.parked AND p.idx > $2 ORDER BY p.idx LIMIT $3`,
 )
 
 /** Pages through the partitions of a task by level and index, at the same cost for any size. */

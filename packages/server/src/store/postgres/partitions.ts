@@ -5,6 +5,7 @@ import { isLaneOpen } from '../../handoff/task-record.ts'
 import type { Row } from './connection.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import type { LaneKey } from './entries.ts'
+import { changeQueued } from './queues.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
@@ -38,11 +39,11 @@ interface Write {
 /** For statements that lock partitions and read all that a verdict needs. */
 export const standingColumns = `p.id, p.lane, l.task, p.level, p.state, p.due_at, p.term, p.secret, p.outcome,
   p.attempts, p.releases, p.record_count, p.rank::text AS rank_text, t.paused, t.cancelled, t.level_barrier, t.open_level`
-export const standingTables = `baton.partition p JOIN baton.lane l ON l.id = p.lane JOIN baton.task t ON t.id = l.task`
+export const standingJoins = 'JOIN baton.lane l ON l.id = p.lane JOIN baton.task t ON t.id = l.task'
 
 const byIds = statement(
   'lock-partitions',
-  `SELECT ${standingColumns} FROM ${standingTables} WHERE p.id = ANY($1::bigint[]) ORDER BY p.id FOR UPDATE OF p`,
+  `SELECT ${standingColumns} FROM baton.partition p ${standingJoins} WHERE p.id = ANY($1::bigint[]) ORDER BY p.id FOR UPDATE OF p`,
 )
 const change = statement(
   'change-partitions',
@@ -168,19 +169,22 @@ export function writeChanges(tx: Transaction, partitions: Iterable<PartitionEntr
     partition.write === null ? [] : [{ ...partition, ...partition.write }],
   )
   if (changed.length === 0) return
-  tx.post(change, [
-    changed.map(({ id }) => id),
-    changed.map(({ state }) => state),
-    changed.map(({ outcome }) => outcome),
-    changed.map(({ attempts }) => attempts),
-    changed.map(({ releasesInARow }) => releasesInARow),
-    changed.map(({ dueAt }) => dueAt),
-    changed.map(({ moved }) => moved),
-    changed.map(({ losesRank }) => losesRank),
-    changed.map(({ settledAt }) => settledAt),
-    changed.map(({ reported }) => reported),
-    changed.map(({ reason }) => reason !== undefined),
-    changed.map(({ reason }) => reason ?? null),
-    changed.map(({ rank }) => (rank === null ? null : String(rank))),
-  ])
+  const ids = changed.map(({ id }) => id)
+  changeQueued(tx, ids, () =>
+    tx.post(change, [
+      ids,
+      changed.map(({ state }) => state),
+      changed.map(({ outcome }) => outcome),
+      changed.map(({ attempts }) => attempts),
+      changed.map(({ releasesInARow }) => releasesInARow),
+      changed.map(({ dueAt }) => dueAt),
+      changed.map(({ moved }) => moved),
+      changed.map(({ losesRank }) => losesRank),
+      changed.map(({ settledAt }) => settledAt),
+      changed.map(({ reported }) => reported),
+      changed.map(({ reason }) => reason !== undefined),
+      changed.map(({ reason }) => reason ?? null),
+      changed.map(({ rank }) => (rank === null ? null : String(rank))),
+    ]),
+  )
 }

@@ -142,6 +142,8 @@ export class Pull {
         if (candidate.refill) tripped.add(lane.id)
         const grant = {
           id: candidate.id,
+          level: lane.level,
+          rank: candidate.rank,
           holder,
           secret: '',
           dueAt: now + leaseMillis(this.#policy, recordCount),

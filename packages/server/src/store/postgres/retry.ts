@@ -5,13 +5,14 @@ import type { Applied } from './control.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
 import { settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
+import { changeQueued } from './queues.ts'
 import type { Roll } from './roll.ts'
 import { statement } from './statement.ts'
 import { advanceStep, beginStep, type DoneRow, rerun } from './task-steps.ts'
 
 const parked = statement(
   'parked-of-lane',
-  `SELECT id, outcome, record_count, reported_records FROM baton.partition WHERE lane = $1 AND state = 'parked' ORDER BY idx LIMIT $2
+  `SELECT id, outcome, record_count, reported_records FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2
    FOR UPDATE SKIP LOCKED`,
 )
 const retried = statement(
@@ -91,7 +92,8 @@ async function retryRows(roll: Roll, lane: LaneEntry, rows: readonly DoneRow[]):
   const to = next('parked', 'retry')
   lane.parkedSkipped = false
   for (const { record_count } of rows) roll.move(lane, 'parked', to, record_count)
-  await roll.tx.write(retried, [rows.map(({ id }) => id), to])
+  const ids = rows.map(({ id }) => id)
+  changeQueued(roll.tx, ids, () => roll.tx.post(retried, [ids, to]))
 }
 
 /** What somebody is settling at this moment is not waited for while lanes are locked: another step follows. */

@@ -10,21 +10,29 @@ import type { Transaction } from './transactions.ts'
  * What nearly every settlement is: done, of a lease that runs. One update finds the rows, makes sure
  * of that and writes; the verdict is the same as the core's, which judges all others. Locking rows
  * first, as for those, costs as much again as the update. The state is a parameter, or the planner
- * takes the index of all running leases for a way to find a few of them.
+ * takes the index of all running leases for a way to find a few of them. The time when the lease
+ * would have ended stays in the row: the update returns it, and so finds its place in the queue.
  */
 const finish = statement(
   'finish-plain',
-  `WITH finished AS (
-     UPDATE baton.partition p SET state = $5, outcome = $9, releases = $10, attempts = p.attempts + $8, due_at = NULL,
-       settled_at = coalesce($6, ${NOW}),
-       reported_records = coalesce(s.reported, p.reported_records)
+  `WITH asked AS MATERIALIZED (
+     SELECT s.*, p.lane, p.level, p.record_count, t.task, t.level_barrier
      FROM unnest($1::bigint[], $2::int[], $3::text[], $4::bigint[]) AS s (id, term, secret, reported)
+     CROSS JOIN LATERAL (SELECT lane, level, record_count FROM baton.partition WHERE id = s.id OFFSET 0) p
+     CROSS JOIN LATERAL (
+       SELECT l.task, t.level_barrier FROM baton.lane l JOIN baton.task t ON t.id = l.task
+       WHERE l.id = p.lane AND NOT t.cancelled OFFSET 0
+     ) t
+   ), finished AS (
+     UPDATE baton.partition p SET state = $5, outcome = $9, releases = $10, attempts = p.attempts + $8,
+       settled_at = coalesce($6, ${NOW}), reported_records = coalesce(s.reported, p.reported_records)
+     FROM asked s
      WHERE p.id = s.id AND p.term = s.term AND p.secret = s.secret AND p.state = $7 AND p.outcome IS NULL
-       AND NOT (SELECT t.cancelled FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane)
-     RETURNING p.id, p.lane, p.level, p.record_count, p.settled_at
+     RETURNING p.id, s.lane, s.level, s.record_count, p.settled_at, p.due_at, s.task, s.level_barrier
+   ), ended AS (
+     DELETE FROM baton.due d USING finished f WHERE NOT d.delayed AND d.due_at = f.due_at AND d.id = f.id
    )
-   SELECT f.id, f.lane, f.level, f.record_count, f.settled_at, l.task, t.level_barrier
-   FROM finished f JOIN baton.lane l ON l.id = f.lane JOIN baton.task t ON t.id = l.task`,
+   SELECT id, lane, level, record_count, settled_at, task, level_barrier FROM finished`,
 )
 
 export interface PlainlyFinished {

@@ -11,9 +11,10 @@ import {
   type PartitionEntry,
   readStanding,
   standingColumns,
-  standingTables,
+  standingJoins,
   writeChanges,
 } from './partitions.ts'
+import { lockedOf } from './queues.ts'
 import type { Roller } from './roller.ts'
 import { NOW, statement } from './statement.ts'
 import type { Transaction, Transactions } from './transactions.ts'
@@ -23,8 +24,8 @@ import { lockLanesToWake, wakePartitions } from './wake.ts'
 const nextDue = statement(
   'next-due',
   `SELECT
-     (SELECT due_at FROM baton.partition WHERE state = 'leased' ORDER BY due_at LIMIT 1) AS lease,
-     (SELECT due_at FROM baton.partition WHERE state = 'delayed' ORDER BY due_at LIMIT 1) AS backoff,
+     (SELECT due_at FROM baton.due WHERE NOT delayed ORDER BY due_at LIMIT 1) AS lease,
+     (SELECT due_at FROM baton.due WHERE delayed ORDER BY due_at LIMIT 1) AS backoff,
      EXISTS (SELECT FROM baton.count_delta) AS unfolded,
      ${NOW} AS now`,
 )
@@ -32,8 +33,10 @@ const nextDue = statement(
 const due = (state: 'leased' | 'delayed') =>
   statement(
     `due-${state}`,
-    `SELECT ${standingColumns} FROM ${standingTables} WHERE p.state = '${state}' AND p.due_at <= $1
-     ORDER BY p.due_at LIMIT $2 FOR UPDATE OF p SKIP LOCKED`,
+    `SELECT ${standingColumns} FROM (
+       SELECT id, due_at FROM baton.due WHERE ${state === 'delayed' ? '' : 'NOT '}delayed AND due_at <= $1
+       ORDER BY due_at OFFSET 0
+     ) q ${lockedOf('*', `state = '${state}' AND due_at = q.due_at`)} ${standingJoins} LIMIT $2`,
   )
 const dueLeases = due('leased')
 const dueBackoffs = due('delayed')

@@ -3,6 +3,7 @@ import { isLaneOpen } from '../../handoff/task-record.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
 import { fill, hold, settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
+import { changeQueued, lockedOf } from './queues.ts'
 import type { Roll } from './roll.ts'
 import { statement } from './statement.ts'
 
@@ -35,18 +36,21 @@ const end = statement(
   'DELETE FROM baton.task_step WHERE task = $1 AND step = $2 AND only_level = $3',
 )
 const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1 AND step = $2')
-const waitingIn = (state: 'ready' | 'held' | 'parked') =>
+const waitingIn = (state: 'ready' | 'held') =>
   statement(
     `waiting-${state}-of-lane`,
-    `SELECT id, record_count FROM baton.partition WHERE lane = $1 AND state = '${state}'
-     ORDER BY ${state === 'parked' ? 'idx' : 'id'} LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    `SELECT p.* FROM (SELECT id FROM baton.${state} WHERE lane = $1 ORDER BY id OFFSET 0) q
+     ${lockedOf('id, record_count', `state = '${state}'`)} LIMIT $2`,
   )
-const waiting = { ready: waitingIn('ready'), held: waitingIn('held'), parked: waitingIn('parked') }
+const parkedIn = statement(
+  'waiting-parked-of-lane',
+  'SELECT id, record_count FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED',
+)
+const waiting = { ready: waitingIn('ready'), held: waitingIn('held'), parked: parkedIn }
 const anyWaiting = statement(
   'any-waiting-of-lane',
-  `SELECT (SELECT id FROM baton.partition WHERE lane = $1 AND state = 'ready' ORDER BY id LIMIT 1) IS NOT NULL
-     OR (SELECT id FROM baton.partition WHERE lane = $1 AND state = 'held' ORDER BY id LIMIT 1) IS NOT NULL
-     OR (SELECT idx FROM baton.partition WHERE lane = $1 AND state = 'parked' ORDER BY idx LIMIT 1) IS NOT NULL
+  `SELECT EXISTS (SELECT FROM baton.ready WHERE lane = $1) OR EXISTS (SELECT FROM baton.held WHERE lane = $1)
+     OR (SELECT idx FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT 1) IS NOT NULL
      AS waiting`,
 )
 const cancel = statement(
@@ -151,7 +155,8 @@ async function cancelWaiting(roll: Roll, lane: LaneEntry, limit: number): Promis
     if (rows.length === 0) continue
     const to = next(state, 'cancel')
     for (const row of rows) roll.move(lane, state, to, row['record_count'] as number)
-    await roll.tx.write(cancel, [rows.map((row) => row['id']), to])
+    const ids = rows.map((row) => row['id'] as number)
+    changeQueued(roll.tx, ids, () => roll.tx.post(cancel, [ids, to]))
     cancelled += rows.length
   }
   return cancelled
@@ -201,5 +206,6 @@ export async function rerun(roll: Roll, lane: LaneEntry, rows: readonly DoneRow[
     task.reportedRecords = Math.max(0, task.reportedRecords - reported_records)
     if (reported_records !== record_count) task.mismatched -= 1
   }
-  await roll.tx.write(rerunRows, [rows.map(({ id }) => id), to])
+  const ids = rows.map(({ id }) => id)
+  changeQueued(roll.tx, ids, () => roll.tx.post(rerunRows, [ids, to]))
 }

@@ -1,5 +1,6 @@
 import type { LockedLane } from './lanes.ts'
 import type { PartitionEntry } from './partitions.ts'
+import { changeQueued } from './queues.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
@@ -44,9 +45,12 @@ export function wakePartitions(
   tx: Transaction,
   rows: readonly { readonly id: number; readonly state: string; readonly rank: bigint | null }[],
 ): void {
-  tx.post(wake, [
-    rows.map(({ id }) => id),
-    rows.map(({ state }) => state),
-    rows.map(({ rank }) => (rank === null ? null : String(rank))),
-  ])
+  const ids = rows.map(({ id }) => id)
+  changeQueued(tx, ids, () =>
+    tx.post(wake, [
+      ids,
+      rows.map(({ state }) => state),
+      rows.map(({ rank }) => (rank === null ? null : String(rank))),
+    ]),
+  )
 }

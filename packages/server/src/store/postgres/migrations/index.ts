@@ -1,4 +1,5 @@
 import { foundation } from './0001-foundation.ts'
+import { queues } from './0002-queues.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
-export const migrations: readonly string[] = [foundation]
+export const migrations: readonly string[] = [foundation, queues]
