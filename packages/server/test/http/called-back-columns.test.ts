@@ -1,0 +1,23 @@
+import type { CalledBackPartition } from '@baton/protocol'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { addPartitions, columnsOf } from '../../src/http/called-back-columns.ts'
+
+const count = fc.nat({ max: Number.MAX_SAFE_INTEGER })
+const partition: fc.Arbitrary<CalledBackPartition> = fc.record({
+  level: count,
+  index: count,
+  recordCount: count,
+  computeTableName: fc.constantFrom('sales.orders', 'sales.täglich', 'a.b'),
+  spelling: fc.option(fc.string(), { nil: null }),
+})
+
+test('partitions that went as columns are what they were, in their order', () => {
+  fc.assert(
+    fc.property(fc.array(partition), fc.array(partition), (before, sent) => {
+      const received = [...before]
+      addPartitions(structuredClone(columnsOf(sent)), received)
+      expect(received).toEqual([...before, ...sent])
+    }),
+  )
+})
