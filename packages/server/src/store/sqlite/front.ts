@@ -52,7 +52,7 @@ export class Front {
   /** Up to `limit` partitions, the next to be handed out first. They stay until `advance`. */
   first(limit: number): Candidate[] {
     this.#order()
-    if (this.#waiting.length - this.#at < limit && this.#reach !== 'everything') this.#read()
+    if (this.#waiting.length - this.#at < limit && !this.isWhole) this.#read(limit)
     return this.#waiting.slice(this.#at, this.#at + limit)
   }
 
@@ -61,9 +61,14 @@ export class Front {
     this.#at += count
   }
 
+  /** Everything that is ready is here. */
+  get isWhole(): boolean {
+    return this.#reach === 'everything'
+  }
+
   /** Whether a partition that becomes ready must join. */
   reaches(candidate: Candidate): boolean {
-    if (this.#reach !== 'some') return this.#reach === 'everything'
+    if (this.#reach !== 'some') return this.isWhole
     const last = this.#waiting.at(-1)
     return last !== undefined && compareCandidates(candidate, last) < 0
   }
@@ -105,17 +110,18 @@ export class Front {
     for (let at = this.#at; at < this.#waiting.length; at += 1)
       if (this.#waiting[at]?.lane.level === level) return true
     if (this.#joined.some(({ lane }) => lane.level === level)) return true
-    if (this.#reach === 'everything') return false
+    if (this.isWhole) return false
     this.#books.writeUpPartitions()
     return this.#sql.anyReady.get(level) !== undefined
   }
 
-  #read(): void {
+  #read(atLeast: number): void {
     this.#books.writeUpPartitions()
-    const rows = this.#sql.firstReady.all(this.#ahead) as unknown as Row[]
+    const limit = Math.max(atLeast, this.#ahead)
+    const rows = this.#sql.firstReady.all(limit) as unknown as Row[]
     this.#waiting = rows.map((row) => this.#candidate(row))
     this.#at = 0
-    this.#reach = rows.length < this.#ahead ? 'everything' : 'some'
+    this.#reach = rows.length < limit ? 'everything' : 'some'
     this.#ahead = Math.min(2 * this.#ahead, MOST_AHEAD)
   }
 

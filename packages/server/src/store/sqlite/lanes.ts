@@ -15,13 +15,16 @@ import type { Ledger } from './ledger.ts'
  * window empties, ranked in the order of their call-back. So the index that pulls read stays small
  * whatever the backlog, and closing a lane of a million partitions touches the window alone.
  */
-export const WINDOW = 128
+const WINDOW = 16
 
 /**
- * A window is filled up once it falls below this. A claim takes at most this many rows at a time,
- * so no lane runs dry in the middle of one and the order stays exact.
+ * Where the front of the order knows everything that is ready, windows are kept in memory and cost no index entries:
+ * a larger one is filled less often.
  */
-export const LOW_WATER = 64
+const WINDOW_IN_MEMORY = 128
+
+/** An open lane that has less ready than this has nothing held. */
+export const LOW_WATER = WINDOW / 2
 
 /** The most rows that one transaction takes out of reach; what is left, pulls and later steps take. */
 export const STEP = 1000
@@ -48,11 +51,12 @@ export class Lanes {
   /** Fills an open lane's window; returns how many partitions became ready. */
   fill(lane: LaneEntry): number {
     const { partitions } = lane
-    if (partitions.held === 0 || partitions.ready >= LOW_WATER || !this.#ledger.isOpen(lane)) return 0
+    const window = this.#front.isWhole ? WINDOW_IN_MEMORY : WINDOW
+    if (partitions.held === 0 || partitions.ready >= window / 2 || !this.#ledger.isOpen(lane)) return 0
     const rows = this.#sql.firstHeld.all(
       lane.id,
       this.#books.deferred.admittedUpTo(lane),
-      WINDOW - partitions.ready,
+      window - partitions.ready,
     ) as unknown as HeldRow[]
     const level = this.#front.timeToRank(lane.level)
     const to = next('held', 'admit')

@@ -10,7 +10,7 @@ import type { Books } from './books.ts'
 import type { Candidate } from './candidate.ts'
 import type { LaneEntry } from './entries.ts'
 import type { Front } from './front.ts'
-import { type Lanes, LOW_WATER, STEP } from './lanes.ts'
+import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 
@@ -77,17 +77,16 @@ export class Pull {
     return results as PullResult[]
   }
 
-  /** Fills the portions from the front of the order, at most a window's low water at a time. */
+  /** Fills the portions from the front of the order, as far at a time as all windows reach. */
   #serve(servings: readonly Serving[], now: number): void {
     while (true) {
       const hungry = servings.filter(({ portion }) => !portion.isFull)
-      const wanted = Math.min(
-        hungry.reduce((sum, { portion }) => sum + portion.room, 0),
-        LOW_WATER,
-      )
-      if (wanted === 0) return
-      const candidates = this.#front.first(wanted)
-      if (this.#holdClosed(candidates)) continue
+      const room = hungry.reduce((sum, { portion }) => sum + portion.room, 0)
+      if (room === 0) return
+      const first = this.#front.first(Math.min(room, STEP))
+      if (this.#holdClosed(first)) continue
+      const candidates = upToAnEmptyWindow(first)
+      if (candidates.length === 0) return
       const taken = share(
         candidates,
         hungry.map(({ portion }) => portion),
@@ -96,7 +95,6 @@ export class Pull {
       const touched = new Set<LaneEntry>()
       for (const serving of hungry) this.#handOut(serving, touched, now)
       for (const lane of touched) this.movedUp += this.#lanes.fill(lane)
-      if (candidates.length < wanted) return
     }
   }
 
@@ -194,6 +192,21 @@ export class Pull {
     }
     return alive
   }
+}
+
+/**
+ * Behind the last ready partition of a lane the next one to come may be a held partition of the same lane, which has no
+ * rank yet. The claim pauses one before it, and the window is filled: a level that has work never looks drained.
+ */
+function upToAnEmptyWindow(candidates: readonly Candidate[]): readonly Candidate[] {
+  const left = new Map<LaneEntry, number>()
+  const last = candidates.findIndex(({ lane }) => {
+    if (lane.partitions.held === 0) return false
+    const ready = (left.get(lane) ?? lane.partitions.ready) - 1
+    left.set(lane, ready)
+    return ready === 1
+  })
+  return last === -1 ? candidates : candidates.slice(0, last + 1)
 }
 
 /** What is said of a partition to whoever gets it. */
