@@ -15,7 +15,7 @@ interface ExpressRoute {
 
 /**
  * The way past Fastify for the two requests that workers make all day. Fastify's request and reply, its hooks and its
- * reading of bodies cost a fifth of the main thread's time for a pull and settle, and add nothing to them.
+ * reading of bodies cost an eighth of the main thread's time for a pull and settle, and add nothing to them.
  *
  * Only requests that are plain in every respect take this way: everything else, and whatever is refused at the door,
  * goes to Fastify untouched, where the same function serves the same route.
