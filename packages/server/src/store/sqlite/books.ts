@@ -5,8 +5,13 @@ import { Ledger } from './ledger.ts'
 import type { LedgerRows } from './ledger-rows.ts'
 
 /** More is not put off: writing it up makes the next pull wait (a thousand partitions take about 6 ms). */
-const LARGEST_DEFERRAL = 1000
-const LONGEST_JOURNAL = 1_000_000
+const MOST_FINISHED = 1000
+
+/** Leases that may wait for their end in the journal, which repeats them whenever it is cleared. */
+const MOST_LEASED = 4000
+
+/** In characters. */
+const LONGEST_JOURNAL = 2_000_000
 
 const noRows: LedgerRows = { levels: [], lanes: [], tasks: [], paces: [] }
 
@@ -36,7 +41,7 @@ export class Books {
 
   /** True when the file's rows show all that anyone sees from outside. */
   get isShown(): boolean {
-    return this.deferred.taken === 0 && this.ledger.isWritten
+    return this.deferred.leased + this.deferred.finished === 0 && this.ledger.isWritten
   }
 
   /** Within a transaction of its own, before anything else. */
@@ -52,7 +57,9 @@ export class Books {
   /** The last thing before the commit of a hand-off. Returns the tasks that it changed. */
   note(now: number): number[] {
     const { tasks, rows } = this.ledger.close(now)
-    if (this.deferred.taken > LARGEST_DEFERRAL || this.#journal.length > LONGEST_JOURNAL) this.writeUpTaken()
+    const { leased, finished } = this.deferred
+    if (leased > MOST_LEASED || this.#journal.length > LONGEST_JOURNAL) this.writeUpTaken()
+    else if (finished > MOST_FINISHED) this.#writeUpFinished()
     else this.#append(rows)
     return tasks
   }
@@ -81,6 +88,13 @@ export class Books {
    */
   writeUpTaken(): void {
     this.deferred.writeTaken()
+    this.ledger.write()
+    this.#clear()
+    this.#append(noRows)
+  }
+
+  #writeUpFinished(): void {
+    this.deferred.writeFinished()
     this.ledger.write()
     this.#clear()
     this.#append(noRows)

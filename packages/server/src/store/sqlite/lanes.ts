@@ -60,10 +60,22 @@ export class Lanes {
     ) as unknown as HeldRow[]
     const level = this.#front.timeToRank(lane.level)
     const to = next('held', 'admit')
-    for (const row of rows) {
-      const rank = rankFresh(level, lane, row.recordCount)
-      this.#ledger.move(lane, 'held', to, row.recordCount)
-      this.#admit({ ...row, lane, rank, fresh: true })
+    for (const [id, idx, term, attempts, releases, spelling, recordCount, computeTable] of rows) {
+      const rank = rankFresh(level, lane, recordCount)
+      this.#ledger.move(lane, 'held', to, recordCount)
+      this.#admit({
+        id,
+        lane,
+        idx,
+        term,
+        attempts,
+        releases,
+        spelling,
+        recordCount,
+        computeTable,
+        rank,
+        fresh: true,
+      })
     }
     return rows.length
   }
@@ -154,15 +166,27 @@ export class Lanes {
   }
 }
 
-type HeldRow = Omit<Candidate, 'lane' | 'rank' | 'fresh'>
+/** In the order of the statement's columns. */
+type HeldRow = [
+  id: number,
+  idx: number,
+  term: number,
+  attempts: number,
+  releases: number,
+  spelling: string | null,
+  recordCount: number,
+  computeTable: number,
+]
 
 function prepare(db: DatabaseSync) {
+  const firstHeld = db.prepare(
+    `SELECT id, idx, term, attempts, releases, spelling, record_count, compute_table
+     FROM partition WHERE lane = ? AND state = 'held' AND id > ? ORDER BY id LIMIT ?`,
+  )
+  // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.
+  firstHeld.setReturnArrays(true)
   return {
-    firstHeld: db.prepare(
-      `SELECT id, idx, term, attempts, releases, spelling, record_count AS recordCount,
-         compute_table AS computeTable
-       FROM partition WHERE lane = ? AND state = 'held' AND id > ? ORDER BY id LIMIT ?`,
-    ),
+    firstHeld,
     admit: db.prepare(`UPDATE partition SET state = 'ready', fresh = 1, rank = ? WHERE id = ?`),
     firstReady: db.prepare(
       `SELECT id, CAST(rank AS TEXT) AS rank, fresh, record_count AS recordCount
