@@ -1,9 +1,9 @@
 /** Keeps a store supplied: a measurement on an empty backlog would measure empty claims. */
 export class Backlog {
-  readonly #fill: (partitions: number) => Promise<void>
+  readonly #fill: (partitions: number) => Promise<unknown>
   #ready = 0
 
-  constructor(fill: (partitions: number) => Promise<void>) {
+  constructor(fill: (partitions: number) => Promise<unknown>) {
     this.#fill = fill
   }
 
@@ -13,6 +13,11 @@ export class Backlog {
     if (missing <= 0) return
     await this.#fill(missing)
     this.#ready += missing
+  }
+
+  /** For stores that can tell, and where less than what was taken can be counted. */
+  holds(partitions: number): void {
+    this.#ready = partitions
   }
 
   taken(partitions: number): void {
