@@ -4,12 +4,16 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0', 'latin1')
 const COMMITTED = Buffer.from('C\0\0\0\x0bCOMMIT\0', 'latin1')
 
+/** A statement that is a transaction of its own: bound to its parameters, and ready for the next one. */
+const COMMITS_ITSELF = Buffer.from('\0baton-hand-off-plain', 'latin1')
+const READY = Buffer.from('Z\0\0\0\x05I', 'latin1')
+
 /** `before`: the server never hears of the commit. `after`: it commits, and nobody hears of that. */
 export type Cut = 'before' | 'after'
 
 /**
- * Stands between a node and PostgreSQL and cuts the connection at the worst moment: around COMMIT.
- * `decide` is asked at each COMMIT.
+ * Stands between a node and PostgreSQL and cuts the connection at the worst moment: around a commit.
+ * `decide` is asked at each of them.
  */
 export class CuttingProxy {
   readonly #server: Server
@@ -44,7 +48,7 @@ export class CuttingProxy {
 
   #relay(client: Socket): void {
     const server = connect(this.#upstream, '127.0.0.1')
-    let isCutAfterAnswer = false
+    let cutAfter: Buffer | undefined
     let answered = Buffer.alloc(0)
     const end = () => {
       client.destroy()
@@ -57,16 +61,17 @@ export class CuttingProxy {
       socket.on('close', end)
     }
     client.on('data', (chunk) => {
-      const cut = chunk.includes(COMMIT) ? this.decide() : null
+      const answer = chunk.includes(COMMIT) ? COMMITTED : chunk.includes(COMMITS_ITSELF) ? READY : undefined
+      const cut = answer === undefined ? null : this.decide()
       if (cut !== null) this.cuts[cut] += 1
-      if (cut === 'after') isCutAfterAnswer = true
+      if (cut === 'after') cutAfter = answer
       if (cut === 'before') end()
       else server.write(chunk)
     })
     server.on('data', (chunk) => {
-      if (isCutAfterAnswer) {
+      if (cutAfter !== undefined) {
         answered = Buffer.concat([answered, chunk])
-        if (answered.includes(COMMITTED)) end()
+        if (answered.includes(cutAfter)) end()
       } else client.write(chunk)
     })
   }

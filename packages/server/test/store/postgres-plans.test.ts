@@ -31,12 +31,17 @@ INSERT INTO baton.due SELECT state = 'delayed', due_at, id, holder FROM baton.pa
 
 /** Which way each statement of the hand-off takes to its partitions. */
 const ways: readonly [statement: string, ...indexes: string[]][] = [
+  ['hand-off-plain', 'due_in_order', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-settles', 'due_in_order', 'partition_pkey'],
+  ['hand-off-plain-pulls', 'partition_pkey', 'ready_in_order'],
+  ['leases-given', 'due_in_order', 'partition_pkey'],
   ['claim', 'partition_pkey', 'ready_in_order'],
   ['lease', 'partition_pkey', 'ready_in_order'],
   ['deliver', 'partition_pkey', 'ready_in_order'],
   ['finish-plain', 'due_in_order', 'partition_pkey'],
   ['leave-queues', 'due_in_order', 'held_of_lane', 'partition_pkey', 'ready_in_order'],
   ['enter-queues', 'partition_pkey'],
+  ['drop-strays', 'partition_pkey', 'ready_of_lane'],
   ['lock-partitions', 'partition_pkey'],
   ['change-partitions', 'partition_pkey'],
   ['live-leases', 'partition_pkey'],

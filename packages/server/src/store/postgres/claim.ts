@@ -1,7 +1,7 @@
 import type { LaneKey } from './entries.ts'
 import { laneIsOpen } from './lanes.ts'
-import { lockedOf } from './queues.ts'
 import { NOW, statement } from './statement.ts'
+import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transactions.ts'
 
 export interface Candidate {
@@ -30,21 +30,25 @@ export interface Grant {
 }
 
 /**
- * The front of the order, locked; rows that another node is about to hand out are skipped. Whether a
- * lane is open is read from the task in the same statement, so a pause counts for every later pull.
+ * In SQL: the front of the order, locked; rows that another node is about to hand out are skipped. Whether
+ * a lane is open is read from the task in the same statement, so a pause counts for every later pull.
+ * The state to be is a column of the queue's, and the queue is read apart, so that no planner
+ * begins with the partitions. Not lateral as elsewhere: a claim meets many rows that others have just
+ * taken, and for each the server would set up the whole statement anew (20 ms instead of 6 for 200).
  */
-const claim = statement(
-  'claim',
-  `SELECT q.id, q.lane, q.task, q.task_id, q.level, q.rank::text AS rank_text, p.*, ${NOW} AS now
+export const front = (limit: string) => `SELECT q.id, q.lane, q.task, q.task_id, q.level, q.rank,
+     p.idx, p.fresh, p.refill, p.term, p.attempts, p.record_count, p.compute_table, p.spelling
    FROM (
-     SELECT r.level, r.rank, r.id, r.lane, r.task, t.task_id FROM baton.ready r JOIN baton.task t ON t.id = r.task
+     SELECT r.level, r.rank, r.id, r.lane, r.task, t.task_id, 'ready' AS state
+     FROM baton.ready r JOIN baton.task t ON t.id = r.task
      WHERE ${laneIsOpen('t', 'r.level')} ORDER BY r.level, r.rank, r.id OFFSET 0
    ) q
-   ${lockedOf(
-     'idx, fresh, refill, term, attempts, record_count, compute_table, spelling',
-     "state = 'ready' AND rank = q.rank",
-   )}
-   LIMIT $1`,
+   JOIN baton.partition p ON p.id = q.id AND p.state = q.state AND p.rank = q.rank
+   ORDER BY q.level, q.rank, q.id LIMIT ${limit} FOR UPDATE OF p SKIP LOCKED`
+const claim = statement(
+  'claim',
+  `WITH candidate AS MATERIALIZED (${front('$1')})
+   SELECT *, rank::text AS rank_text, ${NOW} AS now FROM candidate`,
 )
 const lease = statement(
   'lease',
@@ -103,10 +107,10 @@ function inOrder(a: Candidate, b: Candidate): number {
 
 export function writeLeases(tx: Transaction, grants: readonly Grant[], state: string, now: number): void {
   tx.post(lease, [
-    grants.map(({ id }) => id),
-    grants.map(({ secret }) => secret),
-    grants.map(({ holder }) => holder),
-    grants.map(({ dueAt }) => dueAt),
+    textArray(grants.map(({ id }) => id)),
+    textArray(grants.map(({ secret }) => secret)),
+    textArray(grants.map(({ holder }) => holder)),
+    textArray(grants.map(({ dueAt }) => dueAt)),
     state,
     now,
     ...placesOf(grants),
@@ -114,16 +118,11 @@ export function writeLeases(tx: Transaction, grants: readonly Grant[], state: st
 }
 
 export function writeDeliveries(tx: Transaction, grants: readonly Grant[], state: string, now: number): void {
-  tx.post(deliver, [
-    grants.map(({ id }) => id),
-    grants.map(({ holder }) => holder),
-    state,
-    now,
-    ...placesOf(grants),
-  ])
+  const ids = textArray(grants.map(({ id }) => id))
+  tx.post(deliver, [ids, textArray(grants.map(({ holder }) => holder)), state, now, ...placesOf(grants)])
 }
 
 /** Where they stood in the order. */
-function placesOf(grants: readonly Grant[]): [levels: number[], ranks: string[]] {
-  return [grants.map(({ level }) => level), grants.map(({ rank }) => String(rank))]
+function placesOf(grants: readonly Grant[]): [levels: string, ranks: string] {
+  return [textArray(grants.map(({ level }) => level)), textArray(grants.map(({ rank }) => rank))]
 }

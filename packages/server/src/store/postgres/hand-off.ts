@@ -9,13 +9,14 @@ import {
   StoreUnavailable,
 } from '../../handoff/store.ts'
 import { NOTHING } from '../../handoff/waiting-pulls.ts'
-import type { CallBacks } from './call-back.ts'
+import type { CallBacks, CalledBack } from './call-back.ts'
 import { CountDeltas } from './count-deltas.ts'
-import { laneIsOpen } from './lanes.ts'
+import { fillTripped, laneIsOpen } from './lanes.ts'
 import type { Names } from './names.ts'
+import { type PlainBatch, type PlainHandOffs, plainBatch } from './plain-hand-off.ts'
 import type { Pull, Pulled } from './pull.ts'
 import type { Roller } from './roller.ts'
-import { answerLeases } from './settle.ts'
+import { answerLeases, type LeaseAnswers } from './settle.ts'
 import { statement } from './statement.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -32,6 +33,20 @@ const reasons = statement(
      ) AS ready`,
 )
 
+/** So few partitions cannot empty what stands behind a tripwire before its window is filled. */
+const SMALL_CLAIM = 64
+
+/** What a batch came to when it was committed. */
+interface Committed {
+  readonly leases: LeaseAnswers
+  readonly calledBack: CalledBack
+  readonly pulled: Pulled
+  /** A task with a level barrier is concerned. */
+  readonly mayOpenLevels: boolean
+  readonly counted: boolean
+  readonly now: number
+}
+
 export class HandOffs {
   readonly #transactions: Transactions
   readonly #roller: Roller
@@ -39,6 +54,9 @@ export class HandOffs {
   readonly #policy: Policy
   readonly #callBacks: CallBacks
   readonly #pull: Pull
+  readonly #plain: PlainHandOffs
+  readonly #readied: (count: number) => void
+  readonly #filling = new Set<Promise<void>>()
 
   constructor(parts: {
     transactions: Transactions
@@ -47,6 +65,8 @@ export class HandOffs {
     policy: Policy
     callBacks: CallBacks
     pull: Pull
+    plain: PlainHandOffs
+    readied: (count: number) => void
   }) {
     this.#transactions = parts.transactions
     this.#roller = parts.roller
@@ -54,28 +74,15 @@ export class HandOffs {
     this.#policy = parts.policy
     this.#callBacks = parts.callBacks
     this.#pull = parts.pull
+    this.#plain = parts.plain
+    this.#readied = parts.readied
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
     await this.#writeNames(batch)
-    const { answers, pulled, counted, mayOpenLevels, now } = await this.#transactions.run(async (tx) => {
-      const deltas = new CountDeltas()
-      const leases = await answerLeases(tx, batch, deltas, this.#policy)
-      const calledBack = await this.#callBacks.run(tx, batch.callBacks, deltas)
-      const mayOpenLevels = leases.mayOpenLevels || calledBack.mayOpenLevels
-      // What the roller is about to open belongs to these pulls too: they follow when it has.
-      const pulled = mayOpenLevels
-        ? postponed(batch.pulls)
-        : await this.#pullAll(tx, batch.pulls, deltas, false)
-      await deltas.flush(tx)
-      return {
-        answers: { leases, calledBack },
-        mayOpenLevels,
-        pulled,
-        counted: !deltas.isEmpty,
-        now: tx.knownNow ?? 0,
-      }
-    })
+    const plain = plainBatch(batch, this.#policy)
+    const { leases, calledBack, pulled, counted, mayOpenLevels, now } =
+      plain === undefined ? await this.#transact(batch) : await this.#handOffPlain(batch, plain)
     if (counted) this.#roller.kick()
     const rollNow = mayOpenLevels || pulled.lanesSkipped
     const opened = rollNow ? await this.#afterCommit(() => this.#roller.settleUp(), 0) : 0
@@ -88,7 +95,6 @@ export class HandOffs {
       () => this.#lookAgain(batch.pulls, pulled),
       found,
     )
-    const { leases, calledBack } = answers
     const earliest = earlier(leases.earliestDueAt, dueAt)
     return {
       settles: leases.settles,
@@ -99,6 +105,98 @@ export class HandOffs {
       readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp + readied,
       nextDueInMillis: earliest === null ? null : earliest - now,
     }
+  }
+
+  /** Waits for windows that are being filled after their hand-off was answered. */
+  async idle(): Promise<void> {
+    await Promise.all(this.#filling)
+  }
+
+  /** Everything that a batch may hold, in one transaction. */
+  #transact(batch: HandOffBatch): Promise<Committed> {
+    return this.#transactions.run(async (tx) => {
+      const deltas = new CountDeltas()
+      const leases = await answerLeases(tx, batch, deltas, this.#policy)
+      const calledBack = await this.#callBacks.run(tx, batch.callBacks, deltas)
+      const mayOpenLevels = leases.mayOpenLevels || calledBack.mayOpenLevels
+      // What the roller is about to open belongs to these pulls too: they follow when it has.
+      const pulled = mayOpenLevels
+        ? postponed(batch.pulls)
+        : await this.#pullAll(tx, batch.pulls, deltas, false)
+      await deltas.flush(tx)
+      return { leases, calledBack, mayOpenLevels, pulled, counted: !deltas.isEmpty, now: tx.knownNow ?? 0 }
+    })
+  }
+
+  /** In one statement; what it leaves over is done in a transaction as if it had come later. */
+  async #handOffPlain(batch: HandOffBatch, plain: PlainBatch): Promise<Committed> {
+    const outcome = await this.#plain.run(batch.pulls, plain)
+    const { leftOver, pulls, mayOpenLevels, earliestDueAt, tripped, claimed } = outcome
+    const filled = await this.#fill(tripped, claimed)
+    const pulled: Pulled =
+      pulls === undefined
+        ? postponed(batch.pulls)
+        : { results: pulls, earliestDueAt, movedUp: filled.readied, lanesSkipped: filled.skipped }
+    if (leftOver.size === 0) {
+      const leases = {
+        ...NO_LEASES,
+        settles: batch.settles.map(({ settlements }) => settlements.map(() => null)),
+      }
+      return {
+        leases,
+        calledBack: NOTHING_CALLED_BACK,
+        mayOpenLevels,
+        pulled,
+        counted: true,
+        now: outcome.now,
+      }
+    }
+    const rest = await this.#transact({
+      ...batch,
+      settles: batch.settles.map((order) => ({
+        ...order,
+        settlements: order.settlements.filter(({ lease }) => leftOver.has(lease.partition)),
+      })),
+      pulls: pulls === undefined ? batch.pulls : [],
+    })
+    const settles = batch.settles.map(({ settlements }, position) => {
+      const judged = rest.leases.settles[position]?.values()
+      return settlements.map(({ lease }) =>
+        leftOver.has(lease.partition) ? (judged?.next().value ?? null) : null,
+      )
+    })
+    return {
+      ...rest,
+      leases: { ...rest.leases, settles },
+      mayOpenLevels: mayOpenLevels || rest.mayOpenLevels,
+      pulled: pulls === undefined ? rest.pulled : pulled,
+    }
+  }
+
+  /**
+   * Fills the windows whose tripwire was handed out. After a small claim nobody waits for it: there
+   * are LOW_WATER partitions behind a tripwire, and writing the next ones takes ten milliseconds. If
+   * this node dies before, the roller fills them: what was claimed is counted for their lanes.
+   */
+  async #fill(lanes: readonly number[], claimed: number): Promise<{ readied: number; skipped: boolean }> {
+    const nothing = { readied: 0, skipped: false }
+    if (lanes.length === 0) return nothing
+    const filling = this.#afterCommit(
+      () =>
+        this.#transactions.run(async (tx) => {
+          const deltas = new CountDeltas()
+          const filled = await fillTripped(tx, lanes, deltas)
+          await deltas.flush(tx)
+          return filled
+        }),
+      nothing,
+    )
+    if (claimed > SMALL_CLAIM) return filling
+    const told = filling
+      .then(({ readied }) => this.#readied(readied))
+      .finally(() => this.#filling.delete(told))
+    this.#filling.add(told)
+    return nothing
   }
 
   /** The batch is committed: what comes after it may fail, but must not make it look undone. */
@@ -177,6 +275,9 @@ export class HandOffs {
     ])
   }
 }
+
+const NO_LEASES = { renews: [], undone: 0, returned: 0, earliestDueAt: null, mayOpenLevels: false }
+const NOTHING_CALLED_BACK = { results: [], readied: 0, mayOpenLevels: false }
 
 const postponed = (pulls: readonly PullOrder[]): Pulled => ({
   results: pulls.map(() => undefined),

@@ -5,6 +5,7 @@ import type { LaneKey } from './entries.ts'
 import { levelsToRank } from './level-times.ts'
 import { changeQueued, lockedOf } from './queues.ts'
 import { statement } from './statement.ts'
+import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transactions.ts'
 
 /**
@@ -94,13 +95,21 @@ export async function fillLane(
   const time = (await levelsToRank(tx, [lane.level], deltas)).get(lane.level)
   if (time === undefined) throw new Error(`level ${lane.level} has no time`)
   const to = next('held', 'admit')
-  const ranks: string[] = []
+  const ranks: bigint[] = []
   for (const row of rows) {
-    ranks.push(String(rankFresh(time, lane, row.record_count)))
+    ranks.push(rankFresh(time, lane, row.record_count))
     count('held', to, row.record_count)
   }
   const ids = rows.map(({ id }) => id)
-  tx.post(admit, [ids, ranks, ids[tripwireAt(ids.length)], to, lane.id, lane.level, lane.task])
+  tx.post(admit, [
+    textArray(ids),
+    textArray(ranks),
+    ids[tripwireAt(ids.length)],
+    to,
+    lane.id,
+    lane.level,
+    lane.task,
+  ])
   return rows.length
 }
 

@@ -1,5 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import { statement } from './statement.ts'
+import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transactions.ts'
 
 export interface NewPartition extends CalledBackPartition {
@@ -46,14 +47,14 @@ export function insertPartitions(
   now: number,
 ): void {
   tx.post(insert, [
-    rows.map(({ lane }) => lane),
-    rows.map(({ index }) => index),
-    rows.map(({ level }) => level),
-    rows.map(({ state }) => state),
-    rows.map(({ rank }) => (rank === null ? null : String(rank))),
-    rows.map(({ refill }) => refill),
-    rows.map(({ recordCount }) => recordCount),
-    rows.map(({ table }) => table),
+    textArray(rows.map(({ lane }) => lane)),
+    textArray(rows.map(({ index }) => index)),
+    textArray(rows.map(({ level }) => level)),
+    textArray(rows.map(({ state }) => state)),
+    textArray(rows.map(({ rank }) => rank)),
+    textArray(rows.map(({ refill }) => (refill ? 'true' : 'false'))),
+    textArray(rows.map(({ recordCount }) => recordCount)),
+    textArray(rows.map(({ table }) => table)),
     rows.map(({ spelling }) => spelling),
     now,
     task,

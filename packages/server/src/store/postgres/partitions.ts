@@ -47,7 +47,7 @@ const byIds = statement(
 )
 const change = statement(
   'change-partitions',
-  `UPDATE baton.partition p SET state = c.state, outcome = c.outcome, attempts = c.attempts, releases = c.releases,
+  `UPDATE baton.partition p SET state = c.state, parked = c.state = 'parked', outcome = c.outcome, attempts = c.attempts, releases = c.releases,
      due_at = c.due_at, refill = p.refill AND NOT c.moved, fresh = p.fresh AND NOT c.moved,
      rank = CASE WHEN c.loses_rank THEN NULL ELSE coalesce(c.rank, p.rank) END,
      settled_at = coalesce(c.settled_at, p.settled_at), reported_records = coalesce(c.reported, p.reported_records),

@@ -53,3 +53,14 @@ export function changeQueued(tx: Transaction, ids: readonly number[], change: ()
   change()
   tx.post(enter, [ids])
 }
+
+/**
+ * A claim that is one statement does not see what was queued after it began: a partition that was
+ * held and made ready again at that moment leaves the newer of its two places behind.
+ */
+export const dropStrays = statement(
+  'drop-strays',
+  `DELETE FROM baton.ready r USING
+     (SELECT id, lane, state FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE) p
+   WHERE r.lane = p.lane AND r.id = p.id AND p.state <> 'ready'`,
+)

@@ -4,6 +4,7 @@ import { type Change, judgeSettlement } from '../../handoff/settlement.ts'
 import type { HandOffBatch } from '../../handoff/store.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import { NOW, statement } from './statement.ts'
+import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transactions.ts'
 
 /**
@@ -11,28 +12,35 @@ import type { Transaction } from './transactions.ts'
  * of that and writes; the verdict is the same as the core's, which judges all others. Locking rows
  * first, as for those, costs as much again as the update. The state is a parameter, or the planner
  * takes the index of all running leases for a way to find a few of them. The time when the lease
- * would have ended stays in the row: the update returns it, and so finds its place in the queue.
+ * would have ended stays in the row, and must be the one that was seen: a lease that is renewed at
+ * this moment stands at another place in the queue, which this statement cannot see.
  */
-const finish = statement(
-  'finish-plain',
-  `WITH asked AS MATERIALIZED (
-     SELECT s.*, p.lane, p.level, p.record_count, t.task, t.level_barrier
+export const finishing = `clock AS MATERIALIZED (
+     SELECT coalesce($6::bigint, ${NOW}) AS now
+   ), asked AS MATERIALIZED (
+     SELECT s.*, p.lane, p.level, p.record_count, p.due_at, t.task, t.level_barrier
      FROM unnest($1::bigint[], $2::int[], $3::text[], $4::bigint[]) AS s (id, term, secret, reported)
-     CROSS JOIN LATERAL (SELECT lane, level, record_count FROM baton.partition WHERE id = s.id OFFSET 0) p
+     CROSS JOIN LATERAL (
+       SELECT lane, level, record_count, due_at FROM baton.partition WHERE id = s.id OFFSET 0
+     ) p
      CROSS JOIN LATERAL (
        SELECT l.task, t.level_barrier FROM baton.lane l JOIN baton.task t ON t.id = l.task
        WHERE l.id = p.lane AND NOT t.cancelled OFFSET 0
      ) t
    ), finished AS (
      UPDATE baton.partition p SET state = $5, outcome = $9, releases = $10, attempts = p.attempts + $8,
-       settled_at = coalesce($6, ${NOW}), reported_records = coalesce(s.reported, p.reported_records)
+       settled_at = (SELECT now FROM clock), reported_records = coalesce(s.reported, p.reported_records)
      FROM asked s
      WHERE p.id = s.id AND p.term = s.term AND p.secret = s.secret AND p.state = $7 AND p.outcome IS NULL
-     RETURNING p.id, s.lane, s.level, s.record_count, p.settled_at, p.due_at, s.task, s.level_barrier
+       AND p.due_at = s.due_at
+     RETURNING p.id, s.lane, s.level, s.record_count, s.due_at, s.task, s.level_barrier, s.reported
    ), ended AS (
      DELETE FROM baton.due d USING finished f WHERE NOT d.delayed AND d.due_at = f.due_at AND d.id = f.id
-   )
-   SELECT id, lane, level, record_count, settled_at, task, level_barrier FROM finished`,
+   )`
+const finish = statement(
+  'finish-plain',
+  `WITH ${finishing}
+   SELECT id, lane, level, record_count, task, level_barrier, (SELECT now FROM clock) AS now FROM finished`,
 )
 
 export interface PlainlyFinished {
@@ -45,8 +53,11 @@ interface Plain {
   readonly reported: number | null
 }
 
+/** By their partitions. */
+export type PlainSettlements = ReadonlyMap<number, Plain>
+
 /** Settlements of partitions that are mentioned once in the whole batch; a second mention needs the first one's outcome. */
-function plainOf({ settles, renews, undos }: HandOffBatch): Map<number, Plain> {
+export function plainSettlements({ settles, renews, undos }: HandOffBatch): PlainSettlements {
   const plain = new Map<number, Plain>()
   const mentioned = new Set<number>()
   for (const { settlements } of settles) {
@@ -78,6 +89,24 @@ function plainVerdict(policy: Policy): Change {
   return verdict.change
 }
 
+/** The parameters of `finishing`, in the order of ids, like everyone's who locks several. */
+export function plainValues(plain: PlainSettlements, policy: Policy, now: number | null): unknown[] {
+  const asked = [...plain.values()].sort((a, b) => a.lease.partition - b.lease.partition)
+  const { to, attempts, outcome, releasesInARow } = plainVerdict(policy)
+  return [
+    textArray(asked.map(({ lease }) => lease.partition)),
+    textArray(asked.map(({ lease }) => lease.term)),
+    textArray(asked.map(({ lease }) => lease.secret)),
+    textArray(asked.map(({ reported }) => reported)),
+    to,
+    now,
+    'leased',
+    attempts,
+    outcome,
+    releasesInARow,
+  ]
+}
+
 /** Settles all that is plain and tells which; whatever is not among them is left to be judged. */
 export async function finishPlain(
   tx: Transaction,
@@ -85,26 +114,12 @@ export async function finishPlain(
   deltas: CountDeltas,
   policy: Policy,
 ): Promise<PlainlyFinished> {
-  const plain = plainOf(batch)
+  const plain = plainSettlements(batch)
   if (plain.size === 0) return { partitions: new Set(), mayOpenLevels: false }
-  // In the order of their ids, like everyone who locks several.
-  const asked = [...plain.values()].sort((a, b) => a.lease.partition - b.lease.partition)
-  const verdict = plainVerdict(policy)
-  const { to } = verdict
-  const rows = await tx.write(finish, [
-    asked.map(({ lease }) => lease.partition),
-    asked.map(({ lease }) => lease.term),
-    asked.map(({ lease }) => lease.secret),
-    asked.map(({ reported }) => reported),
-    to,
-    tx.knownNow,
-    'leased',
-    verdict.attempts,
-    verdict.outcome,
-    verdict.releasesInARow,
-  ])
+  const { to } = plainVerdict(policy)
+  const rows = await tx.write(finish, plainValues(plain, policy, tx.knownNow))
   const [first] = rows
-  if (first !== undefined) tx.learnNow(first['settled_at'] as number)
+  if (first !== undefined) tx.learnNow(first['now'] as number)
   const partitions = new Set<number>()
   let mayOpenLevels = false
   for (const row of rows) {

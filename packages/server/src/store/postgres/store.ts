@@ -15,6 +15,7 @@ import { instanceRecord, instanceRecords, recordSightings } from './instance-row
 import { migrate } from './migrate.ts'
 import { Names } from './names.ts'
 import { partitionPage } from './partition-pages.ts'
+import { PlainHandOffs } from './plain-hand-off.ts'
 import { Pull } from './pull.ts'
 import { Roller } from './roller.ts'
 import { statement } from './statement.ts'
@@ -88,6 +89,7 @@ class PostgresStore implements Store {
     this.#hints = new Hints(listening, (readied) => this.#hinted(readied))
     const transactions = this.#transactions
     const names = new Names(transactions)
+    const secrets = new Secrets()
     this.#roller = new Roller(transactions, (readied) => this.#tellAll(readied))
     this.#handOffs = new HandOffs({
       transactions,
@@ -95,7 +97,9 @@ class PostgresStore implements Store {
       names,
       policy,
       callBacks: new CallBacks(policy, names),
-      pull: new Pull(policy, names, new Secrets()),
+      pull: new Pull(policy, names, secrets),
+      plain: new PlainHandOffs(transactions, policy, names, secrets),
+      readied: (count) => this.#tellAll(count),
     })
     this.#sweep = new Sweep(transactions, policy, clock, this.#roller)
     this.#tidy = new Tidy(transactions, this.#roller, names)
@@ -162,6 +166,7 @@ class PostgresStore implements Store {
     if (this.#closed) return
     this.#closed = true
     await Promise.allSettled(this.#underWay)
+    await this.#handOffs.idle()
     await this.#roller.stop()
     await this.#hints.close()
     await this.#connections.close()
@@ -170,6 +175,7 @@ class PostgresStore implements Store {
   /** Counters are folded in first, so what is shown holds everything that was answered before. */
   #view<Result>(look: (tx: Transaction) => Promise<Result>): Promise<Result> {
     return this.#track(async () => {
+      await this.#handOffs.idle()
       this.#tellAll(await this.#roller.settleUp())
       return this.#transactions.run(look, { kind: 'reading' })
     })

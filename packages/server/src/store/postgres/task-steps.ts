@@ -55,7 +55,7 @@ const anyWaiting = statement(
 )
 const cancel = statement(
   'cancel',
-  'UPDATE baton.partition SET state = $2, rank = NULL, due_at = NULL, refill = false WHERE id = ANY($1::bigint[])',
+  'UPDATE baton.partition SET state = $2, parked = false, rank = NULL, due_at = NULL, refill = false WHERE id = ANY($1::bigint[])',
 )
 const fromIndex = statement(
   'partitions-from',

@@ -100,6 +100,47 @@ export class Transactions {
     }
   }
 
+  /** What `now` is, if that is known without asking. */
+  get knownNow(): number | null {
+    return this.#clock?.() ?? null
+  }
+
+  /**
+   * One statement that is a whole durable transaction, in one round trip. Its parameters after `values`
+   * are the connection's session and the number of the mark, which it has to write. Undefined when it
+   * was committed and the answer got lost.
+   */
+  async runAlone(statement: Statement, values: readonly unknown[]): Promise<Row[] | undefined> {
+    let conflicts = 0
+    let lost = 0
+    while (true) {
+      const connection = await this.#take()
+      connection.lastMark += 1
+      try {
+        const rows = await connection.runAlone(statement, [
+          ...values,
+          connection.session,
+          connection.lastMark,
+        ])
+        this.#connections.giveBack(connection)
+        return rows
+      } catch (error) {
+        const isOver = isSessionOver(error)
+        if (isOver) connection.destroy()
+        this.#connections.giveBack(connection)
+        if (isOver) {
+          if (await this.#wasCommitted(connection)) return undefined
+          lost += 1
+          if (lost < LOST_CONNECTIONS) continue
+        } else if (mayRunAgain(error) && ++conflicts < TRIES) {
+          await sleep(Math.random() * 5 * 2 ** conflicts)
+          continue
+        }
+        throw asUnavailable(error) ?? error
+      }
+    }
+  }
+
   /** A single statement that needs no transaction around it. */
   async read(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     return this.#alone((connection) => connection.run(statement, values))
