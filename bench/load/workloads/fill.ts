@@ -11,17 +11,16 @@ export interface FillInput {
   task?: Task
 }
 
-/** While the service stores one array it reads the next: a tenth faster than one producer. */
-const PRODUCERS = 2
-
-/** Not measured: puts partitions into the store. The next body is made while the last one is stored. */
+/**
+ * Not measured: puts partitions into the store, in one order whichever store it is. The next body is made
+ * while the last one is stored.
+ */
 export async function fill({ url, partitions, perTask, task }: FillInput): Promise<Task> {
   const last = { task: task ?? newTask() }
-  const bodies = backlogBodies(partitions, perTask, last)
-  const connections = await Promise.all(Array.from({ length: PRODUCERS }, () => HttpConnection.open(url)))
-  const produce = async (connection: HttpConnection) => {
+  const connection = await HttpConnection.open(url)
+  try {
     let underWay: Promise<void> = Promise.resolve()
-    for (const body of bodies) {
+    for (const body of backlogBodies(partitions, perTask, last)) {
       const request = callBackRequest(url, body)
       await underWay
       underWay = connection.exchange(request).then(({ status, body: answer }) => {
@@ -29,11 +28,8 @@ export async function fill({ url, partitions, perTask, task }: FillInput): Promi
       })
     }
     await underWay
-  }
-  try {
-    await Promise.all(connections.map(produce))
   } finally {
-    for (const connection of connections) connection.close()
+    connection.close()
   }
   return last.task
 }
