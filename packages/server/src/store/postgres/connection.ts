@@ -105,6 +105,10 @@ export class Connection {
 
   async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     this.#gather()
+    return this.#query(statement, values)
+  }
+
+  async #query(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const { name, text } = statement
     const config = this.#options.pooledByTransaction ? { text } : { name, text }
     const result = await this.#guard(this.#client.query({ ...config, values: [...values] }))
@@ -113,7 +117,13 @@ export class Connection {
 
   /** A statement that is a transaction of its own. */
   async runAlone(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    if (!this.#options.pooledByTransaction) return this.run(statement, values)
+    if (!this.#options.pooledByTransaction) {
+      const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
+      stream.cork()
+      const answer = this.#query(statement, values)
+      stream.uncork()
+      return answer
+    }
     const [, rows, tag] = await Promise.all([
       this.exec(this.begin),
       this.run(statement, values),

@@ -35,8 +35,8 @@ export class Connections {
     this.#waitMillis = waitMillis
   }
 
-  async take(): Promise<Connection> {
-    if (this.#closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+  /** One that is open and rests, at once. */
+  takeIdle(): Connection | undefined {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       const { connection, since } = idle
       const isStale = performance.now() - since > IDLE_MILLIS
@@ -44,6 +44,13 @@ export class Connections {
       this.#open -= 1
       if (!connection.isLost) void this.#leave(connection)
     }
+    return undefined
+  }
+
+  async take(): Promise<Connection> {
+    if (this.#closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    const idle = this.takeIdle()
+    if (idle !== undefined) return idle
     if (this.#open >= this.#most) return this.#wait()
     this.#open += 1
     try {

@@ -79,7 +79,7 @@ export class HandOffs {
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
-    await this.#writeNames(batch)
+    if (!this.#namesAreKnown(batch)) await this.#writeNames(batch)
     const plain = plainBatch(batch, this.#policy)
     const { leases, calledBack, pulled, counted, mayOpenLevels, now } =
       plain === undefined ? await this.#transact(batch) : await this.#handOffPlain(batch, plain)
@@ -259,6 +259,13 @@ export class HandOffs {
     for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
     const dueAt = earlier(earliestDueAt, second.earliestDueAt)
     return { results: settled, dueAt, readied: readied + second.movedUp }
+  }
+
+  #namesAreKnown({ callBacks, pulls }: HandOffBatch): boolean {
+    return (
+      callBacks.length === 0 &&
+      pulls.every(({ instance }) => instance === null || this.#names.knowsInstance(instance))
+    )
   }
 
   async #writeNames({ callBacks, pulls }: HandOffBatch): Promise<void> {

@@ -59,6 +59,10 @@ export class Names {
     return id
   }
 
+  knowsInstance(name: string): boolean {
+    return (this.#instances.get(name)?.until ?? 0) > performance.now()
+  }
+
   knownInstance(name: string): number {
     const known = this.#instances.get(name)
     if (known === undefined) throw new Error(`instance ${name} was not written down`)
