@@ -1,7 +1,7 @@
 import type { BarePostgresCalls } from '../limits/bare-postgres.ts'
 import type { LoadCalls } from '../load/load-process.ts'
 import { Backlog } from './backlog.ts'
-import { type Bench, Skipped, startLoad } from './bench.ts'
+import { type Bench, startLoad } from './bench.ts'
 import { backlogOf } from './compared-servers.ts'
 import { type HandOffContender, handOffContender } from './hand-off-contender.ts'
 import { type Helper, startHelper } from './helper-process.ts'
@@ -34,14 +34,9 @@ export async function startNodes(
   count: number,
 ): Promise<Nodes> {
   const databaseUrl = await postgres.createDatabase(`baton_${count}`)
-  const start = async () => {
+  const start = () => {
     const dataFolder = temporaryFolder('data', bench.cleanUp)
-    try {
-      return await startBaton({ dataFolder, databaseUrl }, bench.cleanUp)
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
-      throw new Skipped(`the service does not start on PostgreSQL: ${why}`)
-    }
+    return startBaton({ dataFolder, databaseUrl }, bench.cleanUp)
   }
   const nodes: [Service, ...Service[]] = [await start()]
   while (nodes.length < count) nodes.push(await start())
