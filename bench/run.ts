@@ -1,26 +1,24 @@
 import type { Bench, Scenario } from './harness/bench.ts'
-import { Skipped } from './harness/bench.ts'
 import { CleanUp, cleanUpOnInterrupt } from './harness/clean-up.ts'
 import { HELP, type Options, readOptions } from './harness/options.ts'
 import { Progress } from './harness/progress.ts'
-import { type FinishedScenario, withoutGoals } from './report/model.ts'
-import { writeResultsPage } from './report/results-page.ts'
+import { type FinishedScenario, unmeasured, withoutGoals } from './report/model.ts'
+import { ResultsFile } from './report/results-file.ts'
+import { resultsPage } from './report/results-page.ts'
 import { asText, scenarioText } from './report/tables.ts'
 import { scenarios } from './scenarios/index.ts'
 
-const DEFAULT_RESULTS = new URL('./results.md', import.meta.url)
+const WHOLE_PAGE = new URL('./results.md', import.meta.url)
 
 async function runScenario(scenario: Scenario, bench: Bench, quick: boolean): Promise<FinishedScenario> {
   const { name, title } = scenario
   bench.progress.scenario(name)
   try {
     const report = await scenario.run(bench)
+    const nothing = unmeasured(report)
+    if (nothing.length > 0) throw new Error(`nothing was measured of: ${nothing.join('; ')}`)
     return { name, title, outcome: { report: quick ? withoutGoals(report) : report } }
   } catch (error) {
-    if (error instanceof Skipped) {
-      bench.progress.say(`skipped: ${error.message}`)
-      return { name, title, outcome: { skipped: error.message } }
-    }
     const failed = error instanceof Error ? (error.stack ?? error.message) : String(error)
     bench.progress.say(`failed: ${failed}`)
     return { name, title, outcome: { failed } }
@@ -38,6 +36,7 @@ function chosen({ only }: Options): readonly Scenario[] {
 
 async function main(options: Options): Promise<void> {
   const progress = new Progress()
+  const resultsFile = new ResultsFile(options, WHOLE_PAGE, (text) => progress.say(text))
   const cleanUp = new CleanUp()
   cleanUpOnInterrupt([cleanUp])
   const finished: FinishedScenario[] = []
@@ -51,11 +50,11 @@ async function main(options: Options): Promise<void> {
     const style = { heading: (title: string) => `\n━━ ${title}`, table: asText, item: '· ' }
     process.stdout.write(`${scenarioText(result, style)}\n\n`)
   }
-  // A page in the repository only from a whole run: parts of different runs are not comparable.
-  const whole = options.only.length === 0 && options.mode !== 'quick'
-  const file = options.resultsFile ?? (whole ? DEFAULT_RESULTS : undefined)
-  if (file !== undefined) writeResultsPage(file, options, finished)
-  if (finished.some(({ outcome }) => 'failed' in outcome)) process.exitCode = 1
+  const failed = finished.filter(({ outcome }) => 'failed' in outcome).map(({ name }) => `${name} failed`)
+  resultsFile.write(resultsPage(options, finished), failed)
+  if (failed.length === 0) return
+  process.stderr.write(`${failed.join('\n')}\n`)
+  process.exitCode = 1
 }
 
 try {

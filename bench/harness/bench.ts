@@ -19,9 +19,6 @@ export interface Scenario {
   run(bench: Bench): Promise<ScenarioReport>
 }
 
-/** Thrown by a scenario that cannot run here; its text says what is missing. */
-export class Skipped extends Error {}
-
 /** One load process per scenario, so that no scenario inherits another's heap. */
 export function startLoad({ cleanUp }: Bench): Helper<LoadCalls> {
   return startHelper<LoadCalls>(new URL('../load/load-process.ts', import.meta.url), cleanUp)

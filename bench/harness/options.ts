@@ -12,10 +12,14 @@ export interface Sizes {
   largeCallBack: number
   longPolls: number
   wokenPartitions: number
+  /** How long answers are looked for after the call-back that wakes long polls. */
+  wakeSeconds: number
   pollers: number
   littleWorkSeconds: number
   idleSeconds: number
   storedAtStart: number
+  /** How often a round looks at each view. */
+  looks: number
 }
 
 export interface Options {
@@ -24,6 +28,8 @@ export interface Options {
   list: boolean
   help: boolean
   resultsFile: string | undefined
+  /** The flags as given, without where the page goes: that is nobody's business but the runner's. */
+  flags: string
   sizes: Sizes
 }
 
@@ -36,10 +42,12 @@ const NORMAL: Sizes = {
   largeCallBack: 50_000,
   longPolls: 10_000,
   wokenPartitions: 100,
+  wakeSeconds: 2,
   pollers: 64,
   littleWorkSeconds: 30,
   idleSeconds: 10,
   storedAtStart: 1_000_000,
+  looks: 50,
 }
 
 const QUICK: Sizes = {
@@ -51,10 +59,12 @@ const QUICK: Sizes = {
   largeCallBack: 5_000,
   longPolls: 200,
   wokenPartitions: 20,
+  wakeSeconds: 1,
   pollers: 16,
-  littleWorkSeconds: 2,
-  idleSeconds: 1,
+  littleWorkSeconds: 1,
+  idleSeconds: 0.5,
   storedAtStart: 5_000,
+  looks: 5,
 }
 
 export const HELP = `npm run bench -- [flags]
@@ -62,9 +72,10 @@ export const HELP = `npm run bench -- [flags]
   --only name[,name]   only these scenarios (see --list)
   --rounds n           measurements per contender (default ${NORMAL.rounds})
   --seconds s          length of one measurement (default ${NORMAL.seconds})
-  --quick              everything tiny, done in seconds: shows that it runs, measures nothing
+  --quick              everything tiny, done in a minute: shows that it runs, measures nothing
   --full               also the backlog of 10,000,000
-  --results file       write the table there (default bench/results.md for a run of all scenarios)
+  --backlogs n,n       other sizes for the backlog scenario (default ${NORMAL.backlogs.join(',')})
+  --results file       write the page there (a run of all scenarios writes bench/results.md)
   --list               names of the scenarios
   --help               this text
 `
@@ -78,24 +89,29 @@ export function readOptions(args: readonly string[]): Options {
       seconds: { type: 'string' },
       results: { type: 'string' },
       quick: { type: 'boolean', default: false },
+      backlogs: { type: 'string' },
       full: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
   const base = values.quick ? QUICK : NORMAL
-  const backlogs = values.full ? [...base.backlogs, 10_000_000] : base.backlogs
+  const sizesGiven = values.backlogs?.split(',').map((size) => positive('--backlogs', size, 0))
+  const backlogs = sizesGiven ?? (values.full ? [...base.backlogs, 10_000_000] : base.backlogs)
+  const seconds = positive('--seconds', values.seconds, base.seconds)
   return {
     mode: values.quick ? 'quick' : values.full ? 'full' : 'normal',
     only: (values.only ?? []).flatMap((names) => names.split(',')).filter((name) => name !== ''),
     list: values.list,
     help: values.help,
     resultsFile: values.results,
+    flags: args.filter((arg, at) => !arg.startsWith('--results') && args[at - 1] !== '--results').join(' '),
     sizes: {
       ...base,
       backlogs,
       rounds: positive('--rounds', values.rounds, base.rounds),
-      seconds: positive('--seconds', values.seconds, base.seconds),
+      seconds,
+      warmUpSeconds: Math.min(base.warmUpSeconds, seconds),
     },
   }
 }

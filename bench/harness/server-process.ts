@@ -19,6 +19,8 @@ export interface ServerCommand {
   /** Matched against standard output and error; its first group becomes `ready`. */
   readyPattern: RegExp
   readyWithinSeconds?: number
+  /** Lines of its log that are passed on to whoever runs this: an answer of 500 says nothing about its cause. */
+  alarming?: RegExp
 }
 
 const STOP_WITHIN_MS = 15_000
@@ -51,6 +53,9 @@ function readyLine(child: ChildProcess, server: ServerCommand): Promise<string> 
     const timer = setTimeout(() => fail(`was not ready within ${seconds} s`), seconds * 1000)
     const read = (chunk: Buffer) => {
       // Reading goes on for the whole life: a full pipe would stop the server at its next line.
+      for (const line of chunk.toString('utf8').split('\n')) {
+        if (server.alarming?.test(line)) process.stderr.write(`${server.name}: ${line}\n`)
+      }
       if (output.length > KEPT_OUTPUT) return
       output += chunk.toString('utf8')
       const match = server.readyPattern.exec(output)

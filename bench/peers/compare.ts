@@ -1,8 +1,9 @@
-import { Skipped } from '../harness/bench.ts'
 import { CleanUp, cleanUpOnInterrupt } from '../harness/clean-up.ts'
 import { type Options, readOptions } from '../harness/options.ts'
 import { Progress } from '../harness/progress.ts'
 import { interleave } from '../harness/rounds.ts'
+import { unmeasured } from '../report/model.ts'
+import { ResultsFile } from '../report/results-file.ts'
 import { asText, figureTable } from '../report/tables.ts'
 import { batonOnPostgres, batonOnSqlite } from './contenders/baton.ts'
 import { beanstalkd } from './contenders/beanstalkd.ts'
@@ -13,7 +14,8 @@ import { nats } from './contenders/nats.ts'
 import { pgBoss } from './contenders/pg-boss.ts'
 import { comparisonFigures } from './goals.ts'
 import { type Peer, type PeerContender, type PeersBench, WORKS } from './peer.ts'
-import { type PeersResult, workTable, workTitle, writePeersPage } from './results-page.ts'
+import { type PeersResult, peersPage, workTable, workTitle } from './results-page.ts'
+import { NotInstalled } from './servers/installed.ts'
 import { SharedPostgres } from './shared-postgres.ts'
 
 const peers: readonly Peer[] = [
@@ -29,7 +31,7 @@ const peers: readonly Peer[] = [
 
 const CONSUMERS = 16
 const BATCH = 50
-const DEFAULT_RESULTS = new URL('./results.md', import.meta.url)
+const WHOLE_PAGE = new URL('./results.md', import.meta.url)
 
 const HELP = `npm run bench:peers -- [flags]
 
@@ -49,7 +51,7 @@ async function startAll(chosen: readonly Peer[], bench: PeersBench) {
     try {
       contenders.push(...(await peer.start(bench)))
     } catch (error) {
-      if (!(error instanceof Skipped)) throw error
+      if (!(error instanceof NotInstalled)) throw error
       skipped.push(`${peer.name}: ${error.message}`)
       bench.progress.say(`skipped ${peer.name}: ${error.message}`)
     }
@@ -67,11 +69,13 @@ function print(result: PeersResult): void {
   for (const line of result.skipped) process.stdout.write(`\nSkipped: ${line}\n`)
 }
 
-async function main({ only, sizes, mode, resultsFile }: Options): Promise<void> {
+async function main(options: Options): Promise<void> {
+  const { only, sizes, mode, flags } = options
   const chosen = only.length === 0 ? peers : peers.filter((peer) => only.includes(peer.name))
   if (only.length > chosen.length)
     throw new Error(`--only knows ${peers.map((peer) => peer.name).join(', ')}`)
   const progress = new Progress()
+  const resultsFile = new ResultsFile(options, WHOLE_PAGE, (text) => progress.say(text))
   const cleanUp = new CleanUp()
   cleanUpOnInterrupt([cleanUp])
   const postgres = new SharedPostgres(cleanUp)
@@ -83,8 +87,9 @@ async function main({ only, sizes, mode, resultsFile }: Options): Promise<void> 
     const figures = mode === 'quick' ? [] : comparisonFigures(contenders, rows)
     const result = { contenders, rows, figures, skipped }
     print(result)
-    const file = resultsFile ?? (only.length === 0 && mode !== 'quick' ? DEFAULT_RESULTS : undefined)
-    if (file !== undefined) writePeersPage(file, bench, result)
+    const nothing = unmeasured({ rows, figures, notes: [] })
+    if (nothing.length > 0) throw new Error(`nothing was measured of: ${nothing.join('; ')}`)
+    resultsFile.write(peersPage(bench, flags, result), skipped)
   } finally {
     await cleanUp.run()
   }

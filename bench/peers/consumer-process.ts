@@ -34,6 +34,7 @@ const calls = {
     client = await connectors[peer](to as never)
   },
   fill: ({ partitions }: { partitions: number }): Promise<void> => connected().fill(partitions),
+  left: async (): Promise<number | undefined> => connected().left?.(),
   consume: (input: ConsumeInput): Promise<ConsumeResult> => connected().consume(input),
 }
 

@@ -7,9 +7,13 @@ interface Comparison {
   atLeast?: number
 }
 
-/** Baton beside each peer doing the same work; without a goal where it is only to be seen. */
+/**
+ * Baton beside each peer doing the same work; without a goal where it is only to be seen: the other side
+ * keeps less of what it confirmed, or has another form for the same work that the goal is set on.
+ */
 const comparisons: readonly Comparison[] = [
   { subject: 'baton-sqlite/one by one', beside: 'bullmq/one by one', atLeast: 1 },
+  { subject: 'baton-sqlite/one by one', beside: 'bullmq/everysec' },
   { subject: 'baton-sqlite/one by one', beside: 'nats/one by one', atLeast: 1 },
   { subject: 'baton-sqlite/one by one', beside: 'graphile-worker/plain', atLeast: 1 },
   { subject: 'baton-sqlite/one by one', beside: 'beanstalkd/one by one' },

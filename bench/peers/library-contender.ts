@@ -31,12 +31,17 @@ export async function libraryContenders(bench: PeersBench, peer: LibraryPeer): P
     return {
       ...about,
       id: `${peer.connect.peer}/${way}`,
-      prepare: (seconds) => backlog.ensureFor(expectedRate, seconds),
+      async prepare(seconds) {
+        const left = await process.call('left', undefined as never)
+        if (left !== undefined) backlog.holds(left)
+        await backlog.ensureFor(expectedRate, seconds)
+      },
       async measure(seconds) {
         const { consumers, batch } = bench
         const { result, usage } = await usageDuring(peer.watched, () =>
           process.call('consume', { way, consumers, batch, seconds }),
         )
+        if (result.partitions === 0) throw new Error(`${about.label} acknowledged nothing`)
         backlog.taken(result.partitions)
         const rate = result.partitions / result.seconds
         expectedRate = Math.max(rate, firstGuess)

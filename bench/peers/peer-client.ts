@@ -2,6 +2,8 @@
 export interface PeerClient {
   fill(partitions: number): Promise<void>
   consume(input: ConsumeInput): Promise<ConsumeResult>
+  /** How many are left, where a measurement takes more than it acknowledges. */
+  left?(): Promise<number>
 }
 
 export interface ConsumeInput {

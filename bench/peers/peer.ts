@@ -24,7 +24,7 @@ export interface PeerContender extends Contender {
 export interface Peer {
   /** For `--only`. */
   name: string
-  /** Throws `Skipped` when what it needs is not installed. */
+  /** Throws `NotInstalled` when its server is not there. */
   start(bench: PeersBench): Promise<readonly PeerContender[]>
 }
 

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs'
 import { POSTGRES_SETTINGS } from '../harness/postgres.ts'
 import { machine } from '../report/machine.ts'
 import type { Figure, Row } from '../report/model.ts'
@@ -60,9 +59,10 @@ function explained(result: PeersResult, work: Work): string | undefined {
   return asMarkdown({ head: [...table.head, 'setting', 'in its favour', 'against it'], body })
 }
 
-export function writePeersPage(file: string | URL, bench: PeersBench, result: PeersResult): void {
+export function peersPage(bench: PeersBench, flags: string, result: PeersResult): string {
   const { sizes, consumers, batch } = bench
   const about: [string, string][] = [
+    ['command', `\`npm run bench:peers${flags === '' ? '' : ` -- ${flags}`}\``],
     ...machine(),
     ['rounds', `${sizes.rounds} of ${sizes.seconds} s, warm-up ${sizes.warmUpSeconds} s`],
     ['consumers', `${consumers}, in one process; batches of ${batch}`],
@@ -85,5 +85,5 @@ export function writePeersPage(file: string | URL, bench: PeersBench, result: Pe
       ? ['## Skipped', result.skipped.map((line) => `- ${line}`).join('\n')]
       : []),
   ]
-  writeFileSync(file, `${page.join('\n\n')}\n`)
+  return `${page.join('\n\n')}\n`
 }

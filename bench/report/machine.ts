@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
+import { disk } from './disk.ts'
 
 /** Where the figures come from: enough to judge them, nothing that names a host or a person. */
 export function machine(): [string, string][] {
@@ -11,6 +12,7 @@ export function machine(): [string, string][] {
     ['processors', `${processors.length} × ${processors[0]?.model ?? 'unknown'}`],
     ['memory', `${Math.round(totalmem() / 2 ** 30)} GB`],
     ['system', `Linux ${release()}`],
+    ['disk of the stores', disk()],
     ['Node', process.version],
     ['SQLite', sqliteVersion()],
     ['Fastify', packageVersion('fastify')],

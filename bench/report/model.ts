@@ -40,7 +40,19 @@ export interface ScenarioReport {
 export interface FinishedScenario {
   name: string
   title: string
-  outcome: { report: ScenarioReport } | { skipped: string } | { failed: string }
+  outcome: { report: ScenarioReport } | { failed: string }
+}
+
+/**
+ * What a report lacks. A scenario whose servers answered, but handed nothing over, is broken, and its table must
+ * not look like a slow one.
+ */
+export function unmeasured({ rows, figures }: ScenarioReport): string[] {
+  const idle = rows.filter(
+    ({ measurements }) => measurements.length === 0 || measurements.some(({ rate }) => !(rate > 0)),
+  )
+  const empty = figures.filter(({ values }) => values.length === 0 || !values.every(Number.isFinite))
+  return [...idle, ...empty].map(({ label }) => label)
 }
 
 /** A run that is too small to measure must not say that a goal is met or missed. */

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs'
 import type { Options } from '../harness/options.ts'
 import { POSTGRES_SETTINGS } from '../harness/postgres.ts'
 import { machine } from './machine.ts'
@@ -12,12 +11,9 @@ the rounds, with the smallest and the largest in parentheses. A quotient is take
 contenders that were measured within seconds of each other.
 `
 
-export function writeResultsPage(
-  file: string | URL,
-  { mode, sizes }: Options,
-  finished: readonly FinishedScenario[],
-): void {
+export function resultsPage({ mode, sizes, flags }: Options, finished: readonly FinishedScenario[]): string {
   const about: [string, string][] = [
+    ['command', `\`npm run bench${flags === '' ? '' : ` -- ${flags}`}\``],
     ...machine(),
     ['rounds', `${sizes.rounds} of ${sizes.seconds} s, warm-up ${sizes.warmUpSeconds} s (${mode})`],
     ['Baton', 'default configuration; SQLite in WAL with synchronous=FULL'],
@@ -35,5 +31,5 @@ export function writeResultsPage(
       }),
     ),
   ]
-  writeFileSync(file, `${page.join('\n\n')}\n`)
+  return `${page.join('\n\n')}\n`
 }

@@ -68,8 +68,7 @@ export function scenarioText(
   style: { heading: (title: string) => string; table: (table: Table) => string; item: string },
 ): string {
   const parts = [style.heading(title)]
-  if ('skipped' in outcome) parts.push(`Skipped: ${outcome.skipped}`)
-  else if ('failed' in outcome) parts.push(`Failed: ${outcome.failed}`)
+  if ('failed' in outcome) parts.push(`Failed: ${outcome.failed}`)
   else {
     const { report } = outcome
     for (const table of [rateTable(report), figureTable(report)]) if (table) parts.push(style.table(table))

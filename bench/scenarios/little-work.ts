@@ -8,7 +8,7 @@ async function run(bench: Bench) {
   const load = startLoad(bench)
   const baton = await startBaton({ dataFolder: temporaryFolder('data', cleanUp) }, cleanUp)
   const work = { url: baton.url, pollers: sizes.pollers }
-  await load.call('littleWork', { ...work, partitionsPerSecond: 1, seconds: 2 })
+  await load.call('littleWork', { ...work, partitionsPerSecond: 1, seconds: 1 })
   progress.say(`${sizes.pollers} long polls and nothing to hand off for ${sizes.idleSeconds} s`)
   const idle = await usageDuring([baton.pid], () =>
     load.call('littleWork', { ...work, partitionsPerSecond: 0, seconds: sizes.idleSeconds }),

@@ -31,7 +31,7 @@ async function run(bench: Bench) {
     const { usage } = await usageDuring([baton.pid], () => sleep(sizes.idleSeconds * 1000))
     const idleCpuPercent = (usage.cpuSeconds / sizes.idleSeconds) * 100
     const watched = await usageDuring([baton.pid], () =>
-      load.call('wakeWaitingPulls', { partitions: sizes.wokenPartitions, watchSeconds: 2 }),
+      load.call('wakeWaitingPulls', { partitions: sizes.wokenPartitions, watchSeconds: sizes.wakeSeconds }),
     )
     const wake = watched.result
     rounds.push({

@@ -9,7 +9,6 @@ import type { Figure } from '../report/model.ts'
 
 const SMALL = 1000
 const PER_ARRAY = 5000
-const LOOKS_PER_ROUND = 50
 const HANDED_OUT = 200
 
 /** What a person or a page asks of a task; each is answered with a bounded page or from counters. */
@@ -64,7 +63,7 @@ async function run({ sizes, progress, cleanUp }: Bench) {
     const ratio: Figure = { label: `${name}: ${sizes.storedAtStart} ÷ ${SMALL}`, unit: '×', values: [] }
     for (let round = 1; round <= sizes.rounds; round++) {
       const taken: { small: number[]; large: number[] } = { small: [], large: [] }
-      for (let at = 0; at < LOOKS_PER_ROUND; at++) {
+      for (let at = 0; at < sizes.looks; at++) {
         taken.small.push(await look(connection, url, pathOf(small.id)))
         taken.large.push(await look(connection, url, pathOf(large.id)))
       }
@@ -78,7 +77,7 @@ async function run({ sizes, progress, cleanUp }: Bench) {
     rows: [],
     figures,
     notes: [
-      `Two tasks in one store, looked at in turn, ${LOOKS_PER_ROUND} times a round; 1 × means that size costs nothing.`,
+      `Two tasks in one store, looked at in turn, ${sizes.looks} times a round; 1 × means that size costs nothing.`,
     ],
   }
 }

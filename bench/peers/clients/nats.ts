@@ -29,19 +29,31 @@ export async function connectNats({ port }: { port: number }): Promise<PeerClien
     retention: RetentionPolicy.Workqueue,
     storage: StorageType.File,
   })
-  await admin.consumers.add(NAME, {
-    durable_name: NAME,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: 300 * 1_000_000_000,
-    max_ack_pending: 10_000,
-  })
-  const consumer = await js.consumers.get(NAME, NAME)
+  let consumer: Consumer | undefined
+  const freshConsumer = async () => {
+    if (consumer) await consumer.delete()
+    await admin.consumers.add(NAME, {
+      durable_name: NAME,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: 300 * 1_000_000_000,
+      max_ack_pending: 10_000,
+    })
+    consumer = await js.consumers.get(NAME, NAME)
+    return consumer
+  }
   return {
     fill: (partitions) =>
       fillInGroups(partitions, 500, (group) =>
         Promise.all(group.map((descriptor) => js.publish('partition', JSON.stringify(descriptor)))),
       ),
-    consume(input) {
+    // What was delivered ahead and never acknowledged would stay out of reach for five minutes. The stream
+    // still has it, and gives it to a consumer that is new.
+    async left() {
+      await freshConsumer()
+      return (await admin.streams.info(NAME)).state.messages
+    },
+    async consume(input) {
+      if (!consumer) throw new Error('no consumer yet')
       if (input.way === 'one by one') return nextByNext(consumer, input)
       return consume(consumer, input, input.way === 'consume, confirmed')
     },

@@ -1,27 +1,19 @@
 import { Backlog } from '../../harness/backlog.ts'
-import { type Bench, Skipped, startLoad } from '../../harness/bench.ts'
+import { startLoad } from '../../harness/bench.ts'
 import { handOffContender } from '../../harness/hand-off-contender.ts'
-import { batonIsThere, type Service, startBaton } from '../../harness/services.ts'
+import { type Service, startBaton } from '../../harness/services.ts'
 import { temporaryFolder } from '../../harness/temporary-folder.ts'
 import type { Peer, PeerContender, PeersBench } from '../peer.ts'
 
-async function started(bench: Bench, databaseUrl?: string): Promise<Service> {
-  if (!batonIsThere()) throw new Skipped('packages/server/src/main.ts is not there')
-  const dataFolder = temporaryFolder('data', bench.cleanUp)
-  try {
-    return await startBaton(
-      { dataFolder, ...(databaseUrl === undefined ? {} : { databaseUrl }) },
-      bench.cleanUp,
-    )
-  } catch (error) {
-    throw new Skipped(error instanceof Error ? error.message : String(error))
-  }
-}
+const GATHERS = 'requests that arrive together share a transaction'
+const KEEPS = 'finished work is kept and counted, order is fair between tasks'
 
 interface Measured {
   peer: string
   name: string
   setting: string
+  favoured: string
+  hurt: string
   service: Service
   watched: readonly number[]
   tidy?(): Promise<void>
@@ -29,7 +21,7 @@ interface Measured {
 
 function contenders(
   bench: PeersBench,
-  { peer, name, setting, service, watched, tidy }: Measured,
+  { peer, name, setting, favoured, hurt, service, watched, tidy }: Measured,
 ): PeerContender[] {
   const load = startLoad(bench)
   const backlog = new Backlog(async (partitions) => {
@@ -38,11 +30,6 @@ function contenders(
   })
   const { consumers: clients, batch } = bench
   const urls: [string] = [service.url]
-  const about = {
-    setting,
-    favoured: 'lean HTTP client over raw sockets, a connection per consumer',
-    hurt: 'a service in between: HTTP and JSON for each exchange',
-  }
   const of = (
     work: PeerContender['work'],
     label: string,
@@ -50,7 +37,9 @@ function contenders(
     run: Parameters<typeof handOffContender>[0]['run'],
   ): PeerContender => ({
     ...handOffContender({ label, load, watched, backlog, firstGuess, run }),
-    ...about,
+    setting,
+    favoured,
+    hurt,
     id: `${peer}/${work}`,
     work,
   })
@@ -70,11 +59,14 @@ function contenders(
 export const batonOnSqlite: Peer = {
   name: 'baton-sqlite',
   async start(bench) {
-    const service = await started(bench)
+    const dataFolder = temporaryFolder('data', bench.cleanUp)
+    const service = await startBaton({ dataFolder }, bench.cleanUp)
     return contenders(bench, {
       peer: 'baton-sqlite',
       name: 'Baton on SQLite',
-      setting: 'defaults: WAL, synchronous=FULL',
+      setting: 'defaults: WAL, synchronous=FULL; a connection per consumer',
+      favoured: `hand-written HTTP client; ${GATHERS}`,
+      hurt: `HTTP and JSON for each exchange; ${KEEPS}`,
       service,
       watched: [service.pid],
     })
@@ -85,11 +77,14 @@ export const batonOnPostgres: Peer = {
   name: 'baton-postgres',
   async start(bench) {
     const { url, postmasterPid, tidy } = await bench.database('baton')
-    const service = await started(bench, url)
+    const dataFolder = temporaryFolder('data', bench.cleanUp)
+    const service = await startBaton({ dataFolder, databaseUrl: url }, bench.cleanUp)
     return contenders(bench, {
       peer: 'baton-postgres',
       name: 'Baton on PostgreSQL',
-      setting: 'defaults, one node; PostgreSQL, fsync per commit',
+      setting: 'defaults, one node; PostgreSQL, fsync per commit; a connection per consumer',
+      favoured: `hand-written HTTP client; ${GATHERS}`,
+      hurt: `a service between consumers and database: HTTP and JSON for each exchange; ${KEEPS}`,
       service,
       watched: [service.pid, postmasterPid],
       tidy,

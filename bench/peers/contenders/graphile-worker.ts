@@ -19,7 +19,7 @@ export const graphileWorker: Peer = {
           setting: `PostgreSQL, fsync per commit; concurrency ${bench.consumers}`,
           favoured:
             'no service in between; finished work is deleted; a consumer goes on before its completion is written',
-          hurt: '',
+          hurt: 'a transaction for each claim and for each completion',
           firstGuess: 5_000,
         },
         {
@@ -28,7 +28,7 @@ export const graphileWorker: Peer = {
           work: 'batches',
           setting: 'localQueue.size 500, completeJobBatchDelay 0 (its performance page)',
           favoured: 'claims 500 and completes many per statement; a crash leaves up to 500 locked for hours',
-          hurt: '',
+          hurt: 'still calls a function and sends events for each one',
           firstGuess: 20_000,
         },
       ],

@@ -21,7 +21,7 @@ export const handWritten: Peer = {
       work,
       setting: `PostgreSQL, fsync per commit; SKIP LOCKED, prepared statements, pool of ${bench.consumers}`,
       favoured: 'no service in between; no retries, no expiry, no progress, no fairness',
-      hurt: '',
+      hurt: 'each consumer commits for itself; finished work is kept',
     })
     return [way('one by one', 1), way('batches', bench.batch)]
   },

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { Skipped } from '../../harness/bench.ts'
 
-/** The version line of a server program, or `Skipped` with how to get it. */
+/** Thrown by a peer whose server is not there; its text says how to get it. */
+export class NotInstalled extends Error {}
+
+/** The version line of a server program. */
 export function installed(program: string, versionFlag: string, debianPackage: string): string {
   const search = `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/local/sbin`
   try {
@@ -10,6 +12,6 @@ export function installed(program: string, versionFlag: string, debianPackage: s
       env: { ...process.env, PATH: search },
     }).trim()
   } catch {
-    throw new Skipped(`${program} is not installed (on Debian: apt-get install ${debianPackage})`)
+    throw new NotInstalled(`${program} is not installed (on Debian: apt-get install ${debianPackage})`)
   }
 }

@@ -4,7 +4,9 @@ import { startServer } from '../../harness/server-process.ts'
 import { temporaryFolder } from '../../harness/temporary-folder.ts'
 import { installed } from './installed.ts'
 
-export async function startRedis(cleanUp: CleanUp) {
+export type AppendFsync = 'always' | 'everysec'
+
+export async function startRedis(appendfsync: AppendFsync, cleanUp: CleanUp) {
   const version = /v=(\S+)/.exec(installed('redis-server', '--version', 'redis-server'))?.[1] ?? ''
   const port = await freePort()
   const settings = {
@@ -12,7 +14,7 @@ export async function startRedis(cleanUp: CleanUp) {
     port: String(port),
     dir: temporaryFolder('redis', cleanUp),
     appendonly: 'yes',
-    appendfsync: 'always',
+    appendfsync,
     'maxmemory-policy': 'noeviction',
     save: '',
   }
