@@ -8,8 +8,9 @@ const LARGEST_COST = cost(Number.MAX_SAFE_INTEGER)
 
 /**
  * Nearly every batch is pulls and settles of finished work and nothing else. It is one statement and
- * so one round trip, which commits by itself: finish, claim, lease and count. As a transaction of six
- * statements in two or three round trips the same took twice as long with 16 clients one by one.
+ * so one round trip, which commits by itself: finish, claim, lease and count. The same as a
+ * transaction of several statements cost the node 143 microseconds per pull and settle with 16 clients
+ * one by one, against 88 (the store alone, one run each).
  *
  * Nothing is claimed when a settlement turns out not to be plain or may open a level: what it makes
  * ready belongs to the pulls of the batch, so these follow in a transaction of their own.

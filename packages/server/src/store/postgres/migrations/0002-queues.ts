@@ -40,7 +40,6 @@ CREATE UNIQUE INDEX due_in_order ON baton.due (delayed, due_at, id);
 DROP INDEX baton.partition_ready, baton.partition_ready_of_lane, baton.partition_held_of_lane,
   baton.partition_leased, baton.partition_delayed, baton.partition_parked_of_lane;
 ALTER TABLE baton.partition SET (fillfactor = 45);
--- Not generated: the server reads the rule of a generated column anew for each statement that updates the table.
 ALTER TABLE baton.partition ADD COLUMN parked boolean NOT NULL DEFAULT false;
 UPDATE baton.partition SET parked = true WHERE state = 'parked';
 CREATE INDEX partition_parked_of_lane ON baton.partition (lane, idx) WHERE parked;
