@@ -31,6 +31,7 @@ export class Coalescer {
   #gatheringWeight = 0
   #scheduled = false
   #inFlight = 0
+  #lastSize = 0
   readonly #batching: Batching
 
   constructor(store: Store, events: CoalescerEvents) {
@@ -63,14 +64,18 @@ export class Coalescer {
   }
 
   #mayStart(): boolean {
-    const { atOnce, full, fullAtOnce } = this.#batching
-    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && this.#gatheringWeight >= full)
+    const { atOnce, full, fullAtOnce, ahead = Number.POSITIVE_INFINITY } = this.#batching
+    if (this.#inFlight < atOnce) return true
+    if (this.#inFlight < fullAtOnce && this.#gatheringWeight >= full) return true
+    return this.#inFlight === atOnce && this.#gathering.length >= Math.max(ahead, this.#lastSize)
   }
 
   #send(): void {
     while (this.#gathering.length > 0 && this.#mayStart()) {
       this.#inFlight += 1
-      void this.#commit(this.#nextBatch(), () => {
+      const batch = this.#nextBatch()
+      this.#lastSize = batch.length
+      void this.#commit(batch, () => {
         this.#inFlight -= 1
         this.#send()
       })

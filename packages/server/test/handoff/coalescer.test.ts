@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Coalescer } from '../../src/handoff/coalescer.ts'
-import type { HandOffAnswers, HandOffBatch, Store } from '../../src/handoff/store.ts'
+import type { Batching, HandOffAnswers, HandOffBatch, Store } from '../../src/handoff/store.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
 import { callBackOrder, leaseOf, one, pullOrder, settlement } from '../store/conformance/driver.ts'
 
@@ -24,6 +24,7 @@ function answersTo(batch: HandOffBatch): HandOffAnswers {
 }
 
 class SlowStore {
+  batching?: Batching
   readonly batches: HandOffBatch[] = []
   readonly #commits: (() => void)[] = []
   readonly #decide: (batch: HandOffBatch) => HandOffAnswers
@@ -55,8 +56,9 @@ class SlowStore {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers) => {
+const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers, batching?: Batching) => {
   const store = new SlowStore(decide)
+  if (batching !== undefined) store.batching = batching
   const told: string[] = []
   const coalescer = new Coalescer(store as unknown as Store, {
     committed: () => told.push('committed'),
@@ -86,6 +88,25 @@ describe('batches', () => {
     expect(store.batches).toHaveLength(1)
     await store.commit()
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([1, 5])
+  })
+
+  test('where one may wait at the store, it does so once it is as large as the one under way, and no smaller than asked', async () => {
+    const endless = Number.POSITIVE_INFINITY
+    const { store, coalescer } = setUp(answersTo, { atOnce: 1, full: endless, fullAtOnce: 1, ahead: 2 })
+    const ask = async (requests: number) => {
+      for (let request = 0; request < requests; request += 1) coalescer.ask({ pull: pullOrder() })
+      await turn()
+      return store.batches.map(({ pulls }) => pulls.length)
+    }
+    expect(await ask(1)).toEqual([1])
+    expect(await ask(1)).toEqual([1])
+    expect(await ask(3)).toEqual([1, 4])
+    expect(await ask(9)).toEqual([1, 4])
+    await store.commit()
+    expect(await ask(0)).toEqual([1, 4, 9])
+    await store.commit()
+    expect(await ask(8)).toEqual([1, 4, 9])
+    expect(await ask(1)).toEqual([1, 4, 9, 9])
   })
 
   test('each request gets its own answers back, whatever it was batched with', async () => {
