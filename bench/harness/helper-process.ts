@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { CleanUp } from './clean-up.ts'
+import { COMPILE_CACHE } from './compile-cache.ts'
 import { endProcess } from './server-process.ts'
 
 /**
@@ -47,7 +48,10 @@ export interface Helper<C extends Calls> {
 }
 
 export function startHelper<C extends Calls>(script: URL, cleanUp: CleanUp): Helper<C> {
-  const child: ChildProcess = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child: ChildProcess = fork(script, {
+    env: { ...process.env, ...COMPILE_CACHE },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const waiting = new Map<number, { resolve: (output: unknown) => void; reject: (error: Error) => void }>()
   let calls = 0
   child.on('message', ({ call, output, error }: CallAnswered) => {

@@ -1,11 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import type { CleanUp } from './clean-up.ts'
+import { COMPILE_CACHE } from './compile-cache.ts'
 import { type ServerProcess, startServer } from './server-process.ts'
 
 const SOURCE_CONDITION = '--conditions=baton-source'
 const BATON_MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
-/** `npm start` keeps compiled sources there; without it every start would compile them again. */
-const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/baton', import.meta.url))
 const NULL_SERVER = fileURLToPath(new URL('../limits/null-server.ts', import.meta.url))
 
 export interface Service {
@@ -23,7 +22,7 @@ export interface BatonStore {
 /** The real service as a user starts it: the defaults, except for where it listens and stores. */
 export async function startBaton(store: BatonStore, cleanUp: CleanUp): Promise<Service> {
   const env: Record<string, string> = {
-    NODE_COMPILE_CACHE: COMPILE_CACHE,
+    ...COMPILE_CACHE,
     BATON_HOST: '127.0.0.1',
     BATON_PORT: '0',
     BATON_DATA: store.dataFolder,
@@ -53,7 +52,7 @@ export async function startNullServer(cleanUp: CleanUp): Promise<Service> {
         name: 'null server',
         command: process.execPath,
         args: [NULL_SERVER],
-        env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
+        env: COMPILE_CACHE,
         readyPattern: /(http:\/\/127\.0\.0\.1:\d+)/,
       },
       cleanUp,

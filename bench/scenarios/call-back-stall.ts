@@ -15,6 +15,7 @@ async function run(bench: Bench) {
       descriptors: bench.sizes.largeCallBack,
       callBacks,
       pullers: PULLERS,
+      quietSeconds: Math.min(1, bench.sizes.seconds),
     })
   bench.progress.say('warm-up')
   await observe(1)

@@ -27,7 +27,7 @@ async function run(bench: Bench) {
       `round ${round}/${sizes.rounds}: ${sizes.longPolls} long polls open after ${seconds.toFixed(1)} s`,
     )
     // Everything sent must have been read before the idle server is watched.
-    await sleep(1_000 + sizes.longPolls / 5)
+    await sleep(500 + sizes.longPolls / 4)
     const { usage } = await usageDuring([baton.pid], () => sleep(sizes.idleSeconds * 1000))
     const idleCpuPercent = (usage.cpuSeconds / sizes.idleSeconds) * 100
     const watched = await usageDuring([baton.pid], () =>

@@ -10,6 +10,8 @@ export interface LargeCallBackInput {
   descriptors: number
   callBacks: number
   pullers: number
+  /** How long everybody is watched before the first array is sent. */
+  quietSeconds: number
 }
 
 export interface LargeCallBackResult {
@@ -24,8 +26,6 @@ export interface LargeCallBackResult {
   /** The longest time this client itself was late: above it, a delay is the server's. */
   clientLateMs: number
 }
-
-const QUIET_MS = 1_000
 
 /** Sends huge arrays on one connection and watches, on others, how long everybody else waits. */
 export async function largeCallBackBesidePulls(input: LargeCallBackInput): Promise<LargeCallBackResult> {
@@ -46,7 +46,7 @@ export async function largeCallBackBesidePulls(input: LargeCallBackInput): Promi
     handOff(puller, input.url, `bench-worker-${index}`, () => (watching ? handOffs : undefined)),
   )
   try {
-    await sleep(QUIET_MS)
+    await sleep(input.quietSeconds * 1000)
     const quiet = { probe: probes.summary(), handOff: handOffs.summary() }
     probes = new LatencySamples()
     handOffs = new LatencySamples()
