@@ -51,7 +51,7 @@ async function main(options: Options): Promise<void> {
     process.stdout.write(`${scenarioText(result, style)}\n\n`)
   }
   const failed = finished.filter(({ outcome }) => 'failed' in outcome).map(({ name }) => `${name} failed`)
-  resultsFile.write(resultsPage(options, finished), failed)
+  resultsFile.write(() => resultsPage(options, finished), failed)
   if (failed.length === 0) return
   process.stderr.write(`${failed.join('\n')}\n`)
   process.exitCode = 1

@@ -89,7 +89,7 @@ async function main(options: Options): Promise<void> {
     print(result)
     const nothing = unmeasured({ rows, figures, notes: [] })
     if (nothing.length > 0) throw new Error(`nothing was measured of: ${nothing.join('; ')}`)
-    resultsFile.write(peersPage(bench, flags, result), skipped)
+    resultsFile.write(() => peersPage(bench, flags, result), skipped)
   } finally {
     await cleanUp.run()
   }

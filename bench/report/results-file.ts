@@ -25,14 +25,14 @@ export class ResultsFile {
   }
 
   /** `missing` says what of a whole run did not take place. */
-  write(page: string, missing: readonly string[]): void {
+  write(page: () => string, missing: readonly string[]): void {
     if (this.#file === undefined) return
     if (this.#isWholePage && missing.length > 0) {
       this.#say(`no page written, since not everything was measured: ${missing.join('; ')}`)
       this.#say('--results with the name of another file writes one all the same')
       return
     }
-    writeFileSync(this.#file, page)
+    writeFileSync(this.#file, page())
     this.#say(`page written: ${this.#file}`)
   }
 }
