@@ -68,7 +68,7 @@ export function peersPage(bench: PeersBench, flags: string, result: PeersResult)
     ['consumers', `${consumers}, in one process; batches of ${batch}`],
     [
       'PostgreSQL settings',
-      `fsync and synchronous_commit on, ${POSTGRES_SETTINGS.join(', ')}; VACUUM ANALYZE before a round`,
+      `fsync and synchronous_commit on, ${POSTGRES_SETTINGS.join(', ')}; VACUUM ANALYZE after each fill`,
     ],
   ]
   const quotients = figureTable({ rows: [], figures: [...result.figures], notes: [] })
