@@ -125,11 +125,27 @@ export class Front {
     this.#ahead = Math.min(2 * this.#ahead, MOST_AHEAD)
   }
 
+  /** Mostly those that joined come last, so only what stands behind the first of them is sorted again. */
   #order(): void {
     if (this.#joined.length === 0) return
-    this.#waiting = [...this.#waiting.slice(this.#at), ...this.#joined].sort(compareCandidates)
+    const joined = this.#joined.sort(compareCandidates)
+    const kept = this.#waiting.slice(this.#at, this.#placeOf(joined[0] as Candidate))
+    const behind = this.#waiting.slice(this.#at + kept.length)
+    this.#waiting = [...kept, ...[...behind, ...joined].sort(compareCandidates)]
     this.#at = 0
     this.#joined = []
+  }
+
+  /** Where a candidate would stand among those that wait. */
+  #placeOf(candidate: Candidate): number {
+    let low = this.#at
+    let high = this.#waiting.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (compareCandidates(this.#waiting[middle] as Candidate, candidate) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   #shorten(): void {
