@@ -15,6 +15,7 @@ import { fillTripped, laneIsOpen } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type PlainBatch, type PlainHandOffs, plainBatch } from './plain-hand-off.ts'
 import type { Pull, Pulled } from './pull.ts'
+import { dropStraysInFront } from './queues.ts'
 import type { Roller } from './roller.ts'
 import { answerLeases, type LeaseAnswers } from './settle.ts'
 import { statement } from './statement.ts'
@@ -255,6 +256,9 @@ export class HandOffs {
       await deltas.flush(tx)
       return pulled
     })
+    // Nothing was there the second time either: perhaps what looks ready is nobody's place any more.
+    if (isContended && second.results.every((result) => result?.partitions.length === 0))
+      await this.#transactions.read(dropStraysInFront)
     this.#roller.kick()
     for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
     const dueAt = earlier(earliestDueAt, second.earliestDueAt)

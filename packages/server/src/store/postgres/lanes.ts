@@ -44,6 +44,7 @@ const firstHeld = statement(
    LIMIT (SELECT ${WINDOW} - count(*) FROM
      (SELECT FROM baton.ready r WHERE r.lane = $1 LIMIT ${WINDOW}) AS window_now)`,
 )
+/** A place that is taken is a stray one of the same partition, and now it is right. */
 const admit = statement(
   'admit',
   `WITH admitted AS MATERIALIZED (
@@ -54,12 +55,13 @@ const admit = statement(
    ), gone AS (
      DELETE FROM baton.held h USING admitted a WHERE h.lane = a.lane AND h.id = a.id
    )
-   INSERT INTO baton.ready (level, rank, id, lane, task) SELECT $6, rank, id, lane, $7 FROM admitted`,
+   INSERT INTO baton.ready (level, rank, id, lane, task) SELECT $6, rank, id, lane, $7 FROM admitted
+   ON CONFLICT (level, rank, id) DO NOTHING`,
 )
 const firstReady = statement(
   'first-ready-of-lane',
-  `SELECT p.* FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id OFFSET 0) q
-   ${lockedOf('id, rank::text AS rank_text, fresh, record_count', "state = 'ready'")} LIMIT $2`,
+  `SELECT p.* FROM (SELECT id, rank FROM baton.ready WHERE lane = $1 ORDER BY id OFFSET 0) q
+   ${lockedOf('id, rank::text AS rank_text, fresh, record_count', "state = 'ready' AND rank = q.rank")} LIMIT $2`,
 )
 const hold = statement(
   'hold',

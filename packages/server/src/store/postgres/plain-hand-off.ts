@@ -2,7 +2,13 @@ import { formatLeaseId } from '../../handoff/lease-id.ts'
 import type { Secrets } from '../../handoff/lease-secrets.ts'
 import { LEASE_MAX_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
 import { Portion, share } from '../../handoff/sharing.ts'
-import type { HandedOut, HandOffBatch, PullOrder, PullResult } from '../../handoff/store.ts'
+import {
+  type HandedOut,
+  type HandOffBatch,
+  type PullOrder,
+  type PullResult,
+  StoreUnavailable,
+} from '../../handoff/store.ts'
 import type { Row } from './connection.ts'
 import { LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
@@ -90,8 +96,7 @@ export class PlainHandOffs {
       given.map((row, place) => givenOf(row, secrets[place])),
       now,
     )
-    if ((first['taken'] as number) < given.length)
-      await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
+    if ((first['taken'] as number) < given.length) await this.#dropStrays(given)
     const tripped = new Set(given.flatMap((row) => (row['refill'] === true ? (row['lane'] as number) : [])))
     const wasClaimed = leftOver.size === 0 && !mayOpenLevels
     return {
@@ -102,6 +107,15 @@ export class PlainHandOffs {
       earliestDueAt: claimed.earliestDueAt,
       tripped: [...tripped],
       claimed: given.length,
+    }
+  }
+
+  /** The leases are given: if the store is away now, what is left behind is removed later. */
+  async #dropStrays(given: readonly Row[]): Promise<void> {
+    try {
+      await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
     }
   }
 

@@ -16,8 +16,7 @@ const leave = statement(
    ), held AS (
      DELETE FROM baton.held q USING leaving p WHERE p.state = 'held' AND q.lane = p.lane AND q.id = p.id
    ), ready AS (
-     DELETE FROM baton.ready q USING leaving p
-     WHERE p.state = 'ready' AND q.level = p.level AND q.rank = p.rank AND q.id = p.id
+     DELETE FROM baton.ready q USING leaving p WHERE q.lane = p.lane AND q.id = p.id
    )
    DELETE FROM baton.due q USING leaving p
    WHERE p.state IN ('leased', 'delayed') AND q.delayed = (p.state = 'delayed') AND q.due_at = p.due_at AND q.id = p.id`,
@@ -47,7 +46,11 @@ export const lockedOf = (columns: string, stillThere: string) =>
      SELECT ${columns} FROM baton.partition WHERE id = q.id AND ${stillThere} FOR UPDATE SKIP LOCKED
    ) p`
 
-/** Around a statement that changes partitions whose rows are locked, whatever state they leave or enter. */
+/**
+ * Around a statement that changes partitions whose rows are locked, whatever state they leave or enter.
+ * In `ready` they leave every place they have, also a stray one: a partition that is given back with
+ * the rank it had would find its place taken.
+ */
 export function changeQueued(tx: Transaction, ids: readonly number[], change: () => void): void {
   tx.post(leave, [ids])
   change()
@@ -56,11 +59,33 @@ export function changeQueued(tx: Transaction, ids: readonly number[], change: ()
 
 /**
  * A claim that is one statement does not see what was queued after it began: a partition that was
- * held and made ready again at that moment leaves the newer of its two places behind.
+ * held and made ready again at that moment leaves the newer of its two places behind. Claims pass such a stray
+ * place over, because the row says otherwise. Who left it removes it, and if that node died: whoever
+ * changes the partition's state, a pull that found nothing else, or the roller when the front of the order gets there.
  */
 export const dropStrays = statement(
   'drop-strays',
   `DELETE FROM baton.ready r USING
-     (SELECT id, lane, state FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE) p
-   WHERE r.lane = p.lane AND r.id = p.id AND p.state <> 'ready'`,
+     (SELECT id, lane, state, rank FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE) p
+   WHERE r.lane = p.lane AND r.id = p.id AND (p.state <> 'ready' OR p.rank <> r.rank)`,
+)
+
+/** Of the places `q`; those of partitions that were purged since have no row that could be locked. */
+const straysAmong = (places: string) =>
+  `WITH place AS MATERIALIZED (${places}), stray AS MATERIALIZED (
+     SELECT q.* FROM place q ${lockedOf('id', "(state <> 'ready' OR rank <> q.rank)")}
+     UNION ALL
+     SELECT q.* FROM place q
+     WHERE (SELECT id FROM baton.partition WHERE id = q.id) IS NULL
+   )
+   DELETE FROM baton.ready r USING stray s WHERE r.level = s.level AND r.rank = s.rank AND r.id = s.id`
+
+/** At the front of the order, where every place comes sooner or later. */
+export const dropStraysInFront = statement(
+  'drop-strays-in-front',
+  straysAmong('SELECT level, rank, id FROM baton.ready ORDER BY level, rank, id LIMIT 1000'),
+)
+export const dropStraysOfLane = statement(
+  'drop-strays-of-lane',
+  straysAmong('SELECT level, rank, id FROM baton.ready WHERE lane = $1 ORDER BY id'),
 )

@@ -1,4 +1,5 @@
 import { settleLanes } from './lane-windows.ts'
+import { dropStraysInFront } from './queues.ts'
 import { Roll } from './roll.ts'
 import { statement } from './statement.ts'
 import type { Transactions } from './transactions.ts'
@@ -99,6 +100,7 @@ export class Roller {
     this.#turns += 1
     if (this.#turns < TURNS_BETWEEN_VACUUMS) return
     this.#turns = 0
+    await this.#transactions.read(dropStraysInFront).catch(() => {})
     await this.#transactions.read(vacuum).catch(() => {})
   }
 }

@@ -3,7 +3,7 @@ import { isLaneOpen } from '../../handoff/task-record.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
 import { fill, hold, settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
-import { changeQueued, lockedOf } from './queues.ts'
+import { changeQueued, dropStraysOfLane, lockedOf } from './queues.ts'
 import type { Roll } from './roll.ts'
 import { statement } from './statement.ts'
 
@@ -36,17 +36,21 @@ const end = statement(
   'DELETE FROM baton.task_step WHERE task = $1 AND step = $2 AND only_level = $3',
 )
 const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1 AND step = $2')
-const waitingIn = (state: 'ready' | 'held') =>
+const waitingIn = (state: 'ready' | 'held', place: 'id' | 'id, rank', stillThere: string) =>
   statement(
     `waiting-${state}-of-lane`,
-    `SELECT p.* FROM (SELECT id FROM baton.${state} WHERE lane = $1 ORDER BY id OFFSET 0) q
-     ${lockedOf('id, record_count', `state = '${state}'`)} LIMIT $2`,
+    `SELECT p.* FROM (SELECT ${place} FROM baton.${state} WHERE lane = $1 ORDER BY id OFFSET 0) q
+     ${lockedOf('id, record_count', stillThere)} LIMIT $2`,
   )
 const parkedIn = statement(
   'waiting-parked-of-lane',
   'SELECT id, record_count FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED',
 )
-const waiting = { ready: waitingIn('ready'), held: waitingIn('held'), parked: parkedIn }
+const waiting = {
+  ready: waitingIn('ready', 'id, rank', "state = 'ready' AND rank = q.rank"),
+  held: waitingIn('held', 'id', "state = 'held'"),
+  parked: parkedIn,
+}
 const anyWaiting = statement(
   'any-waiting-of-lane',
   `SELECT EXISTS (SELECT FROM baton.ready WHERE lane = $1) OR EXISTS (SELECT FROM baton.held WHERE lane = $1)
@@ -136,7 +140,10 @@ async function workOn(
       return held === limit ? after : null
     }
     case 'cancel': {
-      progress.changed += await cancelWaiting(roll, lane, limit)
+      const cancelled = await cancelWaiting(roll, lane, limit)
+      progress.changed += cancelled
+      // A stray place would look for ever like somebody who waits.
+      if (cancelled < limit) await roll.tx.write(dropStraysOfLane, [lane.id])
       // Rows that a pull has locked are not seen: the lane is done with when none is left.
       const [row] = await roll.tx.run(anyWaiting, [lane.id])
       return row?.['waiting'] === true ? after : null
