@@ -12,7 +12,7 @@ export interface Piece {
 
 /** In place of a call-back whose partitions went ahead. */
 interface StagedOrder extends CallBackOrder {
-  readonly ticket?: number
+  readonly staged?: { readonly ticket: number; readonly partitions: number }
 }
 
 let lastTicket = 0
@@ -36,13 +36,16 @@ export async function sendAhead(
       callBacks.push(order)
       continue
     }
+    // A ticket of its own, kept over the turns: other large call-backs may be on their way at the same time.
     lastTicket += 1
+    const ticket = lastTicket
     for (let start = 0; start < partitions.length; start += PIECE) {
       // A thread that is gone is noticed by the batch itself.
-      send({ ticket: lastTicket, partitions: partitions.slice(start, start + PIECE) }).catch(() => undefined)
+      send({ ticket, partitions: partitions.slice(start, start + PIECE) }).catch(() => undefined)
       await nextTurn()
     }
-    callBacks.push({ ...order, callBack: { ...order.callBack, partitions: [] }, ticket: lastTicket })
+    const staged = { ticket, partitions: partitions.length }
+    callBacks.push({ ...order, callBack: { ...order.callBack, partitions: [] }, staged })
   }
   return { ...batch, callBacks }
 }
@@ -58,14 +61,18 @@ export class Staging {
   }
 
   complete(batch: HandOffBatch): HandOffBatch {
-    if (this.#partitions.size === 0) return batch
     return { ...batch, callBacks: batch.callBacks.map((order) => this.#completed(order)) }
   }
 
-  #completed({ ticket, ...order }: StagedOrder): CallBackOrder {
-    const partitions = ticket === undefined ? undefined : this.#partitions.get(ticket)
-    if (ticket === undefined || partitions === undefined) return order
-    this.#partitions.delete(ticket)
+  /** Less, or more, than was called back must never be stored and answered as if it were all. */
+  #completed({ staged, ...order }: StagedOrder): CallBackOrder {
+    if (staged === undefined) return order
+    const partitions = this.#partitions.get(staged.ticket) ?? []
+    this.#partitions.delete(staged.ticket)
+    if (partitions.length !== staged.partitions)
+      throw new Error(
+        `of ${staged.partitions} partitions called back, ${partitions.length} reached the store`,
+      )
     return { ...order, callBack: { ...order.callBack, partitions } }
   }
 }

@@ -102,6 +102,21 @@ export function isolationTopic(harness: StoreHarness): void {
       expect(answers.pulls.map(({ partitions }) => partitions.length)).toEqual([1, 1, 0])
     })
 
+    test('large call-backs at once, of one task and of several, are each stored completely', async () => {
+      const store = await open()
+      const asked = Array.from({ length: 6 }, async (_, at) => {
+        const partitions = some(0, 5000).map((partition) => ({
+          ...partition,
+          index: partition.index + 5000 * at,
+        }))
+        return store.callBack(at < 3 ? 'shared' : `task-${at}`, partitions)
+      })
+      for (const result of await Promise.all(asked))
+        expect(result).toEqual({ kind: 'stored', accepted: 5000, duplicates: 0 })
+      expect(await store.partitions('shared')).toHaveLength(15_000)
+      for (const at of [3, 4, 5]) expect(await store.partitions(`task-${at}`)).toHaveLength(5000)
+    })
+
     test('calls made at once, without waiting, are each carried out completely', async () => {
       const store = await open()
       const stored = await Promise.all(
