@@ -44,6 +44,7 @@ const ways: readonly [statement: string, ...indexes: string[]][] = [
   ['drop-strays', 'partition_pkey', 'ready_of_lane'],
   ['drop-strays-in-front', 'partition_pkey', 'ready_in_order'],
   ['drop-strays-of-lane', 'partition_pkey', 'ready_in_order', 'ready_of_lane'],
+  ['drop-strays-overdue', 'due_in_order', 'partition_pkey'],
   ['lock-partitions', 'partition_pkey'],
   ['change-partitions', 'partition_pkey'],
   ['live-leases', 'partition_pkey'],

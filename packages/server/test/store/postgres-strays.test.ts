@@ -196,3 +196,18 @@ test('a second place of what is ready counts once when its lane closes', async (
   expect((await store.names(3, false)).toSorted()).toEqual(indexes(0, 10))
   expect(await store.strays()).toBe(0)
 })
+
+test('a lease that is still listed after it was settled is not due for ever', async () => {
+  const store = await scene()
+  await store.callBack('a', some(0, 3))
+  const leases = (await store.pull({ batch: 3 })).partitions.map(({ lease }) => lease?.id ?? '')
+  const listed = await server.query('SELECT delayed, due_at, id FROM baton.due', store.database)
+  for (const leaseId of leases) expect(await store.settle(leaseId)).toBeNull()
+  const places = listed.map(({ delayed, due_at, id }) => `(${delayed}, ${due_at}, ${id})`)
+  await server.query(
+    `INSERT INTO baton.due (delayed, due_at, id) VALUES ${places.join(', ')}`,
+    store.database,
+  )
+  expect(await store.pass(HOUR)).toMatchObject({ expired: 0, woken: 0, nextDueInMillis: null })
+  expect((await store.task('a')).facts.partitions).toMatchObject({ done: 3, ready: 0, leased: 0 })
+})

@@ -71,21 +71,37 @@ export const dropStrays = statement(
 )
 
 /** Of the places `q`; those of partitions that were purged since have no row that could be locked. */
-const straysAmong = (places: string) =>
+const straysAmong = (places: string, isStray: string) =>
   `WITH place AS MATERIALIZED (${places}), stray AS MATERIALIZED (
-     SELECT q.* FROM place q ${lockedOf('id', "(state <> 'ready' OR rank <> q.rank)")}
+     SELECT q.* FROM place q ${lockedOf('id', `(${isStray})`)}
      UNION ALL
-     SELECT q.* FROM place q
-     WHERE (SELECT id FROM baton.partition WHERE id = q.id) IS NULL
-   )
+     SELECT q.* FROM place q WHERE (SELECT id FROM baton.partition WHERE id = q.id) IS NULL
+   )`
+const straysOfReady = (places: string) =>
+  `${straysAmong(places, "state <> 'ready' OR rank <> q.rank")}
    DELETE FROM baton.ready r USING stray s WHERE r.level = s.level AND r.rank = s.rank AND r.id = s.id`
 
 /** At the front of the order, where every place comes sooner or later. */
 export const dropStraysInFront = statement(
   'drop-strays-in-front',
-  straysAmong('SELECT level, rank, id FROM baton.ready ORDER BY level, rank, id LIMIT 1000'),
+  straysOfReady('SELECT level, rank, id FROM baton.ready ORDER BY level, rank, id LIMIT 1000'),
 )
 export const dropStraysOfLane = statement(
   'drop-strays-of-lane',
-  straysAmong('SELECT level, rank, id FROM baton.ready WHERE lane = $1 ORDER BY id'),
+  straysOfReady('SELECT level, rank, id FROM baton.ready WHERE lane = $1 ORDER BY id'),
+)
+
+/**
+ * A settlement in one statement leaves such a place too, when its lease is renewed at that moment to end in the
+ * same millisecond as before. It is in nobody's way until its time has come.
+ */
+const overdue = (delayed: string) =>
+  `(SELECT delayed, due_at, id FROM baton.due WHERE ${delayed} AND due_at <= $1 ORDER BY due_at LIMIT 1000)`
+export const dropStraysOverdue = statement(
+  'drop-strays-overdue',
+  `${straysAmong(
+    `${overdue('NOT delayed')} UNION ALL ${overdue('delayed')}`,
+    "state <> CASE WHEN q.delayed THEN 'delayed' ELSE 'leased' END OR due_at <> q.due_at",
+  )}
+   DELETE FROM baton.due d USING stray s WHERE d.delayed = s.delayed AND d.due_at = s.due_at AND d.id = s.id`,
 )

@@ -14,7 +14,7 @@ import {
   standingJoins,
   writeChanges,
 } from './partitions.ts'
-import { lockedOf } from './queues.ts'
+import { dropStraysOverdue, lockedOf } from './queues.ts'
 import type { Roller } from './roller.ts'
 import { NOW, statement } from './statement.ts'
 import type { Transaction, Transactions } from './transactions.ts'
@@ -100,6 +100,8 @@ export class Sweep {
     const waking = (await tx.run(dueBackoffs, [now, limit])).map(readStanding)
     const woken = await this.#wake(tx, waking, deltas, now)
     await deltas.flush(tx)
+    // Something is due and nobody is: unless others have them locked, these places would be due for ever.
+    if (expired.length + waking.length === 0) await tx.write(dropStraysOverdue, [now])
     return {
       expired: expired.length,
       parked: expired.filter(({ state }) => state === 'parked').length,
