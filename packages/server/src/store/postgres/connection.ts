@@ -30,7 +30,8 @@ export interface ConnectionOptions {
  * All statements are look-ups by index: with the alternatives switched off no stale statistics can
  * talk the planner into reading a table of a million partitions, and with generic plans the tests
  * of the plans test what is run. A scan by place in the table would not compare the place again when a row
- * has changed before it could be locked.
+ * has changed before it could be locked. And with few tasks a vacuumed database would begin a claim with the tasks, join
+ * all that is ready and sort it (45 ms a claim instead of 11): the order comes from the index.
  */
 const SETTINGS = {
   synchronous_commit: 'on',
@@ -42,6 +43,8 @@ const SETTINGS = {
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   enable_tidscan: 'off',
+  enable_sort: 'off',
+  enable_incremental_sort: 'off',
   jit: 'off',
   plan_cache_mode: 'force_generic_plan',
 }
