@@ -73,9 +73,10 @@ function execute({ verb, argument, now }: Call): unknown {
   if (verb === 'close') {
     try {
       session?.writeUp(now)
-    } finally {
-      abandon()
+    } catch {
+      // The journal has it, and the next opening writes it up: an end must not fail because the disk does.
     }
+    abandon()
     folder.unlock()
     return undefined
   }
