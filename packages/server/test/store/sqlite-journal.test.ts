@@ -99,6 +99,22 @@ describe('the journal', () => {
     expect(states()['leased']).toBe(400)
   })
 
+  test('more lanes than are kept in memory come and go, and nothing is lost between', async () => {
+    const store = await open()
+    const levels = Array.from({ length: 21_000 }, (_, level) => one(level, 0))
+    await store.callBack('a', levels)
+    const names: string[] = []
+    for (let pulls = 0; pulls < 3; pulls += 1) {
+      const { partitions } = await store.pull({ batch: 5 })
+      names.push(...partitions.map(nameOf))
+      for (const { lease } of partitions) await store.settle(lease?.id ?? '')
+      await store.callBack('b', [one(30_000 + pulls, 0)])
+    }
+    expect(names).toEqual(Array.from({ length: 15 }, (_, level) => `a-${level}-0`))
+    expect(await store.store.audit()).toEqual([])
+    await store.store.close()
+  })
+
   test('what is called back while pulls go on takes its place in the order, also before what was read ahead', async () => {
     const store = await open()
     await store.callBack('a', some(1, 300))

@@ -165,11 +165,8 @@ export class Ledger {
     this.#pace.replay(rows.paces)
   }
 
-  /** Only when everything is written. True when whoever holds entries must let go of them. */
-  trim(): boolean {
-    if (this.#lanes.size <= CACHED_LANES && this.#tasks.size <= CACHED_LANES) return false
-    this.forget()
-    return true
+  get isFull(): boolean {
+    return this.#lanes.size > CACHED_LANES || this.#tasks.size > CACHED_LANES
   }
 
   forget(): void {

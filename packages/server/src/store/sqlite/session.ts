@@ -149,7 +149,7 @@ export class Session {
       return { result, changed, parked: this.#changes.notices(this.#partitions.parked) }
     })
     this.#changes.note(changed, parked)
-    if (this.#books.trim().hasForgotten) this.#front.drop()
+    if (this.#books.trim()) this.#front.drop()
     this.#names.trim()
     return result
   }
