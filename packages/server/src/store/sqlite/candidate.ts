@@ -15,6 +15,26 @@ export interface Candidate {
   readonly fresh: boolean
 }
 
+/** Of a partition's row: what handing it out takes, whoever ranks it. */
+export const CANDIDATE_COLUMNS = 'record_count, id, idx, term, attempts, releases, spelling, compute_table'
+
+/** In the order of the columns. */
+export type CandidateRow = [
+  recordCount: number,
+  id: number,
+  idx: number,
+  term: number,
+  attempts: number,
+  releases: number,
+  spelling: string | null,
+  computeTable: number,
+]
+
+export function candidateOf(row: CandidateRow, lane: LaneEntry, rank: bigint, fresh: boolean): Candidate {
+  const [recordCount, id, idx, term, attempts, releases, spelling, computeTable] = row
+  return { id, lane, idx, term, attempts, releases, spelling, recordCount, computeTable, rank, fresh }
+}
+
 /** The order of the hand-off. */
 export function compareCandidates(a: Candidate, b: Candidate): number {
   if (a.lane.level !== b.lane.level) return a.lane.level - b.lane.level

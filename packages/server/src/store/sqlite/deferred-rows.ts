@@ -94,6 +94,11 @@ export class DeferredRows {
     this.#admits.push(row)
   }
 
+  /** For one that nobody would find in memory. */
+  admitAtOnce({ id, rank }: Candidate): void {
+    this.#sql.admit.run(rank, id)
+  }
+
   lease(partition: PartitionEntry, row: LeaseRow): void {
     const { id } = partition
     this.#taken.set(id, { partition, admit: this.#admitted.get(id), lease: row, finish: undefined })

@@ -1,22 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { drain, type LevelTime } from '../../handoff/fair-order.ts'
 import type { Books } from './books.ts'
-import { type Candidate, compareCandidates } from './candidate.ts'
+import {
+  CANDIDATE_COLUMNS,
+  type Candidate,
+  type CandidateRow,
+  candidateOf,
+  compareCandidates,
+} from './candidate.ts'
 
-/** In the order of the statement's columns. */
-type Row = [
-  id: number,
-  lane: number,
-  idx: number,
-  term: number,
-  attempts: number,
-  releases: number,
-  spelling: string | null,
-  recordCount: number,
-  computeTable: number,
-  rankText: string,
-  fresh: number,
-]
+type Row = [lane: number, rankText: string, fresh: number, ...candidate: CandidateRow]
 
 /** Read ahead at once; more each time, as long as nothing makes it useless. */
 const FEWEST_AHEAD = 500
@@ -155,28 +148,13 @@ export class Front {
     this.#reach = 'some'
   }
 
-  #candidate(row: Row): Candidate {
-    const [id, lane, idx, term, attempts, releases, spelling, recordCount, computeTable, rankText, fresh] =
-      row
-    return {
-      id,
-      lane: this.#books.ledger.lane(lane),
-      idx,
-      term,
-      attempts,
-      releases,
-      spelling,
-      recordCount,
-      computeTable,
-      rank: BigInt(rankText),
-      fresh: fresh === 1,
-    }
+  #candidate([lane, rankText, fresh, ...row]: Row): Candidate {
+    return candidateOf(row, this.#books.ledger.lane(lane), BigInt(rankText), fresh === 1)
   }
 }
 
 function prepare(db: DatabaseSync) {
-  const columns = `id, lane, idx, term, attempts, releases, spelling, record_count, compute_table,
-    CAST(rank AS TEXT), fresh`
+  const columns = `lane, CAST(rank AS TEXT), fresh, ${CANDIDATE_COLUMNS}`
   const firstReady = db.prepare(
     `SELECT ${columns} FROM partition INDEXED BY partition_ready
      WHERE state = 'ready' ORDER BY level, rank, id LIMIT ?`,
