@@ -10,6 +10,7 @@ import {
   StoreUnavailable,
 } from '../../handoff/store.ts'
 import type { Row } from './connection.ts'
+import { handedOutOf } from './handed-out-row.ts'
 import { LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { leasesGiven, plainHandOffs } from './plain-statement.ts'
@@ -178,20 +179,7 @@ function givenOf(row: Row, secret = ''): Given {
   return { row, recordCount: row['record_count'] as number, secret }
 }
 
-function handedOut({ row, recordCount, secret }: Given, expiresAt: number, now: number): HandedOut {
+function handedOut({ row, secret }: Given, expiresAt: number, now: number): HandedOut {
   const lease = { partition: row['id'] as number, term: (row['term'] as number) + 1, secret }
-  return {
-    taskId: row['task_id'] as string,
-    level: row['level'] as number,
-    index: row['idx'] as number,
-    spelling: row['spelling'] as string | null,
-    computeTableName: row['compute_table_name'] as string,
-    recordCount,
-    lease: {
-      id: formatLeaseId(lease),
-      attempt: (row['attempts'] as number) + 1,
-      expiresAt,
-      expiresInMillis: expiresAt - now,
-    },
-  }
+  return handedOutOf(row, formatLeaseId(lease), expiresAt, now)
 }

@@ -1,6 +1,7 @@
 import { parseLeaseId } from '../../handoff/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
 import type { HandedOut } from '../../handoff/store.ts'
+import { handedOutOf } from './handed-out-row.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transactions.ts'
 
@@ -71,21 +72,7 @@ export async function liveLeases(tx: Transaction, ids: readonly string[], now: n
   return [...refs.values()].flatMap(({ id, ref }) => {
     const row = ref && byId.get(ref.partition)
     if (row === undefined || row['term'] !== ref?.term || row['secret'] !== ref?.secret) return []
-    const expiresAt = row['due_at'] as number
-    return {
-      taskId: row['task_id'] as string,
-      level: row['level'] as number,
-      index: row['idx'] as number,
-      spelling: row['spelling'] as string | null,
-      computeTableName: row['compute_table_name'] as string,
-      recordCount: row['record_count'] as number,
-      lease: {
-        id,
-        attempt: (row['attempts'] as number) + 1,
-        expiresAt,
-        expiresInMillis: expiresAt - now,
-      },
-    }
+    return handedOutOf(row, id, row['due_at'] as number, now)
   })
 }
 
