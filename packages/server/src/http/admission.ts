@@ -36,7 +36,10 @@ const admitted: Record<Exclude<Access, 'probe'>, readonly Role[] | null> = {
 const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator'])
 
 /** Why a request must not be served; undefined when it may be. */
-export type Admission = (request: IncomingMessage) => Refusal | undefined
+export type Admission = (request: AskedWith) => Refusal | undefined
+
+/** All of a request that decides about it. */
+type AskedWith = Pick<IncomingMessage, 'headers' | 'httpVersionMinor'>
 
 /** Sees to it that every route says who may call it, and puts the check in front of everything else. */
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
@@ -79,7 +82,7 @@ export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: A
 
 /** Also for paths that no route has: a foreign page learns nothing about what is here. */
 export function hostRefusal(
-  { headers: { host }, httpVersionMinor }: IncomingMessage,
+  { headers: { host }, httpVersionMinor }: AskedWith,
   hosts: HostRule,
 ): Refusal | undefined {
   if (host === undefined) {

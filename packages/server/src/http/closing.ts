@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
+import type { ExpressLane } from './express-lane.ts'
 
 const IDLE_CHECK_MILLIS = 50
 
@@ -9,19 +10,26 @@ const IDLE_CHECK_MILLIS = 50
  * port stays open, so that a probe reads 503 instead of nothing and settlements of other connections still arrive;
  * connections close as they fall idle. Then the port closes, and the hand-off stops and lets go of its store.
  */
-export function closeInOrder(app: FastifyInstance, handOff: HandOff, patienceMillis: number): void {
+export function closeInOrder(
+  app: FastifyInstance,
+  lane: ExpressLane,
+  handOff: HandOff,
+  patienceMillis: number,
+): void {
   app.addHook('preClose', async () => {
     handOff.drain()
     const deadline = performance.now() + patienceMillis
-    while ((await connectionsUnderWay(app)) > 0 && performance.now() < deadline)
+    while ((await connectionsUnderWay(app, lane)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()
+    lane.closeAll()
   })
   app.addHook('onClose', () => handOff.stop())
 }
 
-function connectionsUnderWay({ server }: FastifyInstance): Promise<number> {
+function connectionsUnderWay({ server }: FastifyInstance, lane: ExpressLane): Promise<number> {
   server.closeIdleConnections()
+  lane.closeIdle()
   return new Promise((resolve, reject) => {
     server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
   })

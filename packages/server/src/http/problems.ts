@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http'
 import { PROBLEM_MEDIA_TYPE, type ProblemCode, type ProblemExtra, problem } from '@baton/protocol'
 import type { FastifyReply } from 'fastify'
 
@@ -45,19 +44,16 @@ export function sendProblem(
   detail: string,
   options?: ProblemOptions,
 ): FastifyReply {
-  const { status, headers, body } = written({ code, detail, ...(options === undefined ? {} : { options }) })
+  const { status, headers, body } = writtenProblem({
+    code,
+    detail,
+    ...(options === undefined ? {} : { options }),
+  })
   return reply.code(status).headers(headers).send(body)
 }
 
-/** The same for a request that went past Fastify. */
-export function endWithProblem(response: ServerResponse, refusal: Refusal, isLast: boolean): void {
-  const { status, headers, body } = written(refusal)
-  const last = isLast ? { connection: 'close' } : {}
-  response.writeHead(status, { ...headers, ...last, 'content-length': body.length }).end(body)
-}
-
 /** As bytes: to a text Fastify would add a charset, which this media type does not have. */
-function written({ code, detail, options: { extra, headers } = {} }: Refusal): {
+export function writtenProblem({ code, detail, options: { extra, headers } = {} }: Refusal): {
   status: number
   headers: Record<string, string>
   body: Buffer

@@ -1,12 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { answers, pullHeaders } from './documented.ts'
+import { exchangeOver, type Serve } from './exchange.ts'
 import type { ExpressLane } from './express-lane.ts'
 import { handedOutWriter } from './handed-out-json.ts'
-import { ClientWatch, sendOrLose } from './hang-up.ts'
-import { RawAnswer } from './raw-answer.ts'
+import { ClientWatch } from './hang-up.ts'
 import { preferencesOf, pullRequestOf } from './request-headers.ts'
 import { JSON_TYPE, type Service } from './service.ts'
 
@@ -17,26 +16,19 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
   const write = handedOutWriter(tableField)
   const config = { access: 'worker' as const }
 
-  const pull = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const { headers, socket } = request
+  const pull: Serve = async ({ headers, socket, answer }) => {
     const preferences = preferencesOf(headers)
     const order = pullRequestOf(headers, preferences)
     const watch = order.waitMillis > 0 ? new ClientWatch(socket) : undefined
     const { partitions } = await handOff.pull(order, watch?.signal)
     watch?.stop()
-    const answer = new RawAnswer()
-    if (preferences.applied !== '') answer.header('preference-applied', preferences.applied)
-    if (partitions.length === 0) answer.header('retry-after', EMPTY_RETRY_AFTER_SECONDS)
-    if (handOff.isDraining) answer.header('connection', 'close')
-    sendOrLose(
-      request,
-      response,
-      () => answer.send(response, `{"partitions":${write(partitions)}}`),
-      () => {
-        // With a key the client asks again and gets these very leases.
-        if (order.key === null) handOff.undo(partitions)
-      },
-    )
+    const more: string[] = []
+    if (preferences.applied !== '') more.push('preference-applied', preferences.applied)
+    if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
+    answer(`{"partitions":${write(partitions)}}`, more, () => {
+      // With a key the client asks again and gets these very leases.
+      if (order.key === null) handOff.undo(partitions)
+    })
   }
   lane.open('GET', `${app.prefix}/pull`, pull)
 
@@ -56,7 +48,7 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
       ),
     },
     handler: async (request, reply) => {
-      await pull(request.raw, reply.raw)
+      await pull(exchangeOver(request.raw, reply.raw, handOff), undefined)
       return reply.hijack()
     },
   })

@@ -109,10 +109,10 @@ export async function buildHttp({
     { prefix: basePath },
   )
   // Where requests are logged, each has to pass Fastify's hooks.
-  if (requestLog === null) app.server.removeAllListeners('request').on('request', lane.beside(app.routing))
+  if (requestLog === null) lane.before(app.server)
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())
-  closeInOrder(app, service.handOff, closeMillis)
+  closeInOrder(app, lane, service.handOff, closeMillis)
   return app
 }

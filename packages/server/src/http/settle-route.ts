@@ -12,11 +12,11 @@ import Type from 'typebox'
 import type { Settled } from '../handoff/requests.ts'
 import type { SettlementOrder } from '../handoff/settlement.ts'
 import { answers, pullHeaders } from './documented.ts'
-import type { ExpressLane, Serve } from './express-lane.ts'
+import { exchangeOver, type Serve } from './exchange.ts'
+import type { ExpressLane } from './express-lane.ts'
 import { handedOutWriter } from './handed-out-json.ts'
-import { ClientWatch, sendOrLose } from './hang-up.ts'
+import { ClientWatch } from './hang-up.ts'
 import { RequestProblem } from './problems.ts'
-import { RawAnswer } from './raw-answer.ts'
 import { refusalsJson } from './refusals-json.ts'
 import { callerOf, preferencesOf, pullRequestOf } from './request-headers.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
@@ -26,14 +26,13 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
   const settledJson = ({ settled, refused, pulled }: Settled) =>
     `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
 
-  const settle: Serve = async (request, response, body) => {
+  const settle: Serve = async ({ headers, socket, answer }, body) => {
     const checked = checkSettlements(body)
     if (!checked.ok) {
       throw new RequestProblem('contract_violation', 'the settlements break the contract; see errors', {
         extra: listedViolations(checked),
       })
     }
-    const { headers, socket } = request
     const preferences = preferencesOf(headers)
     const pull = asksToPull(preferences) ? pullRequestOf(headers, preferences) : null
     const instance = pull === null ? callerOf(headers) : pull.instance
@@ -41,18 +40,11 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
     const watch = pull !== null && pull.waitMillis > 0 ? new ClientWatch(socket) : undefined
     const outcome = await handOff.settle({ instance, settlements, pull }, watch?.signal)
     watch?.stop()
-    const answer = new RawAnswer()
-    if (pull !== null) answer.header('preference-applied', preferences.applied)
-    if (handOff.isDraining) answer.header('connection', 'close')
-    sendOrLose(
-      request,
-      response,
-      () => answer.send(response, settledJson(outcome)),
-      () => {
-        // With a key the client settles and asks again, and gets these very leases.
-        if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
-      },
-    )
+    const more = pull === null ? [] : ['preference-applied', preferences.applied]
+    answer(settledJson(outcome), more, () => {
+      // With a key the client settles and asks again, and gets these very leases.
+      if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
+    })
   }
   lane.open('POST', `${app.prefix}/settle`, settle)
 
@@ -70,7 +62,7 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
       response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
     },
     handler: async (request, reply) => {
-      await settle(request.raw, reply.raw, request.body)
+      await settle(exchangeOver(request.raw, reply.raw, handOff), request.body)
       return reply.hijack()
     },
   })

@@ -1,0 +1,57 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** What the head of a plain request says. */
+export interface PlainHead {
+  readonly method: 'GET' | 'POST'
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  /** As it came, with the empty line at its end. */
+  readonly text: string
+  readonly bodyBytes: number
+}
+
+/** Workers' heads have some 200 bytes; a token may add as many. */
+export const LONGEST_PLAIN_HEAD = 4096
+
+const HEAD_END = '\r\n\r\n'
+const REQUEST_LINE = /^(GET|POST) (\/[\x21-\x7e]*) HTTP\/1\.1$/
+/** The field names of RFC 9110; of the values, what is printable and needs no trimming inside. */
+const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e\x80-\xff]*?)[ \t]*$/
+
+/** Fields that change how a message is read, or what becomes of the connection. */
+const OUT_OF_THE_ORDINARY = ['transfer-encoding', 'content-encoding', 'expect', 'upgrade', 'te', 'trailer']
+
+/**
+ * Reads the head at the beginning of `text`, if there is a whole one and nothing about it is out of the ordinary:
+ * one request line, each field once, no folding, a body of JSON with its length or none, a connection that stays.
+ * Whatever departs from that by a hair is undefined, and for Node's own parser to judge.
+ */
+export function readPlainHead(text: string): PlainHead | undefined {
+  const end = text.indexOf(HEAD_END)
+  if (end === -1) return undefined
+  const [requestLine = '', ...fieldLines] = text.slice(0, end).split('\r\n')
+  const [, method, url = ''] = REQUEST_LINE.exec(requestLine) ?? []
+  const headers = readFields(fieldLines)
+  if (headers === undefined || headers.host === undefined) return undefined
+  if (OUT_OF_THE_ORDINARY.some((name) => headers[name] !== undefined)) return undefined
+  if ((headers.connection ?? 'keep-alive').toLowerCase() !== 'keep-alive') return undefined
+  const head = { url, headers, text: text.slice(0, end + HEAD_END.length) }
+  const length = headers['content-length']
+  if (method === 'GET') return length === undefined ? { ...head, method, bodyBytes: 0 } : undefined
+  if (method !== 'POST' || length === undefined || !/^[1-9]\d{0,8}$/.test(length)) return undefined
+  return headers['content-type'] === 'application/json'
+    ? { ...head, method, bodyBytes: Number(length) }
+    : undefined
+}
+
+function readFields(lines: readonly string[]): IncomingHttpHeaders | undefined {
+  const fields: Record<string, string> = Object.create(null)
+  for (const line of lines) {
+    const [, name, value] = FIELD_LINE.exec(line) ?? []
+    if (name === undefined || value === undefined) return undefined
+    const key = name.toLowerCase()
+    if (key in fields) return undefined
+    fields[key] = value
+  }
+  return fields
+}
