@@ -24,7 +24,7 @@ const misplaced = statement(
   'audit-order',
   `SELECT id, state FROM baton.partition
    WHERE (state = 'ready' AND rank IS NULL) OR (state = 'held' AND rank IS NOT NULL)
-     OR (state IN ('leased', 'delayed') AND due_at IS NULL) OR (state <> 'ready' AND refill)
+     OR (state IN ('leased', 'delayed') AND due_at IS NULL) OR (state NOT IN ('ready', 'leased', 'done') AND refill)
      OR parked <> (state = 'parked') LIMIT 10`,
 )
 /** Each queue against the rows of its state, both ways. */

@@ -17,7 +17,7 @@ const insert = statement(
 )
 const windows = statement(
   'windows-of-lanes',
-  `SELECT l.id, EXISTS (SELECT FROM baton.held h WHERE h.lane = l.id) AS has_backlog,
+  `SELECT l.id, (SELECT h.id FROM baton.held h WHERE h.lane = l.id ORDER BY h.id LIMIT 1) IS NOT NULL AS has_backlog,
      (SELECT count(*) FROM
        (SELECT FROM baton.ready r WHERE r.lane = l.id LIMIT ${WINDOW}) w)
        AS ready
@@ -25,15 +25,19 @@ const windows = statement(
 )
 const stored = statement(
   'stored-partitions',
-  `SELECT p.lane, p.idx, p.record_count, p.spelling, c.name AS compute_table_name
+  `SELECT p.*, (SELECT name FROM baton.compute_table WHERE id = p.compute_table) AS compute_table_name
    FROM unnest($1::bigint[], $2::bigint[]) AS wanted (lane, idx)
-   JOIN baton.partition p ON p.lane = wanted.lane AND p.idx = wanted.idx
-   JOIN baton.compute_table c ON c.id = p.compute_table`,
+   CROSS JOIN LATERAL (
+     SELECT lane, idx, record_count, spelling, compute_table FROM baton.partition
+     WHERE lane = wanted.lane AND idx = wanted.idx OFFSET 0
+   ) p`,
 )
+/** Its place is locked as well: a claim passes it over, and does not wait until a large call-back is through. */
 const setTripwire = statement(
   'set-tripwire',
   `UPDATE baton.partition SET refill = true WHERE id =
-     (SELECT p.id FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${STEP / 2}) q
+     (SELECT p.id FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${STEP / 2}) r
+      CROSS JOIN LATERAL (SELECT id FROM baton.ready WHERE lane = $1 AND id = r.id FOR UPDATE SKIP LOCKED) q
       ${lockedOf('id', "state = 'ready'")} LIMIT 1)`,
 )
 

@@ -15,10 +15,10 @@ import { fillTripped, laneIsOpen } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type PlainBatch, type PlainHandOffs, plainBatch } from './plain-hand-off.ts'
 import type { Pull, Pulled } from './pull.ts'
-import { dropStraysInFront } from './queues.ts'
 import type { Roller } from './roller.ts'
 import { answerLeases, type LeaseAnswers } from './settle.ts'
 import { statement } from './statement.ts'
+import { dropStraysInFront } from './strays.ts'
 import type { Transactions } from './transactions.ts'
 
 /** How long a pull that met only rows locked by others waits before it looks again. */

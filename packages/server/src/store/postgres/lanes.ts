@@ -1,5 +1,6 @@
 import { type LaneTags, rankFresh, setBack } from '../../handoff/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
+import { besideId } from './beside-ids.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import type { LaneKey } from './entries.ts'
 import { levelsToRank } from './level-times.ts'
@@ -47,20 +48,22 @@ const firstHeld = statement(
 /** A place that is taken is a stray one of the same partition, and now it is right. */
 const admit = statement(
   'admit',
-  `WITH admitted AS MATERIALIZED (
-     SELECT id, rank, $5::bigint AS lane FROM unnest($1::bigint[], $2::bigint[]) AS a (id, rank)
-   ), changed AS (
-     UPDATE baton.partition p SET state = $4, rank = a.rank, fresh = true, refill = p.id = $3
-     FROM admitted a WHERE p.id = a.id
+  `WITH changed AS (
+     UPDATE baton.partition p SET state = $4, rank = ${besideId('$2::bigint[]')}, fresh = true, refill = p.id = $3
+     WHERE p.id = ANY ($1::bigint[])
    ), gone AS (
-     DELETE FROM baton.held h USING admitted a WHERE h.lane = a.lane AND h.id = a.id
+     DELETE FROM baton.held WHERE lane = $5 AND id = ANY ($1::bigint[])
    )
-   INSERT INTO baton.ready (level, rank, id, lane, task) SELECT $6, rank, id, lane, $7 FROM admitted
+   INSERT INTO baton.ready (level, rank, id, lane, task)
+   SELECT $6, rank, id, $5, $7 FROM unnest($1::bigint[], $2::bigint[]) AS a (id, rank)
    ON CONFLICT (level, rank, id) DO NOTHING`,
 )
+/** The place before the row, as claims do it: who has locked a row does not wait for its place. */
+export const readyOfLane = (columns: string) =>
+  `SELECT ${columns} FROM baton.ready WHERE lane = $1 ORDER BY id FOR UPDATE SKIP LOCKED`
 const firstReady = statement(
   'first-ready-of-lane',
-  `SELECT p.* FROM (SELECT id, rank FROM baton.ready WHERE lane = $1 ORDER BY id OFFSET 0) q
+  `SELECT p.* FROM (${readyOfLane('id, rank')}) q
    ${lockedOf('id, rank::text AS rank_text, fresh, record_count', "state = 'ready' AND rank = q.rank")} LIMIT $2`,
 )
 const hold = statement(

@@ -8,7 +8,7 @@ const times = statement(
   `SELECT wanted.level,
      greatest(known.virtual, unfolded.virtual, 0)::text AS virtual,
      greatest(known.served, unfolded.served, 0)::text AS served,
-     EXISTS (SELECT FROM baton.ready r WHERE r.level = wanted.level) AS waiting
+     (SELECT r.id FROM baton.ready r WHERE r.level = wanted.level ORDER BY r.rank, r.id LIMIT 1) IS NOT NULL AS waiting
    FROM unnest($1::bigint[]) AS wanted (level)
    LEFT JOIN baton.level known ON known.level = wanted.level
    LEFT JOIN LATERAL (

@@ -1,4 +1,6 @@
 import type { InstanceRole } from '../../handoff/instances.ts'
+import type { Row } from './connection.ts'
+import type { RowNames } from './handed-out-row.ts'
 import { statement } from './statement.ts'
 import type { Transaction, Transactions } from './transactions.ts'
 
@@ -22,6 +24,11 @@ const insertTables = statement(
    SELECT name FROM unnest($1::text[]) WITH ORDINALITY AS n (name, position) ORDER BY position
    ON CONFLICT (name) DO NOTHING`,
 )
+const tasksOfLanes = statement(
+  'tasks-of-lanes',
+  `SELECT l.id, (SELECT task_id FROM baton.task t WHERE t.id = l.task) AS task_id FROM baton.lane l
+   WHERE l.id = ANY($1::bigint[])`,
+)
 const instancesByName = statement(
   'instances-by-name',
   'SELECT id, instance_id FROM baton.instance WHERE instance_id = ANY($1::text[])',
@@ -41,6 +48,7 @@ export class Names {
   readonly #transactions: Transactions
   readonly #tableIds = new Map<string, number>()
   readonly #tableNames = new Map<number, string>()
+  readonly #tasks = new Map<number, string>()
   readonly #instances = new Map<string, { readonly id: number; readonly until: number }>()
 
   constructor(transactions: Transactions) {
@@ -73,6 +81,25 @@ export class Names {
     const missing = new Set<number>()
     for (const { computeTable } of rows) if (!this.#tableNames.has(computeTable)) missing.add(computeTable)
     if (missing.size > 0) this.#keepTables(await tx.run(tablesById, [[...missing]]))
+  }
+
+  /** Of rows of partitions, which refer to them by lane and by compute table. Neither is ever renamed. */
+  async namesOf(rows: readonly Row[]): Promise<RowNames[]> {
+    const isKnown = ({ lane, compute_table: table }: Row) =>
+      this.#tasks.has(lane as number) && this.#tableNames.has(table as number)
+    if (!rows.every(isKnown)) {
+      this.#trim()
+      const [tasks, tables] = await Promise.all([
+        this.#transactions.read(tasksOfLanes, [[...new Set(rows.map(({ lane }) => lane))]]),
+        this.#transactions.read(tablesById, [[...new Set(rows.map(({ compute_table: table }) => table))]]),
+      ])
+      for (const row of tasks) this.#tasks.set(row['id'] as number, row['task_id'] as string)
+      this.#keepTables(tables)
+    }
+    return rows.map(({ lane, compute_table: table }) => ({
+      taskId: this.#taskOfLane(lane as number),
+      computeTableName: this.computeTable(table as number),
+    }))
   }
 
   async writeTables(names: Iterable<string>): Promise<void> {
@@ -108,6 +135,12 @@ export class Names {
     this.#instances.clear()
   }
 
+  #taskOfLane(lane: number): string {
+    const name = this.#tasks.get(lane)
+    if (name === undefined) throw new Error(`the task of lane row ${lane} was not loaded`)
+    return name
+  }
+
   #keepTables(rows: readonly Record<string, unknown>[]): void {
     for (const row of rows) {
       this.#tableIds.set(row['name'] as string, row['id'] as number)
@@ -116,7 +149,7 @@ export class Names {
   }
 
   #trim(): void {
-    if (this.#tableIds.size + this.#instances.size < CACHED_NAMES) return
-    for (const map of [this.#tableIds, this.#tableNames, this.#instances]) map.clear()
+    if (this.#tableIds.size + this.#tasks.size + this.#instances.size < CACHED_NAMES) return
+    for (const map of [this.#tableIds, this.#tableNames, this.#tasks, this.#instances]) map.clear()
   }
 }

@@ -2,6 +2,7 @@ import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../handoff/policy.ts'
 import type { Change, LeaseOutcome, Standing } from '../../handoff/settlement.ts'
 import { isLaneOpen } from '../../handoff/task-record.ts'
+import { besideId } from './beside-ids.ts'
 import type { Row } from './connection.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import type { LaneKey } from './entries.ts'
@@ -39,23 +40,29 @@ interface Write {
 /** For statements that lock partitions and read all that a verdict needs. */
 export const standingColumns = `p.id, p.lane, l.task, p.level, p.state, p.due_at, p.term, p.secret, p.outcome,
   p.attempts, p.releases, p.record_count, p.rank::text AS rank_text, t.paused, t.cancelled, t.level_barrier, t.open_level`
-export const standingJoins = 'JOIN baton.lane l ON l.id = p.lane JOIN baton.task t ON t.id = l.task'
+export const standingJoins = `
+  CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = p.lane OFFSET 0) l
+  CROSS JOIN LATERAL (
+    SELECT paused, cancelled, level_barrier, open_level FROM baton.task WHERE id = l.task OFFSET 0
+  ) t`
 
+/** In the order of the array, which is that of the ids: who locks several locks them in one order. */
 const byIds = statement(
   'lock-partitions',
-  `SELECT ${standingColumns} FROM baton.partition p ${standingJoins} WHERE p.id = ANY($1::bigint[]) ORDER BY p.id FOR UPDATE OF p`,
+  `SELECT ${standingColumns} FROM unnest($1::bigint[]) AS a (id)
+   CROSS JOIN LATERAL (SELECT * FROM baton.partition WHERE id = a.id FOR UPDATE) p ${standingJoins}`,
 )
 const change = statement(
   'change-partitions',
-  `UPDATE baton.partition p SET state = c.state, parked = c.state = 'parked', outcome = c.outcome, attempts = c.attempts, releases = c.releases,
-     due_at = c.due_at, refill = p.refill AND NOT c.moved, fresh = p.fresh AND NOT c.moved,
-     rank = CASE WHEN c.loses_rank THEN NULL ELSE coalesce(c.rank, p.rank) END,
-     settled_at = coalesce(c.settled_at, p.settled_at), reported_records = coalesce(c.reported, p.reported_records),
-     reason = CASE WHEN c.has_reason THEN c.reason ELSE p.reason END
-   FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::boolean[], $8::boolean[],
-     $9::bigint[], $10::bigint[], $11::boolean[], $12::text[], $13::bigint[])
-     AS c (id, state, outcome, attempts, releases, due_at, moved, loses_rank, settled_at, reported, has_reason, reason, rank)
-   WHERE p.id = c.id`,
+  `UPDATE baton.partition p SET state = ${besideId('$2::text[]')}, parked = ${besideId('$2::text[]')} = 'parked',
+     outcome = ${besideId('$3::text[]')}, attempts = ${besideId('$4::int[]')}, releases = ${besideId('$5::int[]')},
+     due_at = ${besideId('$6::bigint[]')},
+     refill = p.refill AND NOT ${besideId('$7::boolean[]')}, fresh = p.fresh AND NOT ${besideId('$7::boolean[]')},
+     rank = CASE WHEN NOT ${besideId('$8::boolean[]')} THEN coalesce(${besideId('$13::bigint[]')}, p.rank) END,
+     settled_at = coalesce(${besideId('$9::bigint[]')}, p.settled_at),
+     reported_records = coalesce(${besideId('$10::bigint[]')}, p.reported_records),
+     reason = CASE WHEN ${besideId('$11::boolean[]')} THEN ${besideId('$12::text[]')} ELSE p.reason END
+   WHERE p.id = ANY ($1::bigint[])`,
 )
 
 export function readStanding(row: Row): PartitionEntry {
@@ -93,7 +100,7 @@ export async function lockPartitions(
   tx: Transaction,
   ids: Iterable<number>,
 ): Promise<Map<number, PartitionEntry>> {
-  const wanted = [...new Set(ids)]
+  const wanted = [...new Set(ids)].sort((a, b) => a - b)
   if (wanted.length === 0) return new Map()
   const rows = await tx.run(byIds, [wanted])
   return new Map(rows.map((row) => [row['id'] as number, readStanding(row)]))
@@ -165,9 +172,9 @@ function holdReturned(partition: PartitionEntry, deltas: CountDeltas): void {
 }
 
 export function writeChanges(tx: Transaction, partitions: Iterable<PartitionEntry>): void {
-  const changed = [...partitions].flatMap((partition) =>
-    partition.write === null ? [] : [{ ...partition, ...partition.write }],
-  )
+  const changed = [...partitions]
+    .flatMap((partition) => (partition.write === null ? [] : [{ ...partition, ...partition.write }]))
+    .sort((a, b) => a.id - b.id)
   if (changed.length === 0) return
   const ids = changed.map(({ id }) => id)
   changeQueued(tx, ids, () =>

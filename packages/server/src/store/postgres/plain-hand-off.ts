@@ -1,5 +1,6 @@
 import { formatLeaseId } from '../../handoff/lease-id.ts'
 import type { Secrets } from '../../handoff/lease-secrets.ts'
+import { next } from '../../handoff/life-cycle.ts'
 import { LEASE_MAX_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
 import { Portion, share } from '../../handoff/sharing.ts'
 import {
@@ -10,12 +11,12 @@ import {
   StoreUnavailable,
 } from '../../handoff/store.ts'
 import type { Row } from './connection.ts'
-import { handedOutOf } from './handed-out-row.ts'
+import { handedOutOf, type RowNames } from './handed-out-row.ts'
 import { LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { leasesGiven, plainHandOffs } from './plain-statement.ts'
-import { dropStrays } from './queues.ts'
 import { type PlainSettlements, plainSettlements, plainValues } from './settle-plain.ts'
+import { dropEnded, dropStrays, dropStraysInFront } from './strays.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -54,8 +55,8 @@ export function plainBatch(batch: HandOffBatch, policy: Policy): PlainBatch | un
 
 interface Given {
   readonly row: Row
+  readonly names: RowNames
   readonly recordCount: number
-  readonly secret: string
 }
 
 export class PlainHandOffs {
@@ -72,33 +73,18 @@ export class PlainHandOffs {
   }
 
   async run(pulls: readonly PullOrder[], { settlements, appetite }: PlainBatch): Promise<PlainOutcome> {
-    const { leaseMillis: base, leaseMillisPerThousandRecords: perThousand } = this.#policy
     const secrets = Array.from({ length: appetite }, () => this.#secrets.next())
-    const { both, settles, pulls: claims } = plainHandOffs
-    const statement = settlements.size === 0 ? claims : appetite === 0 ? settles : both
-    const rows = await this.#transactions.runAlone(statement, [
-      ...plainValues(settlements, this.#policy, this.#transactions.knownNow),
-      appetite,
-      textArray(secrets),
-      textArray(this.#holders(pulls)),
-      base,
-      perThousand,
-      LEASE_MAX_MILLIS,
-    ])
+    const rows = await this.#send(pulls, settlements, secrets)
     if (rows === undefined) return this.#lookUp(pulls, settlements, secrets)
     const [first] = rows
     if (first === undefined) throw new Error('a hand-off came back without its answer')
-    const leftOver = new Set((first['left_over'] as string[] | null)?.map(Number))
-    const mayOpenLevels = first['may_open'] as boolean
-    const given = first['id'] === null ? [] : rows
+    const given = appetite === 0 || first['id'] === null ? [] : inOrder(rows, secrets)
+    const leftOver = leftOverOf(settlements, first)
+    await this.#dropStrays(settlements, leftOver, given, first)
     const now = first['now'] as number
-    const claimed = this.#answer(
-      pulls,
-      given.map((row, place) => givenOf(row, secrets[place])),
-      now,
-    )
-    if ((first['taken'] as number) < given.length) await this.#dropStrays(given)
+    const claimed = await this.#answer(pulls, given, now)
     const tripped = new Set(given.flatMap((row) => (row['refill'] === true ? (row['lane'] as number) : [])))
+    const mayOpenLevels = first['may_open'] === true
     const wasClaimed = leftOver.size === 0 && !mayOpenLevels
     return {
       now,
@@ -111,10 +97,44 @@ export class PlainHandOffs {
     }
   }
 
-  /** The leases are given: if the store is away now, what is left behind is removed later. */
-  async #dropStrays(given: readonly Row[]): Promise<void> {
+  #send(
+    pulls: readonly PullOrder[],
+    settlements: PlainSettlements,
+    secrets: readonly string[],
+  ): Promise<Row[] | undefined> {
+    const { leaseMillis: base, leaseMillisPerThousandRecords: perThousand } = this.#policy
+    const { knownNow } = this.#transactions
+    const claim = [
+      secrets.length,
+      textArray(secrets),
+      textArray(this.#holders(pulls)),
+      base,
+      perThousand,
+      LEASE_MAX_MILLIS,
+      next('ready', 'lease'),
+    ]
+    if (settlements.size === 0) return this.#transactions.runAlone(plainHandOffs.pulls, [knownNow, ...claim])
+    const settle = plainValues(settlements, this.#policy, knownNow)
+    if (secrets.length === 0) return this.#transactions.runAlone(plainHandOffs.settles, settle)
+    return this.#transactions.runAlone(plainHandOffs.both, [...settle, ...claim])
+  }
+
+  /**
+   * Removes the places that the statement could not see or had to leave. It is committed: if the store is away
+   * now, they are removed later.
+   */
+  async #dropStrays(
+    settlements: PlainSettlements,
+    leftOver: ReadonlySet<number>,
+    given: readonly Row[],
+    { ended = 0, taken = 0, found = 0 }: Row,
+  ): Promise<void> {
+    const finished = [...settlements.keys()].filter((id) => !leftOver.has(id))
     try {
-      await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
+      if ((ended as number) < finished.length) await this.#transactions.read(dropEnded, [finished])
+      if ((taken as number) < given.length)
+        await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
+      if (given.length < (found as number)) await this.#transactions.read(dropStraysInFront)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
     }
@@ -130,13 +150,9 @@ export class PlainHandOffs {
     secrets: readonly string[],
   ): Promise<PlainOutcome> {
     const rows = secrets.length === 0 ? [] : await this.#transactions.read(leasesGiven, [secrets])
-    const bySecret = new Map(rows.map((row) => [row['secret'] as string, row]))
-    const given = secrets.flatMap((secret) => {
-      const row = bySecret.get(secret)
-      return row === undefined ? [] : givenOf(row, secret)
-    })
+    const given = inOrder(rows, secrets)
     const now = (rows[0]?.['now'] as number | undefined) ?? (await this.#transactions.now())
-    const { results, earliestDueAt } = this.#answer(pulls, given, now)
+    const { results, earliestDueAt } = await this.#answer(pulls, given, now)
     return {
       now,
       leftOver: new Set(settlements.keys()),
@@ -155,13 +171,17 @@ export class PlainHandOffs {
     })
   }
 
-  #answer(
+  async #answer(
     pulls: readonly PullOrder[],
-    given: readonly Given[],
+    given: readonly Row[],
     now: number,
-  ): { results: PullResult[]; earliestDueAt: number | null } {
+  ): Promise<{ results: PullResult[]; earliestDueAt: number | null }> {
+    const names = await this.#names.namesOf(given)
     const portions = pulls.map((order) => new Portion<Given>(order))
-    share(given, portions)
+    share(
+      names.map((of, at) => givenOf(given[at] ?? {}, of)),
+      portions,
+    )
     let earliestDueAt: number | null = null
     const results = portions.map(({ taken }) => ({
       partitions: taken.map((one) => {
@@ -175,11 +195,29 @@ export class PlainHandOffs {
   }
 }
 
-function givenOf(row: Row, secret = ''): Given {
-  return { row, recordCount: row['record_count'] as number, secret }
+const givenOf = (row: Row, names: RowNames): Given => ({
+  row,
+  names,
+  recordCount: row['record_count'] as number,
+})
+
+function handedOut({ row, names }: Given, expiresAt: number, now: number): HandedOut {
+  const secret = row['secret'] as string
+  const leaseId = formatLeaseId({ partition: row['id'] as number, term: row['term'] as number, secret })
+  return handedOutOf(row, names, leaseId, expiresAt, now)
 }
 
-function handedOut({ row, secret }: Given, expiresAt: number, now: number): HandedOut {
-  const lease = { partition: row['id'] as number, term: (row['term'] as number) + 1, secret }
-  return handedOutOf(row, formatLeaseId(lease), expiresAt, now)
+/** Secrets are given out in the order of the hand-off, and rows come in that of their ids. */
+function inOrder(rows: readonly Row[], secrets: readonly string[]): Row[] {
+  const bySecret = new Map(rows.map((row) => [row['secret'] as string, row]))
+  return secrets.flatMap<Row>((secret) => bySecret.get(secret) ?? [])
+}
+
+/** What was finished is told only when it is not all. */
+function leftOverOf(settlements: PlainSettlements, { finished }: Row): ReadonlySet<number> {
+  const leftOver = new Set<number>()
+  if (finished === null || finished === undefined) return leftOver
+  const plain = new Set((finished as string[]).map(Number))
+  for (const id of settlements.keys()) if (!plain.has(id)) leftOver.add(id)
+  return leftOver
 }

@@ -20,13 +20,14 @@ const lock = statement(
 const known = statement('known-keys', 'SELECT key, leases FROM baton.pull_key WHERE key = ANY($1::text[])')
 const live = statement(
   'live-leases',
-  `SELECT p.id, p.term, p.secret, p.level, p.idx, p.spelling, p.attempts, p.record_count, p.due_at,
-     c.name AS compute_table_name, t.task_id
-   FROM baton.partition p
-   JOIN baton.compute_table c ON c.id = p.compute_table
-   JOIN baton.lane l ON l.id = p.lane
-   JOIN baton.task t ON t.id = l.task
-   WHERE p.id = ANY($1::bigint[]) AND p.state = $3 AND p.due_at > $2 AND NOT t.cancelled`,
+  `SELECT p.*, (SELECT name FROM baton.compute_table WHERE id = p.compute_table) AS compute_table_name, t.task_id
+   FROM unnest($1::bigint[]) AS a (id)
+   CROSS JOIN LATERAL (
+     SELECT id, lane, term, secret, level, idx, spelling, attempts, record_count, due_at, compute_table
+     FROM baton.partition WHERE id = a.id AND state = $3 AND due_at > $2 OFFSET 0
+   ) p
+   CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = p.lane OFFSET 0) l
+   CROSS JOIN LATERAL (SELECT task_id FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t`,
 )
 const save = statement(
   'save-keys',
@@ -72,7 +73,11 @@ export async function liveLeases(tx: Transaction, ids: readonly string[], now: n
   return [...refs.values()].flatMap(({ id, ref }) => {
     const row = ref && byId.get(ref.partition)
     if (row === undefined || row['term'] !== ref?.term || row['secret'] !== ref?.secret) return []
-    return handedOutOf(row, id, row['due_at'] as number, now)
+    const names = {
+      taskId: row['task_id'] as string,
+      computeTableName: row['compute_table_name'] as string,
+    }
+    return handedOutOf(row, names, id, row['due_at'] as number, now)
   })
 }
 

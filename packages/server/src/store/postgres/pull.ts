@@ -142,8 +142,7 @@ export class Pull {
         if (candidate.refill) tripped.add(lane.id)
         const grant = {
           id: candidate.id,
-          level: lane.level,
-          rank: candidate.rank,
+          place: candidate.place,
           holder,
           secret: '',
           dueAt: now + leaseMillis(this.#policy, recordCount),

@@ -8,29 +8,57 @@ import type { Transaction } from './transactions.ts'
  * queue locks the row and compares. As indexes of the table itself each of them would have all the
  * others rewritten with every step (one client in batches of 200: 109 microseconds of statements per
  * partition on its way from held to done, against 79 with queues; one run each).
+ *
+ * Claims are the exception: they lock the place in `ready`, passing over those that others have locked, and then
+ * wait for the row. So nobody who has locked a row may wait for its place in `ready`.
+ */
+export type Queue = 'held' | 'ready' | 'due'
+
+/**
+ * In SQL: removes places from a queue, of which there are nearly always few in it and then many again. `places` selects
+ * where they lie, one by one: a join could begin with the queue, which was planned when it was empty and has
+ * thousands of dead entries now. Places are only written and removed, never changed, so they lie where they lay.
+ */
+export const removeFrom = (queue: Queue, places: string) =>
+  `DELETE FROM baton.${queue} WHERE ctid = ANY (ARRAY(${places}))`
+
+/** In SQL: where the places of some rows `s` lie, for `removeFrom`. */
+export const placesOf = (queue: Queue, rows: string, isPlace: string, lock = 'OFFSET 0') =>
+  `SELECT q.ctid FROM ${rows} CROSS JOIN LATERAL (SELECT ctid FROM baton.${queue} WHERE ${isPlace} ${lock}) q`
+
+/**
+ * A place in `ready` that a claim has locked is left to it: the claim waits for the row, finds it changed, and says
+ * that it passed a place over.
  */
 const leave = statement(
   'leave-queues',
   `WITH leaving AS MATERIALIZED (
      SELECT id, state, lane, level, rank, due_at FROM baton.partition WHERE id = ANY($1::bigint[])
    ), held AS (
-     DELETE FROM baton.held q USING leaving p WHERE p.state = 'held' AND q.lane = p.lane AND q.id = p.id
+     ${removeFrom('held', placesOf('held', 'leaving s', "s.state = 'held' AND lane = s.lane AND id = s.id"))}
    ), ready AS (
-     DELETE FROM baton.ready q USING leaving p WHERE q.lane = p.lane AND q.id = p.id
+     ${removeFrom('ready', placesOf('ready', 'leaving s', 'lane = s.lane AND id = s.id', 'FOR UPDATE SKIP LOCKED'))}
    )
-   DELETE FROM baton.due q USING leaving p
-   WHERE p.state IN ('leased', 'delayed') AND q.delayed = (p.state = 'delayed') AND q.due_at = p.due_at AND q.id = p.id`,
+   ${removeFrom(
+     'due',
+     placesOf(
+       'due',
+       'leaving s',
+       `s.state IN ('leased', 'delayed') AND delayed = (s.state = 'delayed') AND due_at = s.due_at AND id = s.id`,
+     ),
+   )}`,
 )
+/** A place in `ready` that is taken is a stray one of the same partition, and now it is right. */
 const enter = statement(
   'enter-queues',
   `WITH entering AS MATERIALIZED (
-     SELECT p.id, p.state, p.lane, l.task, p.level, p.rank, p.due_at, p.holder
-     FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.id = ANY($1::bigint[])
+     SELECT id, state, lane, level, rank, due_at, holder FROM baton.partition WHERE id = ANY($1::bigint[])
    ), held AS (
      INSERT INTO baton.held (lane, id) SELECT lane, id FROM entering WHERE state = 'held'
    ), ready AS (
      INSERT INTO baton.ready (level, rank, id, lane, task)
-     SELECT level, rank, id, lane, task FROM entering WHERE state = 'ready'
+     SELECT level, rank, id, lane, (SELECT task FROM baton.lane WHERE id = entering.lane) FROM entering WHERE state = 'ready'
+     ON CONFLICT (level, rank, id) DO NOTHING
    )
    INSERT INTO baton.due (delayed, due_at, id, holder)
    SELECT state = 'delayed', due_at, id, holder FROM entering WHERE state IN ('leased', 'delayed')`,
@@ -56,52 +84,3 @@ export function changeQueued(tx: Transaction, ids: readonly number[], change: ()
   change()
   tx.post(enter, [ids])
 }
-
-/**
- * A claim that is one statement does not see what was queued after it began: a partition that was
- * held and made ready again at that moment leaves the newer of its two places behind. Claims pass such a stray
- * place over, because the row says otherwise. Who left it removes it, and if that node died: whoever
- * changes the partition's state, a pull that found nothing else, or the roller when the front of the order gets there.
- */
-export const dropStrays = statement(
-  'drop-strays',
-  `DELETE FROM baton.ready r USING
-     (SELECT id, lane, state, rank FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE) p
-   WHERE r.lane = p.lane AND r.id = p.id AND (p.state <> 'ready' OR p.rank <> r.rank)`,
-)
-
-/** Of the places `q`; those of partitions that were purged since have no row that could be locked. */
-const straysAmong = (places: string, isStray: string) =>
-  `WITH place AS MATERIALIZED (${places}), stray AS MATERIALIZED (
-     SELECT q.* FROM place q ${lockedOf('id', `(${isStray})`)}
-     UNION ALL
-     SELECT q.* FROM place q WHERE (SELECT id FROM baton.partition WHERE id = q.id) IS NULL
-   )`
-const straysOfReady = (places: string) =>
-  `${straysAmong(places, "state <> 'ready' OR rank <> q.rank")}
-   DELETE FROM baton.ready r USING stray s WHERE r.level = s.level AND r.rank = s.rank AND r.id = s.id`
-
-/** At the front of the order, where every place comes sooner or later. */
-export const dropStraysInFront = statement(
-  'drop-strays-in-front',
-  straysOfReady('SELECT level, rank, id FROM baton.ready ORDER BY level, rank, id LIMIT 1000'),
-)
-export const dropStraysOfLane = statement(
-  'drop-strays-of-lane',
-  straysOfReady('SELECT level, rank, id FROM baton.ready WHERE lane = $1 ORDER BY id'),
-)
-
-/**
- * A settlement in one statement leaves such a place too, when its lease is renewed at that moment to end in the
- * same millisecond as before. It is in nobody's way until its time has come.
- */
-const overdue = (delayed: string) =>
-  `(SELECT delayed, due_at, id FROM baton.due WHERE ${delayed} AND due_at <= $1 ORDER BY due_at LIMIT 1000)`
-export const dropStraysOverdue = statement(
-  'drop-strays-overdue',
-  `${straysAmong(
-    `${overdue('NOT delayed')} UNION ALL ${overdue('delayed')}`,
-    "state <> CASE WHEN q.delayed THEN 'delayed' ELSE 'leased' END OR due_at <> q.due_at",
-  )}
-   DELETE FROM baton.due d USING stray s WHERE d.delayed = s.delayed AND d.due_at = s.due_at AND d.id = s.id`,
-)

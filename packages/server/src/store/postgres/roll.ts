@@ -22,7 +22,7 @@ const lock = statement('lock-roll', `SELECT pg_advisory_xact_lock(${ROLL_LOCK})`
 const tryLock = statement('try-lock-roll', `SELECT pg_try_advisory_xact_lock(${ROLL_LOCK}) AS locked`)
 const unfoldedTasks = statement(
   'lock-unfolded-tasks',
-  `SELECT * FROM baton.task WHERE id IN (SELECT task FROM baton.count_delta) ORDER BY id FOR NO KEY UPDATE`,
+  `SELECT * FROM baton.task WHERE id = ANY (ARRAY(SELECT DISTINCT task FROM baton.count_delta)) ORDER BY id FOR NO KEY UPDATE`,
 )
 const unfoldedTasksAtHand = statement('lock-unfolded-tasks-at-hand', `${unfoldedTasks.text} SKIP LOCKED`)
 const taskById = statement('lock-task-by-id', 'SELECT * FROM baton.task WHERE id = $1 FOR NO KEY UPDATE')

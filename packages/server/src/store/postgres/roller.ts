@@ -1,7 +1,7 @@
 import { settleLanes } from './lane-windows.ts'
-import { dropStraysInFront } from './queues.ts'
 import { Roll } from './roll.ts'
 import { statement } from './statement.ts'
+import { dropStraysInFront } from './strays.ts'
 import type { Transactions } from './transactions.ts'
 import { anyUnfolded } from './unfolded.ts'
 

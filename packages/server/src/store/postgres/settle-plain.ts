@@ -2,45 +2,49 @@ import type { LeaseRef } from '../../handoff/lease-id.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { type Change, judgeSettlement } from '../../handoff/settlement.ts'
 import type { HandOffBatch } from '../../handoff/store.ts'
+import { besideId } from './beside-ids.ts'
 import type { CountDeltas } from './count-deltas.ts'
+import { placesOf, removeFrom } from './queues.ts'
 import { NOW, statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transactions.ts'
 
+/** In SQL: one of the arrays beside the ids of the settled partitions. */
+const settled = (elements: string) => besideId(elements, '$2::bigint[]')
+
 /**
  * What nearly every settlement is: done, of a lease that runs. One update finds the rows, makes sure
  * of that and writes; the verdict is the same as the core's, which judges all others. Locking rows
- * first, as for those, costs as much again as the update. The state is a parameter, or the planner
- * takes the index of all running leases for a way to find a few of them. The time when the lease
- * would have ended stays in the row, and must be the one that was seen: a lease that is renewed at
- * this moment stands at another place in the queue, which this statement cannot see.
+ * first, as for those, costs as much again as the update. Lanes of cancelled tasks are not among those
+ * `concerned`; they are compared in a way that no index can be read by. The time when the lease
+ * would have ended stays in the row, and says where it stands in the queue. A lease that is renewed at
+ * this moment has a place that this statement cannot see: then fewer places are `ended` than leases `finished`.
  */
 export const finishing = `clock AS MATERIALIZED (
-     SELECT coalesce($6::bigint, ${NOW}) AS now
-   ), asked AS MATERIALIZED (
-     SELECT s.*, p.lane, p.level, p.record_count, p.due_at, t.task, t.level_barrier
-     FROM unnest($1::bigint[], $2::int[], $3::text[], $4::bigint[]) AS s (id, term, secret, reported)
-     CROSS JOIN LATERAL (
-       SELECT lane, level, record_count, due_at FROM baton.partition WHERE id = s.id OFFSET 0
-     ) p
-     CROSS JOIN LATERAL (
-       SELECT l.task, t.level_barrier FROM baton.lane l JOIN baton.task t ON t.id = l.task
-       WHERE l.id = p.lane AND NOT t.cancelled OFFSET 0
-     ) t
+     SELECT coalesce($1::bigint, ${NOW}) AS now
+   ), concerned AS MATERIALIZED (
+     SELECT d.lane, l.task, t.level_barrier
+     FROM (
+       SELECT DISTINCT p.lane FROM unnest($2::bigint[]) AS a (id)
+       CROSS JOIN LATERAL (SELECT lane FROM baton.partition WHERE id = a.id OFFSET 0) p
+     ) d
+     CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = d.lane OFFSET 0) l
+     CROSS JOIN LATERAL (SELECT level_barrier FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t
    ), finished AS (
-     UPDATE baton.partition p SET state = $5, outcome = $9, releases = $10, attempts = p.attempts + $8,
-       settled_at = (SELECT now FROM clock), reported_records = coalesce(s.reported, p.reported_records)
-     FROM asked s
-     WHERE p.id = s.id AND p.term = s.term AND p.secret = s.secret AND p.state = $7 AND p.outcome IS NULL
-       AND p.due_at = s.due_at
-     RETURNING p.id, s.lane, s.level, s.record_count, s.due_at, s.task, s.level_barrier, s.reported
+     UPDATE baton.partition p SET state = $6, outcome = $9, releases = $10, attempts = p.attempts + $8,
+       settled_at = (SELECT now FROM clock), reported_records = coalesce(${settled('$5::bigint[]')}, p.reported_records)
+     WHERE p.id = ANY ($2::bigint[]) AND p.state = $7 AND p.outcome IS NULL
+       AND p.term = ${settled('$3::int[]')} AND p.secret = ${settled('$4::text[]')}
+       AND array_position(ARRAY(SELECT lane FROM concerned), p.lane) IS NOT NULL
+     RETURNING p.id, p.lane, p.level, p.record_count, p.due_at, ${settled('$5::bigint[]')} AS reported
    ), ended AS (
-     DELETE FROM baton.due d USING finished f WHERE NOT d.delayed AND d.due_at = f.due_at AND d.id = f.id
+     ${removeFrom('due', placesOf('due', 'finished s', 'NOT delayed AND due_at = s.due_at AND id = s.id'))} RETURNING id
    )`
 const finish = statement(
   'finish-plain',
   `WITH ${finishing}
-   SELECT id, lane, level, record_count, task, level_barrier, (SELECT now FROM clock) AS now FROM finished`,
+   SELECT f.id, f.lane, f.level, f.record_count, c.task, c.level_barrier, (SELECT now FROM clock) AS now
+   FROM finished f JOIN concerned c ON c.lane = f.lane`,
 )
 
 export interface PlainlyFinished {
@@ -89,17 +93,17 @@ function plainVerdict(policy: Policy): Change {
   return verdict.change
 }
 
-/** The parameters of `finishing`, in the order of ids, like everyone's who locks several. */
+/** The parameters of `finishing`, sorted by id, like everyone's who locks several. */
 export function plainValues(plain: PlainSettlements, policy: Policy, now: number | null): unknown[] {
   const asked = [...plain.values()].sort((a, b) => a.lease.partition - b.lease.partition)
   const { to, attempts, outcome, releasesInARow } = plainVerdict(policy)
   return [
+    now,
     textArray(asked.map(({ lease }) => lease.partition)),
     textArray(asked.map(({ lease }) => lease.term)),
     textArray(asked.map(({ lease }) => lease.secret)),
     textArray(asked.map(({ reported }) => reported)),
     to,
-    now,
     'leased',
     attempts,
     outcome,

@@ -14,9 +14,10 @@ import {
   standingJoins,
   writeChanges,
 } from './partitions.ts'
-import { dropStraysOverdue, lockedOf } from './queues.ts'
+import { lockedOf } from './queues.ts'
 import type { Roller } from './roller.ts'
 import { NOW, statement } from './statement.ts'
+import { dropStraysOverdue } from './strays.ts'
 import type { Transaction, Transactions } from './transactions.ts'
 import { lockLanesToWake, wakePartitions } from './wake.ts'
 

@@ -2,10 +2,11 @@ import { next } from '../../handoff/life-cycle.ts'
 import { isLaneOpen } from '../../handoff/task-record.ts'
 import type { LaneEntry, TaskEntry } from './entries.ts'
 import { fill, hold, settleLanes } from './lane-windows.ts'
-import { STEP } from './lanes.ts'
-import { changeQueued, dropStraysOfLane, lockedOf } from './queues.ts'
+import { readyOfLane, STEP } from './lanes.ts'
+import { changeQueued, lockedOf } from './queues.ts'
 import type { Roll } from './roll.ts'
 import { statement } from './statement.ts'
+import { dropStraysOfLane } from './strays.ts'
 
 /** Work on a whole task that is done in bounded transactions and survives a restart in between. */
 export type Step = 'fill' | 'hold' | 'cancel' | 'rerun'
@@ -36,19 +37,18 @@ const end = statement(
   'DELETE FROM baton.task_step WHERE task = $1 AND step = $2 AND only_level = $3',
 )
 const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1 AND step = $2')
-const waitingIn = (state: 'ready' | 'held', place: 'id' | 'id, rank', stillThere: string) =>
+const waitingIn = (state: 'ready' | 'held', places: string, stillThere: string) =>
   statement(
     `waiting-${state}-of-lane`,
-    `SELECT p.* FROM (SELECT ${place} FROM baton.${state} WHERE lane = $1 ORDER BY id OFFSET 0) q
-     ${lockedOf('id, record_count', stillThere)} LIMIT $2`,
+    `SELECT p.* FROM (${places}) q ${lockedOf('id, record_count', stillThere)} LIMIT $2`,
   )
 const parkedIn = statement(
   'waiting-parked-of-lane',
   'SELECT id, record_count FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED',
 )
 const waiting = {
-  ready: waitingIn('ready', 'id, rank', "state = 'ready' AND rank = q.rank"),
-  held: waitingIn('held', 'id', "state = 'held'"),
+  ready: waitingIn('ready', readyOfLane('id, rank'), "state = 'ready' AND rank = q.rank"),
+  held: waitingIn('held', 'SELECT id FROM baton.held WHERE lane = $1 ORDER BY id OFFSET 0', "state = 'held'"),
   parked: parkedIn,
 }
 const anyWaiting = statement(

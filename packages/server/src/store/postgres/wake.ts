@@ -1,3 +1,4 @@
+import { besideId } from './beside-ids.ts'
 import type { LockedLane } from './lanes.ts'
 import type { PartitionEntry } from './partitions.ts'
 import { changeQueued } from './queues.ts'
@@ -16,8 +17,8 @@ const lockLanes = statement(
 )
 const wake = statement(
   'wake',
-  `UPDATE baton.partition p SET state = w.state, rank = w.rank, fresh = false, due_at = NULL
-   FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS w (id, state, rank) WHERE p.id = w.id`,
+  `UPDATE baton.partition p SET state = ${besideId('$2::text[]')}, rank = ${besideId('$3::bigint[]')}, fresh = false, due_at = NULL
+   WHERE p.id = ANY ($1::bigint[])`,
 )
 
 export async function lockLanesToWake(
@@ -43,8 +44,9 @@ export async function lockLanesToWake(
 
 export function wakePartitions(
   tx: Transaction,
-  rows: readonly { readonly id: number; readonly state: string; readonly rank: bigint | null }[],
+  woken: readonly { readonly id: number; readonly state: string; readonly rank: bigint | null }[],
 ): void {
+  const rows = woken.toSorted((a, b) => a.id - b.id)
   const ids = rows.map(({ id }) => id)
   changeQueued(tx, ids, () =>
     tx.post(wake, [
