@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Journal } from '../../src/store/sqlite/journal.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { Driver, nameOf, one, some } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
@@ -21,11 +22,11 @@ async function open(): Promise<Driver> {
   return new Driver({ store, reopen: async () => {}, dispose: () => store.close() }, clock)
 }
 
-/** What the file says, past the store. */
-function rows<Row>(sql: string): Row[] {
+/** Looks into the file, past the store. */
+function look<Result>(at: (db: DatabaseSync) => Result): Result {
   const db = new DatabaseSync(join(folder, 'baton.db'), { readOnly: true })
   try {
-    return db.prepare(sql).all() as Row[]
+    return at(db)
   } finally {
     db.close()
   }
@@ -33,12 +34,12 @@ function rows<Row>(sql: string): Row[] {
 
 const states = () =>
   Object.fromEntries(
-    rows<{ state: string; partitions: number }>(
-      'SELECT state, count(*) AS partitions FROM partition GROUP BY state',
-    ).map(({ state, partitions }) => [state, partitions]),
+    look((db) => db.prepare('SELECT state, count(*) AS partitions FROM partition GROUP BY state').all()).map(
+      ({ state, partitions }) => [state, partitions],
+    ),
   )
 
-const noted = () => rows('SELECT seq FROM journal').length
+const noted = () => look((db) => new Journal(db).read()).length
 
 describe('the journal', () => {
   test('a pull and its settle are noted there; their row is written when somebody looks', async () => {

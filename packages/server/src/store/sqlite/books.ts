@@ -13,10 +13,10 @@ const FINISHED_WORTH_WRITING = 250
 /** Leases that may wait for their end in the journal, which repeats them whenever it is cleared. */
 const MOST_LEASED = 4000
 
-/** In characters. */
-const LONGEST_JOURNAL = 2_000_000
+/** A page each. */
+const MOST_SLOTS = 500
 
-const noRows: LedgerRows = { levels: [], lanes: [], tasks: [], paces: [] }
+const noRows: LedgerRows = { levels: [], moves: [], lanes: [], tasks: [], paces: [] }
 
 /**
  * The rows of the hand-off and what was put off writing into them.
@@ -49,9 +49,10 @@ export class Books {
 
   /** Within a transaction of its own, before anything else. */
   read(): void {
-    for (const entry of this.#journal.entries()) {
+    for (const entry of this.#journal.read()) {
       this.deferred.replay(entry)
-      this.ledger.replay(entry)
+      // An entry of an older version says less.
+      this.ledger.replay({ ...noRows, ...entry })
     }
     this.#journal.clear()
     this.#isRead = true
@@ -62,7 +63,7 @@ export class Books {
     const { tasks, rows } = this.ledger.close(now)
     const { leased, finished } = this.deferred
     if (this.ledger.isFull) this.writeUp()
-    else if (leased > MOST_LEASED || this.#journal.length > LONGEST_JOURNAL) this.writeUpTaken()
+    else if (leased > MOST_LEASED || this.#journal.slots > MOST_SLOTS) this.writeUpTaken()
     else if (finished > FINISHED_WORTH_WRITING + leased / 2) this.#writeUpFinished()
     else this.#append(rows)
     return tasks
@@ -83,7 +84,7 @@ export class Books {
   writeUp(): void {
     this.deferred.write()
     this.ledger.write()
-    this.#clear()
+    this.#journal.clear()
   }
 
   /**
@@ -93,19 +94,15 @@ export class Books {
   writeUpTaken(): void {
     this.deferred.writeTaken()
     this.ledger.write()
-    this.#clear()
+    this.#journal.clear()
     this.#append(noRows)
   }
 
   #writeUpFinished(): void {
     this.deferred.writeFinished()
     this.ledger.write()
-    this.#clear()
+    this.#journal.clear()
     this.#append(noRows)
-  }
-
-  #clear(): void {
-    if (this.#journal.length > 0) this.#journal.clear()
   }
 
   /** A pull that found nothing leaves nothing behind, and its commit waits for no disk. */

@@ -2,6 +2,9 @@ import type { LaneTags } from '../../handoff/fair-order.ts'
 import { partitionStates } from '../../handoff/life-cycle.ts'
 import { emptyTally, type Tally } from '../../handoff/task-record.ts'
 
+/** A value of a row, as statements take it and the journal keeps it. */
+export type Value = number | string | null
+
 /** The rows of tasks and lanes, in memory. */
 export interface TaskEntry {
   readonly id: number
@@ -41,6 +44,7 @@ export interface LaneEntry extends LaneTags {
 
 const counterColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])
 export const assignCounters = counterColumns.map((column) => `${column} = ?`).join(', ')
+export const addToCounters = counterColumns.map((column) => `${column} = ${column} + ?`).join(', ')
 
 /** A lane without its tags, which are the only columns that outgrow a JavaScript number. */
 export const laneColumns = `id, task, level, parked_skipped, purged, purged_records, ${counterColumns.join(', ')}`
@@ -52,8 +56,10 @@ export const taggedLaneColumns = `${laneColumns},
 type Row = Record<string, unknown>
 
 /** In the order of `assignCounters`. */
-export function counters(entry: { partitions: Tally; records: Tally }): number[] {
-  return partitionStates.flatMap((state) => [entry.partitions[state], entry.records[state]])
+export function counters({ partitions, records }: { partitions: Tally; records: Tally }): number[] {
+  const values: number[] = []
+  for (const state of partitionStates) values.push(partitions[state], records[state])
+  return values
 }
 
 export function readTallies(row: Row): { partitions: Tally; records: Tally } {
@@ -64,6 +70,31 @@ export function readTallies(row: Row): { partitions: Tally; records: Tally } {
     records[state] = row[`${state}_records`] as number
   }
   return { partitions, records }
+}
+
+export function taskFacts(task: TaskEntry): Value[] {
+  return [
+    task.state,
+    task.paused ? 1 : 0,
+    task.cancelled ? 1 : 0,
+    task.sealed ? 1 : 0,
+    task.expectedPartitions,
+    task.levelBarrier ? 1 : 0,
+    task.openLevel,
+    task.generation,
+    task.lastCallBackAt,
+    task.finishedAt,
+    task.purgedAt,
+    task.delivered,
+    task.attemptsWasted,
+    task.reportedDeclared,
+    task.reportedRecords,
+    task.mismatched,
+  ]
+}
+
+export function laneFacts({ parkedSkipped, purged, purgedRecords }: LaneEntry): Value[] {
+  return [parkedSkipped ? 1 : 0, purged, purgedRecords]
 }
 
 export function readTask(row: Row): TaskEntry {

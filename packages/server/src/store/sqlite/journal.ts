@@ -6,47 +6,84 @@ import type { LedgerRows } from './ledger-rows.ts'
 export type JournalEntry = DeferredSteps & LedgerRows
 
 /**
- * Makes a transaction durable by one appended row. The rows of partitions, lanes and tasks follow later, many
- * transactions at a time: a partition that is leased and finished in between is written once, and never enters the
- * index of leases.
+ * A row of this length fills a page of its own, and one that is written over by another of the same length stays
+ * where it is: a commit then changes one page, where appending changed four.
+ */
+const SLOT_LENGTH = 4000
+
+const NUMBER_LENGTH = 15
+const CONTINUED = '+'
+const COMPLETE = '.'
+const TEXT_LENGTH = SLOT_LENGTH - NUMBER_LENGTH - 1
+
+/**
+ * Makes a transaction durable by one row. The rows of partitions, lanes and tasks follow later, many transactions at
+ * a time: a partition that is leased and finished in between is written once, and never enters the index of leases.
+ *
+ * Slots are used from the first on again whenever the journal is cleared. Each begins with its number in a sequence
+ * that never starts anew; what follows a slot belongs to the journal if its number is the next one. An entry that is
+ * too long for one slot goes on in the following.
  */
 export class Journal {
   readonly #sql: ReturnType<typeof prepare>
-  #seq = 0
-  #length = 0
+  #number = 0
+  #slots = 0
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
   }
 
-  /** Characters appended since it was last cleared. */
-  get length(): number {
-    return this.#length
+  /** Slots in use since it was last cleared. */
+  get slots(): number {
+    return this.#slots
   }
 
   append(entry: JournalEntry): void {
     const text = JSON.stringify(entry)
-    this.#seq += 1
-    this.#sql.append.run(this.#seq, text)
-    this.#length += text.length
+    let at = 0
+    for (; text.length - at > TEXT_LENGTH; at += TEXT_LENGTH)
+      this.#fill(this.#slots, CONTINUED + text.slice(at, at + TEXT_LENGTH))
+    this.#fill(this.#slots, COMPLETE + text.slice(at))
   }
 
-  /** In the order in which they were committed. */
-  entries(): JournalEntry[] {
-    return this.#sql.entries.all().map(({ entry }) => JSON.parse(entry as string) as JournalEntry)
+  /** In the order in which they were committed. Whatever is appended afterwards follows them. */
+  read(): JournalEntry[] {
+    const entries: JournalEntry[] = []
+    let text = ''
+    this.#slots = 0
+    for (const row of this.#sql.slots.iterate()) {
+      const slot = row['entry'] as string
+      const number = Number(slot.slice(0, NUMBER_LENGTH))
+      if (this.#slots > 0 && number !== this.#number + 1) break
+      this.#number = number
+      this.#slots += 1
+      text += slot.slice(NUMBER_LENGTH + 1)
+      if (slot[NUMBER_LENGTH] === CONTINUED) continue
+      if (text.trimEnd() !== '') entries.push(JSON.parse(text) as JournalEntry)
+      text = ''
+    }
+    return entries
   }
 
+  /** The first slot's new number cuts off what stands in the others. */
   clear(): void {
-    this.#sql.clear.run()
-    this.#seq = 0
-    this.#length = 0
+    if (this.#slots === 0) return
+    this.#fill(0, COMPLETE)
+    this.#slots = 0
+  }
+
+  #fill(slot: number, text: string): void {
+    this.#number += 1
+    const row = (String(this.#number).padStart(NUMBER_LENGTH, '0') + text).padEnd(SLOT_LENGTH)
+    if (this.#sql.overwrite.run(row, slot).changes === 0) this.#sql.add.run(slot, row)
+    this.#slots = slot + 1
   }
 }
 
 function prepare(db: DatabaseSync) {
   return {
-    append: db.prepare('INSERT INTO journal (seq, entry) VALUES (?, ?)'),
-    entries: db.prepare('SELECT entry FROM journal ORDER BY seq'),
-    clear: db.prepare('DELETE FROM journal'),
+    overwrite: db.prepare('UPDATE journal SET entry = ? WHERE slot = ?'),
+    add: db.prepare('INSERT INTO journal (slot, entry) VALUES (?, ?)'),
+    slots: db.prepare('SELECT entry FROM journal ORDER BY slot'),
   }
 }

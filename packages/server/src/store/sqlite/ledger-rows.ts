@@ -1,14 +1,23 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
 import { taskState } from '../../handoff/task-record.ts'
-import { assignCounters, counters, type LaneEntry, type TaskEntry } from './entries.ts'
+import {
+  assignCounters,
+  counters,
+  type LaneEntry,
+  laneFacts,
+  type TaskEntry,
+  taskFacts,
+  type Value,
+} from './entries.ts'
+import type { MoveRow } from './moves.ts'
 import type { PaceRow } from './pace.ts'
-
-type Value = number | string | null
 
 /** Rows as the statements below take them, and as the journal keeps them: tags and times are text, see `entries.ts`. */
 export interface LedgerRows {
   readonly levels: readonly (readonly Value[])[]
+  /** By how much counters changed; where more did, the row follows in `lanes` or `tasks`. */
+  readonly moves: readonly MoveRow[]
   readonly lanes: readonly (readonly Value[])[]
   readonly tasks: readonly (readonly Value[])[]
   readonly paces: readonly PaceRow[]
@@ -19,39 +28,28 @@ export function levelRow(level: number, { virtual, served }: LevelTime): Value[]
 }
 
 export function laneRow(lane: LaneEntry): Value[] {
-  const { finish, retryFinish, parkedSkipped, purged, purgedRecords } = lane
-  return [
-    String(finish),
-    String(retryFinish),
-    parkedSkipped ? 1 : 0,
-    purged,
-    purgedRecords,
-    ...counters(lane),
-    lane.id,
-  ]
+  return [String(lane.finish), String(lane.retryFinish), ...laneFacts(lane), ...counters(lane), lane.id]
 }
 
 export function taskRow(task: TaskEntry): Value[] {
-  return [
-    task.state,
-    task.paused ? 1 : 0,
-    task.cancelled ? 1 : 0,
-    task.sealed ? 1 : 0,
-    task.expectedPartitions,
-    task.levelBarrier ? 1 : 0,
-    task.openLevel,
-    task.generation,
-    task.lastCallBackAt,
-    task.finishedAt,
-    task.purgedAt,
-    task.delivered,
-    task.attemptsWasted,
-    task.reportedDeclared,
-    task.reportedRecords,
-    task.mismatched,
-    ...counters(task),
-    task.id,
-  ]
+  return [...taskFacts(task), ...counters(task), task.id]
+}
+
+/** Those of which more changed than tags and counters, since `known` was told. */
+export function changed<Entry extends object>(
+  entries: Iterable<Entry>,
+  factsOf: (entry: Entry) => Value[],
+  known: Map<object, readonly Value[]>,
+): Entry[] {
+  const found: Entry[] = []
+  for (const entry of entries) {
+    const facts = factsOf(entry)
+    const before = known.get(entry)
+    if (facts.every((fact, at) => fact === before?.[at])) continue
+    known.set(entry, facts)
+    found.push(entry)
+  }
+  return found
 }
 
 /** What follows from the counters: the task's state, and when it came to its end. */

@@ -2,8 +2,26 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { isLaneOpen } from '../../handoff/task-record.ts'
-import { type LaneEntry, readLane, readTask, type TaskEntry, taggedLaneColumns } from './entries.ts'
-import { bringUpToDate, type LedgerRows, laneRow, levelRow, prepareSaving, taskRow } from './ledger-rows.ts'
+import {
+  type LaneEntry,
+  laneFacts,
+  readLane,
+  readTask,
+  type TaskEntry,
+  taggedLaneColumns,
+  taskFacts,
+  type Value,
+} from './entries.ts'
+import {
+  bringUpToDate,
+  changed,
+  type LedgerRows,
+  laneRow,
+  levelRow,
+  prepareSaving,
+  taskRow,
+} from './ledger-rows.ts'
+import { Moves } from './moves.ts'
 import { Pace } from './pace.ts'
 
 /** More entries than this are dropped after a commit: memory must not follow the number of tasks. */
@@ -26,14 +44,18 @@ export class Ledger {
   readonly #touchedTasks = new Set<TaskEntry>()
   readonly #touchedLanes = new Set<LaneEntry>()
   readonly #touchedLevels = new Set<number>()
+  /** What journal and rows say of tasks and lanes, beside tags and counters. */
+  readonly #noted = new Map<object, readonly Value[]>()
   readonly #unwrittenTasks = new Set<TaskEntry>()
   readonly #unwrittenLanes = new Set<LaneEntry>()
   readonly #unwrittenLevels = new Set<number>()
+  readonly #moves: Moves
   readonly #pace: Pace
   readonly #sql: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
+    this.#moves = new Moves(db)
     this.#pace = new Pace(db)
   }
 
@@ -110,6 +132,7 @@ export class Ledger {
         tally.records[to] += recordCount
       }
     }
+    this.#moves.count(lane, from, to, recordCount)
     this.#touchedLanes.add(lane)
     this.#touchedTasks.add(lane.task)
   }
@@ -127,8 +150,9 @@ export class Ledger {
     for (const task of this.#touchedTasks) bringUpToDate(task, now)
     const rows = {
       levels: [...this.#touchedLevels].map((level) => levelRow(level, this.#levelTime(level))),
-      lanes: [...this.#touchedLanes].map(laneRow),
-      tasks: [...this.#touchedTasks].map(taskRow),
+      moves: this.#moves.close(this.#touchedLanes),
+      lanes: changed(this.#touchedLanes, laneFacts, this.#noted).map(laneRow),
+      tasks: changed(this.#touchedTasks, taskFacts, this.#noted).map(taskRow),
       paces: this.#pace.close(now),
     }
     const tasks = [...this.#touchedTasks].map(({ id }) => id)
@@ -161,6 +185,7 @@ export class Ledger {
   }
 
   replay(rows: LedgerRows): void {
+    this.#moves.replay(rows.moves)
     this.#save(rows)
     this.#pace.replay(rows.paces)
   }
@@ -173,10 +198,12 @@ export class Ledger {
     for (const map of [this.#tasks, this.#taskIds, this.#lanes, this.#lanesOfTask, this.#levels]) map.clear()
     for (const touched of [this.#touchedTasks, this.#touchedLanes, this.#touchedLevels]) touched.clear()
     for (const set of [this.#unwrittenTasks, this.#unwrittenLanes, this.#unwrittenLevels]) set.clear()
+    this.#noted.clear()
+    this.#moves.forget()
     this.#pace.forget()
   }
 
-  #save({ levels, lanes, tasks }: Omit<LedgerRows, 'paces'>): void {
+  #save({ levels, lanes, tasks }: Pick<LedgerRows, 'levels' | 'lanes' | 'tasks'>): void {
     for (const row of levels) this.#sql.saveLevel.run(...row)
     for (const row of lanes) this.#sql.saveLane.run(...row)
     for (const row of tasks) this.#sql.saveTask.run(...row)
@@ -185,6 +212,7 @@ export class Ledger {
   #keepTask(row: Record<string, unknown> | undefined): TaskEntry | undefined {
     if (row === undefined) return undefined
     const task = readTask(row)
+    this.#noted.set(task, taskFacts(task))
     this.#tasks.set(task.id, task)
     this.#taskIds.set(task.taskId, task)
     return task
@@ -193,6 +221,7 @@ export class Ledger {
   #keepLane(row: Record<string, unknown> | undefined): LaneEntry | undefined {
     if (row === undefined) return undefined
     const lane = readLane(row, this.task(row['task'] as number))
+    this.#noted.set(lane, laneFacts(lane))
     this.#lanes.set(lane.id, lane)
     const siblings = this.#lanesOfTask.get(lane.task) ?? new Map<number, LaneEntry>()
     this.#lanesOfTask.set(lane.task, siblings.set(lane.level, lane))

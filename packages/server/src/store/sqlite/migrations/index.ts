@@ -1,5 +1,6 @@
 import { foundation } from './0001-foundation.ts'
 import { journal } from './0002-journal.ts'
+import { journalSlots } from './0003-journal-slots.ts'
 
 /** In order, never edited once released: position n brings the schema to version n + 1. */
-export const migrations: readonly string[] = [foundation, journal]
+export const migrations: readonly string[] = [foundation, journal, journalSlots]
