@@ -127,14 +127,14 @@ export class PlainHandOffs {
     settlements: PlainSettlements,
     leftOver: ReadonlySet<number>,
     given: readonly Row[],
-    { ended = 0, taken = 0, found = 0 }: Row,
+    { ended = 0, found = 0 }: Row,
   ): Promise<void> {
     const finished = [...settlements.keys()].filter((id) => !leftOver.has(id))
     try {
       if ((ended as number) < finished.length) await this.#transactions.read(dropEnded, [finished])
-      if ((taken as number) < given.length)
-        await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
-      if (given.length < (found as number)) await this.#transactions.read(dropStraysInFront)
+      if (given.length === (found as number)) return
+      await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
+      await this.#transactions.read(dropStraysInFront)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
     }
