@@ -36,7 +36,7 @@ export interface PostgresStoreOptions {
 
 const CONNECTIONS = 10
 /** While one batch waits for its commit to be durable, the next is claimed; large ones use several processors. */
-const BATCHING = { atOnce: 1, full: 200, fullAtOnce: 3 }
+const BATCHING = { atOnce: 1, full: 400, fullAtOnce: 3 }
 const CONNECT_MILLIS = 3000
 const ANSWER_MILLIS = 40_000
 const CONNECTION_WAIT_MILLIS = 5000
