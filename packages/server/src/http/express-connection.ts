@@ -44,9 +44,9 @@ export class ExpressConnection {
     this.#socket = socket
     this.#rules = rules
     socket.setNoDelay(true)
-    socket.setTimeout(rules.keepAliveMillis, this.#onTimeout)
-    socket.on('error', this.#onError).on('end', this.#onEnd).on('close', this.#onClose)
-    socket.on('drain', this.#onDrain).on('data', this.#onData)
+    socket.setTimeout(rules.keepAliveMillis)
+    socket.on('timeout', this.#onTimeout).on('error', this.#onError).on('end', this.#onEnd)
+    socket.on('close', this.#onClose).on('drain', this.#onDrain).on('data', this.#onData)
   }
 
   close(): void {
@@ -147,7 +147,7 @@ export class ExpressConnection {
   }
 
   readonly #onTimeout = (): void => {
-    if (!this.#isAnswering) this.#socket.destroy()
+    if (!this.#isAnswering) this.close()
   }
 
   readonly #onEnd = (): void => {
@@ -156,7 +156,7 @@ export class ExpressConnection {
   }
 
   readonly #onError = (): void => {
-    this.#socket.destroy()
+    this.close()
   }
 
   readonly #onClose = (): void => {

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Journal } from '../../src/store/sqlite/journal.ts'
+import { partitionStates } from '../../src/handoff/life-cycle.ts'
+import { Journal, type JournalEntry } from '../../src/store/sqlite/journal.ts'
+import { migrations } from '../../src/store/sqlite/migrations/index.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { Driver, nameOf, one, some } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
@@ -38,6 +40,17 @@ const states = () =>
       ({ state, partitions }) => [state, partitions],
     ),
   )
+
+const nothing: JournalEntry = {
+  admits: [],
+  leases: [],
+  finishes: [],
+  levels: [],
+  moves: [],
+  lanes: [],
+  tasks: [],
+  paces: [],
+}
 
 const noted = () => look((db) => new Journal(db).read()).length
 
@@ -123,6 +136,58 @@ describe('the journal', () => {
     await store.callBack('b', [one(0, 0)])
     expect(nameOf(await store.pullOne())).toBe('b-0-0')
     expect(nameOf(await store.pullOne())).toBe('a-1-1')
+    await store.store.close()
+  })
+
+  test('an entry that is longer than a page is read back whole', () => {
+    const db = new DatabaseSync(join(folder, 'long.db'))
+    for (const sql of migrations) db.exec(sql)
+    const entry = (length: number) => ({
+      ...nothing,
+      leases: Array.from({ length }, (_, id) => [1, 'x'.repeat(16), null, 5, 4, id + 1] as const),
+    })
+    const journal = new Journal(db)
+    for (const length of [1, 500, 80, 2]) journal.append(entry(length))
+    expect(new Journal(db).read()).toEqual([1, 500, 80, 2].map(entry))
+    journal.clear()
+    expect(new Journal(db).read()).toEqual([])
+    const next = new Journal(db)
+    next.read()
+    next.append(entry(3))
+    expect(new Journal(db).read()).toEqual([entry(3)])
+    db.close()
+  })
+
+  test('what an older version noted and did not write up is written up', async () => {
+    const db = new DatabaseSync(join(folder, 'baton.db'))
+    for (const sql of migrations.slice(0, 2)) db.exec(sql)
+    db.exec(`PRAGMA user_version = 2;
+      INSERT INTO task (id, task_id, state, level_barrier, first_call_back_at, last_call_back_at, ready_partitions, ready_records)
+        VALUES (1, 'a', 'open', 0, 1, 1, 2, 20);
+      INSERT INTO lane (id, task, level, ready_partitions, ready_records) VALUES (1, 1, 0, 2, 20);
+      INSERT INTO compute_table (id, name) VALUES (1, 's.t');
+      INSERT INTO partition (id, lane, idx, level, state, rank, record_count, compute_table, called_back_at)
+        VALUES (1, 1, 0, 0, 'ready', 0, 10, 1, 1), (2, 1, 1, 0, 'ready', 10, 10, 1, 1);
+      INSERT INTO lane_range (lane, first, last) VALUES (1, 0, 1);`)
+    const counted = partitionStates.flatMap((state) =>
+      state === 'ready' || state === 'leased' ? [1, 10] : [0, 0],
+    )
+    const entry = {
+      admits: [],
+      leases: [[1, 'abcdefghijklmnop', null, new TestClock().now() + 60_000, 5, 1]],
+      finishes: [],
+      levels: [[0, '0', '10']],
+      lanes: [['20', '0', 0, 0, 0, ...counted, 1]],
+      tasks: [['open', 0, 0, 0, null, 0, null, 1, 1, null, null, 0, 0, 0, 0, 0, ...counted, 1]],
+      paces: [],
+    }
+    db.prepare('INSERT INTO journal (seq, entry) VALUES (1, ?)').run(JSON.stringify(entry))
+    db.close()
+    const store = await open()
+    expect(await store.states('a')).toEqual({ '0-0': 'leased', '0-1': 'ready' })
+    await store.settle('1-1-abcdefghijklmnop')
+    expect(await store.states('a')).toEqual({ '0-0': 'done', '0-1': 'ready' })
+    expect(await store.store.audit()).toEqual([])
     await store.store.close()
   })
 })

@@ -1,0 +1,175 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Serve } from '../../src/http/exchange.ts'
+import { ExpressLane } from '../../src/http/express-lane.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+
+interface Door {
+  serve?: Serve
+  keepAliveTimeout?: number
+}
+
+/** A lane that knows `GET /pull` and `POST /settle`, before a server of Node that says when it was asked. */
+async function laneBefore({ serve = echo, keepAliveTimeout = 72_000 }: Door = {}) {
+  const server = createServer({ keepAliveTimeout }, (request, response) => {
+    request.resume()
+    request.on('end', () => response.setHeader('content-length', 4).end('node'))
+  })
+  const handOff = { isDraining: false }
+  const refuse = () => ({ code: 'internal', detail: 'it failed' }) as const
+  const lane = new ExpressLane(
+    ({ headers }) =>
+      headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' },
+    refuse,
+    { handOff } as never,
+  )
+  lane.open('GET', '/pull', serve)
+  lane.open('POST', '/settle', serve)
+  lane.before(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    lane.closeAll()
+    server.closeAllConnections()
+    server.close()
+  })
+  const open = () => RawConnection.open((server.address() as AddressInfo).port)
+  return { lane, handOff, open }
+}
+
+const echo: Serve = async ({ answer }, body) => answer(JSON.stringify({ lane: body ?? null }), [], () => {})
+
+const pull = 'GET /pull HTTP/1.1\r\nHost: a\r\n\r\n'
+const settle = (body: string, more = '') =>
+  `POST /settle HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`
+
+test('plain requests stay in the lane, one after the other', async () => {
+  const client = await (await laneBefore()).open()
+  for (const body of ['[1]', '[2]', '[31]', '[4]']) {
+    client.send(pull)
+    expect((await client.answer()).text).toBe('{"lane":null}')
+    client.send(settle(body))
+    const { status, headers, text } = await client.answer()
+    expect([status, text]).toEqual([200, `{"lane":${body}}`])
+    expect(headers).toMatchObject({ connection: 'keep-alive', 'keep-alive': 'timeout=72' })
+    expect(Math.abs(Date.parse(String(headers['date'])) - Date.now())).toBeLessThan(60_000)
+  }
+})
+
+test.each([
+  ['another path', 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['another method', 'POST /pull HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'],
+  ['what is refused at the door', 'GET /pull HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer b\r\n\r\n'],
+  [
+    'a body that comes in chunks',
+    `${settle('', 'Transfer-Encoding: chunked\r\n').replace('Content-Length: 0\r\n', '')}0\r\n\r\n`,
+  ],
+  ['a body that is too large for it', settle(`"${'x'.repeat(300_000)}"`)],
+])('%s goes to the server, and so does all that follows', async (_, request) => {
+  const client = await (await laneBefore()).open()
+  client.send(pull)
+  expect((await client.answer()).text).toBe('{"lane":null}')
+  client.send(request)
+  expect((await client.answer()).text).toBe('node')
+  client.send(pull)
+  expect((await client.answer()).text).toBe('node')
+})
+
+test('a body may follow its head in pieces', async () => {
+  const client = await (await laneBefore()).open()
+  const request = settle('[1,2,3]')
+  for (const [start, end] of [
+    [0, request.length - 7],
+    [request.length - 7, request.length - 2],
+    [request.length - 2, request.length],
+  ]) {
+    client.send(request.slice(start, end))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  expect((await client.answer()).text).toBe('{"lane":[1,2,3]}')
+})
+
+test('whoever is slow with a body is left to the server and its timers', async () => {
+  const client = await (await laneBefore()).open()
+  client.send(settle('[1,2,3]').slice(0, -2))
+  await new Promise((resolve) => setTimeout(resolve, 1200))
+  client.send('3]')
+  expect((await client.answer()).text).toBe('node')
+})
+
+test('a request that is cut off is answered 400', async () => {
+  const client = await (await laneBefore()).open()
+  client.socket.end(settle('[1,2,3]').slice(0, -2))
+  expect((await client.answer()).status).toBe(400)
+})
+
+test('requests that are sent ahead together are the server’s', async () => {
+  const client = await (await laneBefore()).open()
+  client.send(pull + pull)
+  expect([(await client.answer()).text, (await client.answer()).text]).toEqual(['node', 'node'])
+})
+
+test('a request that is sent ahead while another is answered waits for its turn', async () => {
+  const answers: (() => void)[] = []
+  const held: Serve = ({ answer }) =>
+    new Promise((resolve) => {
+      answers.push(() => {
+        answer(String(answers.length), [], () => {})
+        resolve()
+      })
+    })
+  const client = await (await laneBefore({ serve: held })).open()
+  client.send(pull)
+  while (answers.length < 1) await new Promise((resolve) => setTimeout(resolve, 5))
+  client.send(pull)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(answers.length).toBe(1)
+  answers[0]?.()
+  expect((await client.answer()).text).toBe('1')
+  while (answers.length < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  answers[1]?.()
+  expect((await client.answer()).text).toBe('2')
+})
+
+test('an answer that is not read holds the next request back, and both arrive', async () => {
+  const long = JSON.stringify('x'.repeat(3_000_000))
+  const serve: Serve = async ({ answer }) => answer(long, [], () => {})
+  const client = await (await laneBefore({ serve })).open()
+  client.socket.pause()
+  client.send(pull)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  client.send(pull)
+  client.socket.resume()
+  expect((await client.answer()).text.length).toBe(long.length)
+  expect((await client.answer()).text.length).toBe(long.length)
+})
+
+test('what fails is a problem, and the connection goes on', async () => {
+  const client = await (await laneBefore({ serve: () => Promise.reject(new Error('it is late')) })).open()
+  for (const request of [pull, settle('[1]'), settle('[')]) {
+    client.send(request)
+    expect(await client.answer()).toMatchObject({ status: 500, body: { code: 'internal' } })
+  }
+})
+
+test('a connection that nobody uses is closed when its time is over', async () => {
+  const client = await (await laneBefore({ keepAliveTimeout: 100 })).open()
+  client.send(pull)
+  await client.answer()
+  await client.closed()
+})
+
+test('a node that drains closes after its answer, and idle connections at once', async () => {
+  const { lane, handOff, open } = await laneBefore()
+  const [busy, idle] = [await open(), await open()]
+  busy.send(pull)
+  await busy.answer()
+  handOff.isDraining = true
+  busy.send(pull)
+  expect((await busy.answer()).headers['connection']).toBe('close')
+  await busy.closed()
+  lane.closeIdle()
+  await idle.closed()
+})
