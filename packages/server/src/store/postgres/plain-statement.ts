@@ -1,4 +1,5 @@
 import { cost } from '../../handoff/fair-order.ts'
+import { besideId } from './beside-ids.ts'
 import { front } from './claim.ts'
 import { removeFrom } from './queues.ts'
 import { finishing } from './settle-plain.ts'
@@ -22,17 +23,19 @@ const parametersFrom = (first: number, types: readonly string[]) =>
 const CLAIM_TYPES = ['bigint', 'text[]', 'bigint[]', 'float8', 'float8', 'float8', 'text'] as const
 
 /**
- * If any turns out not to be ready, the places of all stay and are removed apart. Looking through the ids one by one
- * costs less than sorting them: a claim takes at most LOW_WATER.
+ * Secrets and holders are numbered in the order of the hand-off, partitions are changed in that of their ids. If any
+ * turns out not to be ready, the places of all stay and are removed apart.
  */
 function claiming(first: number, isAllowed: string | null): string {
   const [wanted, secrets, holders, base, perThousand, most, to] = parametersFrom(first, CLAIM_TYPES)
   const limit = isAllowed === null ? wanted : `CASE WHEN ${isAllowed} THEN ${wanted} ELSE 0 END`
-  const position = 'array_position((SELECT ids FROM granted), p.id)'
+  const position = besideId('(SELECT positions FROM granted)', '(SELECT ids FROM granted)')
   return `candidate AS MATERIALIZED (
      ${front('r.ctid AS place, r.id')} LIMIT ${limit} FOR UPDATE SKIP LOCKED
+   ), numbered AS MATERIALIZED (
+     SELECT id, row_number() OVER () AS position FROM candidate
    ), granted AS MATERIALIZED (
-     SELECT ARRAY(SELECT id FROM candidate) AS ids
+     SELECT ARRAY(SELECT id FROM numbered ORDER BY id) AS ids, ARRAY(SELECT position FROM numbered ORDER BY id) AS positions
    ), leased AS (
      UPDATE baton.partition p SET state = ${to}, term = p.term + 1, outcome = NULL,
        secret = (${secrets})[${position}], holder = (${holders})[${position}], leased_at = (SELECT now FROM clock),
@@ -81,7 +84,7 @@ const countingGiven = `counted_given AS (
      ) g
    )`
 
-/** The mark of the connection, by the last two parameters; see transactions.ts. */
+/** The mark of the connection, by the last two parameters; see attempt.ts. */
 const marking = (first: number) =>
   `marked AS (UPDATE baton.commit_mark SET number = $${first + 1}, marked_at = ${NOW} WHERE session = $${first})`
 
