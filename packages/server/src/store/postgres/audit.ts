@@ -3,7 +3,7 @@ import { emptyTally, type Tally, taskState } from '../../handoff/task-record.ts'
 import type { Row } from './connection.ts'
 import { readTallies, readTask } from './entries.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 interface Tallies {
   readonly partitions: Tally

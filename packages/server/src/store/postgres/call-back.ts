@@ -19,7 +19,7 @@ import { levelsToRank } from './level-times.ts'
 import type { Names } from './names.ts'
 import { insertPartitions, type NewPartition, noteProducer, noteTables } from './new-partitions.ts'
 import { KnownRanges } from './ranges.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 const CONFLICTS_NAMED = 100
 

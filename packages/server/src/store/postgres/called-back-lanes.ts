@@ -2,7 +2,7 @@ import type { CalledBackPartition } from '@baton/protocol'
 import { STEP, WINDOW } from './lanes.ts'
 import { lockedOf } from './queues.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** The task's row is locked, and with it the right to its lanes; the fill of a claim locks lanes alone. */
 const lock = statement(

@@ -1,7 +1,7 @@
 import { type CountDeltas, unfoldedSums } from './count-deltas.ts'
 import { addTallies, readTask, type TaskEntry } from './entries.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 const lock = statement(
   'lock-tasks-by-name',

@@ -1,7 +1,7 @@
 import type { ChangePage, ChangeQuery, ParkedNotice } from '../../handoff/change.ts'
 import { statement } from './statement.ts'
 import { taskRows } from './task-rows.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** Older notices are forgotten; whoever comes back later looks at everything anew. */
 export const NOTICES_KEPT = 20_000

@@ -4,7 +4,7 @@ import { laneIsOpen } from './lanes.ts'
 import { lockedOf } from './queues.ts'
 import { NOW, statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 export interface Candidate {
   readonly id: number

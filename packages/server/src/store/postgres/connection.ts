@@ -57,7 +57,7 @@ const transactionSettings = Object.entries(SETTINGS)
 export class Connection {
   readonly #client: pg.Client
   readonly #options: ConnectionOptions
-  /** Names this connection in baton.commit_mark; see transactions.ts. */
+  /** Names this connection in baton.commit_mark; see attempt.ts. */
   readonly session = randomUUID()
   /** The number of the last transaction that was marked. */
   lastMark = 0

@@ -6,7 +6,7 @@ import { STEP } from './lanes.ts'
 import { retry } from './retry.ts'
 import { Roll } from './roll.ts'
 import { advanceStep, beginStep, dropStep } from './task-steps.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 export interface Applied {
   readonly changed: number

@@ -10,7 +10,7 @@ import {
   taskCounterColumns,
 } from './entries.ts'
 import { NOW, statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 interface LaneDelta extends LaneKey {
   readonly partitions: Tally

@@ -4,7 +4,8 @@ import { NOTICES_KEPT } from './changes.ts'
 import { STEP } from './lanes.ts'
 import type { Names } from './names.ts'
 import { statement } from './statement.ts'
-import type { Transaction, Transactions } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
+import type { Transactions } from './transactions.ts'
 
 /** Marks of connections and notices for watchers are looked through this often. */
 const TRACES_MILLIS = 60_000

@@ -9,7 +9,7 @@ import { totalOf } from '../../handoff/task-record.ts'
 import type { Row } from './connection.ts'
 import { readTask } from './entries.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 const TASKS_SHOWN = 100
 

@@ -7,7 +7,7 @@ import { levelsToRank } from './level-times.ts'
 import { changeQueued, lockedOf } from './queues.ts'
 import { statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /**
  * Opening and closing lanes without rewriting them.

@@ -1,7 +1,7 @@
 import { drain, type LevelTime } from '../../handoff/fair-order.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 const times = statement(
   'level-times',

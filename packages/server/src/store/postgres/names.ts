@@ -2,7 +2,8 @@ import type { InstanceRole } from '../../handoff/instances.ts'
 import type { Row } from './connection.ts'
 import type { RowNames } from './handed-out-row.ts'
 import { statement } from './statement.ts'
-import type { Transaction, Transactions } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
+import type { Transactions } from './transactions.ts'
 
 /** Long names that many rows share, kept once and spoken of by number. */
 const CACHED_NAMES = 50_000

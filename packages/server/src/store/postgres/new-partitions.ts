@@ -1,7 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import { statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 export interface NewPartition extends CalledBackPartition {
   readonly lane: number

@@ -3,7 +3,7 @@ import { storedStates } from '../../handoff/stored-states.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
 import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** A page reads at most so many rows, however few of them match, and so many at a time. */
 const ROWS_READ = 2000

@@ -8,7 +8,7 @@ import type { CountDeltas } from './count-deltas.ts'
 import type { LaneKey } from './entries.ts'
 import { changeQueued } from './queues.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** A partition as it is judged: changed in memory, possibly more than once, and written at the end. */
 export interface PartitionEntry extends Standing {

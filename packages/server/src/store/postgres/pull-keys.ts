@@ -3,7 +3,7 @@ import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
 import type { HandedOut } from '../../handoff/store.ts'
 import { handedOutOf } from './handed-out-row.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** The class of the advisory locks that keys of pulls are locked by. */
 const KEY_LOCKS = 0x6261_7402

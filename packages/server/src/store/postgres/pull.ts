@@ -9,7 +9,7 @@ import type { CountDeltas } from './count-deltas.ts'
 import { fillTripped, LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** With a record budget nobody knows how many partitions it takes: begin with few, then take more at a time. */
 const FIRST_GUESS = 16
@@ -51,6 +51,7 @@ export class Pull {
     deltas: CountDeltas,
     waitForTwins: boolean,
   ): Promise<Pulled> {
+    if (orders.length === 0) return { results: [], earliestDueAt: null, movedUp: 0, lanesSkipped: false }
     const keys = [...new Set(orders.flatMap(({ key }) => key ?? []))]
     const { known, contended } =
       keys.length === 0

@@ -1,5 +1,5 @@
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /**
  * Who waits stands in a queue: `held` behind the window of a lane, `ready` for the next pull, `due`

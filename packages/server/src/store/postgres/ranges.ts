@@ -1,5 +1,5 @@
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 export interface Range {
   readonly first: number

@@ -1,6 +1,6 @@
 import { counterColumns, type LaneEntry, type TaskEntry } from './entries.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 import type { UnfoldedSum } from './unfolded.ts'
 
 /** Enough for a minute, and for the last settles of a slow task. */

@@ -12,7 +12,7 @@ import {
 } from './entries.ts'
 import { saveLanes, saveLevels, savePace, saveParked, saveTasks } from './roll-rows.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 import { takeDeltas } from './unfolded.ts'
 
 /** Held by whoever folds counters in, opens levels or decides that a task is done: one at a time, on all nodes. */

@@ -7,7 +7,7 @@ import type { CountDeltas } from './count-deltas.ts'
 import { placesOf, removeFrom } from './queues.ts'
 import { NOW, statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** In SQL: one of the arrays beside the ids of the settled partitions. */
 const settled = (elements: string) => besideId(elements, '$2::bigint[]')

@@ -8,7 +8,7 @@ import { saveLaneTags } from './lanes.ts'
 import { levelsToRank } from './level-times.ts'
 import { applyChange, lockPartitions, type PartitionEntry, writeChanges } from './partitions.ts'
 import { finishPlain } from './settle-plain.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 import { lockLanesToWake } from './wake.ts'
 
 export interface LeaseAnswers {

@@ -22,7 +22,8 @@ import { statement } from './statement.ts'
 import { Sweep } from './sweep.ts'
 import { taskPage, taskRecord } from './task-rows.ts'
 import { Tidy } from './tidy.ts'
-import { type Transaction, Transactions } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
+import { Transactions } from './transactions.ts'
 
 export interface PostgresStoreOptions {
   /** As libpq writes it, also with several hosts; see docs/scaling.md for our own parameters. */

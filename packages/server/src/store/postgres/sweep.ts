@@ -18,7 +18,8 @@ import { lockedOf } from './queues.ts'
 import type { Roller } from './roller.ts'
 import { NOW, statement } from './statement.ts'
 import { dropStraysOverdue } from './strays.ts'
-import type { Transaction, Transactions } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
+import type { Transactions } from './transactions.ts'
 import { lockLanesToWake, wakePartitions } from './wake.ts'
 
 /** All that a node asks while nothing is due: once a second, two look-ups. */

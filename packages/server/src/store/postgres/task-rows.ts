@@ -10,7 +10,7 @@ import type { Row } from './connection.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 import { PACE_SECONDS_KEPT } from './roll-rows.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 const LANES_SHOWN = 1000
 const TABLES_SHOWN = 100

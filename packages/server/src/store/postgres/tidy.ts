@@ -10,7 +10,8 @@ import { Roll } from './roll.ts'
 import type { Roller } from './roller.ts'
 import { statement } from './statement.ts'
 import { advanceStep, type Step } from './task-steps.ts'
-import type { Transaction, Transactions } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
+import type { Transactions } from './transactions.ts'
 
 /** All that a node asks while there is nothing to tidy: once a second, a few look-ups. */
 const todo = statement(

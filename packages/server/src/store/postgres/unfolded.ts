@@ -1,7 +1,7 @@
 import type { Row } from './connection.ts'
 import { unfoldedSums } from './count-deltas.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** Takes all rows out and adds them up. Seconds stay apart: they are what the pace is made of. */
 const take = statement(

@@ -3,7 +3,7 @@ import type { LockedLane } from './lanes.ts'
 import type { PartitionEntry } from './partitions.ts'
 import { changeQueued } from './queues.ts'
 import { statement } from './statement.ts'
-import type { Transaction } from './transactions.ts'
+import type { Transaction } from './transaction.ts'
 
 /** Tasks before lanes, as everyone who waits for a lane does. */
 const lockTasks = statement(

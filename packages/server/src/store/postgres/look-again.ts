@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PullOrder, PullResult } from '../../handoff/store.ts'
+import { NOTHING } from '../../handoff/waiting-pulls.ts'
+import { front } from './claim.ts'
+import { CountDeltas } from './count-deltas.ts'
+import type { Pull, Pulled } from './pull.ts'
+import type { Roller } from './roller.ts'
+import { statement } from './statement.ts'
+import { dropStraysInFront } from './strays.ts'
+import type { Transactions } from './transactions.ts'
+
+/** How long a pull that met only rows locked by others waits before it looks again. */
+const LOOK_AGAIN_MILLIS = 3
+
+/** Why a pull may have come out empty although there is work. */
+const reasons = statement(
+  'reasons-for-nothing',
+  `SELECT EXISTS (SELECT FROM baton.count_delta) AS unfolded, (${front('r.id')} LIMIT 1) IS NOT NULL AS ready`,
+)
+
+export class LookAgain {
+  readonly #transactions: Transactions
+  readonly #roller: Roller
+  readonly #pull: Pull
+
+  constructor(transactions: Transactions, roller: Roller, pull: Pull) {
+    this.#transactions = transactions
+    this.#roller = roller
+    this.#pull = pull
+  }
+
+  /**
+   * An empty answer has to be true. Before it is given: levels that are due are opened and windows
+   * filled, a twin that is under way elsewhere is waited for, and who met only locked rows looks again.
+   */
+  async run(
+    orders: readonly PullOrder[],
+    { results, earliestDueAt }: Pulled,
+  ): Promise<{ results: PullResult[]; dueAt: number | null; readied: number }> {
+    const settled = results.map((result) => result ?? NOTHING)
+    const again = orders.flatMap((order, position) => {
+      const result = results[position]
+      const isEmpty = result === undefined || (result.partitions.length === 0 && !result.repeated)
+      return isEmpty ? [{ order, position }] : []
+    })
+    if (again.length === 0) return { results: settled, dueAt: earliestDueAt, readied: 0 }
+    const [reason] = await this.#transactions.read(reasons)
+    const isUnfolded = reason?.['unfolded'] === true
+    const isContended = reason?.['ready'] === true
+    if (!isUnfolded && !isContended && !results.includes(undefined)) {
+      return { results: settled, dueAt: earliestDueAt, readied: 0 }
+    }
+    // Whatever comes of it, another roller may have filled or opened something just before.
+    const readied = isUnfolded ? await this.#roller.settleUp() : 0
+    if (isContended) await sleep(Math.random() * LOOK_AGAIN_MILLIS)
+    const second = await this.#transactions.run(async (tx) => {
+      const deltas = new CountDeltas()
+      const pulled = await this.#pull.run(
+        tx,
+        again.map(({ order }) => order),
+        deltas,
+        true,
+      )
+      await deltas.flush(tx)
+      return pulled
+    })
+    // Nothing was there the second time either: perhaps what looks ready is nobody's place any more.
+    if (isContended && second.results.every((result) => result?.partitions.length === 0))
+      await this.#transactions.read(dropStraysInFront)
+    this.#roller.kick()
+    for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
+    const dueAt = earlier(earliestDueAt, second.earliestDueAt)
+    return { results: settled, dueAt, readied: readied + second.movedUp }
+  }
+}
+
+export function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}
