@@ -10,8 +10,8 @@ import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.
 const LONGEST_PLAIN_REQUEST = 256 * 1024
 /** A body may come after its head, but those who keep us waiting are left to Node's timers. */
 const PATIENCE_MILLIS = 1000
-/** A client has one head for its pulls and one for its settles. */
-const KNOWN_HEADS = 2
+/** A client has one head for its pulls, and one for its settles of each length; lease ids differ by a character or two. */
+const KNOWN_HEADS = 4
 
 export interface ExpressRules extends Staying {
   /** Undefined: this lane does not serve it. Depends on nothing but the head. */

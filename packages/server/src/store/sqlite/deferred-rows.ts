@@ -47,7 +47,7 @@ interface Deferred {
  */
 export class DeferredRows {
   /** Leased or finished. */
-  readonly #taken = new Map<number, Deferred>()
+  #taken = new Map<number, Deferred>()
   /** In the window and not yet handed out. */
   readonly #admitted = new Map<number, AdmitRow>()
   readonly #admittedUpTo = new Map<LaneEntry, number>()
@@ -161,11 +161,13 @@ export class DeferredRows {
   #writeTaken(isDue: (row: Deferred) => boolean): void {
     this.take()
     this.#admits = [...this.#admitted.values()]
-    for (const [id, row] of this.#taken) {
-      if (isDue(row)) {
-        this.#write(row)
-        this.#taken.delete(id)
-      } else {
+    const taken = this.#taken
+    // A new map, because those that grow and shrink for long keep the collector from what they no longer hold.
+    this.#taken = new Map()
+    for (const [id, row] of taken) {
+      if (isDue(row)) this.#write(row)
+      else {
+        this.#taken.set(id, row)
         if (row.admit !== undefined) this.#admits.push(row.admit)
         if (row.lease !== undefined) this.#leases.push(row.lease)
       }
