@@ -1,21 +1,13 @@
-import { formatLeaseId } from '../../handoff/lease-id.ts'
 import type { Secrets } from '../../handoff/lease-secrets.ts'
 import { next } from '../../handoff/life-cycle.ts'
-import { LEASE_MAX_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
-import { Portion, share } from '../../handoff/sharing.ts'
-import {
-  type HandedOut,
-  type HandOffBatch,
-  type PullOrder,
-  type PullResult,
-  StoreUnavailable,
-} from '../../handoff/store.ts'
+import { LEASE_MAX_MILLIS, type Policy } from '../../handoff/policy.ts'
+import { type HandOffBatch, type PullOrder, type PullResult, StoreUnavailable } from '../../handoff/store.ts'
 import type { Row } from './connection.ts'
-import { handedOutOf, type RowNames } from './handed-out-row.ts'
 import { LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { leasesGiven, plainHandOffs } from './plain-statement.ts'
 import { type PlainSettlements, plainSettlements, plainValues } from './settle-plain.ts'
+import { type Given, sharedOut } from './shared-out.ts'
 import { dropEnded, dropStrays, dropStraysInFront } from './strays.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transactions } from './transactions.ts'
@@ -53,12 +45,6 @@ export function plainBatch(batch: HandOffBatch, policy: Policy): PlainBatch | un
   return asked === settlements.size ? { settlements, appetite } : undefined
 }
 
-interface Given {
-  readonly row: Row
-  readonly names: RowNames
-  readonly recordCount: number
-}
-
 export class PlainHandOffs {
   readonly #transactions: Transactions
   readonly #policy: Policy
@@ -78,11 +64,11 @@ export class PlainHandOffs {
     if (rows === undefined) return this.#lookUp(pulls, settlements, secrets)
     const [first] = rows
     if (first === undefined) throw new Error('a hand-off came back without its answer')
-    const given = appetite === 0 || first['id'] === null ? [] : inOrder(rows, secrets)
+    const given = appetite === 0 || first['id'] === null ? [] : rows
     const leftOver = leftOverOf(settlements, first)
     await this.#dropStrays(settlements, leftOver, given, first)
     const now = first['now'] as number
-    const claimed = await this.#answer(pulls, given, now)
+    const claimed = sharedOut(pulls, secrets, await this.#named(given), this.#policy, now)
     const tripped = new Set(given.flatMap((row) => (row['refill'] === true ? (row['lane'] as number) : [])))
     const mayOpenLevels = first['may_open'] === true
     const wasClaimed = leftOver.size === 0 && !mayOpenLevels
@@ -150,18 +136,22 @@ export class PlainHandOffs {
     secrets: readonly string[],
   ): Promise<PlainOutcome> {
     const rows = secrets.length === 0 ? [] : await this.#transactions.read(leasesGiven, [secrets])
-    const given = inOrder(rows, secrets)
     const now = (rows[0]?.['now'] as number | undefined) ?? (await this.#transactions.now())
-    const { results, earliestDueAt } = await this.#answer(pulls, given, now)
+    const { results, earliestDueAt } = sharedOut(pulls, secrets, await this.#named(rows), this.#policy, now)
     return {
       now,
       leftOver: new Set(settlements.keys()),
       mayOpenLevels: true,
-      pulls: given.length === 0 ? undefined : results,
+      pulls: rows.length === 0 ? undefined : results,
       earliestDueAt,
       tripped: [],
-      claimed: given.length,
+      claimed: rows.length,
     }
+  }
+
+  async #named(rows: readonly Row[]): Promise<Given[]> {
+    const names = await this.#names.namesOf(rows)
+    return names.map((of, at) => ({ row: rows[at] ?? {}, names: of }))
   }
 
   #holders(pulls: readonly PullOrder[]): (number | null)[] {
@@ -170,47 +160,6 @@ export class PlainHandOffs {
       return Array.from({ length: batch }, () => holder)
     })
   }
-
-  async #answer(
-    pulls: readonly PullOrder[],
-    given: readonly Row[],
-    now: number,
-  ): Promise<{ results: PullResult[]; earliestDueAt: number | null }> {
-    const names = await this.#names.namesOf(given)
-    const portions = pulls.map((order) => new Portion<Given>(order))
-    share(
-      names.map((of, at) => givenOf(given[at] ?? {}, of)),
-      portions,
-    )
-    let earliestDueAt: number | null = null
-    const results = portions.map(({ taken }) => ({
-      partitions: taken.map((one) => {
-        const dueAt = now + leaseMillis(this.#policy, one.recordCount)
-        if (earliestDueAt === null || dueAt < earliestDueAt) earliestDueAt = dueAt
-        return handedOut(one, dueAt, now)
-      }),
-      repeated: false,
-    }))
-    return { results, earliestDueAt }
-  }
-}
-
-const givenOf = (row: Row, names: RowNames): Given => ({
-  row,
-  names,
-  recordCount: row['record_count'] as number,
-})
-
-function handedOut({ row, names }: Given, expiresAt: number, now: number): HandedOut {
-  const secret = row['secret'] as string
-  const leaseId = formatLeaseId({ partition: row['id'] as number, term: row['term'] as number, secret })
-  return handedOutOf(row, names, leaseId, expiresAt, now)
-}
-
-/** Secrets are given out in the order of the hand-off, and rows come in that of their ids. */
-function inOrder(rows: readonly Row[], secrets: readonly string[]): Row[] {
-  const bySecret = new Map(rows.map((row) => [row['secret'] as string, row]))
-  return secrets.flatMap<Row>((secret) => bySecret.get(secret) ?? [])
 }
 
 /** What was finished is told only when it is not all. */
