@@ -9,6 +9,7 @@ import type { Front } from './front.ts'
 import type { Lanes } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
+import { NewPartitions } from './new-partitions.ts'
 import { Ranges } from './ranges.ts'
 
 const CONFLICTS_NAMED = 100
@@ -25,6 +26,7 @@ export class CallBacks {
   readonly #lanes: Lanes
   readonly #front: Front
   readonly #names: Names
+  readonly #new: NewPartitions
   readonly #ranges: Ranges
   readonly #policy: Policy
   readonly #sql: ReturnType<typeof prepare>
@@ -36,6 +38,7 @@ export class CallBacks {
     this.#names = names
     this.#ranges = new Ranges(db)
     this.#policy = policy
+    this.#new = new NewPartitions(db, names)
     this.#sql = prepare(db)
   }
 
@@ -118,50 +121,32 @@ export class CallBacks {
       task.generation += 1
       task.purgedAt = null
     }
-    const tables = new Set<number>()
+    const tables = new Set<string>()
     for (const { level, lane, fresh } of arrivals) {
       if (fresh.length === 0) continue
-      this.#append(lane ?? this.#ledger.createLane(task, level), fresh, tables, now)
+      this.#append(lane ?? this.#ledger.createLane(task, level), fresh, now)
+      for (const { computeTableName } of fresh) tables.add(computeTableName)
     }
-    for (const table of tables) this.#sql.taskTable.run(task.id, table)
+    for (const table of tables) this.#sql.taskTable.run(task.id, this.#names.computeTableId(table))
   }
 
-  #append(lane: LaneEntry, fresh: readonly CalledBackPartition[], tables: Set<number>, now: number): void {
+  /** As many as its window has room for are ready at once, the rest follow them. */
+  #append(lane: LaneEntry, fresh: readonly CalledBackPartition[], now: number): void {
     const level = this.#front.timeToRank(lane.level)
-    let room = this.#lanes.roomAtTheBack(lane)
-    for (const { index, recordCount, computeTableName, spelling } of fresh) {
-      const isReady = room > 0
-      const state = isReady ? 'ready' : 'held'
-      const table = this.#names.computeTableId(computeTableName)
-      const rank = isReady ? rankFresh(level, lane, recordCount) : null
-      const { lastInsertRowid } = this.#sql.insert.run(
-        lane.id,
-        index,
-        lane.level,
-        state,
-        rank,
-        recordCount,
-        table,
-        now,
-        spelling,
-      )
-      this.#ledger.move(lane, null, state, recordCount)
-      tables.add(table)
-      if (rank === null) continue
-      room -= 1
+    const room = Math.max(this.#lanes.roomAtTheBack(lane), 0)
+    for (const partition of fresh.slice(0, room)) {
+      const { index, recordCount, computeTableName, spelling } = partition
+      const rank = rankFresh(level, lane, recordCount)
+      const id = this.#new.insertReady(lane, partition, rank, now)
+      const computeTable = this.#names.computeTableId(computeTableName)
+      const candidate = { ...neverLeased, id, lane, idx: index, spelling, recordCount, computeTable, rank }
+      this.#ledger.move(lane, null, 'ready', recordCount)
       this.readied += 1
-      const candidate = {
-        ...neverLeased,
-        id: Number(lastInsertRowid),
-        lane,
-        idx: index,
-        spelling,
-        recordCount,
-        computeTable: table,
-        rank,
-      }
       if (this.#front.reaches(candidate)) this.#front.join(candidate)
     }
+    const held = fresh.slice(room)
+    this.#new.insertHeld(lane, held, now)
+    for (const { recordCount } of held) this.#ledger.move(lane, null, 'held', recordCount)
     this.#ranges.add(
       lane,
       fresh.map(({ index }) => index),
@@ -181,10 +166,6 @@ function prepare(db: DatabaseSync) {
   return {
     identity: db.prepare(
       'SELECT record_count, compute_table, spelling FROM partition WHERE lane = ? AND idx = ?',
-    ),
-    insert: db.prepare(
-      `INSERT INTO partition (lane, idx, level, state, rank, record_count, compute_table, called_back_at, spelling)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     taskTable: db.prepare(
       'INSERT INTO task_compute_table (task, compute_table) VALUES (?, ?) ON CONFLICT DO NOTHING',
