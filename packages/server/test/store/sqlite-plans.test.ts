@@ -59,6 +59,8 @@ const boundedWalks = [
   /^SCAN task_step$/,
   // Read whole by intention: it is cleared whenever the rows are written up.
   /^SCAN journal$/,
+  // Rows that a statement brings along.
+  /^SCAN (\d+-ROW VALUES CLAUSE|CONSTANT ROW|\(subquery-\d+\))$/,
 ]
 
 let path: string
