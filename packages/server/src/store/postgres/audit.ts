@@ -1,14 +1,9 @@
-import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
-import { emptyTally, type Tally, taskState } from '../../handoff/task-record.ts'
+import { auditCounters, noTallies, type Tallies } from '../../handoff/counter-audit.ts'
+import type { PartitionState } from '../../handoff/life-cycle.ts'
 import type { Row } from './connection.ts'
 import { readTallies, readTask } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
-
-interface Tallies {
-  readonly partitions: Tally
-  readonly records: Tally
-}
 
 const lanes = statement(
   'audit-lanes',
@@ -62,71 +57,22 @@ export async function audit(tx: Transaction): Promise<string[]> {
     findings.push(`the queue of what is ${row['queue']} disagrees with partition row ${row['id']}`)
   if (unfolded?.['rows'] !== 0) findings.push(`${unfolded?.['rows']} counts are not folded in`)
   const countedOf = Map.groupBy(counted, (row) => row['lane'] as number)
-  const sums = new Map<number, Tallies>()
-  for (const lane of laneRows) {
-    const kept = readTallies(lane)
-    const name = `lane ${lane['level']} of ${lane['task_id']}`
-    findings.push(...compareLane(name, lane, kept, tally(countedOf.get(lane['id'] as number) ?? [])))
-    const task = lane['task'] as number
-    sums.set(task, add(sums.get(task) ?? none(), kept))
-  }
-  for (const row of taskRows) {
-    const task = readTask(row)
-    findings.push(...compare(`task ${task.taskId}`, task, sums.get(task.id) ?? none()))
-    if (task.state !== taskState(task))
-      findings.push(`task ${task.taskId} is marked ${task.state}, but is ${taskState(task)}`)
-  }
-  return findings
+  const audited = laneRows.map((lane) => ({
+    name: `lane ${lane['level']} of ${lane['task_id']}`,
+    task: lane['task'] as number,
+    kept: readTallies(lane),
+    counted: tally(countedOf.get(lane['id'] as number) ?? []),
+    purged: lane['purged'] as number,
+    purgedRecords: lane['purged_records'] as number,
+  }))
+  return [...findings, ...auditCounters(audited, taskRows.map(readTask))]
 }
 
-const none = (): Tallies => ({ partitions: emptyTally(), records: emptyTally() })
-
 function tally(rows: readonly Row[]): Tallies {
-  const counted = none()
+  const counted = noTallies()
   for (const row of rows) {
     counted.partitions[row['state'] as PartitionState] = row['partitions'] as number
     counted.records[row['state'] as PartitionState] = row['records'] as number
   }
   return counted
-}
-
-/** Purged rows are gone, but finished: they make up the difference, and nothing else may. */
-function compareLane(name: string, lane: Row, kept: Tallies, counted: Tallies): string[] {
-  const purged = lane['purged'] as number
-  const finished = ({ done, cancelled }: Tally) => done + cancelled
-  const findings: string[] = []
-  const expect = (what: string, has: number, rows: number, gone: number) => {
-    if (has !== rows + gone)
-      findings.push(`${name} counts ${has} ${what}, its rows say ${rows} + ${gone} purged`)
-  }
-  expect('finished', finished(kept.partitions), finished(counted.partitions), purged)
-  const purgedRecords = lane['purged_records'] as number
-  expect('records finished', finished(kept.records), finished(counted.records), purgedRecords)
-  if (purged > 0) return [...findings, ...compare(name, unfinished(kept), unfinished(counted))]
-  return [...findings, ...compare(name, kept, counted)]
-}
-
-const unfinished = ({ partitions, records }: Tallies): Tallies => ({
-  partitions: { ...partitions, done: 0, cancelled: 0 },
-  records: { ...records, done: 0, cancelled: 0 },
-})
-
-function compare(name: string, kept: Tallies, counted: Tallies): string[] {
-  return partitionStates.flatMap((state) => [
-    ...(kept.partitions[state] === counted.partitions[state]
-      ? []
-      : [`${name} counts ${kept.partitions[state]} ${state}, its rows say ${counted.partitions[state]}`]),
-    ...(kept.records[state] === counted.records[state]
-      ? []
-      : [`${name} counts ${kept.records[state]} records ${state}, its rows say ${counted.records[state]}`]),
-  ])
-}
-
-function add(a: Tallies, b: Tallies): Tallies {
-  const sum = none()
-  for (const state of partitionStates) {
-    sum.partitions[state] = a.partitions[state] + b.partitions[state]
-    sum.records[state] = a.records[state] + b.records[state]
-  }
-  return sum
 }

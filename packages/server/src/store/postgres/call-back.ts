@@ -2,6 +2,7 @@ import type { CallBack, CalledBackPartition } from '@baton/protocol'
 import { rankFresh } from '../../handoff/fair-order.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import { isLaneOpen, taskState, totalOf } from '../../handoff/task-record.ts'
 import {
   type CalledBackLane,
@@ -13,7 +14,7 @@ import {
 } from './called-back-lanes.ts'
 import { type CalledBackTask, lockCalledBackTasks, saveCalledBackTask } from './called-back-tasks.ts'
 import type { CountDeltas } from './count-deltas.ts'
-import { moveTallies, type TaskEntry } from './entries.ts'
+import { moveTallies } from './entries.ts'
 import { holdLane, STEP, saveLaneTags, tripwireAt, WINDOW } from './lanes.ts'
 import { levelsToRank } from './level-times.ts'
 import type { Names } from './names.ts'

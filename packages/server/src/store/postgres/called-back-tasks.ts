@@ -1,5 +1,6 @@
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import { type CountDeltas, unfoldedSums } from './count-deltas.ts'
-import { addTallies, readTask, type TaskEntry } from './entries.ts'
+import { addTallies, readTask } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 

@@ -1,6 +1,6 @@
 import type { ControlOrder, ControlResult } from '../../handoff/control.ts'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import { isLaneOpen, taskState, totalOf, unfinishedOf } from '../../handoff/task-record.ts'
-import type { TaskEntry } from './entries.ts'
 import { hold, placeBarrier, settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
 import { retry } from './retry.ts'

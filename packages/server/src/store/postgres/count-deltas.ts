@@ -1,14 +1,8 @@
 import { advance, type LevelTime } from '../../handoff/fair-order.ts'
 import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import { addCapped, emptyTally, type Tally } from '../../handoff/task-record.ts'
-import {
-  addTallies,
-  counterColumns,
-  type LaneKey,
-  moveTallies,
-  type TaskEntry,
-  taskCounterColumns,
-} from './entries.ts'
+import { addTallies, counterColumns, type LaneKey, moveTallies, taskCounterColumns } from './entries.ts'
 import { NOW, statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 

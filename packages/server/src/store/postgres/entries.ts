@@ -1,4 +1,5 @@
 import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { emptyTally, type Tally } from '../../handoff/task-record.ts'
 import type { Row } from './connection.ts'
 
@@ -7,44 +8,6 @@ export interface LaneKey {
   readonly id: number
   readonly task: number
   readonly level: number
-}
-
-export interface TaskEntry {
-  readonly id: number
-  readonly taskId: string
-  state: string
-  paused: boolean
-  cancelled: boolean
-  sealed: boolean
-  expectedPartitions: number | null
-  levelBarrier: boolean
-  openLevel: number | null
-  generation: number
-  readonly firstCallBackAt: number
-  lastCallBackAt: number
-  finishedAt: number | null
-  purgedAt: number | null
-  delivered: number
-  attemptsWasted: number
-  reportedDeclared: number
-  reportedRecords: number
-  mismatched: number
-  readonly partitions: Tally
-  readonly records: Tally
-}
-
-export interface LaneEntry {
-  readonly id: number
-  readonly task: TaskEntry
-  readonly level: number
-  finish: bigint
-  retryFinish: bigint
-  parkedSkipped: boolean
-  /** Of the finished partitions: those whose rows retention removed. */
-  purged: number
-  purgedRecords: number
-  readonly partitions: Tally
-  readonly records: Tally
 }
 
 export const counterColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])

@@ -1,5 +1,5 @@
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { holdsBarrier, isLaneOpen } from '../../handoff/task-record.ts'
-import type { LaneEntry, TaskEntry } from './entries.ts'
 import { fillLane, holdLane, LOW_WATER, STEP } from './lanes.ts'
 import type { Roll } from './roll.ts'
 

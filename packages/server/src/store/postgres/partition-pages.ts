@@ -1,7 +1,8 @@
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { storedStates } from '../../handoff/stored-states.ts'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
-import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
+import { laneColumns, readTallies, readTask } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 

@@ -1,4 +1,5 @@
-import { counterColumns, type LaneEntry, type TaskEntry } from './entries.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
+import { counterColumns } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 import type { UnfoldedSum } from './unfolded.ts'

@@ -1,15 +1,8 @@
 import type { PartitionState } from '../../handoff/life-cycle.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { addCapped, taskState } from '../../handoff/task-record.ts'
 import type { Row } from './connection.ts'
-import {
-  addTallies,
-  type LaneEntry,
-  laneColumns,
-  moveTallies,
-  readLane,
-  readTask,
-  type TaskEntry,
-} from './entries.ts'
+import { addTallies, laneColumns, moveTallies, readLane, readTask } from './entries.ts'
 import { saveLanes, saveLevels, savePace, saveParked, saveTasks } from './roll-rows.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'

@@ -1,6 +1,6 @@
 import { next } from '../../handoff/life-cycle.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { isLaneOpen } from '../../handoff/task-record.ts'
-import type { LaneEntry, TaskEntry } from './entries.ts'
 import { fill, hold, settleLanes } from './lane-windows.ts'
 import { readyOfLane, STEP } from './lanes.ts'
 import { changeQueued, lockedOf } from './queues.ts'

@@ -1,7 +1,7 @@
 import { unfinishedStates } from '../../handoff/life-cycle.ts'
 import type { TidyOrder, TidyResult } from '../../handoff/store.ts'
+import type { LaneEntry } from '../../handoff/task-entry.ts'
 import { unfinishedOf } from '../../handoff/task-record.ts'
-import type { LaneEntry } from './entries.ts'
 import { Forgetting } from './forgetting.ts'
 import { settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import { holdsBarrier } from '../../handoff/task-record.ts'
-import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
+import { laneColumns, readTallies, readTask } from './entries.ts'
 import { LOW_WATER } from './lanes.ts'
 
 /**

@@ -1,46 +1,9 @@
-import type { LaneTags } from '../../handoff/fair-order.ts'
 import { partitionStates } from '../../handoff/life-cycle.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { emptyTally, type Tally } from '../../handoff/task-record.ts'
 
 /** A value of a row, as statements take it and the journal keeps it. */
 export type Value = number | string | null
-
-/** The rows of tasks and lanes, in memory. */
-export interface TaskEntry {
-  readonly id: number
-  readonly taskId: string
-  state: string
-  paused: boolean
-  cancelled: boolean
-  sealed: boolean
-  expectedPartitions: number | null
-  levelBarrier: boolean
-  openLevel: number | null
-  generation: number
-  readonly firstCallBackAt: number
-  lastCallBackAt: number
-  finishedAt: number | null
-  purgedAt: number | null
-  delivered: number
-  attemptsWasted: number
-  reportedDeclared: number
-  reportedRecords: number
-  mismatched: number
-  readonly partitions: Tally
-  readonly records: Tally
-}
-
-export interface LaneEntry extends LaneTags {
-  readonly id: number
-  readonly task: TaskEntry
-  readonly level: number
-  parkedSkipped: boolean
-  /** Of the finished partitions: those whose rows retention removed. */
-  purged: number
-  purgedRecords: number
-  readonly partitions: Tally
-  readonly records: Tally
-}
 
 const counterColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])
 export const assignCounters = counterColumns.map((column) => `${column} = ?`).join(', ')

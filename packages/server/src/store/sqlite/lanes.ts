@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { rankFresh, setBack } from '../../handoff/fair-order.ts'
 import { next } from '../../handoff/life-cycle.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { holdsBarrier } from '../../handoff/task-record.ts'
 import type { Books } from './books.ts'
 import { CANDIDATE_COLUMNS, type Candidate, type CandidateRow, candidateOf } from './candidate.ts'
-import type { LaneEntry, TaskEntry } from './entries.ts'
 import type { Front } from './front.ts'
 import type { Ledger } from './ledger.ts'
 

@@ -1,15 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { taskState } from '../../handoff/task-record.ts'
-import {
-  assignCounters,
-  counters,
-  type LaneEntry,
-  laneFacts,
-  type TaskEntry,
-  taskFacts,
-  type Value,
-} from './entries.ts'
+import { assignCounters, counters, laneFacts, taskFacts, type Value } from './entries.ts'
 import type { MoveRow } from './moves.ts'
 import type { PaceRow } from './pace.ts'
 

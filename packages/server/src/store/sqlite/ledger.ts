@@ -1,17 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { isLaneOpen } from '../../handoff/task-record.ts'
-import {
-  type LaneEntry,
-  laneFacts,
-  readLane,
-  readTask,
-  type TaskEntry,
-  taggedLaneColumns,
-  taskFacts,
-  type Value,
-} from './entries.ts'
+import { laneFacts, readLane, readTask, taggedLaneColumns, taskFacts, type Value } from './entries.ts'
 import {
   bringUpToDate,
   changed,

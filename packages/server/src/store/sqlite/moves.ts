@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
-import { addToCounters, type LaneEntry } from './entries.ts'
+import type { LaneEntry } from '../../handoff/task-entry.ts'
+import { addToCounters } from './entries.ts'
 
 /** The lane's tags, what its counters and its task's changed by, and its id. */
 export type MoveRow = readonly (string | number)[]

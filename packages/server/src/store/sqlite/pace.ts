@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { TaskEntry } from './entries.ts'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 
 /** Enough for a minute, and for the last settles of a slow task. */
 export const SECONDS_KEPT = 80

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { storedStates } from '../../handoff/stored-states.ts'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
-import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
+import { laneColumns, readTallies, readTask } from './entries.ts'
 
 /** A page reads at most so many rows, however few of them match, and so many at a time. */
 const ROWS_READ = 2000

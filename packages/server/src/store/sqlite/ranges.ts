@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { LaneEntry } from './entries.ts'
+import type { LaneEntry } from '../../handoff/task-entry.ts'
 
 interface Range {
   first: number

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { TaskEntry } from '../../handoff/task-entry.ts'
 import type {
   LaneFacts,
   PaceSecond,
@@ -7,7 +8,7 @@ import type {
   TaskRecord,
   TaskRow,
 } from '../../handoff/task-record.ts'
-import { laneColumns, readTallies, readTask, type TaskEntry } from './entries.ts'
+import { laneColumns, readTallies, readTask } from './entries.ts'
 import { SECONDS_KEPT } from './pace.ts'
 
 const LANES_SHOWN = 1000

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { next } from '../../handoff/life-cycle.ts'
-import type { LaneEntry, TaskEntry } from './entries.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 

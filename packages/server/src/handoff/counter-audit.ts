@@ -1,0 +1,73 @@
+import { partitionStates } from './life-cycle.ts'
+import type { TaskEntry } from './task-entry.ts'
+import { emptyTally, type Tally, taskState } from './task-record.ts'
+
+export interface Tallies {
+  readonly partitions: Tally
+  readonly records: Tally
+}
+
+export interface AuditedLane {
+  readonly name: string
+  /** The id of its task. */
+  readonly task: number
+  readonly kept: Tallies
+  /** From the rows of its partitions. */
+  readonly counted: Tallies
+  readonly purged: number
+  readonly purgedRecords: number
+}
+
+export const noTallies = (): Tallies => ({ partitions: emptyTally(), records: emptyTally() })
+
+/** Says where a counter disagrees with the rows, and where a task's disagree with those of its lanes. */
+export function auditCounters(lanes: readonly AuditedLane[], tasks: readonly TaskEntry[]): string[] {
+  const findings = lanes.flatMap(auditLane)
+  const lanesOf = Map.groupBy(lanes, ({ task }) => task)
+  for (const task of tasks) {
+    const kept = (lanesOf.get(task.id) ?? []).map((lane) => lane.kept)
+    findings.push(...compare(`task ${task.taskId}`, task, kept.reduce(add, noTallies())))
+    if (task.state !== taskState(task))
+      findings.push(`task ${task.taskId} is marked ${task.state}, but is ${taskState(task)}`)
+  }
+  return findings
+}
+
+/** Purged rows are gone, but finished: they make up the difference, and nothing else may. */
+function auditLane({ name, kept, counted, purged, purgedRecords }: AuditedLane): string[] {
+  const finished = ({ done, cancelled }: Tally) => done + cancelled
+  const findings: string[] = []
+  const expect = (what: string, has: number, rows: number, gone: number) => {
+    if (has !== rows + gone)
+      findings.push(`${name} counts ${has} ${what}, its rows say ${rows} + ${gone} purged`)
+  }
+  expect('finished', finished(kept.partitions), finished(counted.partitions), purged)
+  expect('records finished', finished(kept.records), finished(counted.records), purgedRecords)
+  if (purged > 0) return [...findings, ...compare(name, unfinished(kept), unfinished(counted))]
+  return [...findings, ...compare(name, kept, counted)]
+}
+
+const unfinished = ({ partitions, records }: Tallies): Tallies => ({
+  partitions: { ...partitions, done: 0, cancelled: 0 },
+  records: { ...records, done: 0, cancelled: 0 },
+})
+
+function compare(name: string, kept: Tallies, counted: Tallies): string[] {
+  return partitionStates.flatMap((state) => [
+    ...(kept.partitions[state] === counted.partitions[state]
+      ? []
+      : [`${name} counts ${kept.partitions[state]} ${state}, its rows say ${counted.partitions[state]}`]),
+    ...(kept.records[state] === counted.records[state]
+      ? []
+      : [`${name} counts ${kept.records[state]} records ${state}, its rows say ${counted.records[state]}`]),
+  ])
+}
+
+function add(a: Tallies, b: Tallies): Tallies {
+  const sum = noTallies()
+  for (const state of partitionStates) {
+    sum.partitions[state] = a.partitions[state] + b.partitions[state]
+    sum.records[state] = a.records[state] + b.records[state]
+  }
+  return sum
+}
