@@ -170,6 +170,11 @@ export class Ledger {
     this.#unwrittenTasks.clear()
   }
 
+  /** How many changed since they were written. */
+  get unwrittenLanes(): number {
+    return this.#unwrittenLanes.size
+  }
+
   get isWritten(): boolean {
     return (
       this.#unwrittenTasks.size === 0 && this.#unwrittenLanes.size === 0 && this.#unwrittenLevels.size === 0
