@@ -1,0 +1,93 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { Dice, mutateBytes } from '../support/mutation.ts'
+import { listening, RawConnection } from '../support/raw-connection.ts'
+import { quiet, TestApp } from '../support/test-app.ts'
+
+const REQUESTS = 900
+const AT_ONCE = 150
+/** So long a request may stay without answer before it counts as one that is not complete. */
+const UNANSWERED_MILLIS = 1500
+
+const requests = [
+  ['GET /pull HTTP/1.1', 'Host: localhost', 'X-Instance-Id: w-1', 'Prefer: batch=2', 'Accept: */*'],
+  ['GET /pull HTTP/1.1', 'Host: localhost:7070', 'Connection: keep-alive', 'Idempotency-Key: k-1'],
+  ['POST /settle HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Content-Length: 53'],
+  [
+    'POST /settle HTTP/1.1',
+    'Host: 127.0.0.1',
+    'Prefer: batch=1',
+    'Content-Type: application/json',
+    'Content-Length: 53',
+  ],
+] as const
+
+const settlement = '[{"leaseId":"1-1-aaaaaaaaaaaaaaaa","outcome":"done"}]'
+
+/** Changes lines as lines, which flipping bytes hardly ever does. */
+const changes: readonly ((lines: string[], dice: Dice) => void)[] = [
+  (lines, dice) => lines.push(dice.pick(lines.slice(1))),
+  (lines, dice) => lines.splice(dice.below(lines.length), 1),
+  (lines, dice) => lines.splice(1 + dice.below(lines.length), 0, ' folded'),
+  (lines) => lines.push('Transfer-Encoding: chunked'),
+  (lines) => lines.push('Content-Length: 3'),
+  (lines) => lines.push('Connection: close'),
+  (lines) => lines.push('Expect: 100-continue'),
+  (lines) => lines.push('Origin: http://example.org'),
+  (lines) => lines.push('Authorization: Bearer x'),
+  (lines, dice) => {
+    const at = 1 + dice.below(lines.length - 1)
+    lines[at] = (lines[at] ?? '').replace(':', dice.pick([' :', '', '::', ':\t']))
+  },
+  (lines, dice) => {
+    lines[0] = dice.pick(['GET /pull HTTP/1.0', 'POST /pull HTTP/1.1', 'GET /settle HTTP/1.1', 'GET /pull'])
+  },
+]
+
+function requestFrom(dice: Dice): Buffer {
+  const lines = [...dice.pick(requests)]
+  const body = lines[0]?.startsWith('POST') ? settlement : ''
+  const roll = dice.below(10)
+  if (roll < 5) dice.pick(changes)(lines, dice)
+  const end = roll === 5 ? dice.pick(['\n', '\r', '\r\n ']) : '\r\n'
+  const text = `${lines.join(end)}\r\n\r\n${body}`
+  return roll > 6 ? mutateBytes(text, dice) : Buffer.from(text)
+}
+
+/** What a client sees of the answer to a request that it sends alone. */
+async function outcome(port: number, request: Buffer): Promise<unknown> {
+  const client = await RawConnection.open(port)
+  client.send(request)
+  const answer = client.answer().then(
+    ({ status, headers: { date: _date, 'keep-alive': _keepAlive, ...headers }, text }) => ({
+      status,
+      headers: { ...headers, connection: headers['connection'] ?? 'keep-alive' },
+      text,
+    }),
+    () => 'closed',
+  )
+  const seen = await Promise.race([answer, pause(UNANSWERED_MILLIS, 'unanswered')])
+  client.socket.destroy()
+  return seen
+}
+
+test(`${REQUESTS} plain and mutated requests are answered as without the lane`, async () => {
+  const seed = Math.floor(Math.random() * 2 ** 32)
+  const dice = new Dice(seed)
+  const withLane = await listening((await TestApp.open()).app)
+  // Where requests are logged, all of them go through Fastify.
+  const without = await listening((await TestApp.open({ logLevel: 'debug' }, { log: quiet })).app)
+  const seen = new Map<string, number>()
+  for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, () => requestFrom(dice)).map(async (request) => {
+        const [express, other] = await Promise.all([outcome(withLane, request), outcome(without, request)])
+        expect(express, `seed ${seed}: ${JSON.stringify(request.toString('latin1'))}`).toEqual(other)
+        const kind = typeof express === 'string' ? express : String((express as { status: number }).status)
+        seen.set(kind, (seen.get(kind) ?? 0) + 1)
+      }),
+    )
+  }
+  expect(seen.get('200')).toBeGreaterThan(REQUESTS / 10)
+  expect(seen.get('400')).toBeGreaterThan(REQUESTS / 50)
+})
