@@ -157,8 +157,15 @@ export class Ledger {
     return { tasks, rows }
   }
 
-  /** Writes what closed transactions changed. */
+  /**
+   * Writes what closed transactions changed, and what the running one has changed so far: rows say how things stand,
+   * so what it counted until now must not be counted again from the journal.
+   */
   write(): void {
+    for (const level of this.#touchedLevels) this.#unwrittenLevels.add(level)
+    for (const lane of this.#touchedLanes) this.#unwrittenLanes.add(lane)
+    for (const task of this.#touchedTasks) this.#unwrittenTasks.add(task)
+    this.#moves.forget()
     this.#save({
       levels: [...this.#unwrittenLevels].map((level) => levelRow(level, this.#levelTime(level))),
       lanes: [...this.#unwrittenLanes].map(laneRow),

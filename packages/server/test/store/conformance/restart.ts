@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, nameOf, one, some } from './driver.ts'
+import { type Driver, leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 async function everything(store: Driver, ...taskIds: string[]) {
@@ -41,6 +41,26 @@ export function restartTopic(harness: StoreHarness): void {
         await store.reopen()
       }
       expect(names).toEqual(expected)
+    })
+
+    test('what a batch counted before it had to look at rows is counted once', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 40), ...some(1, 3)])
+      await store.callBack('b', some(0, 40))
+      const { partitions } = await store.pull({ batch: 4, key: 'k' })
+      const [first = '', second = ''] = partitions.map(({ lease }) => lease?.id ?? '')
+      // The settle counts; the repeated key reads its leases; the pull after it counts again.
+      await store.batch({
+        settles: [{ instance: null, settlements: [{ lease: leaseOf(first), order: settlement() }] }],
+        pulls: [pullOrder({ key: 'k' }), pullOrder({ batch: 3 })],
+      })
+      await store.settle(second)
+      await store.reopen()
+      expect(await store.store.audit()).toEqual([])
+      const done = await Promise.all(
+        ['a', 'b'].map(async (id) => (await store.task(id)).facts.partitions.done),
+      )
+      expect(done).toEqual([1, 1])
     })
 
     test('a lease given before it is settled after it', async () => {
