@@ -35,31 +35,6 @@ export function readTallies(row: Row): { partitions: Tally; records: Tally } {
   return { partitions, records }
 }
 
-export function taskFacts(task: TaskEntry): Value[] {
-  return [
-    task.state,
-    task.paused ? 1 : 0,
-    task.cancelled ? 1 : 0,
-    task.sealed ? 1 : 0,
-    task.expectedPartitions,
-    task.levelBarrier ? 1 : 0,
-    task.openLevel,
-    task.generation,
-    task.lastCallBackAt,
-    task.finishedAt,
-    task.purgedAt,
-    task.delivered,
-    task.attemptsWasted,
-    task.reportedDeclared,
-    task.reportedRecords,
-    task.mismatched,
-  ]
-}
-
-export function laneFacts({ parkedSkipped, purged, purgedRecords }: LaneEntry): Value[] {
-  return [parkedSkipped ? 1 : 0, purged, purgedRecords]
-}
-
 export function readTask(row: Row): TaskEntry {
   return {
     id: row['id'] as number,

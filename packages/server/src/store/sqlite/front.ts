@@ -120,7 +120,7 @@ export class Front {
 
   /**
    * Mostly those that joined come last, so only what stands behind the first of them is sorted again. The rest stays
-   * where it is: a copy of some thousand candidates per batch was a third of what the thread left to collect.
+   * where it is: copying some thousand candidates for every batch is work for the collector.
    */
   #order(): void {
     if (this.#joined.length === 0) return
@@ -132,7 +132,7 @@ export class Front {
     this.#joined = []
   }
 
-  /** Once in a while. */
+  /** Only when they are half of all, so that each candidate is copied a few times at most. */
   #leaveOutHandedOut(): void {
     if (this.#at < Math.max(FEWEST_AHEAD, this.#waiting.length / 2)) return
     this.#waiting = this.#waiting.slice(this.#at)
@@ -154,7 +154,7 @@ export class Front {
   #shorten(): void {
     this.#books.writeUpPartitions()
     this.#order()
-    this.#waiting.length = MOST_AHEAD
+    this.#waiting.length = this.#at + MOST_AHEAD
     this.#reach = 'some'
   }
 

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { taskState } from '../../handoff/task-record.ts'
-import { assignCounters, counters, laneFacts, taskFacts, type Value } from './entries.ts'
+import { assignCounters, counters, type Value } from './entries.ts'
 import type { MoveRow } from './moves.ts'
 import type { PaceRow } from './pace.ts'
 
@@ -18,6 +18,33 @@ export interface LedgerRows {
 
 export function levelRow(level: number, { virtual, served }: LevelTime): Value[] {
   return [level, String(virtual), String(served)]
+}
+
+/** All of a task's row but its counters and id, in the order of `saveTask`. */
+export function taskFacts(task: TaskEntry): Value[] {
+  return [
+    task.state,
+    task.paused ? 1 : 0,
+    task.cancelled ? 1 : 0,
+    task.sealed ? 1 : 0,
+    task.expectedPartitions,
+    task.levelBarrier ? 1 : 0,
+    task.openLevel,
+    task.generation,
+    task.lastCallBackAt,
+    task.finishedAt,
+    task.purgedAt,
+    task.delivered,
+    task.attemptsWasted,
+    task.reportedDeclared,
+    task.reportedRecords,
+    task.mismatched,
+  ]
+}
+
+/** All of a lane's row but its tags, counters and id, in the order of `saveLane`. */
+export function laneFacts({ parkedSkipped, purged, purgedRecords }: LaneEntry): Value[] {
+  return [parkedSkipped ? 1 : 0, purged, purgedRecords]
 }
 
 export function laneRow(lane: LaneEntry): Value[] {

@@ -3,14 +3,16 @@ import type { LevelTime } from '../../handoff/fair-order.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { isLaneOpen } from '../../handoff/task-record.ts'
-import { laneFacts, readLane, readTask, taggedLaneColumns, taskFacts, type Value } from './entries.ts'
+import { readLane, readTask, taggedLaneColumns, type Value } from './entries.ts'
 import {
   bringUpToDate,
   changed,
   type LedgerRows,
+  laneFacts,
   laneRow,
   levelRow,
   prepareSaving,
+  taskFacts,
   taskRow,
 } from './ledger-rows.ts'
 import { Moves } from './moves.ts'
