@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { earlier } from '../../handoff/clock.ts'
 import type { PullOrder, PullResult } from '../../handoff/store.ts'
 import { NOTHING } from '../../handoff/waiting-pulls.ts'
 import { front } from './claim.ts'
@@ -72,9 +73,4 @@ export class LookAgain {
     const dueAt = earlier(earliestDueAt, second.earliestDueAt)
     return { results: settled, dueAt, readied: readied + second.movedUp }
   }
-}
-
-export function earlier(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b
-  return Math.min(a, b)
 }

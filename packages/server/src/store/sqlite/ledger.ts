@@ -168,6 +168,8 @@ export class Ledger {
     for (const lane of this.#touchedLanes) this.#unwrittenLanes.add(lane)
     for (const task of this.#touchedTasks) this.#unwrittenTasks.add(task)
     this.#moves.forget()
+    for (const lane of this.#unwrittenLanes) this.#noted.set(lane, laneFacts(lane))
+    for (const task of this.#unwrittenTasks) this.#noted.set(task, taskFacts(task))
     this.#save({
       levels: [...this.#unwrittenLevels].map((level) => levelRow(level, this.#levelTime(level))),
       lanes: [...this.#unwrittenLanes].map(laneRow),

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { earlier } from '../../handoff/clock.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, Store, SweepResult } from '../../handoff/store.ts'
 import { audit } from './audit.ts'
@@ -169,9 +170,4 @@ export class Session {
       throw error
     }
   }
-}
-
-function earlier(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b
-  return Math.min(a, b)
 }
