@@ -15,7 +15,7 @@ export default defineConfig({
     maxWorkers: '100%',
     // Worker threads and child processes that a test starts inherit this, and so find our sources too.
     execArgv: [`--conditions=${sourceCondition}`],
-    // Stores open a thread and tests start services, hundreds of times: reading the sources once halves their time.
+    // Tests start services, hundreds of times: reading the sources once halves their time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)) },
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -17,6 +17,9 @@ export interface CoalescerEvents {
 /** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
 const SHARING_LIMIT = 2000
 
+/** The longest that a batch waits for those who were just answered, however long the store takes. */
+const PATIENT_MILLIS = 1
+
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 
 /**
@@ -31,7 +34,9 @@ export class Coalescer {
   #gatheringWeight = 0
   #scheduled = false
   #inFlight = 0
-  #lastSize = 0
+  /** As many requests as clients seem to have at a time: the last batch and what came while it was under way. */
+  #expected = 0
+  #patientUntil = 0
   readonly #batching: Batching
 
   constructor(store: Store, events: CoalescerEvents) {
@@ -53,33 +58,59 @@ export class Coalescer {
     })
   }
 
-  /** Waits for the end of the event loop's turn, so that every request read in it comes along. */
+  /**
+   * Waits for the end of the event loop's turn, so that every request read in it comes along, and for further turns as
+   * long as they are worth it.
+   */
   #schedule(): void {
-    if (this.#scheduled || !this.#mayStart()) return
+    if (this.#scheduled || this.#gathering.length === 0 || !this.#mayStart()) return
     this.#scheduled = true
-    setImmediate(() => {
+    let seen = this.#gathering.length
+    const endOfTurn = () => {
+      if (this.#isWorthWaiting(seen)) {
+        seen = this.#gathering.length
+        setImmediate(endOfTurn)
+        return
+      }
       this.#scheduled = false
       this.#send()
-    })
+    }
+    setImmediate(endOfTurn)
+  }
+
+  /**
+   * Those who were just answered are about to ask again. While turns bring them the batch is worth waiting for, and for a
+   * store whose batches are dear, a little longer. A lone request waits for nobody.
+   */
+  #isWorthWaiting(seen: number): boolean {
+    const gathered = this.#gathering.length
+    if (gathered >= this.#expected || this.#gatheringWeight >= this.#batching.full) return false
+    return gathered > seen || performance.now() < this.#patientUntil
   }
 
   #mayStart(): boolean {
-    const { atOnce, full, fullAtOnce, ahead = Number.POSITIVE_INFINITY } = this.#batching
-    if (this.#inFlight < atOnce) return true
-    if (this.#inFlight < fullAtOnce && this.#gatheringWeight >= full) return true
-    return this.#inFlight === atOnce && this.#gathering.length >= Math.max(ahead, this.#lastSize)
+    const { atOnce, full, fullAtOnce } = this.#batching
+    return this.#inFlight < atOnce || (this.#inFlight < fullAtOnce && this.#gatheringWeight >= full)
   }
 
   #send(): void {
     while (this.#gathering.length > 0 && this.#mayStart()) {
       this.#inFlight += 1
       const batch = this.#nextBatch()
-      this.#lastSize = batch.length
+      const sentAt = performance.now()
       void this.#commit(batch, () => {
         this.#inFlight -= 1
-        this.#send()
+        this.#expectAfter(batch.length, performance.now() - sentAt)
+        if (this.#gatheringWeight >= this.#batching.full) this.#send()
+        else this.#schedule()
       })
     }
+  }
+
+  #expectAfter(answered: number, tookMillis: number): void {
+    const { patience = 0 } = this.#batching
+    this.#expected = answered + this.#gathering.length
+    this.#patientUntil = performance.now() + Math.min(tookMillis * patience, PATIENT_MILLIS)
   }
 
   #nextBatch(): readonly Pending[] {
@@ -100,7 +131,7 @@ export class Coalescer {
 
   /**
    * `through` is called as soon as the store is free for another batch, before the answers of this one are passed on:
-   * while they are written, the store works on the next.
+   * while they are written, the store can work on the next, if that is full.
    */
   async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
     let answers: HandOffAnswers

@@ -1,7 +1,4 @@
-/**
- * The numbers that an operator chooses, and the arithmetic that depends on nothing else.
- * Plain data, so that a store may carry it into a thread of its own.
- */
+/** The numbers that an operator chooses, and the arithmetic that depends on nothing else. */
 export interface Policy {
   readonly delivery: 'at-least-once' | 'at-most-once'
   readonly leaseMillis: number

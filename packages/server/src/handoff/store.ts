@@ -51,11 +51,8 @@ export interface Batching {
   readonly full: number
   /** Full batches under way at once. */
   readonly fullAtOnce: number
-  /**
-   * One more batch may wait at the store, if it has at least so many requests, and as many as the one before it: the
-   * store then goes on at once, and clients fall into two groups of which one is served while the other is answered.
-   */
-  readonly ahead?: number
+  /** For so much of the time that the last batch took, the next one waits for those who were just answered. */
+  readonly patience?: number
 }
 
 export interface HandOffBatch {

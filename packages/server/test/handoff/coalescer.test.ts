@@ -90,23 +90,45 @@ describe('batches', () => {
     expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([1, 5])
   })
 
-  test('where one may wait at the store, it does so once it is as large as the one under way, and no smaller than asked', async () => {
-    const endless = Number.POSITIVE_INFINITY
-    const { store, coalescer } = setUp(answersTo, { atOnce: 1, full: endless, fullAtOnce: 1, ahead: 2 })
-    const ask = async (requests: number) => {
-      for (let request = 0; request < requests; request += 1) coalescer.ask({ pull: pullOrder() })
+  describe('after three clients were answered', () => {
+    const answerThree = async (batching?: Batching) => {
+      const { store, coalescer } = setUp(answersTo, batching)
+      for (let client = 0; client < 3; client += 1) coalescer.ask({ pull: pullOrder() })
       await turn()
-      return store.batches.map(({ pulls }) => pulls.length)
+      await store.commit()
+      const askAgain = () => void coalescer.ask({ pull: pullOrder() })
+      return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
     }
-    expect(await ask(1)).toEqual([1])
-    expect(await ask(1)).toEqual([1])
-    expect(await ask(3)).toEqual([1, 4])
-    expect(await ask(9)).toEqual([1, 4])
-    await store.commit()
-    expect(await ask(0)).toEqual([1, 4, 9])
-    await store.commit()
-    expect(await ask(8)).toEqual([1, 4, 9])
-    expect(await ask(1)).toEqual([1, 4, 9, 9])
+
+    test('the next batch waits while each turn brings one of them back, and no longer', async () => {
+      const { askAgain, sizes } = await answerThree()
+      askAgain()
+      askAgain()
+      await turn()
+      askAgain()
+      await turn()
+      expect(sizes()).toEqual([3, 3])
+    })
+
+    test('a turn that brings nobody ends the waiting', async () => {
+      const { askAgain, sizes } = await answerThree()
+      askAgain()
+      askAgain()
+      await turn()
+      await turn()
+      expect(sizes()).toEqual([3, 2])
+    })
+
+    test('where batches are dear it waits beyond such a turn, but not for ever', async () => {
+      const { askAgain, sizes } = await answerThree({
+        atOnce: 1,
+        full: Number.POSITIVE_INFINITY,
+        fullAtOnce: 1,
+        patience: 1,
+      })
+      askAgain()
+      await expect.poll(sizes).toEqual([3, 1])
+    })
   })
 
   test('each request gets its own answers back, whatever it was batched with', async () => {

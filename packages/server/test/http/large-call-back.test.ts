@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { LARGE_BODY_BYTES } from '../../src/http/call-back-reader.ts'
 import { descriptor, TestApp } from '../support/test-app.ts'
 
-/** Large enough to be read on a thread of its own and to reach the store in several pieces. */
+/** Large enough to be read on a thread of its own and to be stored in several steps. */
 const array = Array.from({ length: 5000 }, (_, index) => descriptor('orders', 0, index))
 const text = JSON.stringify(array)
 

@@ -19,6 +19,26 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const open = (path = folder) => openSqliteStore({ folder: path, policy: testPolicy })
 
+test('closing waits for a call-back that is being written', async () => {
+  const store = await open()
+  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
+  const writing = driver.callBack('large', some(0, 30_000))
+  await store.close()
+  expect(await writing).toMatchObject({ accepted: 30_000 })
+  await expect(driver.pull()).rejects.toMatchObject({ code: 'store_unavailable' })
+})
+
+test('a foreign program that writes into the data file makes requests unavailable, not wait', async () => {
+  const store = await open()
+  const foreign = new DatabaseSync(join(folder, 'baton.db'))
+  foreign.exec('BEGIN IMMEDIATE')
+  await expect(store.probe()).rejects.toMatchObject({ code: 'store_unavailable' })
+  foreign.exec('COMMIT')
+  foreign.close()
+  await store.probe()
+  await store.close()
+})
+
 describe('one process per data folder', () => {
   test('a second opening is refused, and says what to do', async () => {
     const store = await open()

@@ -70,7 +70,7 @@ describe('a disk that takes no more', () => {
 
 const none = { reopen: async () => {}, dispose: async () => {} }
 
-/** The session without its thread: where the room is said to be gone, or the file may not grow. */
+/** The session alone: where the room is said to be gone, or the file may not grow. */
 describe('a disk that is nearly full', () => {
   const open = (hasRoom: () => boolean) => {
     const data = new DataFolder(folder)

@@ -5,7 +5,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 /**
- * The embedded store as the service opens it: on a thread of its own, in a folder of its own. It is opened again on what
+ * The embedded store as the service opens it, in a folder of its own. It is opened again on what
  * a crash would have left: the files as they were, before the store could put anything in order.
  */
 export const sqliteHarness: StoreHarness = {

@@ -6,11 +6,12 @@ import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/stor
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { taskState, totalOf } from '../../handoff/task-record.ts'
 import type { Front } from './front.ts'
-import type { Lanes } from './lanes.ts'
+import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import { NewPartitions } from './new-partitions.ts'
 import { Ranges } from './ranges.ts'
+import type { Steps } from './steps.ts'
 
 const CONFLICTS_NAMED = 100
 
@@ -31,6 +32,9 @@ export class CallBacks {
   readonly #policy: Policy
   readonly #sql: ReturnType<typeof prepare>
 
+  /** Partitions that this transaction made ready. */
+  readied = 0
+
   constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, front: Front, names: Names, policy: Policy) {
     this.#ledger = ledger
     this.#lanes = lanes
@@ -42,30 +46,28 @@ export class CallBacks {
     this.#sql = prepare(db)
   }
 
-  /** Partitions that this transaction made ready. */
-  readied = 0
-
-  run(orders: readonly CallBackOrder[], now: number): CallBackResult[] {
+  *run(orders: readonly CallBackOrder[], now: number): Steps<CallBackResult[]> {
     this.readied = 0
-    return orders.map((order) => this.#accept(order, now))
+    const results: CallBackResult[] = []
+    for (const order of orders) results.push(yield* this.#accept(order, now))
+    return results
   }
 
   /** Reads everything before it writes anything: a refused array leaves no trace. */
-  #accept({ callBack, producer }: CallBackOrder, now: number): CallBackResult {
+  *#accept({ callBack, producer }: CallBackOrder, now: number): Steps<CallBackResult> {
     const task = this.#ledger.taskNamed(callBack.taskId)
-    const { arrivals, duplicates, conflicts, total } = this.#compare(task, callBack)
+    const { arrivals, duplicates, conflicts, total } = yield* this.#compare(task, callBack)
     if (total > 0) return { kind: 'conflict', conflicts, total }
     const accepted = callBack.partitions.length - duplicates
     if (accepted > 0 && task !== undefined) {
       if (task.cancelled) return { kind: 'task_cancelled' }
       if (task.sealed) return { kind: 'task_sealed' }
-      const records = arrivals
-        .flatMap(({ fresh }) => fresh)
-        .reduce((sum, { recordCount }) => sum + recordCount, 0)
+      let records = 0
+      for (const { fresh } of arrivals) for (const { recordCount } of fresh) records += recordCount
       if (!Number.isSafeInteger(totalOf(task.records) + records)) return { kind: 'record_total_too_large' }
     }
     const owner = task ?? this.#ledger.createTask(callBack.taskId, this.#policy.levelBarrier, now)
-    if (accepted > 0) this.#store(owner, arrivals, now)
+    if (accepted > 0) yield* this.#store(owner, arrivals, now)
     owner.lastCallBackAt = now
     this.#ledger.touch(owner)
     if (producer !== null) {
@@ -74,7 +76,7 @@ export class CallBacks {
     return { kind: 'stored', accepted, duplicates }
   }
 
-  #compare(task: TaskEntry | undefined, { partitions }: CallBack) {
+  *#compare(task: TaskEntry | undefined, { partitions }: CallBack) {
     const arrivals: LaneArrival[] = []
     const conflicts: Conflict[] = []
     let duplicates = 0
@@ -82,6 +84,7 @@ export class CallBacks {
     let arrival: LaneArrival | undefined
     let known: (index: number) => boolean = () => false
     for (const [position, partition] of partitions.entries()) {
+      if (position % STEP === STEP - 1) yield
       if (arrival?.level !== partition.level) {
         const lane = task && this.#ledger.laneOf(task, partition.level)
         arrival = { level: partition.level, lane, fresh: [] }
@@ -115,16 +118,26 @@ export class CallBacks {
     )
   }
 
-  #store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): void {
+  *#store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): Steps<void> {
     // Also when it was finished by a settle of this very transaction: settles come first.
     if (totalOf(task.partitions) > 0 && taskState(task) === 'done') {
       task.generation += 1
       task.purgedAt = null
     }
     const tables = new Set<string>()
+    let sinceYield = 0
     for (const { level, lane, fresh } of arrivals) {
       if (fresh.length === 0) continue
-      this.#append(lane ?? this.#ledger.createLane(task, level), fresh, now)
+      const owner = lane ?? this.#ledger.createLane(task, level)
+      for (let at = 0; at < fresh.length; at += STEP) {
+        const next = fresh.slice(at, at + STEP)
+        this.#append(owner, next, now)
+        sinceYield += next.length
+        if (sinceYield >= STEP) {
+          sinceYield = 0
+          yield
+        }
+      }
       for (const { computeTableName } of fresh) tables.add(computeTableName)
     }
     for (const table of tables) this.#sql.taskTable.run(task.id, this.#names.computeTableId(table))

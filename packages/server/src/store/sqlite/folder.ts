@@ -8,6 +8,9 @@ import { migrations } from './migrations/index.ts'
 const RESERVE_BYTES = 64 * 2 ** 20
 const RESERVE_SHARE = 0.02
 
+/** For a foreign program that writes into the data file. The event loop stands still meanwhile, so not for long. */
+const BUSY_MILLIS = 100
+
 /** The data folder: one process at a time, one schema version, enough room. */
 export class DataFolder {
   readonly #path: string
@@ -46,7 +49,7 @@ export class DataFolder {
 
   /** Opens the data file and brings it to the version that this program speaks. */
   open(): DatabaseSync {
-    const db = new DatabaseSync(join(this.#path, 'baton.db'), { timeout: 5000 })
+    const db = new DatabaseSync(join(this.#path, 'baton.db'), { timeout: BUSY_MILLIS })
     try {
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
       // A fixed page cache: memory does not follow the backlog.

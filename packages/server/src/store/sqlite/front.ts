@@ -167,7 +167,7 @@ function prepare(db: DatabaseSync) {
   const columns = `lane, CAST(rank AS TEXT), fresh, ${CANDIDATE_COLUMNS}`
   const firstReady = db.prepare(
     `SELECT ${columns} FROM partition INDEXED BY partition_ready
-     WHERE state = 'ready' ORDER BY level, rank, id LIMIT ?`,
+     WHERE state = 'ready' ORDER BY level, rank, id LIMIT ? + 0`,
   )
   const byId = db.prepare(`SELECT ${columns} FROM partition WHERE id = ?`)
   // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.

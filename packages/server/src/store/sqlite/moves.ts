@@ -10,6 +10,8 @@ const counterPlace = Object.fromEntries(partitionStates.map((state, at) => [stat
   Record<PartitionState, number>
 >
 
+const nothing: readonly number[] = partitionStates.flatMap(() => [0, 0])
+
 /**
  * How many partitions the running transaction moved from state to state, lane by lane. For most transactions this is
  * all that the journal has to know about lanes and tasks, and a third of what their rows would take.
@@ -51,7 +53,7 @@ export class Moves {
   #of(lane: LaneEntry): number[] {
     const known = this.#changes.get(lane)
     if (known !== undefined) return known
-    const changes = partitionStates.flatMap(() => [0, 0])
+    const changes = nothing.slice()
     this.#changes.set(lane, changes)
     return changes
   }

@@ -15,12 +15,13 @@ import { PartitionPages } from './partition-pages.ts'
 import { Partitions } from './partitions.ts'
 import { Pull } from './pull.ts'
 import { Settle } from './settle.ts'
+import { atOnce, inOneStep, type Steps } from './steps.ts'
 import { Sweep } from './sweep.ts'
 import { TaskRows } from './task-rows.ts'
 import { TaskSteps } from './task-steps.ts'
 import { Tidy } from './tidy.ts'
 
-/** The verbs of the store, as the thread executes them: the same names, the same results, no promises. */
+/** The verbs of the store, as they are executed: the same names, the same results, no promises. */
 export type Verbs = {
   [Verb in Exclude<keyof Store, 'close' | 'onHint' | 'batching'>]: (
     argument: Parameters<Store[Verb]>[0],
@@ -42,10 +43,12 @@ export class Session {
   readonly #changes: ChangeLog
   readonly #begin: StatementSync
   readonly #commit: StatementSync
+  readonly #hasRoom: () => boolean
   readonly verbs: Verbs
 
   constructor(db: DatabaseSync, policy: Policy, hasRoom: () => boolean) {
     this.#db = db
+    this.#hasRoom = hasRoom
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#books = new Books(db)
@@ -67,7 +70,7 @@ export class Session {
     const pages = new PartitionPages(db)
     const probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.verbs = {
-      handOff: (batch, now) => this.#noted(now, () => this.#handOff(batch, now, hasRoom)),
+      handOff: (batch, now) => atOnce(this.handOffInSteps(batch, now)),
       sweep: (order, now) => this.#written(now, () => this.#sweep(sweep.run(order, now))),
       tidy: (order, now) => this.#written(now, () => tidy.run(order, now)),
       control: (order, now) => this.#written(now, () => control.run(order, now)),
@@ -83,19 +86,27 @@ export class Session {
     }
   }
 
+  /** One transaction all the same: until its last step nobody else may use the session. */
+  handOffInSteps(batch: HandOffBatch, now: number): Steps<HandOffAnswers> {
+    return this.#transaction(
+      () => this.#handOff(batch, now),
+      () => this.#books.note(now),
+    )
+  }
+
   /** For an orderly end: whoever looks into the file then finds everything in its place. */
   writeUp(now: number): void {
     this.#written(now, () => undefined)
   }
 
-  #handOff(batch: HandOffBatch, now: number, hasRoom: () => boolean): HandOffAnswers {
+  *#handOff(batch: HandOffBatch, now: number): Steps<HandOffAnswers> {
     this.#settle.earliestDueAt = null
     const settles = this.#settle.settle(batch.settles, now)
     const renews = this.#settle.renew(batch.renews, now)
     const undone = this.#settle.undo(batch.undos, now)
-    const accepts = batch.callBacks.length === 0 || hasRoom()
+    const accepts = batch.callBacks.length === 0 || this.#hasRoom()
     const callBacks = accepts
-      ? this.#callBacks.run(batch.callBacks, now)
+      ? yield* this.#callBacks.run(batch.callBacks, now)
       : batch.callBacks.map(() => ({ kind: 'store_full' as const }))
     const opened = this.#lanes.settle(this.#books.ledger.touchedLanes())
     const pulls = this.#pull.run(batch.pulls, now)
@@ -118,7 +129,12 @@ export class Session {
 
   /** A transaction of the hand-off: durable in the journal, written up later. */
   #noted<Result>(now: number, work: () => Result): Result {
-    return this.#transaction(work, () => this.#books.note(now))
+    return atOnce(
+      this.#transaction(
+        () => inOneStep(work),
+        () => this.#books.note(now),
+      ),
+    )
   }
 
   /** A transaction that looks for partitions by their state and changes them where they stand. */
@@ -128,37 +144,40 @@ export class Session {
       this.#front.drop()
       return work()
     }
-    return this.#transaction(onWrittenBooks, () => this.#books.write(now))
+    return atOnce(
+      this.#transaction(
+        () => inOneStep(onWrittenBooks),
+        () => this.#books.write(now),
+      ),
+    )
   }
 
   #looked<Result>(now: number, look: () => Result): Result {
-    if (!this.#books.isRead || !this.#books.isShown)
-      this.#transaction(
-        () => this.#books.writeUpTaken(),
-        () => this.#books.note(now),
-      )
+    if (!this.#books.isRead || !this.#books.isShown) this.#noted(now, () => this.#books.writeUpTaken())
     return look()
   }
 
-  #transaction<Result>(work: () => Result, close: () => number[]): Result {
-    if (!this.#books.isRead) this.#committed(() => this.#books.read())
-    const { result, changed, parked } = this.#committed(() => {
-      this.#partitions.parked = []
-      const result = work()
-      this.#lanes.settle(this.#books.ledger.touchedLanes())
-      const changed = close()
-      return { result, changed, parked: this.#changes.notices(this.#partitions.parked) }
-    })
+  *#transaction<Result>(work: () => Steps<Result>, close: () => number[]): Steps<Result> {
+    if (!this.#books.isRead) atOnce(this.#committed(() => inOneStep(() => this.#books.read())))
+    const { result, changed, parked } = yield* this.#committed(() => this.#concluded(work, close))
     this.#changes.note(changed, parked)
     if (this.#books.trim()) this.#front.drop()
     this.#names.trim()
     return result
   }
 
-  #committed<Result>(work: () => Result): Result {
+  *#concluded<Result>(work: () => Steps<Result>, close: () => number[]) {
+    this.#partitions.parked = []
+    const result = yield* work()
+    this.#lanes.settle(this.#books.ledger.touchedLanes())
+    const changed = close()
+    return { result, changed, parked: this.#changes.notices(this.#partitions.parked) }
+  }
+
+  *#committed<Result>(work: () => Steps<Result>): Steps<Result> {
     this.#begin.run()
     try {
-      const result = work()
+      const result = yield* work()
       this.#commit.run()
       return result
     } catch (error) {

@@ -1,17 +1,10 @@
 import { resolve } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { type Clock, systemClock } from '../../handoff/clock.ts'
 import type { Policy } from '../../handoff/policy.ts'
-import {
-  type Batching,
-  type HandOffBatch,
-  type Store,
-  StoreRefused,
-  StoreUnavailable,
-} from '../../handoff/store.ts'
-import type { Verbs } from './session.ts'
-import { isLarge, sendAhead } from './staging.ts'
-import type { Call, Reply, ThreadData } from './thread.ts'
+import { type HandOffAnswers, type HandOffBatch, type Store, StoreUnavailable } from '../../handoff/store.ts'
+import { OpenFile } from './open-file.ts'
+import type { Session, Verbs } from './session.ts'
+import { turnByTurn } from './steps.ts'
 
 export interface SqliteStoreOptions {
   readonly folder: string
@@ -19,11 +12,8 @@ export interface SqliteStoreOptions {
   readonly clock?: Clock
 }
 
-/**
- * One transaction after the other. With one batch ahead the thread does not wait for an event loop that is busy: 7 and
- * 18 % more pulls and settles than without (16 and 64 clients, one noisy run each).
- */
-const BATCHING: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1, ahead: 4 }
+/** A larger call-back is written in steps; up to here it takes a few milliseconds. */
+const LARGE_CALL_BACK = 2000
 
 /** Resolves when the data folder is locked, migrated and ready; rejects with StoreRefused when it must not be used. */
 export async function openSqliteStore({
@@ -31,20 +21,17 @@ export async function openSqliteStore({
   policy,
   clock = systemClock,
 }: SqliteStoreOptions): Promise<Store> {
-  const thread = new StoreThread({ folder: resolve(folder), policy }, clock)
-  await thread.open()
+  const file = new OpenFile(resolve(folder), policy)
+  file.lock()
+  const store = new SqliteStore(file, clock)
   const verb =
     <Verb extends keyof Verbs>(name: Verb) =>
     (argument?: unknown) =>
-      thread.call(name, argument)
+      store.run(({ verbs }, now) =>
+        (verbs[name] as (argument: unknown, now: number) => unknown)(argument, now),
+      )
   return {
-    // Without a turn in between where nothing is large: what is asked first comes first, a close too.
-    handOff: (batch: HandOffBatch) =>
-      isLarge(batch)
-        ? sendAhead(batch, (piece) => thread.call('stage', piece)).then((rest) =>
-            thread.call('handOff', rest),
-          )
-        : thread.call('handOff', batch),
+    handOff: (batch: HandOffBatch) => store.handOff(batch),
     sweep: verb('sweep'),
     tidy: verb('tidy'),
     control: verb('control'),
@@ -57,95 +44,57 @@ export async function openSqliteStore({
     instances: verb('instances'),
     probe: verb('probe'),
     audit: verb('audit'),
-    close: () => thread.close(),
-    batching: BATCHING,
+    close: () => store.close(),
   } as Store
 }
 
-interface Waiting {
-  readonly resolve: (result: unknown) => void
-  readonly reject: (error: Error) => void
-}
-
-/** The way to the thread and back: calls are answered in the order in which they were made. */
-class StoreThread {
-  readonly #worker: Worker
+/**
+ * SQLite is synchronous, and so is this: a transaction keeps the event loop until it is on the disk. On a thread of its
+ * own it was slower, because taking batches there and back cost more than the loop could do meanwhile (decision 0023).
+ */
+class SqliteStore {
+  readonly #file: OpenFile
   readonly #clock: Clock
-  readonly #waiting = new Map<number, Waiting>()
-  readonly #opened: Promise<unknown>
-  #lastId = 0
-  #ended: Error | undefined
+  /** Resolves when the transaction that is being written in steps has ended, well or not. */
+  #inSteps: Promise<void> | undefined
+  #closed = false
 
-  constructor(data: ThreadData, clock: Clock) {
+  constructor(file: OpenFile, clock: Clock) {
+    this.#file = file
     this.#clock = clock
-    // The file's own ending: .ts where the source runs, .js where it was compiled.
-    const entry = new URL(
-      `./thread${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`,
-      import.meta.url,
-    )
-    this.#worker = new Worker(entry, { workerData: data, name: 'baton-store' })
-    this.#opened = this.#answerTo(0)
-    this.#worker.on('message', (reply: Reply) => this.#receive(reply))
-    this.#worker.on('error', (error) => this.#end(error))
-    this.#worker.on('exit', () => this.#end(new Error('the store thread has ended')))
   }
 
-  /** A thread that has nothing to serve must end, or it keeps the process alive and the folder locked. */
-  async open(): Promise<void> {
-    try {
-      await this.#opened
-    } catch (error) {
-      await this.#worker.terminate()
-      throw error
+  async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
+    const isLarge = batch.callBacks.some(({ callBack }) => callBack.partitions.length > LARGE_CALL_BACK)
+    if (!isLarge) return this.run(({ verbs }, now) => verbs.handOff(batch, now))
+    while (this.#inSteps !== undefined) await this.#inSteps
+    const answers = this.#guarded((session, now) => turnByTurn(session.handOffInSteps(batch, now)))
+    const ended = () => {
+      this.#inSteps = undefined
     }
+    this.#inSteps = answers.then(ended, ended)
+    return answers
   }
 
-  call(verb: Call['verb'], argument: unknown): Promise<unknown> {
-    if (this.#ended !== undefined) {
-      return Promise.reject(
-        new StoreUnavailable('store_unavailable', 'the store is closed', { cause: this.#ended }),
-      )
-    }
-    this.#lastId += 1
-    const answer = this.#answerTo(this.#lastId)
-    const call = { id: this.#lastId, verb, argument: JSON.stringify(argument ?? null), now: this.#clock() }
-    this.#worker.postMessage(call satisfies Call)
-    return answer
+  /** One after the other, in the order of the calls: whoever comes while a transaction is written in steps waits. */
+  async run<Result>(work: (session: Session, now: number) => Result): Promise<Result> {
+    while (this.#inSteps !== undefined) await this.#inSteps
+    return this.#guarded(work)
   }
 
   async close(): Promise<void> {
-    if (this.#ended !== undefined) return
-    await this.call('close', undefined)
-    await this.#worker.terminate()
+    while (this.#inSteps !== undefined) await this.#inSteps
+    if (this.#closed) return
+    this.#closed = true
+    this.#file.close(this.#clock())
   }
 
-  #answerTo(id: number): Promise<unknown> {
-    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
-  }
-
-  #receive(reply: Reply): void {
-    const waiting = this.#waiting.get(reply.id)
-    if (waiting === undefined) return
-    this.#waiting.delete(reply.id)
-    if ('result' in reply) waiting.resolve(JSON.parse(reply.result))
-    else waiting.reject(errorOf(reply))
-  }
-
-  #end(error: Error): void {
-    this.#ended ??= error
-    for (const { reject } of this.#waiting.values()) {
-      reject(
-        new StoreUnavailable('store_unavailable', 'the store thread ended unexpectedly', { cause: error }),
-      )
+  async #guarded<Result>(work: (session: Session, now: number) => Result | Promise<Result>): Promise<Result> {
+    if (this.#closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    try {
+      return await work(this.#file.session(), this.#clock())
+    } catch (error) {
+      throw this.#file.failed(error)
     }
-    this.#waiting.clear()
   }
-}
-
-function errorOf(reply: Exclude<Reply, { result: unknown }>): Error {
-  if ('refused' in reply) return new StoreRefused(reply.refused)
-  if ('unavailable' in reply) return new StoreUnavailable(reply.unavailable.code, reply.unavailable.detail)
-  const error = new Error(reply.failure.text)
-  error.stack = reply.failure.stack
-  return error
 }

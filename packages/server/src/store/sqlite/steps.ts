@@ -1,0 +1,29 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Work that stops at each `yield`, so that whoever runs it can let others have a turn. */
+export type Steps<Result> = Generator<undefined, Result>
+
+/** The longest that work in steps keeps the event loop before others have a turn, give or take a step. */
+const TURN_MILLIS = 4
+
+// biome-ignore lint/correctness/useYield: for work that is done in one go where others may take several.
+export function* inOneStep<Result>(work: () => Result): Steps<Result> {
+  return work()
+}
+
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  let step = steps.next()
+  while (step.done !== true) step = steps.next()
+  return step.value
+}
+
+export async function turnByTurn<Result>(steps: Steps<Result>): Promise<Result> {
+  while (true) {
+    const turnEnds = performance.now() + TURN_MILLIS
+    do {
+      const step = steps.next()
+      if (step.done === true) return step.value
+    } while (performance.now() < turnEnds)
+    await nextTurn()
+  }
+}

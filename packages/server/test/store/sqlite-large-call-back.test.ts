@@ -1,0 +1,69 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { type Tally, totalOf } from '../../src/handoff/task-record.ts'
+import { one, some } from './conformance/driver.ts'
+import { storesOf } from './conformance/harness.ts'
+import { sqliteHarness } from './sqlite-harness.ts'
+
+/** Written in steps, because one go would hold the event loop for too long. */
+const LARGE = 30_000
+
+async function turnsUntil(work: Promise<unknown>): Promise<number> {
+  let isThrough = false
+  const end = () => {
+    isThrough = true
+  }
+  work.then(end, end)
+  let turns = 0
+  for (; !isThrough; turns += 1) await nextTurn()
+  await work
+  return turns
+}
+
+describe('while a large call-back is written', () => {
+  const open = storesOf(sqliteHarness)
+
+  test('the event loop goes on', async () => {
+    const driver = await open()
+    expect(await turnsUntil(driver.callBack('large', some(0, LARGE)))).toBeGreaterThan(5)
+  })
+
+  test('nobody sees a part of it, and whoever asks is served after it, in turn', async () => {
+    const driver = await open()
+    await driver.callBack('small', some(1, 3))
+    const order: string[] = []
+    const told = <Result>(what: string, asked: Promise<Result>) =>
+      asked.then((result) => {
+        order.push(what)
+        return result
+      })
+    const writing = told('large', driver.callBack('large', some(0, LARGE)))
+    const seen = told('task', driver.store.task('large'))
+    const another = told('another', driver.callBack('another large', some(0, LARGE)))
+    const pulled = told('pull', driver.pull())
+    expect(await writing).toMatchObject({ accepted: LARGE })
+    expect(totalOf((await seen)?.facts.partitions as Tally)).toBe(LARGE)
+    expect(await another).toMatchObject({ accepted: LARGE })
+    expect(await pulled).toMatchObject({ partitions: [{ taskId: 'large', index: 0 }] })
+    expect(order).toEqual(['large', 'task', 'another', 'pull'])
+    expect(await driver.store.audit()).toEqual([])
+  })
+
+  test('a refused one leaves no trace, and the store goes on', async () => {
+    const driver = await open()
+    await driver.callBack('large', [one(0, LARGE - 1, { recordCount: 7 })])
+    const refused = driver.callBack('large', some(0, LARGE))
+    const after = driver.callBack('small', some(0, 3))
+    expect(await refused).toMatchObject({ kind: 'conflict', total: 1 })
+    expect(await after).toMatchObject({ accepted: 3 })
+    expect((await driver.task('large')).facts.partitions).toMatchObject({ ready: 1, held: 0 })
+    expect(await driver.store.audit()).toEqual([])
+  })
+
+  test('many levels with a few partitions each are written in steps as well', async () => {
+    const driver = await open()
+    const levels = Array.from({ length: LARGE }, (_, number) => one(Math.floor(number / 3), number))
+    expect(await turnsUntil(driver.callBack('levels', levels))).toBeGreaterThan(5)
+    expect(await driver.store.audit()).toEqual([])
+  })
+})
