@@ -17,15 +17,15 @@ INSERT INTO baton.task (task_id, state, level_barrier, first_call_back_at, last_
 INSERT INTO baton.lane (task, level) SELECT id, level FROM baton.task, generate_series(0, 3) AS level;
 INSERT INTO baton.partition (lane, idx, level, state, rank, due_at, record_count, compute_table, called_back_at)
   SELECT l.id, n, l.level,
-    CASE WHEN n < 3 THEN 'leased' WHEN n < 5 THEN 'delayed' WHEN n < 25 THEN 'ready' WHEN n < 1250 THEN 'held' ELSE 'done' END,
+    CASE WHEN n < 3 THEN 'leased' WHEN n < 5 THEN 'delayed' WHEN n < 1250 THEN 'held' ELSE 'done' END,
     CASE WHEN n BETWEEN 5 AND 24 THEN n * 100 END, CASE WHEN n < 5 THEN n END, 100, 1, 0
   FROM baton.lane l, generate_series(0, 2499) AS n;
 CREATE UNIQUE INDEX partition_identity ON baton.partition (lane, idx);
-INSERT INTO baton.held SELECT lane, id FROM baton.partition WHERE state = 'held';
+INSERT INTO baton.held SELECT lane, id, stay, record_count FROM baton.partition WHERE state = 'held' AND rank IS NULL;
 CREATE UNIQUE INDEX held_of_lane ON baton.held (lane, id);
 INSERT INTO baton.ready SELECT p.level, p.rank, p.id, p.lane, l.task
-  FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'ready';
-INSERT INTO baton.due SELECT state = 'delayed', due_at, id, holder FROM baton.partition
+  FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'held' AND p.rank IS NOT NULL;
+INSERT INTO baton.due SELECT state = 'delayed', due_at, id, holder, 1, ARRAY[id] FROM baton.partition
   WHERE state IN ('leased', 'delayed');
 `
 
@@ -49,18 +49,18 @@ const ways: readonly [statement: string, ...indexes: string[]][] = [
   ['leave-queues', 'due_in_order', 'held_of_lane', 'partition_pkey', 'ready_of_lane'],
   ['enter-queues', 'partition_pkey'],
   ['drop-strays', 'partition_pkey', 'ready_of_lane'],
-  ['drop-ended', 'due_in_order', 'partition_pkey'],
   ['drop-strays-in-front', 'partition_pkey', 'ready_in_order'],
   ['drop-strays-of-lane', 'partition_pkey', 'ready_of_lane'],
   ['drop-strays-overdue', 'due_in_order', 'partition_pkey'],
   ['lock-partitions', 'partition_pkey'],
   ['change-partitions', 'partition_pkey'],
   ['live-leases', 'partition_pkey'],
-  ['first-held', 'held_of_lane', 'partition_pkey', 'ready_of_lane'],
-  ['admit', 'held_of_lane', 'partition_pkey'],
+  ['first-held', 'held_of_lane', 'ready_of_lane'],
+  ['admit', 'held_of_lane'],
   ['first-ready-of-lane', 'partition_pkey', 'ready_of_lane'],
   ['set-tripwire', 'partition_pkey', 'ready_of_lane'],
-  ['hold', 'partition_pkey'],
+  ['hold'],
+  ['places-of-waiting', 'partition_pkey', 'ready_of_lane'],
   ['windows-of-lanes', 'held_of_lane', 'ready_of_lane'],
   ['level-times', 'ready_in_order'],
   ['reasons-for-nothing', 'ready_in_order'],

@@ -23,10 +23,14 @@ afterEach(async () => {
 class Scene extends Driver {
   database = ''
 
-  /** A place for each partition that meets the condition, at the rank it has or had last, or at a given one. */
+  /**
+   * A place for each partition that meets the condition, at the rank it has or had last, or at a given one. Those that
+   * wait now were somewhere else in between, which made it a place of an earlier stay.
+   */
   async plant(condition: string, rank = 'coalesce(p.rank, 0)'): Promise<number> {
+    const age = condition.includes("'held'") ? 1 : 0
     const rows = await server.query(
-      `INSERT INTO baton.ready SELECT p.level, ${rank}, p.id, p.lane, l.task
+      `INSERT INTO baton.ready SELECT p.level, ${rank}, p.id, p.lane, l.task, p.stay - ${age}
        FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE ${condition} RETURNING id`,
       this.database,
     )
@@ -36,7 +40,7 @@ class Scene extends Driver {
   /** Places of partitions that are not ready, or not there. */
   async strays(): Promise<number> {
     const rows = await server.query(
-      `SELECT FROM baton.ready r LEFT JOIN baton.partition p ON p.id = r.id AND p.state = 'ready' AND p.rank = r.rank
+      `SELECT FROM baton.ready r LEFT JOIN baton.partition p ON p.id = r.id AND p.state = 'held' AND p.stay = r.stay
        WHERE p.id IS NULL`,
       this.database,
     )
@@ -97,7 +101,7 @@ describe.each([
   test.each(['p.idx', '-1', '1000000000'])('of what is held behind a window, at rank %s', async (rank) => {
     const store = await scene()
     await store.callBack('a', some(0, 1200))
-    expect(await store.plant("p.state = 'held'", rank)).toBe(200)
+    expect(await store.plant("p.state = 'held' AND p.id IN (SELECT id FROM baton.held)", rank)).toBe(200)
     expect((await store.names(100, keyed)).toSorted()).toEqual(indexes(0, 1200))
     expect(await store.strays()).toBe(0)
   })
@@ -188,7 +192,7 @@ test('one that outlives its partition is removed by a pull that finds nothing el
 test('a second place of what is ready counts once when its lane closes', async () => {
   const store = await scene()
   await store.callBack('a', some(0, 10))
-  expect(await store.plant("p.state = 'ready'", 'p.rank + 1')).toBe(10)
+  expect(await store.plant("p.state = 'held'", 'p.rank + 1')).toBe(10)
   await store.control({ verb: 'pause', taskId: 'a' })
   await store.tidyAll()
   expect((await store.task('a')).facts.partitions).toMatchObject({ held: 10, ready: 0 })
@@ -201,13 +205,9 @@ test('a lease that is still listed after it was settled is not due for ever', as
   const store = await scene()
   await store.callBack('a', some(0, 3))
   const leases = (await store.pull({ batch: 3 })).partitions.map(({ lease }) => lease?.id ?? '')
-  const listed = await server.query('SELECT delayed, due_at, id FROM baton.due', store.database)
+  await server.query('CREATE TABLE listed AS SELECT * FROM baton.due', store.database)
   for (const leaseId of leases) expect(await store.settle(leaseId)).toBeNull()
-  const places = listed.map(({ delayed, due_at, id }) => `(${delayed}, ${due_at}, ${id})`)
-  await server.query(
-    `INSERT INTO baton.due (delayed, due_at, id) VALUES ${places.join(', ')}`,
-    store.database,
-  )
+  await server.query('INSERT INTO baton.due SELECT * FROM listed; DROP TABLE listed', store.database)
   expect(await store.pass(HOUR)).toMatchObject({ expired: 0, woken: 0, nextDueInMillis: null })
   expect((await store.task('a')).facts.partitions).toMatchObject({ done: 3, ready: 0, leased: 0 })
 })

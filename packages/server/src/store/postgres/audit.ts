@@ -11,32 +11,42 @@ const lanes = statement(
 )
 const recount = statement(
   'audit-partitions',
-  `SELECT lane, state, count(*) AS partitions, sum(record_count)::bigint AS records FROM baton.partition
-   GROUP BY lane, state`,
+  `SELECT lane, state, count(*) AS partitions, sum(record_count)::bigint AS records FROM (
+     SELECT lane, record_count, CASE WHEN state = 'held' AND EXISTS (
+       SELECT FROM baton.ready r WHERE r.lane = p.lane AND r.id = p.id AND r.stay = p.stay
+     ) THEN 'ready' ELSE state END AS state FROM baton.partition p
+   ) p GROUP BY lane, state`,
 )
 const tasks = statement('audit-tasks', 'SELECT * FROM baton.task ORDER BY id')
 const misplaced = statement(
   'audit-order',
   `SELECT id, state FROM baton.partition
-   WHERE (state = 'ready' AND rank IS NULL) OR (state = 'held' AND rank IS NOT NULL)
-     OR (state IN ('leased', 'delayed') AND due_at IS NULL) OR (state NOT IN ('ready', 'leased', 'done') AND refill)
+   WHERE state = 'ready' OR (state IN ('leased', 'delayed') AND (due_at IS NULL OR due_with IS NULL))
      OR parked <> (state = 'parked') LIMIT 10`,
 )
 /** Each queue against the rows of its state, both ways. */
 const misqueued = statement(
   'audit-queues',
-  `(SELECT coalesce(p.id, q.id) AS id, 'held' AS queue FROM (SELECT * FROM baton.partition WHERE state = 'held') p
-    FULL JOIN baton.held q ON q.id = p.id AND q.lane = p.lane WHERE p.id IS NULL OR q.id IS NULL LIMIT 10)
-   UNION ALL
-   (SELECT coalesce(p.id, q.id), 'ready' FROM
-      (SELECT p.*, l.task FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'ready') p
-    FULL JOIN baton.ready q ON q.id = p.id AND q.lane = p.lane AND q.task = p.task AND q.level = p.level AND q.rank = p.rank
+  `(SELECT coalesce(p.id, q.id) AS id, 'waiting' AS queue FROM
+      (SELECT p.*, l.task FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'held') p
+    FULL JOIN (
+      SELECT level, id, lane, task, stay, NULL AS record_count FROM baton.ready
+      UNION ALL SELECT NULL, id, lane, NULL, stay, record_count FROM baton.held
+    ) q ON q.id = p.id AND q.lane = p.lane AND q.stay = p.stay AND coalesce(q.task, p.task) = p.task
+      AND coalesce(q.level, p.level) = p.level AND coalesce(q.record_count, p.record_count) = p.record_count
     WHERE p.id IS NULL OR q.id IS NULL LIMIT 10)
    UNION ALL
+   (SELECT id, 'waiting' FROM (SELECT id FROM baton.ready UNION ALL SELECT id FROM baton.held) q
+    GROUP BY id HAVING count(*) > 1 LIMIT 10)
+   UNION ALL
    (SELECT coalesce(p.id, q.id), 'due' FROM (SELECT * FROM baton.partition WHERE state IN ('leased', 'delayed')) p
-    FULL JOIN baton.due q ON q.id = p.id AND q.due_at = p.due_at AND q.delayed = (p.state = 'delayed')
-      AND coalesce(q.holder, 0) = coalesce(p.holder, 0)
-    WHERE p.id IS NULL OR q.id IS NULL LIMIT 10)`,
+    FULL JOIN (SELECT d.*, unnest(ids) AS id FROM baton.due d) q ON q.id = p.id AND q.number = p.due_with AND q.due_at = p.due_at
+      AND q.delayed = (p.state = 'delayed') AND coalesce(q.holder, 0) = coalesce(p.holder, 0)
+    WHERE q.id IS NULL LIMIT 10)
+   UNION ALL
+   (SELECT ids[1], 'due' FROM baton.due d
+    WHERE remaining < (SELECT count(*) FROM baton.partition p WHERE p.id = ANY (d.ids) AND p.due_with = d.number
+      AND p.state = CASE WHEN d.delayed THEN 'delayed' ELSE 'leased' END) LIMIT 10)`,
 )
 const leftover = statement('audit-deltas', 'SELECT count(*) AS rows FROM baton.count_delta')
 

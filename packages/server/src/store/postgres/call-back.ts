@@ -130,7 +130,7 @@ export class CallBacks {
         const state = position < space ? 'ready' : 'held'
         const rank = state === 'ready' ? rankFresh(time, lane, partition.recordCount) : null
         const table = this.#names.computeTableId(partition.computeTableName)
-        rows.push({ ...partition, lane: lane.id, state, rank, refill: position === tripwire, table })
+        rows.push({ ...partition, lane: lane.id, rank, refill: position === tripwire, table })
         deltas.move(lane, null, state, partition.recordCount)
         moveTallies(entry, null, state, partition.recordCount)
       }

@@ -1,6 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import { STEP, WINDOW } from './lanes.ts'
-import { lockedOf } from './queues.ts'
+import { removeFrom, WAITS } from './places.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -32,13 +32,21 @@ const stored = statement(
      WHERE lane = wanted.lane AND idx = wanted.idx OFFSET 0
    ) p`,
 )
-/** Its place is locked as well: a claim passes it over, and does not wait until a large call-back is through. */
+/** Places are not changed, so it gets another one; until the call-back is through, claims pass it over. */
 const setTripwire = statement(
   'set-tripwire',
-  `UPDATE baton.partition SET refill = true WHERE id =
-     (SELECT p.id FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${STEP / 2}) r
-      CROSS JOIN LATERAL (SELECT id FROM baton.ready WHERE lane = $1 AND id = r.id FOR UPDATE SKIP LOCKED) q
-      ${lockedOf('id', "state = 'ready'")} LIMIT 1)`,
+  `WITH place AS (
+     ${removeFrom(
+       'ready',
+       `SELECT q.lies FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${STEP / 2}) r
+        CROSS JOIN LATERAL (
+          SELECT ctid AS lies, id, stay FROM baton.ready WHERE lane = $1 AND id = r.id FOR UPDATE SKIP LOCKED
+        ) q
+        CROSS JOIN LATERAL (SELECT id FROM baton.partition WHERE id = q.id AND ${WAITS} OFFSET 0) p LIMIT 1`,
+     )} RETURNING *
+   )
+   INSERT INTO baton.ready (level, rank, id, lane, task, stay, fresh, refill)
+   SELECT level, rank, id, lane, task, stay, fresh, true FROM place`,
 )
 
 export interface CalledBackLane {

@@ -1,7 +1,8 @@
 import { besideId } from './beside-ids.ts'
+import { enterSets, NEXT_SET } from './due-sets.ts'
 import type { LaneKey } from './entries.ts'
 import { laneIsOpen } from './lanes.ts'
-import { lockedOf } from './queues.ts'
+import { lockedOf, WAITS } from './places.ts'
 import { NOW, statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transaction.ts'
@@ -27,9 +28,12 @@ export interface Candidate {
 export interface Grant {
   readonly id: number
   readonly place: string
+  readonly rank: bigint
   readonly holder: number | null
   secret: string
   readonly dueAt: number
+  /** Which of the sets of the claim it is due with. */
+  readonly set: number
 }
 
 /**
@@ -43,26 +47,24 @@ export const front = (columns: string) =>
 const claim = statement(
   'claim',
   `WITH candidate AS MATERIALIZED (
-     SELECT q.lane, q.task, q.level, q.rank, q.place::text AS place, p.*
-     FROM (${front('r.ctid AS place, r.id, r.lane, r.task, r.level, r.rank')} FOR UPDATE SKIP LOCKED) q
-     ${lockedOf(
-       'id, idx, fresh, refill, term, attempts, record_count, compute_table, spelling',
-       "state = 'ready' AND rank = q.rank",
-     )} LIMIT $1
+     SELECT q.lane, q.task, q.level, q.rank, q.fresh, q.refill, q.place::text AS place, p.*
+     FROM (${front('r.ctid AS place, r.id, r.lane, r.task, r.level, r.rank, r.stay, r.fresh, r.refill')} FOR UPDATE SKIP LOCKED) q
+     ${lockedOf('id, idx, term, attempts, record_count, compute_table, spelling', WAITS)} LIMIT $1
    )
    SELECT *, rank::text AS rank_text, (SELECT task_id FROM baton.task WHERE id = task) AS task_id, ${NOW} AS now FROM candidate`,
 )
-/** Their places are locked and lie where they lay. `fresh` and `refill` stay as they were until a partition is given back. */
+/** Their places are locked and lie where they lay. The rank stays in the row for a partition that is given back. */
 const taken = 'DELETE FROM baton.ready WHERE ctid = ANY ($2::tid[])'
 const lease = statement(
   'lease',
-  `WITH taken AS (${taken}), leased AS (
+  `WITH numbers AS MATERIALIZED (SELECT ${NEXT_SET} AS first), taken AS (${taken}), leased AS (
      UPDATE baton.partition p SET state = $4, term = p.term + 1, secret = ${besideId('$5::text[]')}, outcome = NULL,
-       holder = ${besideId('$3::bigint[]')}, due_at = ${besideId('$7::bigint[]')}, leased_at = $6
+       holder = ${besideId('$3::bigint[]')}, due_at = ${besideId('$7::bigint[]')}, leased_at = $6,
+       due_with = (SELECT first FROM numbers) + ${besideId('$8::int[]')}, rank = ${besideId('$9::bigint[]')}
      WHERE p.id = ANY ($1::bigint[])
+     RETURNING p.id, p.due_at, p.due_with, p.holder
    )
-   INSERT INTO baton.due (delayed, due_at, id, holder)
-   SELECT false, due_at, id, holder FROM unnest($1::bigint[], $3::bigint[], $7::bigint[]) AS g (id, holder, due_at)`,
+   ${enterSets('leased')}`,
 )
 const deliver = statement(
   'deliver',
@@ -110,6 +112,8 @@ export function writeLeases(tx: Transaction, grants: readonly Grant[], state: st
     secrets,
     now,
     textArray(sorted.map(({ dueAt }) => dueAt)),
+    textArray(sorted.map(({ set }) => set)),
+    textArray(sorted.map(({ rank }) => rank)),
   ])
 }
 

@@ -13,6 +13,7 @@ import { type PlainBatch, type PlainHandOffs, plainBatch } from './plain-hand-of
 import type { Pull, Pulled } from './pull.ts'
 import type { Roller } from './roller.ts'
 import { answerLeases, type LeaseAnswers } from './settle.ts'
+import { Shrinking } from './shrinking.ts'
 import type { Transactions } from './transactions.ts'
 
 /** What a batch came to when it was committed. */
@@ -36,6 +37,7 @@ export class HandOffs {
   readonly #plain: PlainHandOffs
   readonly #filling: Filling
   readonly #lookAgain: LookAgain
+  readonly #shrinking: Shrinking
 
   constructor(parts: {
     transactions: Transactions
@@ -55,6 +57,7 @@ export class HandOffs {
     this.#pull = parts.pull
     this.#plain = parts.plain
     this.#filling = new Filling(parts.transactions, parts.readied)
+    this.#shrinking = new Shrinking(parts.transactions)
     this.#lookAgain = new LookAgain(parts.transactions, parts.roller, parts.pull)
   }
 
@@ -64,6 +67,7 @@ export class HandOffs {
     const { leases, calledBack, pulled, counted, mayOpenLevels, now } =
       plain === undefined ? await this.#transact(batch) : await this.#handOffPlain(batch, plain)
     if (counted) this.#roller.kick()
+    this.#shrinking.take(leases.setsLeft)
     const rollNow = mayOpenLevels || pulled.lanesSkipped
     const opened = rollNow ? await afterCommit(() => this.#roller.settleUp(), 0) : 0
     const found = {
@@ -87,9 +91,9 @@ export class HandOffs {
     }
   }
 
-  /** Waits for windows that are being filled after their hand-off was answered. */
-  idle(): Promise<void> {
-    return this.#filling.idle()
+  /** Waits for what is done after a hand-off was answered. */
+  async idle(): Promise<void> {
+    await Promise.all([this.#filling.idle(), this.#shrinking.idle()])
   }
 
   /** Everything that a batch may hold, in one transaction. */
@@ -111,7 +115,7 @@ export class HandOffs {
   /** In one statement; what it leaves over is done in a transaction as if it had come later. */
   async #handOffPlain(batch: HandOffBatch, plain: PlainBatch): Promise<Committed> {
     const outcome = await this.#plain.run(batch.pulls, plain)
-    const { leftOver, pulls, mayOpenLevels, earliestDueAt, tripped, claimed } = outcome
+    const { leftOver, pulls, mayOpenLevels, earliestDueAt, tripped, claimed, setsLeft } = outcome
     const filled = await this.#filling.fill(tripped, claimed)
     const pulled: Pulled =
       pulls === undefined
@@ -121,6 +125,7 @@ export class HandOffs {
       const leases = {
         ...NO_LEASES,
         settles: batch.settles.map(({ settlements }) => settlements.map(() => null)),
+        setsLeft,
       }
       return {
         leases,
@@ -147,7 +152,7 @@ export class HandOffs {
     })
     return {
       ...rest,
-      leases: { ...rest.leases, settles },
+      leases: { ...rest.leases, settles, setsLeft: [...setsLeft, ...rest.leases.setsLeft] },
       mayOpenLevels: mayOpenLevels || rest.mayOpenLevels,
       pulled: pulls === undefined ? rest.pulled : pulled,
     }

@@ -47,7 +47,7 @@ const list = statement(
 /** Reads the running leases alone: its size is the number of leases, not of partitions. */
 const leases = statement(
   'leases-of-instances',
-  `SELECT holder, count(*) AS leases FROM baton.due
+  `SELECT holder, sum(remaining) AS leases FROM baton.due
    WHERE NOT delayed AND due_at > $1 AND holder = ANY($2::bigint[]) GROUP BY holder`,
 )
 const producedTasks = statement(

@@ -1,10 +1,9 @@
 import { type LaneTags, rankFresh, setBack } from '../../handoff/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
-import { besideId } from './beside-ids.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import type { LaneKey } from './entries.ts'
 import { levelsToRank } from './level-times.ts'
-import { changeQueued, lockedOf } from './queues.ts'
+import { WAITS } from './places.ts'
 import { statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transaction.ts'
@@ -28,6 +27,18 @@ export const LOW_WATER = 500
 /** The most rows that one transaction takes out of reach; what is left, later steps take. */
 export const STEP = 1000
 
+interface HeldPlace {
+  readonly id: number
+  readonly stay: number
+  readonly record_count: number
+}
+
+interface ReadyPlace extends HeldPlace {
+  readonly place: string
+  readonly rank_text: string
+  readonly fresh: boolean
+}
+
 export interface LockedLane extends LaneKey, LaneTags {}
 
 /** Counts a move of a partition, wherever that is counted. */
@@ -39,36 +50,36 @@ export const laneIsOpen = (task: string, level: string) =>
 
 const firstHeld = statement(
   'first-held',
-  `SELECT p.id, p.record_count FROM (SELECT id FROM baton.held WHERE lane = $1 ORDER BY id OFFSET 0) q
-   ${lockedOf('id, record_count', "state = 'held'")}
-   WHERE ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
+  `SELECT id, stay, record_count FROM baton.held
+   WHERE lane = $1
+     AND ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
+   ORDER BY id
    LIMIT (SELECT ${WINDOW} - count(*) FROM
      (SELECT FROM baton.ready r WHERE r.lane = $1 LIMIT ${WINDOW}) AS window_now)`,
 )
-/** A place that is taken is a stray one of the same partition, and now it is right. */
 const admit = statement(
   'admit',
-  `WITH changed AS (
-     UPDATE baton.partition p SET state = $4, rank = ${besideId('$2::bigint[]')}, fresh = true, refill = p.id = $3
-     WHERE p.id = ANY ($1::bigint[])
-   ), gone AS (
+  `WITH gone AS (
      DELETE FROM baton.held WHERE lane = $5 AND id = ANY ($1::bigint[])
    )
-   INSERT INTO baton.ready (level, rank, id, lane, task)
-   SELECT $6, rank, id, $5, $7 FROM unnest($1::bigint[], $2::bigint[]) AS a (id, rank)
-   ON CONFLICT (level, rank, id) DO NOTHING`,
+   INSERT INTO baton.ready (level, rank, id, lane, task, stay, refill)
+   SELECT $6, rank, id, $5, $7, stay, id = $3
+   FROM unnest($1::bigint[], $2::bigint[], $4::int[]) AS a (id, rank, stay)`,
 )
-/** The place before the row, as claims do it: who has locked a row does not wait for its place. */
+/** Places that a claim has locked are left to it. */
 export const readyOfLane = (columns: string) =>
   `SELECT ${columns} FROM baton.ready WHERE lane = $1 ORDER BY id FOR UPDATE SKIP LOCKED`
 const firstReady = statement(
   'first-ready-of-lane',
-  `SELECT p.* FROM (${readyOfLane('id, rank')}) q
-   ${lockedOf('id, rank::text AS rank_text, fresh, record_count', "state = 'ready' AND rank = q.rank")} LIMIT $2`,
+  `SELECT q.place::text AS place, q.id, q.stay, q.rank::text AS rank_text, q.fresh, p.record_count
+   FROM (${readyOfLane('ctid AS place, id, stay, rank, fresh')}) q
+   CROSS JOIN LATERAL (SELECT record_count FROM baton.partition WHERE id = q.id AND ${WAITS} OFFSET 0) p LIMIT $2`,
 )
 const hold = statement(
   'hold',
-  `UPDATE baton.partition SET state = $2, rank = NULL, refill = false WHERE id = ANY($1::bigint[])`,
+  `WITH gone AS (DELETE FROM baton.ready WHERE ctid = ANY ($1::tid[]))
+   INSERT INTO baton.held (lane, id, stay, record_count)
+   SELECT $2, id, stay, record_count FROM unnest($3::bigint[], $4::int[], $5::bigint[]) AS a (id, stay, record_count)`,
 )
 const saveTags = statement(
   'save-tags',
@@ -95,7 +106,7 @@ export async function fillLane(
   count: CountMove,
   deltas: CountDeltas | null,
 ): Promise<number> {
-  const rows = (await tx.run(firstHeld, [lane.id, deltas === null])) as { id: number; record_count: number }[]
+  const rows = (await tx.run(firstHeld, [lane.id, deltas === null])) as unknown as HeldPlace[]
   if (rows.length === 0) return 0
   const time = (await levelsToRank(tx, [lane.level], deltas)).get(lane.level)
   if (time === undefined) throw new Error(`level ${lane.level} has no time`)
@@ -110,7 +121,7 @@ export async function fillLane(
     textArray(ids),
     textArray(ranks),
     ids[tripwireAt(ids.length)],
-    to,
+    textArray(rows.map(({ stay }) => stay)),
     lane.id,
     lane.level,
     lane.task,
@@ -125,20 +136,20 @@ export async function holdLane(
   limit: number,
   count: CountMove,
 ): Promise<number> {
-  const rows = (await tx.run(firstReady, [lane.id, limit])) as {
-    id: number
-    rank_text: string
-    fresh: boolean
-    record_count: number
-  }[]
+  const rows = (await tx.run(firstReady, [lane.id, limit])) as unknown as ReadyPlace[]
   if (rows.length === 0) return 0
   const to = next('ready', 'hold')
   for (const row of rows) {
     if (row.fresh) setBack(lane, BigInt(row.rank_text))
     count('ready', to, row.record_count)
   }
-  const ids = rows.map(({ id }) => id)
-  changeQueued(tx, ids, () => tx.post(hold, [ids, to]))
+  tx.post(hold, [
+    rows.map(({ place }) => place),
+    lane.id,
+    textArray(rows.map(({ id }) => id)),
+    textArray(rows.map(({ stay }) => stay)),
+    textArray(rows.map(({ record_count }) => record_count)),
+  ])
   return rows.length
 }
 

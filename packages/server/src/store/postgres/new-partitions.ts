@@ -5,29 +5,29 @@ import type { Transaction } from './transaction.ts'
 
 export interface NewPartition extends CalledBackPartition {
   readonly lane: number
-  readonly state: 'ready' | 'held'
+  /** Null for those behind the window. */
   readonly rank: bigint | null
   readonly refill: boolean
   readonly table: number
 }
 
-/** Ids are given in the order of the array: arrival decides between equal ranks. */
+/** Ids are given in the order of the array: arrival decides between equal ranks. Who has a rank is ready. */
 const insert = statement(
   'insert-partitions',
   `WITH arrived AS (
      INSERT INTO baton.partition
-       (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, called_back_at)
-     SELECT lane, idx, level, state, rank, refill, record_count, compute_table, spelling, $10
-     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::boolean[], $7::bigint[],
-       $8::bigint[], $9::text[])
-       WITH ORDINALITY AS n (lane, idx, level, state, rank, refill, record_count, compute_table, spelling, position)
+       (lane, idx, level, state, rank, record_count, compute_table, spelling, called_back_at)
+     SELECT lane, idx, level, 'held', rank, record_count, compute_table, spelling, $8
+     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::text[])
+       WITH ORDINALITY AS n (lane, idx, level, rank, record_count, compute_table, spelling, position)
      ORDER BY position
-     RETURNING id, lane, level, rank, state
+     RETURNING id, lane, idx, level, rank, record_count
    ), held AS (
-     INSERT INTO baton.held (lane, id) SELECT lane, id FROM arrived WHERE state = 'held'
+     INSERT INTO baton.held (lane, id, record_count) SELECT lane, id, record_count FROM arrived WHERE rank IS NULL
    )
-   INSERT INTO baton.ready (level, rank, id, lane, task)
-   SELECT level, rank, id, lane, $11 FROM arrived WHERE state = 'ready'`,
+   INSERT INTO baton.ready (level, rank, id, lane, task, refill)
+   SELECT level, rank, id, lane, $9, (level, idx) IN (SELECT * FROM unnest($10::bigint[], $11::bigint[]))
+   FROM arrived WHERE rank IS NOT NULL`,
 )
 const taskTables = statement(
   'note-tables',
@@ -46,18 +46,19 @@ export function insertPartitions(
   rows: readonly NewPartition[],
   now: number,
 ): void {
+  const tripwires = rows.filter(({ refill }) => refill)
   tx.post(insert, [
     textArray(rows.map(({ lane }) => lane)),
     textArray(rows.map(({ index }) => index)),
     textArray(rows.map(({ level }) => level)),
-    textArray(rows.map(({ state }) => state)),
     textArray(rows.map(({ rank }) => rank)),
-    textArray(rows.map(({ refill }) => (refill ? 'true' : 'false'))),
     textArray(rows.map(({ recordCount }) => recordCount)),
     textArray(rows.map(({ table }) => table)),
     rows.map(({ spelling }) => spelling),
     now,
     task,
+    textArray(tripwires.map(({ level }) => level)),
+    textArray(tripwires.map(({ index }) => index)),
   ])
 }
 

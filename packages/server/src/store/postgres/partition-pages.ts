@@ -1,7 +1,12 @@
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { storedStates } from '../../handoff/stored-states.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
-import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
+import {
+  isLaneOpen,
+  type PartitionPage,
+  type PartitionQuery,
+  type PartitionRecord,
+} from '../../handoff/task-record.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
@@ -55,9 +60,11 @@ export async function partitionPage(tx: Transaction, query: PartitionQuery): Pro
     budget -= rows.length + 1
     const last = rows.at(-1)?.index ?? Number.MAX_SAFE_INTEGER
     let stop: Position = { level: lane.level, index: rows.length < limit ? Number.MAX_SAFE_INTEGER : last }
+    const isOpen = isLaneOpen(facts, lane.level)
     for (const record of rows) {
       if (!wanted.includes(record.state)) continue
-      partitions.push(record)
+      // The row of one that waits does not say whether it is in the window; nor is anybody shown that.
+      partitions.push(record.state === 'held' && isOpen ? { ...record, state: 'ready' } : record)
       if (partitions.length < query.limit) continue
       stop = { level: lane.level, index: record.index }
       break

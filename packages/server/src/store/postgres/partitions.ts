@@ -5,6 +5,7 @@ import { isLaneOpen } from '../../handoff/task-record.ts'
 import { besideId } from './beside-ids.ts'
 import type { Row } from './connection.ts'
 import type { CountDeltas } from './count-deltas.ts'
+import { NEXT_SET } from './due-sets.ts'
 import type { LaneKey } from './entries.ts'
 import { changeQueued } from './queues.ts'
 import { statement } from './statement.ts'
@@ -17,6 +18,7 @@ export interface PartitionEntry extends Standing {
   readonly laneIsOpen: boolean
   readonly hasBarrier: boolean
   readonly recordCount: number
+  readonly stay: number
   state: PartitionState
   outcome: LeaseOutcome | null
   attempts: number
@@ -39,7 +41,7 @@ interface Write {
 
 /** For statements that lock partitions and read all that a verdict needs. */
 export const standingColumns = `p.id, p.lane, l.task, p.level, p.state, p.due_at, p.term, p.secret, p.outcome,
-  p.attempts, p.releases, p.record_count, p.rank::text AS rank_text, t.paused, t.cancelled, t.level_barrier, t.open_level`
+  p.stay, p.attempts, p.releases, p.record_count, p.rank::text AS rank_text, t.paused, t.cancelled, t.level_barrier, t.open_level`
 export const standingJoins = `
   CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = p.lane OFFSET 0) l
   CROSS JOIN LATERAL (
@@ -56,9 +58,8 @@ const change = statement(
   'change-partitions',
   `UPDATE baton.partition p SET state = ${besideId('$2::text[]')}, parked = ${besideId('$2::text[]')} = 'parked',
      outcome = ${besideId('$3::text[]')}, attempts = ${besideId('$4::int[]')}, releases = ${besideId('$5::int[]')},
-     due_at = ${besideId('$6::bigint[]')},
-     refill = p.refill AND NOT ${besideId('$7::boolean[]')}, fresh = p.fresh AND NOT ${besideId('$7::boolean[]')},
-     rank = CASE WHEN NOT ${besideId('$8::boolean[]')} THEN coalesce(${besideId('$13::bigint[]')}, p.rank) END,
+     due_at = ${besideId('$6::bigint[]')}, due_with = CASE WHEN ${besideId('$7::int[]')} = 0 THEN p.due_with WHEN ${besideId('$6::bigint[]')} IS NOT NULL THEN ${NEXT_SET} END,
+     stay = p.stay + ${besideId('$7::int[]')}, rank = ${besideId('$8::bigint[]')},
      settled_at = coalesce(${besideId('$9::bigint[]')}, p.settled_at),
      reported_records = coalesce(${besideId('$10::bigint[]')}, p.reported_records),
      reason = CASE WHEN ${besideId('$11::boolean[]')} THEN ${besideId('$12::text[]')} ELSE p.reason END
@@ -82,6 +83,7 @@ export function readStanding(row: Row): PartitionEntry {
     ),
     hasBarrier: row['level_barrier'] as boolean,
     recordCount: row['record_count'] as number,
+    stay: row['stay'] as number,
     state: row['state'] as PartitionState,
     term: row['term'] as number,
     secret: row['secret'] as string,
@@ -171,27 +173,33 @@ function holdReturned(partition: PartitionEntry, deltas: CountDeltas): void {
   if (partition.write !== null) partition.write.losesRank = true
 }
 
+/** The one that it is given, or the one that it keeps. */
+function rankAfter({ losesRank, rank, keptRank }: Pick<PartitionEntry, 'keptRank'> & Write): string | null {
+  const after = losesRank ? null : (rank ?? keptRank)
+  return after === null ? null : String(after)
+}
+
 export function writeChanges(tx: Transaction, partitions: Iterable<PartitionEntry>): void {
   const changed = [...partitions]
     .flatMap((partition) => (partition.write === null ? [] : [{ ...partition, ...partition.write }]))
     .sort((a, b) => a.id - b.id)
   if (changed.length === 0) return
   const ids = changed.map(({ id }) => id)
-  changeQueued(tx, ids, () =>
+  const moved = changed.flatMap(({ id, moved: hasMoved }) => (hasMoved ? id : []))
+  changeQueued(tx, moved, () =>
     tx.post(change, [
       ids,
-      changed.map(({ state }) => state),
+      changed.map(({ state }) => (state === 'ready' ? 'held' : state)),
       changed.map(({ outcome }) => outcome),
       changed.map(({ attempts }) => attempts),
       changed.map(({ releasesInARow }) => releasesInARow),
       changed.map(({ dueAt }) => dueAt),
-      changed.map(({ moved }) => moved),
-      changed.map(({ losesRank }) => losesRank),
+      changed.map((of) => (of.moved ? 1 : 0)),
+      changed.map(rankAfter),
       changed.map(({ settledAt }) => settledAt),
       changed.map(({ reported }) => reported),
       changed.map(({ reason }) => reason !== undefined),
       changed.map(({ reason }) => reason ?? null),
-      changed.map(({ rank }) => (rank === null ? null : String(rank))),
     ]),
   )
 }

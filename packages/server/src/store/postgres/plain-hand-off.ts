@@ -3,12 +3,13 @@ import { next } from '../../handoff/life-cycle.ts'
 import { LEASE_MAX_MILLIS, type Policy } from '../../handoff/policy.ts'
 import { type HandOffBatch, type PullOrder, type PullResult, StoreUnavailable } from '../../handoff/store.ts'
 import type { Row } from './connection.ts'
+import { setsWithin } from './due-sets.ts'
 import { LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { leasesGiven, plainHandOffs } from './plain-statement.ts'
 import { type PlainSettlements, plainSettlements, plainValues } from './settle-plain.ts'
 import { type Given, sharedOut } from './shared-out.ts'
-import { dropEnded, dropStrays, dropStraysInFront } from './strays.ts'
+import { dropStrays, dropStraysInFront } from './strays.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -30,6 +31,8 @@ export interface PlainOutcome {
   /** Lanes whose tripwire was handed out. */
   readonly tripped: readonly number[]
   readonly claimed: number
+  /** Sets of leases that have to shrink; see shrinking.ts. */
+  readonly setsLeft: readonly string[]
 }
 
 /** Undefined for a batch that has anything but settlements of finished work and pulls for a number of partitions. */
@@ -66,10 +69,10 @@ export class PlainHandOffs {
     if (first === undefined) throw new Error('a hand-off came back without its answer')
     const given = appetite === 0 || first['id'] === null ? [] : rows
     const leftOver = leftOverOf(settlements, first)
-    await this.#dropStrays(settlements, leftOver, given, first)
+    await this.#dropStrays(given, first)
     const now = first['now'] as number
     const claimed = sharedOut(pulls, secrets, await this.#named(given), this.#policy, now)
-    const tripped = new Set(given.flatMap((row) => (row['refill'] === true ? (row['lane'] as number) : [])))
+    const tripped = new Set(((first['tripped'] ?? []) as string[]).map(Number))
     const mayOpenLevels = first['may_open'] === true
     const wasClaimed = leftOver.size === 0 && !mayOpenLevels
     return {
@@ -80,6 +83,7 @@ export class PlainHandOffs {
       earliestDueAt: claimed.earliestDueAt,
       tripped: [...tripped],
       claimed: given.length,
+      setsLeft: (first['sets_left'] ?? []) as string[],
     }
   }
 
@@ -94,6 +98,7 @@ export class PlainHandOffs {
       secrets.length,
       textArray(secrets),
       textArray(this.#holders(pulls)),
+      textArray(this.#sets(pulls)),
       base,
       perThousand,
       LEASE_MAX_MILLIS,
@@ -109,16 +114,9 @@ export class PlainHandOffs {
    * Removes the places that the statement could not see or had to leave. It is committed: if the store is away
    * now, they are removed later.
    */
-  async #dropStrays(
-    settlements: PlainSettlements,
-    leftOver: ReadonlySet<number>,
-    given: readonly Row[],
-    { ended = 0, found = 0 }: Row,
-  ): Promise<void> {
-    const finished = [...settlements.keys()].filter((id) => !leftOver.has(id))
+  async #dropStrays(given: readonly Row[], { found = 0 }: Row): Promise<void> {
+    if (given.length === (found as number)) return
     try {
-      if ((ended as number) < finished.length) await this.#transactions.read(dropEnded, [finished])
-      if (given.length === (found as number)) return
       await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
       await this.#transactions.read(dropStraysInFront)
     } catch (error) {
@@ -146,12 +144,20 @@ export class PlainHandOffs {
       earliestDueAt,
       tripped: [],
       claimed: rows.length,
+      setsLeft: [],
     }
   }
 
   async #named(rows: readonly Row[]): Promise<Given[]> {
     const names = await this.#names.namesOf(rows)
     return names.map((of, at) => ({ row: rows[at] ?? {}, names: of }))
+  }
+
+  #sets(pulls: readonly PullOrder[]): number[] {
+    return setsWithin(
+      pulls.map(({ batch }) => batch),
+      this.#policy,
+    )
   }
 
   #holders(pulls: readonly PullOrder[]): (number | null)[] {

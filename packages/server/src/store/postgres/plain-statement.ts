@@ -1,8 +1,9 @@
 import { cost } from '../../handoff/fair-order.ts'
 import { besideId } from './beside-ids.ts'
 import { front } from './claim.ts'
-import { removeFrom } from './queues.ts'
-import { finishing } from './settle-plain.ts'
+import { enterSets, NEXT_SET, setsLeft } from './due-sets.ts'
+import { removeFrom } from './places.ts'
+import { clock, finishing } from './settle-plain.ts'
 import { NOW, statement } from './statement.ts'
 
 const LEAST_COST = cost(0)
@@ -20,29 +21,33 @@ const LARGEST_COST = cost(Number.MAX_SAFE_INTEGER)
 const parametersFrom = (first: number, types: readonly string[]) =>
   types.map((type, at) => `$${first + at}::${type}`)
 
-const CLAIM_TYPES = ['bigint', 'text[]', 'bigint[]', 'float8', 'float8', 'float8', 'text'] as const
+const CLAIM_TYPES = ['bigint', 'text[]', 'bigint[]', 'int[]', 'float8', 'float8', 'float8', 'text'] as const
 
 /**
  * Secrets and holders are numbered in the order of the hand-off, partitions are changed in that of their ids. If any
  * turns out not to be ready, the places of all stay and are removed apart.
  */
 function claiming(first: number, isAllowed: string | null): string {
-  const [wanted, secrets, holders, base, perThousand, most, to] = parametersFrom(first, CLAIM_TYPES)
+  const [wanted, secrets, holders, sets, base, perThousand, most, to] = parametersFrom(first, CLAIM_TYPES)
   const limit = isAllowed === null ? wanted : `CASE WHEN ${isAllowed} THEN ${wanted} ELSE 0 END`
-  const position = besideId('(SELECT positions FROM granted)', '(SELECT ids FROM granted)')
+  const granted = (elements: string) =>
+    besideId(`(SELECT ${elements} FROM granted)`, '(SELECT ids FROM granted)')
   return `candidate AS MATERIALIZED (
-     ${front('r.ctid AS place, r.id')} LIMIT ${limit} FOR UPDATE SKIP LOCKED
-   ), numbered AS MATERIALIZED (
-     SELECT id, row_number() OVER () AS position FROM candidate
+     ${front('r.ctid AS place, r.id, r.lane, r.rank, r.stay, r.fresh, r.refill')} LIMIT ${limit} FOR UPDATE SKIP LOCKED
    ), granted AS MATERIALIZED (
-     SELECT ARRAY(SELECT id FROM numbered ORDER BY id) AS ids, ARRAY(SELECT position FROM numbered ORDER BY id) AS positions
+     SELECT array_agg(id) AS ids, array_agg(position) AS positions, array_agg(rank) AS ranks, array_agg(stay) AS stays,
+       array_agg(fresh) AS freshes
+     FROM (SELECT id, rank, stay, fresh, row_number() OVER () AS position FROM candidate ORDER BY id) c
+   ), numbers AS MATERIALIZED (
+     SELECT ${NEXT_SET} AS first
    ), leased AS (
-     UPDATE baton.partition p SET state = ${to}, term = p.term + 1, outcome = NULL,
-       secret = (${secrets})[${position}], holder = (${holders})[${position}], leased_at = (SELECT now FROM clock),
+     UPDATE baton.partition p SET state = ${to}, term = p.term + 1, outcome = NULL, rank = ${granted('ranks')},
+       secret = (${secrets})[${granted('positions')}], holder = (${holders})[${granted('positions')}],
+       leased_at = (SELECT now FROM clock), due_with = (SELECT first FROM numbers) + (${sets})[${granted('positions')}],
        due_at = (SELECT now FROM clock) + floor(least(${base} + ${perThousand} * p.record_count / 1000, ${most}) + 0.5)::bigint
-     WHERE p.id = ANY ((SELECT ids FROM granted)::bigint[]) AND p.state = 'ready'
-     RETURNING p.id, p.lane, p.level, p.rank, p.idx, p.fresh, p.refill, p.term, p.attempts, p.record_count, p.spelling,
-       p.compute_table, p.due_at, p.holder, p.secret
+     WHERE p.id = ANY ((SELECT ids FROM granted)::bigint[]) AND p.state = 'held' AND p.stay = ${granted('stays')}
+     RETURNING p.id, p.lane, p.level, p.rank, p.idx, p.term, p.attempts, p.record_count, p.spelling, p.compute_table, p.due_at,
+       p.due_with, p.holder, p.secret, ${granted('freshes')} AS fresh
    ), taken AS (
      ${removeFrom(
        'ready',
@@ -50,7 +55,7 @@ function claiming(first: number, isAllowed: string | null): string {
         WHERE cardinality((SELECT ids FROM granted)) = cardinality(ARRAY(SELECT id FROM leased))`,
      )}
    ), queued AS (
-     INSERT INTO baton.due (delayed, due_at, id, holder) SELECT false, due_at, id, holder FROM leased
+     ${enterSets('leased')}
    )`
 }
 
@@ -88,10 +93,11 @@ const countingGiven = `counted_given AS (
 const marking = (first: number) =>
   `marked AS (UPDATE baton.commit_mark SET number = $${first + 1}, marked_at = ${NOW} WHERE session = $${first})`
 
-const settledAnswer = `now, may_open, cardinality(ARRAY(SELECT id FROM ended)) AS ended,
+const settledAnswer = `now, may_open, ${setsLeft} AS sets_left,
      CASE WHEN NOT complete THEN ARRAY(SELECT id FROM finished) END AS finished`
-const foundAnswer = '(SELECT cardinality(ids) FROM granted) AS found'
-const leasedAnswer = `l.id, l.lane, l.level, l.idx, l.refill, l.term, l.attempts, l.record_count, l.spelling, l.compute_table,
+const foundAnswer = `(SELECT coalesce(cardinality(ids), 0) FROM granted) AS found,
+     ARRAY(SELECT lane FROM candidate WHERE refill) AS tripped`
+const leasedAnswer = `l.id, l.lane, l.level, l.idx, l.term, l.attempts, l.record_count, l.spelling, l.compute_table,
      l.secret`
 
 /**
@@ -100,7 +106,7 @@ const leasedAnswer = `l.id, l.lane, l.level, l.idx, l.refill, l.term, l.attempts
  */
 const both = statement(
   'hand-off-plain',
-  `WITH ${finishingAll}, ${claiming(11, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}, ${marking(18)}
+  `WITH ${finishingAll}, ${claiming(11, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}, ${marking(19)}
    SELECT s.*, ${leasedAnswer} FROM (SELECT ${settledAnswer}, ${foundAnswer} FROM clock, settled) s LEFT JOIN leased l ON true`,
 )
 const settles = statement(
@@ -109,7 +115,7 @@ const settles = statement(
 )
 const pulls = statement(
   'hand-off-plain-pulls',
-  `WITH clock AS MATERIALIZED (SELECT coalesce($1::bigint, ${NOW}) AS now), ${claiming(2, null)}, ${countingGiven}, ${marking(9)}
+  `WITH ${clock}, ${claiming(2, null)}, ${countingGiven}, ${marking(10)}
    SELECT s.*, ${leasedAnswer} FROM (SELECT now, ${foundAnswer} FROM clock) s LEFT JOIN leased l ON true`,
 )
 
@@ -119,8 +125,8 @@ export const plainHandOffs = { both, settles, pulls }
 /** After a commit whose answer got lost: the leases are known by their secrets. */
 export const leasesGiven = statement(
   'leases-given',
-  `SELECT p.secret, p.id, p.lane, p.level, p.idx, false AS refill, p.term, p.attempts, p.record_count,
+  `SELECT p.secret, p.id, p.lane, p.level, p.idx, p.term, p.attempts, p.record_count,
      p.spelling, p.compute_table, p.leased_at AS now
-   FROM (SELECT id FROM baton.due WHERE NOT delayed ORDER BY due_at OFFSET 0) q
+   FROM (SELECT unnest(ids) AS id FROM baton.due WHERE NOT delayed ORDER BY due_at OFFSET 0) q
    CROSS JOIN LATERAL (SELECT * FROM baton.partition WHERE id = q.id AND secret = ANY($1::text[]) OFFSET 0) p`,
 )

@@ -6,6 +6,7 @@ import { Portion, share } from '../../handoff/sharing.ts'
 import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import { type Candidate, claimCandidates, type Grant, writeDeliveries, writeLeases } from './claim.ts'
 import type { CountDeltas } from './count-deltas.ts'
+import { setsWithin } from './due-sets.ts'
 import { fillTripped, LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
@@ -134,6 +135,10 @@ export class Pull {
     const to = next('ready', atMostOnce ? 'deliver' : 'lease')
     const tripped = new Set<number>()
     const grants: Grant[] = []
+    const sets = setsWithin(
+      hungry.map(({ portion, handedOut }) => portion.taken.length - handedOut.length),
+      this.#policy,
+    )
     for (const { order, portion, handedOut } of hungry) {
       const holder = order.instance === null ? null : this.#names.knownInstance(order.instance)
       for (const candidate of portion.taken.slice(handedOut.length)) {
@@ -144,9 +149,11 @@ export class Pull {
         const grant = {
           id: candidate.id,
           place: candidate.place,
+          rank: candidate.rank,
           holder,
           secret: '',
           dueAt: now + leaseMillis(this.#policy, recordCount),
+          set: sets[grants.length] ?? 0,
         }
         if (atMostOnce) {
           deltas.finished(lane, recordCount)

@@ -17,7 +17,7 @@ const parked = statement(
 )
 const retried = statement(
   'retry',
-  `UPDATE baton.partition SET state = $2, parked = false, rank = NULL, fresh = true, refill = false, attempts = 0, releases = 0
+  `UPDATE baton.partition SET state = $2, stay = stay + 1, parked = false, rank = NULL, attempts = 0, releases = 0
    WHERE id = ANY($1::bigint[])`,
 )
 const known = statement(

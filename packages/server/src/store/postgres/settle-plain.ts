@@ -4,10 +4,13 @@ import { type Change, judgeSettlement } from '../../handoff/settlement.ts'
 import type { HandOffBatch } from '../../handoff/store.ts'
 import { besideId } from './beside-ids.ts'
 import type { CountDeltas } from './count-deltas.ts'
-import { placesOf, removeFrom } from './queues.ts'
+import { leaveSets, setsLeft } from './due-sets.ts'
 import { NOW, statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transaction.ts'
+
+/** In SQL: the time, which may be given. */
+export const clock = `clock AS MATERIALIZED (SELECT coalesce($1::bigint, ${NOW}) AS now)`
 
 /** In SQL: one of the arrays beside the ids of the settled partitions. */
 const settled = (elements: string) => besideId(elements, '$2::bigint[]')
@@ -17,12 +20,10 @@ const settled = (elements: string) => besideId(elements, '$2::bigint[]')
  * of that and writes; the verdict is the same as the core's, which judges all others. Locking rows
  * first, as for those, costs as much again as the update. Lanes of cancelled tasks are not among those
  * `concerned`; they are compared in a way that no index can be read by. The time when the lease
- * would have ended stays in the row, and says where it stands in the queue. A lease that is renewed at
- * this moment has a place that this statement cannot see: then fewer places are `ended` than leases `finished`.
+ * would have ended stays in the row, and says where its set is. A lease that is renewed at this moment has a set that
+ * this statement cannot see; it is among those that are left.
  */
-export const finishing = `clock AS MATERIALIZED (
-     SELECT coalesce($1::bigint, ${NOW}) AS now
-   ), concerned AS MATERIALIZED (
+export const finishing = `${clock}, concerned AS MATERIALIZED (
      SELECT d.lane, l.task, t.level_barrier
      FROM (
        SELECT DISTINCT p.lane FROM unnest($2::bigint[]) AS a (id)
@@ -36,20 +37,20 @@ export const finishing = `clock AS MATERIALIZED (
      WHERE p.id = ANY ($2::bigint[]) AND p.state = $7 AND p.outcome IS NULL
        AND p.term = ${settled('$3::int[]')} AND p.secret = ${settled('$4::text[]')}
        AND array_position(ARRAY(SELECT lane FROM concerned), p.lane) IS NOT NULL
-     RETURNING p.id, p.lane, p.level, p.record_count, p.due_at, ${settled('$5::bigint[]')} AS reported
-   ), ended AS (
-     ${removeFrom('due', placesOf('due', 'finished s', 'NOT delayed AND due_at = s.due_at AND id = s.id'))} RETURNING id
-   )`
+     RETURNING p.id, p.lane, p.level, p.record_count, false AS delayed, p.due_at, p.due_with, ${settled('$5::bigint[]')} AS reported
+   ), ${leaveSets('finished')}`
 const finish = statement(
   'finish-plain',
   `WITH ${finishing}
-   SELECT f.id, f.lane, f.level, f.record_count, c.task, c.level_barrier, (SELECT now FROM clock) AS now
+   SELECT f.id, f.lane, f.level, f.record_count, c.task, c.level_barrier, (SELECT now FROM clock) AS now, ${setsLeft} AS sets_left
    FROM finished f JOIN concerned c ON c.lane = f.lane`,
 )
 
 export interface PlainlyFinished {
   readonly partitions: ReadonlySet<number>
   readonly mayOpenLevels: boolean
+  /** Sets of leases that have to shrink; see shrinking.ts. */
+  readonly setsLeft: readonly string[]
 }
 
 interface Plain {
@@ -119,7 +120,7 @@ export async function finishPlain(
   policy: Policy,
 ): Promise<PlainlyFinished> {
   const plain = plainSettlements(batch)
-  if (plain.size === 0) return { partitions: new Set(), mayOpenLevels: false }
+  if (plain.size === 0) return { partitions: new Set(), mayOpenLevels: false, setsLeft: [] }
   const { to } = plainVerdict(policy)
   const rows = await tx.write(finish, plainValues(plain, policy, tx.knownNow))
   const [first] = rows
@@ -137,5 +138,5 @@ export async function finishPlain(
     partitions.add(id)
     if (row['level_barrier'] === true) mayOpenLevels = true
   }
-  return { partitions, mayOpenLevels }
+  return { partitions, mayOpenLevels, setsLeft: (first?.['sets_left'] ?? []) as string[] }
 }

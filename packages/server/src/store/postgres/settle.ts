@@ -9,6 +9,7 @@ import { levelsToRank } from './level-times.ts'
 import { applyChange, lockPartitions, type PartitionEntry, writeChanges } from './partitions.ts'
 import { finishPlain } from './settle-plain.ts'
 import type { Transaction } from './transaction.ts'
+import { tellWaitingApart } from './waiting.ts'
 import { lockLanesToWake } from './wake.ts'
 
 export interface LeaseAnswers {
@@ -20,6 +21,8 @@ export interface LeaseAnswers {
   readonly earliestDueAt: number | null
   /** A task with a level barrier is concerned. */
   readonly mayOpenLevels: boolean
+  /** Sets of leases that have to shrink; see shrinking.ts. */
+  readonly setsLeft: readonly string[]
 }
 
 /** Everything that workers say about leases they were given: locked together, judged one by one, written together. */
@@ -43,9 +46,11 @@ export async function answerLeases(
       returned: 0,
       earliestDueAt: null,
       mayOpenLevels: plain.mayOpenLevels,
+      setsLeft: plain.setsLeft,
     }
   }
   const [partitions, now] = await Promise.all([lockPartitions(tx, ids), tx.now()])
+  await tellWaitingApart(tx, partitions.values())
   const judging = new Judging(partitions, plain.partitions, deltas, policy, now)
   const settles = batch.settles.map((order) => judging.settle(order))
   const renews = batch.renews.map((order) => judging.renew(order))
@@ -58,6 +63,7 @@ export async function answerLeases(
     undone,
     returned: judging.returned,
     earliestDueAt: judging.earliestDueAt,
+    setsLeft: plain.setsLeft,
     mayOpenLevels:
       plain.mayOpenLevels ||
       [...partitions.values()].some(({ hasBarrier, write }) => hasBarrier && write !== null),

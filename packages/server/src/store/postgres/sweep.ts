@@ -14,7 +14,7 @@ import {
   standingJoins,
   writeChanges,
 } from './partitions.ts'
-import { lockedOf } from './queues.ts'
+import { lockedOf } from './places.ts'
 import type { Roller } from './roller.ts'
 import { NOW, statement } from './statement.ts'
 import { dropStraysOverdue } from './strays.ts'
@@ -36,9 +36,9 @@ const due = (state: 'leased' | 'delayed') =>
   statement(
     `due-${state}`,
     `SELECT ${standingColumns} FROM (
-       SELECT id, due_at FROM baton.due WHERE ${state === 'delayed' ? '' : 'NOT '}delayed AND due_at <= $1
+       SELECT unnest(ids) AS id, number FROM baton.due WHERE ${state === 'delayed' ? '' : 'NOT '}delayed AND due_at <= $1
        ORDER BY due_at OFFSET 0
-     ) q ${lockedOf('*', `state = '${state}' AND due_at = q.due_at`)} ${standingJoins} LIMIT $2`,
+     ) q ${lockedOf('*', `state = '${state}' AND due_with = q.number`)} ${standingJoins} LIMIT $2`,
   )
 const dueLeases = due('leased')
 const dueBackoffs = due('delayed')
@@ -143,12 +143,11 @@ export class Sweep {
       if (lane === undefined || time === undefined) throw new Error('a partition wakes without its lane')
       const to = partition.laneIsOpen ? next('delayed', 'wake') : next(next('delayed', 'wake'), 'hold')
       deltas.move(partition.lane, 'delayed', to, partition.recordCount)
-      if (to !== 'ready') return { id: partition.id, state: to, rank: null }
-      const rank = partition.keptRank ?? rankRetry(time, lane, partition.recordCount)
-      return { id: partition.id, state: to, rank }
+      if (to !== 'ready') return { id: partition.id, rank: null }
+      return { id: partition.id, rank: partition.keptRank ?? rankRetry(time, lane, partition.recordCount) }
     })
     wakePartitions(tx, rows)
     for (const lane of lanes.values()) saveLaneTags(tx, lane)
-    return rows.filter(({ state }) => state === 'ready').length
+    return rows.filter(({ rank }) => rank !== null).length
   }
 }

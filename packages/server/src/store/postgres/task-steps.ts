@@ -3,7 +3,8 @@ import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { isLaneOpen } from '../../handoff/task-record.ts'
 import { fill, hold, settleLanes } from './lane-windows.ts'
 import { readyOfLane, STEP } from './lanes.ts'
-import { changeQueued, lockedOf } from './queues.ts'
+import { lockedOf, WAITS } from './places.ts'
+import { changeQueued } from './queues.ts'
 import type { Roll } from './roll.ts'
 import { statement } from './statement.ts'
 import { dropStraysOfLane } from './strays.ts'
@@ -37,18 +38,18 @@ const end = statement(
   'DELETE FROM baton.task_step WHERE task = $1 AND step = $2 AND only_level = $3',
 )
 const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1 AND step = $2')
-const waitingIn = (state: 'ready' | 'held', places: string, stillThere: string) =>
+const waitingIn = (state: 'ready' | 'held', places: string) =>
   statement(
     `waiting-${state}-of-lane`,
-    `SELECT p.* FROM (${places}) q ${lockedOf('id, record_count', stillThere)} LIMIT $2`,
+    `SELECT p.* FROM (${places}) q ${lockedOf('id, record_count', WAITS)} LIMIT $2`,
   )
 const parkedIn = statement(
   'waiting-parked-of-lane',
   'SELECT id, record_count FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED',
 )
 const waiting = {
-  ready: waitingIn('ready', readyOfLane('id, rank'), "state = 'ready' AND rank = q.rank"),
-  held: waitingIn('held', 'SELECT id FROM baton.held WHERE lane = $1 ORDER BY id OFFSET 0', "state = 'held'"),
+  ready: waitingIn('ready', readyOfLane('id, stay')),
+  held: waitingIn('held', 'SELECT id, stay FROM baton.held WHERE lane = $1 ORDER BY id OFFSET 0'),
   parked: parkedIn,
 }
 const anyWaiting = statement(
@@ -59,7 +60,7 @@ const anyWaiting = statement(
 )
 const cancel = statement(
   'cancel',
-  'UPDATE baton.partition SET state = $2, parked = false, rank = NULL, due_at = NULL, refill = false WHERE id = ANY($1::bigint[])',
+  'UPDATE baton.partition SET state = $2, parked = false, rank = NULL, due_at = NULL WHERE id = ANY($1::bigint[])',
 )
 const fromIndex = statement(
   'partitions-from',
@@ -68,7 +69,7 @@ const fromIndex = statement(
 )
 const rerunRows = statement(
   'rerun',
-  `UPDATE baton.partition SET state = $2, rank = NULL, fresh = true, refill = false, term = term + 1, secret = '',
+  `UPDATE baton.partition SET state = $2, stay = stay + 1, rank = NULL, term = term + 1, secret = '',
      outcome = NULL, attempts = 0, releases = 0, settled_at = NULL, reported_records = NULL WHERE id = ANY($1::bigint[])`,
 )
 

@@ -17,7 +17,7 @@ const lockLanes = statement(
 )
 const wake = statement(
   'wake',
-  `UPDATE baton.partition p SET state = ${besideId('$2::text[]')}, rank = ${besideId('$3::bigint[]')}, fresh = false, due_at = NULL
+  `UPDATE baton.partition p SET state = 'held', stay = p.stay + 1, rank = ${besideId('$2::bigint[]')}, due_at = NULL
    WHERE p.id = ANY ($1::bigint[])`,
 )
 
@@ -42,17 +42,14 @@ export async function lockLanesToWake(
   )
 }
 
+/** Those without a rank are held. */
 export function wakePartitions(
   tx: Transaction,
-  woken: readonly { readonly id: number; readonly state: string; readonly rank: bigint | null }[],
+  woken: readonly { readonly id: number; readonly rank: bigint | null }[],
 ): void {
   const rows = woken.toSorted((a, b) => a.id - b.id)
   const ids = rows.map(({ id }) => id)
   changeQueued(tx, ids, () =>
-    tx.post(wake, [
-      ids,
-      rows.map(({ state }) => state),
-      rows.map(({ rank }) => (rank === null ? null : String(rank))),
-    ]),
+    tx.post(wake, [ids, rows.map(({ rank }) => (rank === null ? null : String(rank)))]),
   )
 }
