@@ -40,6 +40,10 @@ const EMPTIED = [
 const ways: readonly [statement: string, ...indexes: string[]][] = [
   ['hand-off-plain', 'due_in_order', 'partition_pkey', 'ready_in_order'],
   ['hand-off-plain-settles', 'due_in_order', 'partition_pkey'],
+  ['hand-off-plain-of-lanes', 'due_in_order', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-settles-of-lanes', 'due_in_order', 'partition_pkey'],
+  ['shrink-sets', 'due_in_order'],
+  ['end-sets', 'due_in_order'],
   ['hand-off-plain-pulls', 'partition_pkey', 'ready_in_order'],
   ['leases-given', 'due_in_order', 'partition_pkey'],
   ['claim', 'partition_pkey', 'ready_in_order'],

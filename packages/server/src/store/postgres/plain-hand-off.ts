@@ -5,6 +5,7 @@ import { type HandOffBatch, type PullOrder, type PullResult, StoreUnavailable } 
 import type { Row } from './connection.ts'
 import { setsWithin } from './due-sets.ts'
 import { LOW_WATER } from './lanes.ts'
+import { LanesOfLeases } from './lanes-of-leases.ts'
 import type { Names } from './names.ts'
 import { leasesGiven, plainHandOffs } from './plain-statement.ts'
 import { type PlainSettlements, plainSettlements, plainValues } from './settle-plain.ts'
@@ -53,6 +54,7 @@ export class PlainHandOffs {
   readonly #policy: Policy
   readonly #names: Names
   readonly #secrets: Secrets
+  readonly #lanes = new LanesOfLeases()
 
   constructor(transactions: Transactions, policy: Policy, names: Names, secrets: Secrets) {
     this.#transactions = transactions
@@ -70,6 +72,7 @@ export class PlainHandOffs {
     const given = appetite === 0 || first['id'] === null ? [] : rows
     const leftOver = leftOverOf(settlements, first)
     await this.#dropStrays(given, first)
+    for (const row of given) this.#lanes.remember(row['id'] as number, row['lane'] as number)
     const now = first['now'] as number
     const claimed = sharedOut(pulls, secrets, await this.#named(given), this.#policy, now)
     const tripped = new Set(((first['tripped'] ?? []) as string[]).map(Number))
@@ -105,9 +108,12 @@ export class PlainHandOffs {
       next('ready', 'lease'),
     ]
     if (settlements.size === 0) return this.#transactions.runAlone(plainHandOffs.pulls, [knownNow, ...claim])
+    const lanes = this.#lanes.take(settlements.keys())
     const settle = plainValues(settlements, this.#policy, knownNow)
-    if (secrets.length === 0) return this.#transactions.runAlone(plainHandOffs.settles, settle)
-    return this.#transactions.runAlone(plainHandOffs.both, [...settle, ...claim])
+    if (lanes !== undefined) settle.push(textArray(lanes))
+    const { both, settles } = lanes === undefined ? plainHandOffs.lanesUnknown : plainHandOffs.lanesKnown
+    if (secrets.length === 0) return this.#transactions.runAlone(settles, settle)
+    return this.#transactions.runAlone(both, [...settle, ...claim])
   }
 
   /**

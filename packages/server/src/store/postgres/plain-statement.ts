@@ -30,24 +30,23 @@ const CLAIM_TYPES = ['bigint', 'text[]', 'bigint[]', 'int[]', 'float8', 'float8'
 function claiming(first: number, isAllowed: string | null): string {
   const [wanted, secrets, holders, sets, base, perThousand, most, to] = parametersFrom(first, CLAIM_TYPES)
   const limit = isAllowed === null ? wanted : `CASE WHEN ${isAllowed} THEN ${wanted} ELSE 0 END`
-  const granted = (elements: string) =>
-    besideId(`(SELECT ${elements} FROM granted)`, '(SELECT ids FROM granted)')
+  const stay = besideId('(SELECT stays FROM granted)', '(SELECT ids FROM granted)')
   return `candidate AS MATERIALIZED (
      ${front('r.ctid AS place, r.id, r.lane, r.rank, r.stay, r.fresh, r.refill')} LIMIT ${limit} FOR UPDATE SKIP LOCKED
    ), granted AS MATERIALIZED (
      SELECT array_agg(id) AS ids, array_agg(position) AS positions, array_agg(rank) AS ranks, array_agg(stay) AS stays,
-       array_agg(fresh) AS freshes
+       array_agg(fresh) AS freshes, ${NEXT_SET} AS first_set
      FROM (SELECT id, rank, stay, fresh, row_number() OVER () AS position FROM candidate ORDER BY id) c
-   ), numbers AS MATERIALIZED (
-     SELECT ${NEXT_SET} AS first
    ), leased AS (
-     UPDATE baton.partition p SET state = ${to}, term = p.term + 1, outcome = NULL, rank = ${granted('ranks')},
-       secret = (${secrets})[${granted('positions')}], holder = (${holders})[${granted('positions')}],
-       leased_at = (SELECT now FROM clock), due_with = (SELECT first FROM numbers) + (${sets})[${granted('positions')}],
-       due_at = (SELECT now FROM clock) + floor(least(${base} + ${perThousand} * p.record_count / 1000, ${most}) + 0.5)::bigint
-     WHERE p.id = ANY ((SELECT ids FROM granted)::bigint[]) AND p.state = 'held' AND p.stay = ${granted('stays')}
-     RETURNING p.id, p.lane, p.level, p.rank, p.idx, p.term, p.attempts, p.record_count, p.spelling, p.compute_table, p.due_at,
-       p.due_with, p.holder, p.secret, ${granted('freshes')} AS fresh
+     UPDATE baton.partition p SET state = ${to}, term = p.term + 1, outcome = NULL, leased_at = (SELECT now FROM clock),
+       due_at = (SELECT now FROM clock) + floor(least(${base} + ${perThousand} * p.record_count / 1000, ${most}) + 0.5)::bigint,
+       (rank, fresh, secret, holder, due_with) = (
+         SELECT ranks[at], freshes[at], (${secrets})[positions[at]], (${holders})[positions[at]], first_set + (${sets})[positions[at]]
+         FROM (SELECT width_bucket(p.id, ids) AS at, g.* FROM granted g OFFSET 0) g
+       )
+     WHERE p.id = ANY ((SELECT ids FROM granted)::bigint[]) AND p.state = 'held' AND p.stay = ${stay}
+     RETURNING p.id, p.lane, p.level, p.rank, p.fresh, p.idx, p.term, p.attempts, p.record_count, p.spelling, p.compute_table,
+       p.due_at, p.due_with, p.holder, p.secret
    ), taken AS (
      ${removeFrom(
        'ready',
@@ -59,7 +58,7 @@ function claiming(first: number, isAllowed: string | null): string {
    )`
 }
 
-const finishingAll = `${finishing}, settled AS MATERIALIZED (
+const settled = `settled AS MATERIALIZED (
      SELECT cardinality(ARRAY(SELECT id FROM finished)) = cardinality($2::bigint[]) AS complete,
        EXISTS (SELECT FROM concerned WHERE level_barrier) AS may_open
    )`
@@ -104,15 +103,17 @@ const leasedAnswer = `l.id, l.lane, l.level, l.idx, l.term, l.attempts, l.record
  * Nothing is claimed when a settlement turns out not to be plain or may open a level: what it makes
  * ready belongs to the pulls of the batch, so these follow in a transaction of their own.
  */
-const both = statement(
-  'hand-off-plain',
-  `WITH ${finishingAll}, ${claiming(11, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}, ${marking(19)}
-   SELECT s.*, ${leasedAnswer} FROM (SELECT ${settledAnswer}, ${foundAnswer} FROM clock, settled) s LEFT JOIN leased l ON true`,
-)
-const settles = statement(
-  'hand-off-plain-settles',
-  `WITH ${finishingAll}, ${countingFinished}, ${marking(11)} SELECT ${settledAnswer} FROM clock, settled`,
-)
+const settling = (name: string, by: 'partitions' | 'lanes', first: number) => ({
+  both: statement(
+    `hand-off-plain${name}`,
+    `WITH ${finishing(by)}, ${settled}, ${claiming(first, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}, ${marking(first + 8)}
+     SELECT s.*, ${leasedAnswer} FROM (SELECT ${settledAnswer}, ${foundAnswer} FROM clock, settled) s LEFT JOIN leased l ON true`,
+  ),
+  settles: statement(
+    `hand-off-plain-settles${name}`,
+    `WITH ${finishing(by)}, ${settled}, ${countingFinished}, ${marking(first)} SELECT ${settledAnswer} FROM clock, settled`,
+  ),
+})
 const pulls = statement(
   'hand-off-plain-pulls',
   `WITH ${clock}, ${claiming(2, null)}, ${countingGiven}, ${marking(10)}
@@ -120,7 +121,11 @@ const pulls = statement(
 )
 
 /** Setting up what is not asked for would cost a small batch as much as its work. */
-export const plainHandOffs = { both, settles, pulls }
+export const plainHandOffs = {
+  lanesUnknown: settling('', 'partitions', 11),
+  lanesKnown: settling('-of-lanes', 'lanes', 12),
+  pulls,
+}
 
 /** After a commit whose answer got lost: the leases are known by their secrets. */
 export const leasesGiven = statement(

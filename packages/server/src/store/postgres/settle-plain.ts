@@ -15,6 +15,15 @@ export const clock = `clock AS MATERIALIZED (SELECT coalesce($1::bigint, ${NOW})
 /** In SQL: one of the arrays beside the ids of the settled partitions. */
 const settled = (elements: string) => besideId(elements, '$2::bigint[]')
 
+/** In SQL: the lanes whose partitions are settled, by the partitions or, where they are known, by their ids. */
+const lanesOf = {
+  partitions: `SELECT p.lane AS id, l.task FROM (
+         SELECT DISTINCT p.lane FROM unnest($2::bigint[]) AS a (id)
+         CROSS JOIN LATERAL (SELECT lane FROM baton.partition WHERE id = a.id OFFSET 0) p
+       ) p CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = p.lane OFFSET 0) l`,
+  lanes: 'SELECT id, task FROM baton.lane WHERE id = ANY ($11::bigint[])',
+}
+
 /**
  * What nearly every settlement is: done, of a lease that runs. One update finds the rows, makes sure
  * of that and writes; the verdict is the same as the core's, which judges all others. Locking rows
@@ -23,13 +32,8 @@ const settled = (elements: string) => besideId(elements, '$2::bigint[]')
  * would have ended stays in the row, and says where its set is. A lease that is renewed at this moment has a set that
  * this statement cannot see; it is among those that are left.
  */
-export const finishing = `${clock}, concerned AS MATERIALIZED (
-     SELECT d.lane, l.task, t.level_barrier
-     FROM (
-       SELECT DISTINCT p.lane FROM unnest($2::bigint[]) AS a (id)
-       CROSS JOIN LATERAL (SELECT lane FROM baton.partition WHERE id = a.id OFFSET 0) p
-     ) d
-     CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = d.lane OFFSET 0) l
+export const finishing = (by: keyof typeof lanesOf) => `${clock}, concerned AS MATERIALIZED (
+     SELECT l.id AS lane, l.task, t.level_barrier FROM (${lanesOf[by]} OFFSET 0) l
      CROSS JOIN LATERAL (SELECT level_barrier FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t
    ), finished AS (
      UPDATE baton.partition p SET state = $6, outcome = $9, releases = $10, attempts = p.attempts + $8,
@@ -41,7 +45,7 @@ export const finishing = `${clock}, concerned AS MATERIALIZED (
    ), ${leaveSets('finished')}`
 const finish = statement(
   'finish-plain',
-  `WITH ${finishing}
+  `WITH ${finishing('partitions')}
    SELECT f.id, f.lane, f.level, f.record_count, c.task, c.level_barrier, (SELECT now FROM clock) AS now, ${setsLeft} AS sets_left
    FROM finished f JOIN concerned c ON c.lane = f.lane`,
 )

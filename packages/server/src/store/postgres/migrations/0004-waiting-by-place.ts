@@ -20,5 +20,5 @@ UPDATE baton.held h SET record_count = p.record_count FROM baton.partition p WHE
 ALTER TABLE baton.held ALTER COLUMN record_count SET NOT NULL;
 
 UPDATE baton.partition SET state = 'held' WHERE state = 'ready';
-ALTER TABLE baton.partition DROP COLUMN fresh, DROP COLUMN refill;
+ALTER TABLE baton.partition DROP COLUMN refill;
 `
