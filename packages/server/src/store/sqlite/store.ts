@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, systemClock } from '../../handoff/clock.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { type HandOffAnswers, type HandOffBatch, type Store, StoreUnavailable } from '../../handoff/store.ts'
@@ -24,12 +25,18 @@ export async function openSqliteStore({
   const file = new OpenFile(resolve(folder), policy)
   file.lock()
   const store = new SqliteStore(file, clock)
+  // Answered a turn later: whoever takes one step after the other, or reads page after page, must let others in between.
   const verb =
     <Verb extends keyof Verbs>(name: Verb) =>
-    (argument?: unknown) =>
-      store.run(({ verbs }, now) =>
-        (verbs[name] as (argument: unknown, now: number) => unknown)(argument, now),
-      )
+    async (argument?: unknown) => {
+      const call = (verbs: Verbs, now: number) =>
+        (verbs[name] as (argument: unknown, now: number) => unknown)(argument, now)
+      try {
+        return await store.run(({ verbs }, now) => call(verbs, now))
+      } finally {
+        await nextTurn()
+      }
+    }
   return {
     handOff: (batch: HandOffBatch) => store.handOff(batch),
     sweep: verb('sweep'),

@@ -20,9 +20,19 @@ async function turnsUntil(work: Promise<unknown>): Promise<number> {
   return turns
 }
 
-describe('while a large call-back is written', () => {
-  const open = storesOf(sqliteHarness)
+const open = storesOf(sqliteHarness)
 
+test('whoever asks one thing after the other lets the event loop turn in between', async () => {
+  const { store } = await open()
+  let turned = false
+  setImmediate(() => {
+    turned = true
+  })
+  await store.task('unknown')
+  expect(turned).toBe(true)
+})
+
+describe('while a large call-back is written', () => {
   test('the event loop goes on', async () => {
     const driver = await open()
     expect(await turnsUntil(driver.callBack('large', some(0, LARGE)))).toBeGreaterThan(5)
