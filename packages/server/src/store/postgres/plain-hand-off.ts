@@ -67,9 +67,9 @@ export class PlainHandOffs {
     const secrets = Array.from({ length: appetite }, () => this.#secrets.next())
     const rows = await this.#send(pulls, settlements, secrets)
     if (rows === undefined) return this.#lookUp(pulls, settlements, secrets)
-    const [first] = rows
-    if (first === undefined) throw new Error('a hand-off came back without its answer')
-    const given = appetite === 0 || first['id'] === null ? [] : rows
+    const [first, ...given] = rows
+    if (first === undefined || first['now'] === null)
+      throw new Error('a hand-off came back without its answer')
     const leftOver = leftOverOf(settlements, first)
     await this.#dropStrays(given, first)
     for (const row of given) this.#lanes.remember(row['id'] as number, row['lane'] as number)

@@ -96,8 +96,29 @@ const settledAnswer = `now, may_open, ${setsLeft} AS sets_left,
      CASE WHEN NOT complete THEN ARRAY(SELECT id FROM finished) END AS finished`
 const foundAnswer = `(SELECT coalesce(cardinality(ids), 0) FROM granted) AS found,
      ARRAY(SELECT lane FROM candidate WHERE refill) AS tripped`
-const leasedAnswer = `l.id, l.lane, l.level, l.idx, l.term, l.attempts, l.record_count, l.spelling, l.compute_table,
-     l.secret`
+
+const LEASED_COLUMNS = {
+  ...{
+    id: 'bigint',
+    lane: 'bigint',
+    level: 'bigint',
+    idx: 'bigint',
+    term: 'int',
+    attempts: 'int',
+    record_count: 'bigint',
+  },
+  ...{ spelling: 'text', compute_table: 'bigint', secret: 'text' },
+}
+
+/**
+ * In SQL: what the statement tells once, and then a row for each lease. What is told once would be sent, and read by the
+ * node, with each of them otherwise: six columns of seventeen.
+ */
+const answer = (once: string, columns: number, from: string) =>
+  `SELECT ${once}, ${Object.entries(LEASED_COLUMNS)
+    .map(([column, type]) => `NULL::${type} AS ${column}`)
+    .join(', ')} FROM ${from}
+   UNION ALL SELECT ${'NULL, '.repeat(columns)}${Object.keys(LEASED_COLUMNS).join(', ')} FROM leased`
 
 /**
  * Nothing is claimed when a settlement turns out not to be plain or may open a level: what it makes
@@ -107,7 +128,7 @@ const settling = (name: string, by: 'partitions' | 'lanes', first: number) => ({
   both: statement(
     `hand-off-plain${name}`,
     `WITH ${finishing(by)}, ${settled}, ${claiming(first, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}, ${marking(first + 8)}
-     SELECT s.*, ${leasedAnswer} FROM (SELECT ${settledAnswer}, ${foundAnswer} FROM clock, settled) s LEFT JOIN leased l ON true`,
+     ${answer(`${settledAnswer}, ${foundAnswer}`, 6, 'clock, settled')}`,
   ),
   settles: statement(
     `hand-off-plain-settles${name}`,
@@ -117,7 +138,7 @@ const settling = (name: string, by: 'partitions' | 'lanes', first: number) => ({
 const pulls = statement(
   'hand-off-plain-pulls',
   `WITH ${clock}, ${claiming(2, null)}, ${countingGiven}, ${marking(10)}
-   SELECT s.*, ${leasedAnswer} FROM (SELECT now, ${foundAnswer} FROM clock) s LEFT JOIN leased l ON true`,
+   ${answer(`now, ${foundAnswer}`, 3, 'clock')}`,
 )
 
 /** Setting up what is not asked for would cost a small batch as much as its work. */
