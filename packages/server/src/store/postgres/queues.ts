@@ -11,7 +11,7 @@ import type { Transaction } from './transaction.ts'
  * partition on its way from held to done, against 79 with queues; one run each).
  *
  * Whether one that waits is ready or held, its place alone says; the row calls both held. So filling a window writes no
- * row: 10 of 20 microseconds per partition. Places move between the two only under the lock of their lane, and who else
+ * row, which was half of its time. Places move between the two only under the lock of their lane, and who else
  * has to know which it is takes that lock as well (waiting.ts). A row counts how often it came to wait (`stay`), and a
  * place is of one stay: a stray place is never mistaken for the one that counts.
  *
