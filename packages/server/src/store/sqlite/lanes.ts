@@ -29,7 +29,7 @@ const WINDOW_IN_MEMORY = 128
 export const LOW_WATER = WINDOW / 2
 
 /** The most rows that one transaction takes out of reach; what is left, pulls and later steps take. */
-export const STEP = 1000
+export const STEP = 500
 
 export class Lanes {
   readonly #books: Books
