@@ -211,3 +211,25 @@ test('a lease that is still listed after it was settled is not due for ever', as
   expect(await store.pass(HOUR)).toMatchObject({ expired: 0, woken: 0, nextDueInMillis: null })
   expect((await store.task('a')).facts.partitions).toMatchObject({ done: 3, ready: 0, leased: 0 })
 })
+
+test('leases of one pull are one row until the last of them has ended, whichever way they end', async () => {
+  const store = await scene()
+  await store.callBack('a', some(0, 5))
+  const leases = (await store.pull({ batch: 5 })).partitions.map(({ lease }) => lease?.id ?? '')
+  const [first = '', second = '', third = '', ...others] = leases
+  const sets = async () => {
+    await store.task('a')
+    return server.query('SELECT delayed, remaining FROM baton.due ORDER BY delayed, due_at', store.database)
+  }
+  expect(await sets()).toEqual([{ delayed: false, remaining: 5 }])
+  expect(await store.settle(first)).toBeNull()
+  expect(await store.settle(second, { outcome: 'released' })).toBeNull()
+  expect(await sets()).toEqual([{ delayed: false, remaining: 3 }])
+  expect(await store.settle(third, { outcome: 'failed' })).toBeNull()
+  expect(await sets()).toEqual([
+    { delayed: false, remaining: 2 },
+    { delayed: true, remaining: 1 },
+  ])
+  for (const leaseId of others) expect(await store.settle(leaseId)).toBeNull()
+  expect(await sets()).toEqual([{ delayed: true, remaining: 1 }])
+})

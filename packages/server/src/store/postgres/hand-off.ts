@@ -97,7 +97,9 @@ export class HandOffs {
   }
 
   /** Everything that a batch may hold, in one transaction. */
-  #transact(batch: HandOffBatch): Promise<Committed> {
+  async #transact(batch: HandOffBatch): Promise<Committed> {
+    // What is given back or renewed passes over a set that is locked, and nearly always it would be our own lock.
+    if (!isOnlyDone(batch)) await this.#shrinking.idle()
     return this.#transactions.run(async (tx) => {
       const deltas = new CountDeltas()
       const leases = await answerLeases(tx, batch, deltas, this.#policy)
@@ -178,6 +180,11 @@ export class HandOffs {
       ),
     ])
   }
+}
+
+function isOnlyDone({ settles, renews, undos }: HandOffBatch): boolean {
+  if (renews.length + undos.length > 0) return false
+  return settles.every(({ settlements }) => settlements.every(({ order }) => order.outcome === 'done'))
 }
 
 const NO_LEASES = { renews: [], undone: 0, returned: 0, earliestDueAt: null, mayOpenLevels: false }
