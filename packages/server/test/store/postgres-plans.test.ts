@@ -38,13 +38,16 @@ const EMPTIED = [
 
 /** Which way each statement of the hand-off takes to its partitions. */
 const ways: readonly [statement: string, ...indexes: string[]][] = [
-  ['hand-off-plain', 'due_in_order', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-each', 'due_in_order', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-together', 'due_in_order', 'partition_pkey', 'ready_in_order'],
   ['hand-off-plain-settles', 'due_in_order', 'partition_pkey'],
-  ['hand-off-plain-of-lanes', 'due_in_order', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-of-lanes-each', 'due_in_order', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-of-lanes-together', 'due_in_order', 'partition_pkey', 'ready_in_order'],
   ['hand-off-plain-settles-of-lanes', 'due_in_order', 'partition_pkey'],
   ['shrink-sets', 'due_in_order'],
   ['end-sets', 'due_in_order'],
-  ['hand-off-plain-pulls', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-pulls-each', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-pulls-together', 'partition_pkey', 'ready_in_order'],
   ['leases-given', 'due_in_order', 'partition_pkey'],
   ['claim', 'partition_pkey', 'ready_in_order'],
   ['lease', 'partition_pkey'],
