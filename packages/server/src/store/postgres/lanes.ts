@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type LaneTags, rankFresh, setBack } from '../../handoff/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import type { CountDeltas } from './count-deltas.ts'
@@ -26,6 +27,9 @@ export const LOW_WATER = 500
 
 /** The most rows that one transaction takes out of reach; what is left, later steps take. */
 export const STEP = 1000
+
+const LOOKS_FOR_LANE = 20
+const LOOK_AGAIN_MILLIS = 2
 
 interface HeldPlace {
   readonly id: number
@@ -157,12 +161,32 @@ export function saveLaneTags(tx: Transaction, lane: LockedLane): void {
   tx.post(saveTags, [lane.id, String(lane.finish), String(lane.retryFinish)])
 }
 
-/** Fills the lanes whose tripwire was handed out. A lane that somebody has locked is seen to by the roller. */
+/**
+ * Fills the lanes whose tripwire was handed out. Nobody else does before a window is nearly empty, so a lane that is
+ * locked is looked for again: the roller, which locks most, takes some milliseconds. Waiting for the lock would be waiting in
+ * circles, because lanes are locked in the order in which claims come across them.
+ */
 export async function fillTripped(
   tx: Transaction,
   lanes: readonly number[],
   deltas: CountDeltas,
 ): Promise<{ readied: number; skipped: boolean }> {
+  let readied = 0
+  let left = lanes
+  for (let look = 0; left.length > 0 && look < LOOKS_FOR_LANE; look += 1) {
+    if (look > 0) await sleep(LOOK_AGAIN_MILLIS)
+    const filled = await fillUnlocked(tx, left, deltas)
+    readied += filled.readied
+    left = filled.locked
+  }
+  return { readied, skipped: left.length > 0 }
+}
+
+async function fillUnlocked(
+  tx: Transaction,
+  lanes: readonly number[],
+  deltas: CountDeltas,
+): Promise<{ readied: number; locked: readonly number[] }> {
   let readied = 0
   const rows = await tx.run(lockLanes, [lanes])
   for (const row of rows) {
@@ -182,5 +206,6 @@ export async function fillTripped(
     if (filled > 0) saveLaneTags(tx, lane)
     readied += filled
   }
-  return { readied, skipped: rows.length < lanes.length }
+  const found = new Set(rows.map((row) => row['id'] as number))
+  return { readied, locked: lanes.filter((lane) => !found.has(lane)) }
 }

@@ -1,3 +1,4 @@
+import { earlier } from '../../handoff/clock.ts'
 import { formatLeaseId } from '../../handoff/lease-id.ts'
 import type { Secrets } from '../../handoff/lease-secrets.ts'
 import { next } from '../../handoff/life-cycle.ts'
@@ -32,7 +33,7 @@ export interface Pulled {
   readonly lanesSkipped: boolean
 }
 
-const NOTHING_GIVEN = { dueAt: null, filled: { readied: 0, skipped: false } }
+const NOTHING_GIVEN = { dueAt: null, tripped: [] }
 
 /** All pulls that one node has at the same time, in one claim. */
 export class Pull {
@@ -110,11 +111,14 @@ export class Pull {
         candidates,
         hungry.map(({ portion }) => portion),
       )
-      const { dueAt, filled } = await this.#handOut(tx, hungry, deltas)
+      const { dueAt, tripped } = await this.#handOut(tx, hungry, deltas)
+      earliestDueAt = earlier(earliestDueAt, dueAt)
+      const isLast = candidates.length < wanted || hungry.every(({ portion }) => portion.isFull)
+      const filled = await fillTripped(tx, tripped, deltas)
       movedUp += filled.readied
       lanesSkipped ||= filled.skipped
-      if (dueAt !== null && (earliestDueAt === null || dueAt < earliestDueAt)) earliestDueAt = dueAt
-      if (candidates.length < wanted) return { earliestDueAt, movedUp, lanesSkipped }
+      // Behind a window that nobody filled the order cannot be told: better fewer partitions than the wrong ones.
+      if (isLast || filled.skipped) return { earliestDueAt, movedUp, lanesSkipped }
       guess *= 4
     }
   }
@@ -123,7 +127,7 @@ export class Pull {
     tx: Transaction,
     hungry: readonly Serving[],
     deltas: CountDeltas,
-  ): Promise<{ dueAt: number | null; filled: { readied: number; skipped: boolean } }> {
+  ): Promise<{ dueAt: number | null; tripped: readonly number[] }> {
     if (hungry.every(({ portion, handedOut }) => portion.taken.length === handedOut.length))
       return NOTHING_GIVEN
     const now = await tx.now()
@@ -165,9 +169,8 @@ export class Pull {
     }
     const write = atMostOnce ? writeDeliveries : writeLeases
     write(tx, grants, to, now)
-    const filled =
-      tripped.size === 0 ? { readied: 0, skipped: false } : await fillTripped(tx, [...tripped], deltas)
-    return { dueAt: atMostOnce ? null : Math.min(...grants.map(({ dueAt }) => dueAt)), filled }
+    const dueAt = atMostOnce ? null : Math.min(...grants.map(({ dueAt }) => dueAt))
+    return { dueAt, tripped: [...tripped] }
   }
 
   #handedOut(candidate: Candidate, grant: Grant | null, now: number): HandedOut {

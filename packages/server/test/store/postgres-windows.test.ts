@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { Driver, some } from './conformance/driver.ts'
+import { TestClock, testPolicy } from './conformance/harness.ts'
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start()
+})
+afterAll(() => server.dispose())
+
+/** As the roller does for some milliseconds, and other nodes do that fill windows of their own. */
+async function lockLanes(url: string): Promise<() => Promise<void>> {
+  const other = new pg.Client({ connectionString: url })
+  await other.connect()
+  await other.query('BEGIN')
+  await other.query('SELECT FROM baton.lane ORDER BY id FOR NO KEY UPDATE')
+  return async () => {
+    await other.query('COMMIT')
+    await other.end()
+  }
+}
+
+test('a window whose lane is locked when its turn comes is filled all the same, and tasks go on side by side', async () => {
+  const clock = new TestClock()
+  const { name, url } = await server.borrowDatabase()
+  const store = await openPostgresStore({ url, policy: testPolicy, clock: clock.now })
+  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  await driver.callBack('small', some(0, 5000, { recordCount: 10 }))
+  await driver.callBack('large', some(0, 5000, { recordCount: 40 }))
+  const given = { small: 0, large: 0 }
+  for (let pulls = 0; pulls < 6; pulls += 1) {
+    const letGo = await lockLanes(url)
+    const pulling = driver.pull({ batch: 700 })
+    await sleep(10)
+    await letGo()
+    for (const { taskId, recordCount } of (await pulling).partitions)
+      given[taskId as 'small' | 'large'] += recordCount
+    expect(Math.abs(given.small - given.large)).toBeLessThanOrEqual(50)
+  }
+  expect(await store.audit()).toEqual([])
+  await store.close()
+  await server.giveBack(name)
+})
