@@ -1,3 +1,4 @@
+import { newIdempotencyKey } from '../../../packages/client/src/idempotency-key.ts'
 import { type ClientsInput, runClients } from '../clients.ts'
 import { leaseIds, pullRequest, pullRequestForKey, settleRequest } from '../requests.ts'
 import type { HandOffResult } from './hand-off-result.ts'
@@ -18,7 +19,7 @@ export function pullThenSettle(input: PullThenSettleInput): Promise<HandOffResul
     const settle = settleRequest(url, instanceId)
     const pull = () => {
       if (!client.goOn()) return client.finish()
-      client.request(input.withKeys ? keyed(crypto.randomUUID()) : bare, onPulled)
+      client.request(input.withKeys ? keyed(newIdempotencyKey()) : bare, onPulled)
     }
     const onPulled = (body: string) => {
       const leases = leaseIds(body)
