@@ -4,7 +4,8 @@ import type { Store } from './store.ts'
 
 /** The longest that upkeep sleeps: what other nodes brought about is noticed within it. */
 const SWEEP_AT_LEAST_MILLIS = 1000
-const TIDY_MILLIS = 1000
+/** Nobody waits for it: who leaves work behind has it done at once. */
+const TIDY_MILLIS = 10_000
 /** Ended per transaction, so that a flood of expiries never holds pulls up for long. */
 const SWEEP_LIMIT = 500
 /** Where other nodes can make partitions ready, a hint that got lost is made up for after so long. */

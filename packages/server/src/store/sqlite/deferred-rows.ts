@@ -82,6 +82,17 @@ export class DeferredRows {
     return this.#taken.get(id)?.partition
   }
 
+  /** Of the leases that run. */
+  earliestExpiry(): number | null {
+    let earliest: number | null = null
+    for (const { lease, finish } of this.#taken.values()) {
+      if (lease === undefined || finish !== undefined) continue
+      const [, , , dueAt] = lease
+      if (earliest === null || dueAt < earliest) earliest = dueAt
+    }
+    return earliest
+  }
+
   /** Behind this one the lane's rows that say held are held. */
   admittedUpTo(lane: LaneEntry): number {
     return this.#admittedUpTo.get(lane) ?? 0

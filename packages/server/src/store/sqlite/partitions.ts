@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { earlier } from '../../handoff/clock.ts'
 import { rankRetry } from '../../handoff/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../handoff/policy.ts'
@@ -66,7 +67,13 @@ export class Partitions {
     return (this.#sql.dueBackoffs.all(now, limit) as unknown as Row[]).map((row) => this.#entry(row))
   }
 
+  /** Also of leases that were put off writing. A row may say so of one that has been finished since. */
   nextDueAt(withLeases: boolean): number | null {
+    const written = this.#nextWrittenDueAt(withLeases)
+    return withLeases ? earlier(written, this.#books.deferred.earliestExpiry()) : written
+  }
+
+  #nextWrittenDueAt(withLeases: boolean): number | null {
     const backoff = this.#sql.nextBackoff.get()?.['due_at'] as number | undefined
     const lease = withLeases ? (this.#sql.nextLease.get()?.['due_at'] as number | undefined) : undefined
     const due = Math.min(backoff ?? Number.POSITIVE_INFINITY, lease ?? Number.POSITIVE_INFINITY)

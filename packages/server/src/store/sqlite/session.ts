@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { earlier } from '../../handoff/clock.ts'
 import type { Policy } from '../../handoff/policy.ts'
-import type { HandOffAnswers, HandOffBatch, Store, SweepResult } from '../../handoff/store.ts'
+import type { HandOffAnswers, HandOffBatch, Store, SweepOrder, SweepResult } from '../../handoff/store.ts'
 import { audit } from './audit.ts'
 import { Books } from './books.ts'
 import { CallBacks } from './call-back.ts'
@@ -71,7 +71,8 @@ export class Session {
     const probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
     this.verbs = {
       handOff: (batch, now) => atOnce(this.handOffInSteps(batch, now)),
-      sweep: (order, now) => this.#written(now, () => this.#sweep(sweep.run(order, now))),
+      sweep: (order, now) =>
+        this.#nothingToSweep(order, now) ?? this.#written(now, () => this.#sweep(sweep.run(order, now))),
       tidy: (order, now) => this.#written(now, () => tidy.run(order, now)),
       control: (order, now) => this.#written(now, () => control.run(order, now)),
       recordSightings: (sightings, now) => this.#noted(now, () => instances.record(sightings, now)),
@@ -120,6 +121,15 @@ export class Session {
       readied: this.#callBacks.readied + this.#settle.returned + undone + opened + this.#pull.movedUp,
       nextDueInMillis: dueAt === null ? null : dueAt - now,
     }
+  }
+
+  /** Looking costs no writing: with many tasks, what was put off is thousands of rows, and this is asked every second. */
+  #nothingToSweep({ expireLeases }: SweepOrder, now: number): SweepResult | undefined {
+    if (!this.#books.isRead) return undefined
+    const dueAt = this.#partitions.nextDueAt(expireLeases)
+    if (dueAt !== null && dueAt <= now) return undefined
+    const nextDueInMillis = dueAt === null ? null : dueAt - now
+    return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis }
   }
 
   /** A lease that expires for good may be the last that a barrier waited for. */
