@@ -13,7 +13,7 @@ import { advanceStep, type Step } from './task-steps.ts'
 import type { Transaction } from './transaction.ts'
 import type { Transactions } from './transactions.ts'
 
-/** All that a node asks while there is nothing to tidy: once a second, a few look-ups. */
+/** All that a node asks while there is nothing to tidy: every ten seconds, a few look-ups. */
 const todo = statement(
   'to-tidy',
   `SELECT (SELECT json_build_object('task', task, 'step', step, 'onlyLevel', only_level) FROM baton.task_step ORDER BY task LIMIT 1) AS step,
