@@ -101,8 +101,7 @@ export class Coalescer {
       void this.#commit(batch, () => {
         this.#inFlight -= 1
         this.#expectAfter(batch.length, performance.now() - sentAt)
-        if (this.#gatheringWeight >= this.#batching.full) this.#send()
-        else this.#schedule()
+        this.#schedule()
       })
     }
   }
@@ -129,10 +128,7 @@ export class Coalescer {
     return batch
   }
 
-  /**
-   * `through` is called as soon as the store is free for another batch, before the answers of this one are passed on:
-   * while they are written, the store can work on the next, if that is full.
-   */
+  /** `through` is called as soon as the store is free for another batch, before the answers of this one are passed on. */
   async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
     let answers: HandOffAnswers
     try {

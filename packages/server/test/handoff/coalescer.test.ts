@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Coalescer } from '../../src/handoff/coalescer.ts'
 import type { Batching, HandOffAnswers, HandOffBatch, Store } from '../../src/handoff/store.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
@@ -67,6 +67,10 @@ const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers, batching?: Batc
   return { store, coalescer, told }
 }
 
+afterEach(() => vi.restoreAllMocks())
+
+const unbounded: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
+
 describe('batches', () => {
   test('requests of one turn of the event loop share a transaction', async () => {
     const { store, coalescer } = setUp()
@@ -91,8 +95,8 @@ describe('batches', () => {
   })
 
   describe('after three clients were answered', () => {
-    const answerThree = async (batching?: Batching) => {
-      const { store, coalescer } = setUp(answersTo, batching)
+    const answerThree = async () => {
+      const { store, coalescer } = setUp()
       for (let client = 0; client < 3; client += 1) coalescer.ask({ pull: pullOrder() })
       await turn()
       await store.commit()
@@ -119,16 +123,33 @@ describe('batches', () => {
       expect(sizes()).toEqual([3, 2])
     })
 
-    test('where batches are dear it waits beyond such a turn, but not for ever', async () => {
-      const { askAgain, sizes } = await answerThree({
-        atOnce: 1,
-        full: Number.POSITIVE_INFINITY,
-        fullAtOnce: 1,
-        patience: 1,
-      })
-      askAgain()
-      await expect.poll(sizes).toEqual([3, 1])
+    test('where batches are dear it waits beyond such a turn, for its share of the time that the last one took', async () => {
+      let now = 0
+      vi.spyOn(performance, 'now').mockImplementation(() => now)
+      const { store, coalescer } = setUp(answersTo, { ...unbounded, patience: 0.5 })
+      for (let client = 0; client < 3; client += 1) coalescer.ask({ pull: pullOrder() })
+      await turn()
+      now = 1
+      await store.commit()
+      coalescer.ask({ pull: pullOrder() })
+      for (let turns = 0; turns < 5; turns += 1) await turn()
+      expect(store.batches).toHaveLength(1)
+      now = 1.5
+      await turn()
+      await turn()
+      expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([3, 1])
     })
+  })
+
+  test('a batch that is full takes no more: the rest makes the next one, a turn later', async () => {
+    const { store, coalescer } = setUp(answersTo, { ...unbounded, full: 10 })
+    for (let client = 0; client < 5; client += 1) coalescer.ask({ pull: pullOrder({ batch: 5 }) })
+    await turn()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2])
+    await store.commit()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2])
+    await store.commit()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2, 1])
   })
 
   test('each request gets its own answers back, whatever it was batched with', async () => {
