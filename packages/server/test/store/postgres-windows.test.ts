@@ -12,6 +12,9 @@ beforeAll(async () => {
 })
 afterAll(() => server.dispose())
 
+/** However long a lane is locked, its window has to be filled; the store looks for 40 ms before it gives up for the moment. */
+const LONGER_THAN_LOOKED_FOR = 100
+
 /** As the roller does for some milliseconds, and other nodes do that fill windows of their own. */
 async function lockLanes(url: string): Promise<() => Promise<void>> {
   const other = new pg.Client({ connectionString: url })
@@ -35,7 +38,7 @@ test('a window whose lane is locked when its turn comes is filled all the same, 
   for (let pulls = 0; pulls < 6; pulls += 1) {
     const letGo = await lockLanes(url)
     const pulling = driver.pull({ batch: 700 })
-    await sleep(10)
+    await Promise.race([pulling, sleep(LONGER_THAN_LOOKED_FOR)])
     await letGo()
     for (const { taskId, recordCount } of (await pulling).partitions)
       given[taskId as 'small' | 'large'] += recordCount

@@ -1,12 +1,15 @@
 import { afterCommit } from './after-commit.ts'
 import { CountDeltas } from './count-deltas.ts'
-import { fillTripped } from './lanes.ts'
+import { fillWaiting } from './lanes.ts'
 import type { Transactions } from './transactions.ts'
 
 /** So few partitions cannot empty what stands behind a tripwire before its window is filled. */
 const SMALL_CLAIM = 64
 
-/** Windows that a hand-off in one statement has to fill after it is committed. */
+/**
+ * Windows that are filled after the commit that was handed their tripwire: by a hand-off in one statement, or because
+ * somebody else had locked their lane. If this node dies before, the roller fills them once they are nearly empty.
+ */
 export class Filling {
   readonly #transactions: Transactions
   readonly #readied: (count: number) => void
@@ -23,28 +26,31 @@ export class Filling {
   }
 
   /**
-   * Fills the windows whose tripwire was handed out. After a small claim nobody waits for it: there
-   * are LOW_WATER partitions behind a tripwire, and writing the next ones takes ten milliseconds. If
-   * this node dies before, the roller fills them: what was claimed is counted for their lanes.
+   * After a small claim nobody waits for it: there are LOW_WATER partitions behind a tripwire, and writing the next
+   * ones takes ten milliseconds.
    */
-  async fill(lanes: readonly number[], claimed: number): Promise<{ readied: number; skipped: boolean }> {
-    const nothing = { readied: 0, skipped: false }
-    if (lanes.length === 0) return nothing
-    const filling = afterCommit(
-      () =>
-        this.#transactions.run(async (tx) => {
-          const deltas = new CountDeltas()
-          const filled = await fillTripped(tx, lanes, deltas)
-          await deltas.flush(tx)
-          return filled
-        }),
-      nothing,
-    )
+  async afterClaimOf(claimed: number, lanes: readonly number[]): Promise<number> {
+    if (lanes.length === 0) return 0
+    const filling = this.fill(lanes)
     if (claimed > SMALL_CLAIM) return filling
-    const told = filling
-      .then(({ readied }) => this.#readied(readied))
-      .finally(() => this.#filling.delete(told))
+    const told = filling.then((readied) => this.#readied(readied)).finally(() => this.#filling.delete(told))
     this.#filling.add(told)
-    return nothing
+    return 0
+  }
+
+  /** Returns how many partitions became ready. Each lane in a transaction of its own, so that nobody waits in circles. */
+  async fill(lanes: readonly number[]): Promise<number> {
+    let readied = 0
+    for (const lane of lanes) readied += await afterCommit(() => this.#fillOne(lane), 0)
+    return readied
+  }
+
+  #fillOne(lane: number): Promise<number> {
+    return this.#transactions.run(async (tx) => {
+      const deltas = new CountDeltas()
+      const readied = await fillWaiting(tx, lane, deltas)
+      await deltas.flush(tx)
+      return readied
+    })
   }
 }

@@ -58,7 +58,7 @@ export class HandOffs {
     this.#plain = parts.plain
     this.#filling = new Filling(parts.transactions, parts.readied)
     this.#shrinking = new Shrinking(parts.transactions)
-    this.#lookAgain = new LookAgain(parts.transactions, parts.roller, parts.pull)
+    this.#lookAgain = new LookAgain(parts.transactions, parts.roller, parts.pull, this.#filling)
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
@@ -68,8 +68,8 @@ export class HandOffs {
       plain === undefined ? await this.#transact(batch) : await this.#handOffPlain(batch, plain)
     if (counted) this.#roller.kick()
     this.#shrinking.take(leases.setsLeft)
-    const rollNow = mayOpenLevels || pulled.lanesSkipped
-    const opened = rollNow ? await afterCommit(() => this.#roller.settleUp(), 0) : 0
+    const filled = await this.#filling.fill(pulled.lanesToFill)
+    const opened = mayOpenLevels ? await afterCommit(() => this.#roller.settleUp(), 0) : 0
     const found = {
       results: pulled.results.map((result) => result ?? NOTHING),
       dueAt: pulled.earliestDueAt,
@@ -86,7 +86,8 @@ export class HandOffs {
       undone: leases.undone,
       callBacks: calledBack.results,
       pulls: results,
-      readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp + readied,
+      readied:
+        calledBack.readied + leases.returned + leases.undone + filled + opened + pulled.movedUp + readied,
       nextDueInMillis: earliest === null ? null : earliest - now,
     }
   }
@@ -118,11 +119,11 @@ export class HandOffs {
   async #handOffPlain(batch: HandOffBatch, plain: PlainBatch): Promise<Committed> {
     const outcome = await this.#plain.run(batch.pulls, plain)
     const { leftOver, pulls, mayOpenLevels, earliestDueAt, tripped, claimed, setsLeft } = outcome
-    const filled = await this.#filling.fill(tripped, claimed)
+    const movedUp = await this.#filling.afterClaimOf(claimed, tripped)
     const pulled: Pulled =
       pulls === undefined
         ? postponed(batch.pulls)
-        : { results: pulls, earliestDueAt, movedUp: filled.readied, lanesSkipped: filled.skipped }
+        : { results: pulls, earliestDueAt, movedUp, lanesToFill: [] }
     if (leftOver.size === 0) {
       const leases = {
         ...NO_LEASES,
@@ -194,5 +195,5 @@ const postponed = (pulls: readonly PullOrder[]): Pulled => ({
   results: pulls.map(() => undefined),
   earliestDueAt: null,
   movedUp: 0,
-  lanesSkipped: false,
+  lanesToFill: [],
 })

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type LaneTags, rankFresh, setBack } from '../../handoff/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
+import type { Row } from './connection.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import type { LaneKey } from './entries.ts'
 import { levelsToRank } from './level-times.ts'
@@ -89,11 +90,10 @@ const saveTags = statement(
   'save-tags',
   'UPDATE baton.lane SET finish = $2::bigint, retry_finish = $3::bigint WHERE id = $1',
 )
-const lockLanes = statement(
-  'lock-lanes',
-  `SELECT id, task, level, finish::text AS finish, retry_finish::text AS retry_finish FROM baton.lane
-   WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
-)
+const lockingLanes = `SELECT id, task, level, finish::text AS finish, retry_finish::text AS retry_finish FROM baton.lane
+   WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`
+const lockLanes = statement('lock-lanes', lockingLanes)
+const lockLanesAtHand = statement('lock-lanes-at-hand', `${lockingLanes} SKIP LOCKED`)
 
 /** Where the tripwire stands among so many partitions that were admitted together. */
 export function tripwireAt(admitted: number): number {
@@ -162,33 +162,35 @@ export function saveLaneTags(tx: Transaction, lane: LockedLane): void {
 }
 
 /**
- * Fills the lanes whose tripwire was handed out. Nobody else does before a window is nearly empty, so a lane that is
- * locked is looked for again: the roller, which locks most, takes some milliseconds. Waiting for the lock would be waiting in
- * circles, because lanes are locked in the order in which claims come across them.
+ * Fills the lanes whose tripwire this transaction was handed, except those that are still locked after some looks: the
+ * roller, which locks most, takes some milliseconds. Waiting for the lock would be waiting in circles, because lanes are
+ * locked in the order in which claims come across them. Nobody else fills these before they are nearly empty, so the
+ * caller has to after its commit: see filling.ts.
  */
-export async function fillTripped(
+export async function fillAtHand(
   tx: Transaction,
   lanes: readonly number[],
   deltas: CountDeltas,
-): Promise<{ readied: number; skipped: boolean }> {
+): Promise<{ readied: number; stillLocked: readonly number[] }> {
   let readied = 0
   let left = lanes
   for (let look = 0; left.length > 0 && look < LOOKS_FOR_LANE; look += 1) {
     if (look > 0) await sleep(LOOK_AGAIN_MILLIS)
-    const filled = await fillUnlocked(tx, left, deltas)
-    readied += filled.readied
-    left = filled.locked
+    const rows = await tx.run(lockLanesAtHand, [left])
+    readied += await fillLocked(tx, rows, deltas)
+    const found = new Set(rows.map((row) => row['id'] as number))
+    left = left.filter((lane) => !found.has(lane))
   }
-  return { readied, skipped: left.length > 0 }
+  return { readied, stillLocked: left }
 }
 
-async function fillUnlocked(
-  tx: Transaction,
-  lanes: readonly number[],
-  deltas: CountDeltas,
-): Promise<{ readied: number; locked: readonly number[] }> {
+/** Waits for the lane's row, in a transaction that holds nothing that others could wait for. */
+export async function fillWaiting(tx: Transaction, lane: number, deltas: CountDeltas): Promise<number> {
+  return fillLocked(tx, await tx.run(lockLanes, [[lane]]), deltas)
+}
+
+async function fillLocked(tx: Transaction, rows: readonly Row[], deltas: CountDeltas): Promise<number> {
   let readied = 0
-  const rows = await tx.run(lockLanes, [lanes])
   for (const row of rows) {
     const lane = {
       id: row['id'] as number,
@@ -206,6 +208,5 @@ async function fillUnlocked(
     if (filled > 0) saveLaneTags(tx, lane)
     readied += filled
   }
-  const found = new Set(rows.map((row) => row['id'] as number))
-  return { readied, locked: lanes.filter((lane) => !found.has(lane)) }
+  return readied
 }

@@ -4,6 +4,7 @@ import type { PullOrder, PullResult } from '../../handoff/store.ts'
 import { NOTHING } from '../../handoff/waiting-pulls.ts'
 import { front } from './claim.ts'
 import { CountDeltas } from './count-deltas.ts'
+import type { Filling } from './filling.ts'
 import type { Pull, Pulled } from './pull.ts'
 import type { Roller } from './roller.ts'
 import { statement } from './statement.ts'
@@ -23,11 +24,13 @@ export class LookAgain {
   readonly #transactions: Transactions
   readonly #roller: Roller
   readonly #pull: Pull
+  readonly #filling: Filling
 
-  constructor(transactions: Transactions, roller: Roller, pull: Pull) {
+  constructor(transactions: Transactions, roller: Roller, pull: Pull, filling: Filling) {
     this.#transactions = transactions
     this.#roller = roller
     this.#pull = pull
+    this.#filling = filling
   }
 
   /**
@@ -65,12 +68,13 @@ export class LookAgain {
       await deltas.flush(tx)
       return pulled
     })
+    const filled = await this.#filling.fill(second.lanesToFill)
     // Nothing was there the second time either: perhaps what looks ready is nobody's place any more.
     if (isContended && second.results.every((result) => result?.partitions.length === 0))
       await this.#transactions.read(dropStraysInFront)
     this.#roller.kick()
     for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
     const dueAt = earlier(earliestDueAt, second.earliestDueAt)
-    return { results: settled, dueAt, readied: readied + second.movedUp }
+    return { results: settled, dueAt, readied: readied + second.movedUp + filled }
   }
 }

@@ -8,7 +8,7 @@ import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import { type Candidate, claimCandidates, type Grant, writeDeliveries, writeLeases } from './claim.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import { setsWithin } from './due-sets.ts'
-import { fillTripped, LOW_WATER } from './lanes.ts'
+import { fillAtHand, LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
 import type { Transaction } from './transaction.ts'
@@ -29,8 +29,8 @@ export interface Pulled {
   readonly earliestDueAt: number | null
   /** Partitions that moved up into the windows of their lanes behind those handed out. */
   readonly movedUp: number
-  /** A window that should have been filled was somebody else's at the moment. */
-  readonly lanesSkipped: boolean
+  /** Lanes whose window has to be filled after the commit: they were somebody else's at the moment. */
+  readonly lanesToFill: readonly number[]
 }
 
 const NOTHING_GIVEN = { dueAt: null, tripped: [] }
@@ -53,7 +53,7 @@ export class Pull {
     deltas: CountDeltas,
     waitForTwins: boolean,
   ): Promise<Pulled> {
-    if (orders.length === 0) return { results: [], earliestDueAt: null, movedUp: 0, lanesSkipped: false }
+    if (orders.length === 0) return { results: [], earliestDueAt: null, movedUp: 0, lanesToFill: [] }
     const keys = [...new Set(orders.flatMap(({ key }) => key ?? []))]
     const { known, contended } =
       keys.length === 0
@@ -95,7 +95,6 @@ export class Pull {
   ): Promise<Omit<Pulled, 'results'>> {
     let earliestDueAt: number | null = null
     let movedUp = 0
-    let lanesSkipped = false
     let guess = FIRST_GUESS
     while (true) {
       const hungry = servings.filter(({ portion }) => !portion.isFull)
@@ -105,7 +104,7 @@ export class Pull {
         0,
       )
       const wanted = Math.min(appetite, LOW_WATER)
-      if (wanted === 0) return { earliestDueAt, movedUp, lanesSkipped }
+      if (wanted === 0) return { earliestDueAt, movedUp, lanesToFill: [] }
       const candidates = await claimCandidates(tx, wanted)
       share(
         candidates,
@@ -114,11 +113,11 @@ export class Pull {
       const { dueAt, tripped } = await this.#handOut(tx, hungry, deltas)
       earliestDueAt = earlier(earliestDueAt, dueAt)
       const isLast = candidates.length < wanted || hungry.every(({ portion }) => portion.isFull)
-      const filled = await fillTripped(tx, tripped, deltas)
+      const filled = await fillAtHand(tx, tripped, deltas)
       movedUp += filled.readied
-      lanesSkipped ||= filled.skipped
+      const lanesToFill = filled.stillLocked
       // Behind a window that nobody filled the order cannot be told: better fewer partitions than the wrong ones.
-      if (isLast || filled.skipped) return { earliestDueAt, movedUp, lanesSkipped }
+      if (isLast || lanesToFill.length > 0) return { earliestDueAt, movedUp, lanesToFill }
       guess *= 4
     }
   }
