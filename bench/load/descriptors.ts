@@ -33,22 +33,25 @@ export function callBackBody(count: number, task: Task = newTask(), levels = LEV
   return `[${parts.join(',')}]`
 }
 
-export const PER_TASK = 50_000
+const PER_TASK = 50_000
 
 /** Larger arrays fill no faster (112,000 a second; 50,000 at once: 96,000) and cost the service memory. */
 const PER_ARRAY = 5_000
 
-/**
- * The bodies of a backlog: tasks of up to so many partitions, each called back in arrays of 5,000. `last`
- * always has the task of the last body, so that a caller can go on with it.
- */
-export function* backlogBodies(
-  partitions: number,
-  perTask = PER_TASK,
-  last: { task: Task } = { task: newTask() },
-): Generator<string> {
+/** The bodies of a backlog: tasks of up to 50,000 partitions, each called back in arrays of 5,000. */
+export function* backlogBodies(partitions: number): Generator<string> {
+  let task = newTask()
   for (let left = partitions; left > 0; left -= PER_ARRAY) {
-    if (last.task.nextIndex >= perTask) last.task = newTask()
-    yield callBackBody(Math.min(PER_ARRAY, left), last.task)
+    if (task.nextIndex >= PER_TASK) task = newTask()
+    yield callBackBody(Math.min(PER_ARRAY, left), task)
+  }
+}
+
+/** The bodies that add so many partitions to tasks that are there, to each as many, all on one level. */
+export function* deepeningBodies(partitions: number, tasks: readonly Task[]): Generator<string> {
+  const perArray = Math.min(PER_ARRAY, Math.ceil(partitions / tasks.length))
+  for (let left = partitions, at = 0; left > 0; left -= perArray, at += 1) {
+    const task = tasks[at % tasks.length]
+    if (task) yield callBackBody(Math.min(perArray, left), task, 1)
   }
 }

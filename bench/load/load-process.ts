@@ -1,6 +1,6 @@
 import { answerCalls } from '../harness/helper-process.ts'
 import { callBacks } from './workloads/call-backs.ts'
-import { fill } from './workloads/fill.ts'
+import { deepen, fill } from './workloads/fill.ts'
 import { largeCallBackBesidePulls } from './workloads/large-call-back-beside-pulls.ts'
 import { littleWork } from './workloads/little-work.ts'
 import { pullThenSettle } from './workloads/pull-then-settle.ts'
@@ -11,6 +11,7 @@ import { closeWaitingPulls, openWaitingPulls, wakeWaitingPulls } from './workloa
 /** All load comes from this one process, whichever server it goes to. */
 const calls = {
   fill,
+  deepen,
   pullThenSettle,
   settleAndPull,
   steadyBacklog,

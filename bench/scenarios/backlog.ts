@@ -5,7 +5,7 @@ import { processUsage } from '../harness/process-usage.ts'
 import { type Contender, interleave, rowOf } from '../harness/rounds.ts'
 import { type Service, startBaton } from '../harness/services.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
-import { PER_TASK, type Task } from '../load/descriptors.ts'
+import type { Task } from '../load/descriptors.ts'
 import type { LoadCalls } from '../load/load-process.ts'
 import { type Figure, quotient } from '../report/model.ts'
 
@@ -14,7 +14,16 @@ const CLIENTS = 16
 const PER_LINE = 500_000
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
+/** Shared between many, and depth alone. */
+const TASKS = [20, 1]
+
+interface Size {
+  readonly partitions: number
+  readonly tasks: number
+}
+
 interface Filled {
+  size: Size
   label: string
   baton: Service
   contender: Contender
@@ -22,69 +31,66 @@ interface Filled {
   filledMb: number
 }
 
-/** Says how fast it goes and what the service holds in memory by then; returns the seconds that it took. */
+/** Says how fast it goes and what the service holds in memory by then. */
 async function fillAndTell(
   { progress }: Bench,
   load: Helper<LoadCalls>,
   baton: Service,
-  { partitions, perTask }: { partitions: number; perTask: number },
-): Promise<number> {
+  { partitions, tasks: count }: Size,
+): Promise<{ tasks: readonly Task[]; seconds: number }> {
   const startedAt = performance.now()
   const seconds = () => (performance.now() - startedAt) / 1000
-  let task: Task | undefined
+  let tasks: readonly Task[] | number = count
   for (let stored = 0; stored < partitions; ) {
-    const count = Math.min(PER_LINE, partitions - stored)
-    task = await load.call('fill', { url: baton.url, partitions: count, perTask, ...(task ? { task } : {}) })
-    stored += count
+    const more = Math.min(PER_LINE, partitions - stored)
+    tasks = await load.call('deepen', { url: baton.url, partitions: more, tasks })
+    stored += more
     progress.say(
       `${numbers.format(stored)} of ${numbers.format(partitions)} stored, ` +
         `${numbers.format(stored / seconds())}/s, ${numbers.format(processUsage(baton.pid).rssMb)} MB`,
     )
   }
-  return seconds()
+  return { tasks: typeof tasks === 'number' ? [] : tasks, seconds: seconds() }
 }
 
-/** A service of its own with so many partitions waiting, in tasks of the given size. */
-async function filled(
-  bench: Bench,
-  load: Helper<LoadCalls>,
-  partitions: number,
-  perTask: number,
-): Promise<Filled> {
-  const tasks = Math.ceil(partitions / perTask)
-  const label = `backlog of ${numbers.format(partitions)} in ${tasks === 1 ? 'one task' : `${tasks} tasks`}`
+/** A service of its own with so many partitions waiting. */
+async function filled(bench: Bench, load: Helper<LoadCalls>, size: Size): Promise<Filled> {
+  const of = size.tasks === 1 ? 'one task' : `${size.tasks} tasks`
+  const label = `backlog of ${numbers.format(size.partitions)} in ${of}`
   const baton = await startBaton({ dataFolder: temporaryFolder('data', bench.cleanUp) }, bench.cleanUp)
   bench.progress.say(`filling: ${label}`)
-  const fillSeconds = await fillAndTell(bench, load, baton, { partitions, perTask })
+  const { tasks: filledTasks, seconds: fillSeconds } = await fillAndTell(bench, load, baton, size)
   const filledMb = processUsage(baton.pid).rssMb
+  let tasks = filledTasks
   const contender = handOffContender({
     label,
     load,
     watched: [baton.pid],
     firstGuess: 0,
-    run: (client, seconds) => client.call('steadyBacklog', { url: baton.url, clients: CLIENTS, seconds }),
+    async run(client, seconds) {
+      const result = await client.call('steadyBacklog', { url: baton.url, clients: CLIENTS, seconds, tasks })
+      tasks = result.tasks
+      return result
+    },
   })
-  return { label, baton, contender, fillSeconds, filledMb }
+  return { size, label, baton, contender, fillSeconds, filledMb }
 }
 
 async function run(bench: Bench) {
   const load = startLoad(bench)
   const all: Filled[] = []
-  for (const partitions of bench.sizes.backlogs) {
-    all.push(await filled(bench, load, partitions, PER_TASK))
-  }
-  // Depth alone: the same number with nothing to share between tasks.
-  const [, second] = bench.sizes.backlogs
-  if (second !== undefined && second > PER_TASK) all.push(await filled(bench, load, second, second))
+  for (const tasks of TASKS)
+    for (const partitions of bench.sizes.backlogs) all.push(await filled(bench, load, { partitions, tasks }))
   const contenders = all.map(({ contender }) => contender)
   const rows = await interleave(contenders, bench.sizes, bench.progress)
-  const [smallest, ...larger] = all
-  if (!smallest) throw new Error('no backlog to measure')
-  const limit = rowOf(rows, smallest.contender)
+  const smallest = (tasks: number) => all.find(({ size }) => size.tasks === tasks)
   const figures: Figure[] = [
-    ...larger.map(({ label, contender }) =>
-      quotient(`${label} ÷ the smallest`, rowOf(rows, contender), limit, { atLeast: 0.9 }),
-    ),
+    ...all.flatMap(({ size, label, contender }) => {
+      const small = smallest(size.tasks)
+      if (small === undefined || small.contender === contender) return []
+      const limit = rowOf(rows, small.contender)
+      return quotient(`${label} ÷ the smallest`, rowOf(rows, contender), limit, { atLeast: 0.9 })
+    }),
     ...all.map(({ label, filledMb }): Figure => {
       return { label: `${label}: memory after filling`, unit: 'MB', values: [filledMb] }
     }),
@@ -99,7 +105,7 @@ async function run(bench: Bench) {
     rows,
     figures,
     notes: [
-      `${CLIENTS} clients, pull and settle one by one, while a producer calls back as many as were taken.`,
+      `${CLIENTS} clients, pull and settle one by one, while a producer adds as many as were taken to the same tasks.`,
       'The services of all sizes are up at once, each on its own store.',
     ],
   }

@@ -1,26 +1,30 @@
-import { backlogBodies, newTask, type Task } from '../descriptors.ts'
+import { backlogBodies, deepeningBodies, newTask, type Task } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
 import { callBackRequest } from '../requests.ts'
 
-export interface FillInput {
-  url: string
-  partitions: number
-  /** Partitions per task; the fewer tasks, the less there is to share between. */
-  perTask?: number
-  /** The task that an earlier call ended with: a backlog that is filled in several calls goes on with it. */
-  task?: Task
+/** Not measured: puts partitions into the store, in one order whichever store it is. */
+export async function fill({ url, partitions }: { url: string; partitions: number }): Promise<void> {
+  await callBackAll(url, backlogBodies(partitions))
 }
 
-/**
- * Not measured: puts partitions into the store, in one order whichever store it is. The next body is made
- * while the last one is stored.
- */
-export async function fill({ url, partitions, perTask, task }: FillInput): Promise<Task> {
-  const last = { task: task ?? newTask() }
+/** Not measured: adds partitions to tasks, or to so many new ones. Returns the tasks, to go on with. */
+export async function deepen(input: {
+  url: string
+  partitions: number
+  tasks: readonly Task[] | number
+}): Promise<readonly Task[]> {
+  const { url, partitions } = input
+  const tasks = typeof input.tasks === 'number' ? Array.from({ length: input.tasks }, newTask) : input.tasks
+  await callBackAll(url, deepeningBodies(partitions, tasks))
+  return tasks
+}
+
+/** The next body is made while the last one is stored. */
+async function callBackAll(url: string, bodies: Iterable<string>): Promise<void> {
   const connection = await HttpConnection.open(url)
   try {
     let underWay: Promise<void> = Promise.resolve()
-    for (const body of backlogBodies(partitions, perTask, last)) {
+    for (const body of bodies) {
       const request = callBackRequest(url, body)
       await underWay
       underWay = connection.exchange(request).then(({ status, body: answer }) => {
@@ -31,5 +35,4 @@ export async function fill({ url, partitions, perTask, task }: FillInput): Promi
   } finally {
     connection.close()
   }
-  return last.task
 }

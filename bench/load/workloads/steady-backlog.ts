@@ -1,5 +1,5 @@
 import { runClients } from '../clients.ts'
-import { callBackBody } from '../descriptors.ts'
+import { callBackBody, type Task } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
 import { callBackRequest, leaseIds, pullRequest, settleRequest } from '../requests.ts'
 import type { HandOffResult } from './hand-off-result.ts'
@@ -8,16 +8,22 @@ export interface SteadyBacklogInput {
   url: string
   clients: number
   seconds: number
+  /** What the backlog is made of. The caller goes on with the tasks that come back. */
+  tasks: readonly Task[]
 }
 
 const PER_CALL_BACK = 250
 
 /**
- * Pull and settle one by one while a producer calls back as many partitions as were taken, so that the
- * backlog keeps its size. The producer works against every size alike: it is part of the load, not a
- * difference between the contenders.
+ * Pull and settle one by one while a producer adds as many partitions as were taken to the same tasks by
+ * turns, so that the backlog keeps its size and as many tasks share it. The producer works against every
+ * size alike: it is part of the load, not a difference between the contenders.
  */
-export async function steadyBacklog(input: SteadyBacklogInput): Promise<HandOffResult> {
+export async function steadyBacklog(
+  input: SteadyBacklogInput,
+): Promise<HandOffResult & { tasks: readonly Task[] }> {
+  const { tasks } = input
+  let turn = 0
   const producer = await HttpConnection.open(input.url)
   let owed = 0
   let producing: Promise<void> | undefined
@@ -25,9 +31,8 @@ export async function steadyBacklog(input: SteadyBacklogInput): Promise<HandOffR
   const produce = async () => {
     while (owed >= PER_CALL_BACK) {
       owed -= PER_CALL_BACK
-      const { status, body } = await producer.exchange(
-        callBackRequest(input.url, callBackBody(PER_CALL_BACK)),
-      )
+      const called = callBackBody(PER_CALL_BACK, tasks[turn++ % tasks.length], 1)
+      const { status, body } = await producer.exchange(callBackRequest(input.url, called))
       if (status !== 200) throw new Error(`call-back answered ${status}: ${body.slice(0, 500)}`)
     }
   }
@@ -65,7 +70,7 @@ export async function steadyBacklog(input: SteadyBacklogInput): Promise<HandOffR
     })
     await producing
     if (failure) throw failure
-    return result
+    return { ...result, tasks }
   } finally {
     producer.close()
   }
