@@ -25,7 +25,7 @@ INSERT INTO baton.held SELECT lane, id, stay, record_count FROM baton.partition 
 CREATE UNIQUE INDEX held_of_lane ON baton.held (lane, id);
 INSERT INTO baton.ready SELECT p.level, p.rank, p.id, p.lane, l.task
   FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'held' AND p.rank IS NOT NULL;
-INSERT INTO baton.due SELECT state = 'delayed', due_at, id, holder, 1, ARRAY[id] FROM baton.partition
+INSERT INTO baton.due SELECT state = 'delayed', due_at, id, ARRAY[holder], 1, ARRAY[id] FROM baton.partition
   WHERE state IN ('leased', 'delayed');
 `
 
@@ -38,21 +38,19 @@ const EMPTIED = [
 
 /** Which way each statement of the hand-off takes to its partitions. */
 const ways: readonly [statement: string, ...indexes: string[]][] = [
-  ['hand-off-plain-each', 'due_in_order', 'partition_pkey', 'ready_in_order'],
-  ['hand-off-plain-together', 'due_in_order', 'partition_pkey', 'ready_in_order'],
-  ['hand-off-plain-settles', 'due_in_order', 'partition_pkey'],
-  ['hand-off-plain-of-lanes-each', 'due_in_order', 'partition_pkey', 'ready_in_order'],
-  ['hand-off-plain-of-lanes-together', 'due_in_order', 'partition_pkey', 'ready_in_order'],
-  ['hand-off-plain-settles-of-lanes', 'due_in_order', 'partition_pkey'],
+  ['hand-off-plain', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-settles', 'partition_pkey'],
+  ['hand-off-plain-of-lanes', 'partition_pkey', 'ready_in_order'],
+  ['hand-off-plain-settles-of-lanes', 'partition_pkey'],
   ['shrink-sets', 'due_in_order'],
   ['end-sets', 'due_in_order'],
-  ['hand-off-plain-pulls-each', 'partition_pkey', 'ready_in_order'],
-  ['hand-off-plain-pulls-together', 'partition_pkey', 'ready_in_order'],
+  ['end-shrunk-sets', 'due_in_order'],
+  ['hand-off-plain-pulls', 'partition_pkey', 'ready_in_order'],
   ['leases-given', 'due_in_order', 'partition_pkey'],
   ['claim', 'partition_pkey', 'ready_in_order'],
   ['lease', 'partition_pkey'],
   ['deliver', 'partition_pkey'],
-  ['finish-plain', 'due_in_order', 'partition_pkey'],
+  ['finish-plain', 'partition_pkey'],
   ['leave-queues', 'due_in_order', 'held_of_lane', 'partition_pkey', 'ready_of_lane'],
   ['enter-queues', 'partition_pkey'],
   ['drop-strays', 'partition_pkey', 'ready_of_lane'],
@@ -76,7 +74,7 @@ const ways: readonly [statement: string, ...indexes: string[]][] = [
   ['due-delayed', 'due_in_order', 'partition_pkey'],
   ['next-due', 'due_in_order'],
   ['wake', 'partition_pkey'],
-  ['leases-of-instances', 'due_in_order'],
+  ['leases-of-instances', 'due_in_order', 'partition_pkey'],
   ['parked-of-lane', 'partition_parked_of_lane'],
   ['waiting-held-of-lane', 'held_of_lane', 'partition_pkey'],
   ['waiting-ready-of-lane', 'partition_pkey', 'ready_of_lane'],

@@ -41,7 +41,7 @@ const misqueued = statement(
    UNION ALL
    (SELECT coalesce(p.id, q.id), 'due' FROM (SELECT * FROM baton.partition WHERE state IN ('leased', 'delayed')) p
     FULL JOIN (SELECT d.*, unnest(ids) AS id FROM baton.due d) q ON q.id = p.id AND q.number = p.due_with AND q.due_at = p.due_at
-      AND q.delayed = (p.state = 'delayed') AND coalesce(q.holder, 0) = coalesce(p.holder, 0)
+      AND q.delayed = (p.state = 'delayed') AND (p.holder IS NULL OR p.holder = ANY (q.holders))
     WHERE q.id IS NULL LIMIT 10)
    UNION ALL
    (SELECT ids[1], 'due' FROM baton.due d

@@ -64,7 +64,7 @@ const lease = statement(
      WHERE p.id = ANY ($1::bigint[])
      RETURNING p.id, p.due_at, p.due_with, p.holder
    )
-   ${enterSets('leased', 'together')}`,
+   ${enterSets('leased')}`,
 )
 const deliver = statement(
   'deliver',

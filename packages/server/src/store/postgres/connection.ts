@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import pg from 'pg'
 import { ConnectionLost, sqlState } from './failures.ts'
@@ -59,6 +59,8 @@ export class Connection {
   readonly #options: ConnectionOptions
   /** Names this connection in baton.commit_mark; see attempt.ts. */
   readonly session = randomUUID()
+  /** The key of an advisory lock that this connection alone takes; see `runAlone`. */
+  readonly lock = String(randomBytes(8).readBigInt64BE())
   /** The number of the last transaction that was marked. */
   lastMark = 0
   #gathering = false

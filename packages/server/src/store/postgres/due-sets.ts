@@ -2,51 +2,32 @@ import type { Policy } from '../../handoff/policy.ts'
 import { removeFrom } from './places.ts'
 
 /**
- * Leases that one pull was given and that end at the same time stand in `due` as one set, under a number that their
- * rows have as well (`due_with`). A place for each of them was 8 to 12 of 56 to 68 microseconds of the server per
- * partition, pulled and settled in batches of 50.
+ * Leases that one claim gave and that end at the same time stand in `due` as one set, whoever has them, under a number
+ * that their rows have as well (`due_with`). A place for each of them was 8 to 12 of 56 to 68 microseconds of the server
+ * per partition, pulled and settled in batches of 50.
  *
- * Who ends leases has locked their rows, and takes them from what is `remaining` of their sets. Who ends all that
- * remain removes the set, and meets nobody there. Who ends some of them would meet others, and whoever waits there with
- * rows locked waits in circles: so hand-offs take theirs off after the commit (shrinking.ts), and transactions pass
- * over a set that is locked. What remains is never too few by that. Which partitions they are, their rows alone say;
- * a set that is left over holds nobody up and goes when its time has come.
+ * A set says when to look at which partitions; whether their leases still run, their rows alone say. So that it goes
+ * when nobody needs it any more, leases that end are taken from what is `remaining` of it. Whoever waits there with rows
+ * locked waits in circles: so hand-offs take theirs off after the commit (shrinking.ts), and transactions pass over a
+ * set that is locked. What remains is never too few by that. A set that is left over holds nobody up and goes when its
+ * time has come.
  */
 
 /** In SQL: a number that no other set has, and the next ones for the other sets of a claim. */
 export const NEXT_SET = "nextval('baton.due_number')"
 
-/** When one lease of a set ends alone, the set is written once more. */
+/** Leases that end at the same time are due together, up to so many: whoever looks at the set looks at each of them. */
 const LARGEST_SET = 64
 
-/** Which set of its claim each partition is due with, for pulls of so many partitions each. */
-export function setsWithin(pulls: readonly number[], { leaseMillisPerThousandRecords }: Policy): number[] {
-  const largest = leaseMillisPerThousandRecords === 0 ? LARGEST_SET : 1
-  let sets = 0
-  return pulls.flatMap((size) => {
-    const first = sets
-    sets += Math.ceil(size / largest)
-    return Array.from({ length: size }, (_, at) => first + Math.floor(at / largest))
-  })
+/** The most leases of one claim that are due together. Where records decide how long they run they hardly ever are. */
+export function largestSet({ leaseMillisPerThousandRecords }: Policy): number {
+  return leaseMillisPerThousandRecords === 0 ? LARGEST_SET : 1
 }
 
-/** Whether the leases of a claim are each in a set of their own, or some of them together. */
-export type Sets = 'each' | 'together'
-
-export const kindOf = (sets: readonly number[]): Sets =>
-  (sets.at(-1) ?? -1) === sets.length - 1 ? 'each' : 'together'
-
-/**
- * In SQL: a statement that writes the sets of what was leased in one claim. Where each lease has one of its own there
- * is nothing to group, which a small batch notices: 11 % of what eight pulls and eight settles cost the server.
- */
-export const enterSets = (leased: string, of: Sets) =>
-  `INSERT INTO baton.due (delayed, due_at, number, holder, remaining, ids)
-   SELECT false, due_at, due_with, holder, ${
-     of === 'each'
-       ? `1, ARRAY[id] FROM ${leased}`
-       : `count(*), array_agg(id) FROM ${leased} GROUP BY due_at, due_with, holder`
-   }`
+/** In SQL: a statement that writes the sets of what was leased in one claim. */
+export const enterSets = (leased: string) =>
+  `INSERT INTO baton.due (delayed, due_at, number, holders, remaining, ids)
+   SELECT false, due_at, due_with, array_agg(holder), count(*), array_agg(id) FROM ${leased} GROUP BY due_at, due_with`
 
 /** In SQL: the sets that some rows leave, which have `delayed`, `due_at` and `due_with`, and what remains of each. */
 const leavingSets = (rows: string) =>
@@ -65,9 +46,9 @@ export const leaveSets = (rows: string) =>
      ${removeFrom('due', 'SELECT place FROM leaving_set WHERE remaining <= leases')}
    )`
 
-/** In SQL: sets that these rows were not the last of, and those that were written after the statement began. */
-export const setsLeft = `ARRAY(
-     SELECT due_at || ' ' || due_with || ' ' || leases FROM leaving_set WHERE remaining IS NULL OR remaining > leases)`
+/** In SQL: the sets that some rows have left, each with how many of them, for shrinking.ts. */
+export const setsLeftBy = (rows: string) =>
+  `ARRAY(SELECT due_at || ' ' || due_with || ' ' || count(*) FROM ${rows} GROUP BY due_at, due_with)`
 
 /** In SQL: a part of a statement that takes rows off those of their sets that nobody has locked. */
 export const shrinkSets = `shrunk AS (

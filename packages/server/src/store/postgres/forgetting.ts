@@ -28,7 +28,7 @@ const forgetKeys = statement('forget-keys', 'DELETE FROM baton.pull_key WHERE ke
 /** A client that holds a lease, however silent, is not gone. */
 const unseen = statement(
   'unseen-instances',
-  `WITH holding AS MATERIALIZED (SELECT DISTINCT holder FROM baton.due WHERE NOT delayed)
+  `WITH holding AS MATERIALIZED (SELECT DISTINCT unnest(holders) AS holder FROM baton.due WHERE NOT delayed)
    SELECT id FROM baton.instance WHERE last_seen_at < $1 AND id NOT IN (SELECT holder FROM holding WHERE holder IS NOT NULL)
    ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`,
 )

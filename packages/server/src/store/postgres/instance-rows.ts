@@ -47,8 +47,12 @@ const list = statement(
 /** Reads the running leases alone: its size is the number of leases, not of partitions. */
 const leases = statement(
   'leases-of-instances',
-  `SELECT holder, sum(remaining) AS leases FROM baton.due
-   WHERE NOT delayed AND due_at > $1 AND holder = ANY($2::bigint[]) GROUP BY holder`,
+  `SELECT p.holder, count(*) AS leases FROM (
+     SELECT unnest(ids) AS id, number FROM baton.due WHERE NOT delayed AND due_at > $1 AND holders && $2::bigint[] OFFSET 0
+   ) q CROSS JOIN LATERAL (
+     SELECT holder FROM baton.partition
+     WHERE id = q.id AND state = 'leased' AND due_with = q.number AND holder = ANY ($2::bigint[]) OFFSET 0
+   ) p GROUP BY p.holder`,
 )
 const producedTasks = statement(
   'produced-tasks',

@@ -3,7 +3,7 @@ import { next } from '../../handoff/life-cycle.ts'
 import { LEASE_MAX_MILLIS, type Policy } from '../../handoff/policy.ts'
 import { type HandOffBatch, type PullOrder, type PullResult, StoreUnavailable } from '../../handoff/store.ts'
 import type { Row } from './connection.ts'
-import { kindOf, setsWithin } from './due-sets.ts'
+import { largestSet } from './due-sets.ts'
 import { LOW_WATER } from './lanes.ts'
 import { LanesOfLeases } from './lanes-of-leases.ts'
 import type { Names } from './names.ts'
@@ -97,25 +97,23 @@ export class PlainHandOffs {
   ): Promise<Row[] | undefined> {
     const { leaseMillis: base, leaseMillisPerThousandRecords: perThousand } = this.#policy
     const { knownNow } = this.#transactions
-    const sets = this.#sets(pulls)
     const claim = [
       secrets.length,
       textArray(secrets),
       textArray(this.#holders(pulls)),
-      textArray(sets),
+      largestSet(this.#policy),
       base,
       perThousand,
       LEASE_MAX_MILLIS,
       next('ready', 'lease'),
     ]
-    if (settlements.size === 0)
-      return this.#transactions.runAlone(plainHandOffs.pulls[kindOf(sets)], [knownNow, ...claim])
+    if (settlements.size === 0) return this.#transactions.runAlone(plainHandOffs.pulls, [knownNow, ...claim])
     const lanes = this.#lanes.take(settlements.keys())
     const settle = plainValues(settlements, this.#policy, knownNow)
     if (lanes !== undefined) settle.push(textArray(lanes))
     const { both, settles } = lanes === undefined ? plainHandOffs.lanesUnknown : plainHandOffs.lanesKnown
     if (secrets.length === 0) return this.#transactions.runAlone(settles, settle)
-    return this.#transactions.runAlone(both[kindOf(sets)], [...settle, ...claim])
+    return this.#transactions.runAlone(both, [...settle, ...claim])
   }
 
   /**
@@ -159,13 +157,6 @@ export class PlainHandOffs {
   async #named(rows: readonly Row[]): Promise<Given[]> {
     const names = await this.#names.namesOf(rows)
     return names.map((of, at) => ({ row: rows[at] ?? {}, names: of }))
-  }
-
-  #sets(pulls: readonly PullOrder[]): number[] {
-    return setsWithin(
-      pulls.map(({ batch }) => batch),
-      this.#policy,
-    )
   }
 
   #holders(pulls: readonly PullOrder[]): (number | null)[] {

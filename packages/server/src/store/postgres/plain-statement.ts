@@ -1,10 +1,10 @@
 import { cost } from '../../handoff/fair-order.ts'
 import { besideId } from './beside-ids.ts'
 import { front } from './claim.ts'
-import { enterSets, NEXT_SET, type Sets, setsLeft } from './due-sets.ts'
+import { enterSets, NEXT_SET } from './due-sets.ts'
 import { removeFrom } from './places.ts'
-import { clock, finishing } from './settle-plain.ts'
-import { NOW, statement } from './statement.ts'
+import { clock, finishing, setsLeft } from './settle-plain.ts'
+import { statement } from './statement.ts'
 
 const LEAST_COST = cost(0)
 const LARGEST_COST = cost(Number.MAX_SAFE_INTEGER)
@@ -21,14 +21,17 @@ const LARGEST_COST = cost(Number.MAX_SAFE_INTEGER)
 const parametersFrom = (first: number, types: readonly string[]) =>
   types.map((type, at) => `$${first + at}::${type}`)
 
-const CLAIM_TYPES = ['bigint', 'text[]', 'bigint[]', 'int[]', 'float8', 'float8', 'float8', 'text'] as const
+const CLAIM_TYPES = ['bigint', 'text[]', 'bigint[]', 'int', 'float8', 'float8', 'float8', 'text'] as const
 
 /**
  * Secrets and holders are numbered in the order of the hand-off, partitions are changed in that of their ids. If any
  * turns out not to be ready, the places of all stay and are removed apart.
  */
-function claiming(first: number, sets: Sets, isAllowed: string | null): string {
-  const [wanted, secrets, holders, places, base, perThousand, most, to] = parametersFrom(first, CLAIM_TYPES)
+function claiming(first: number, isAllowed: string | null): string {
+  const [wanted, secrets, holders, largestSet, base, perThousand, most, to] = parametersFrom(
+    first,
+    CLAIM_TYPES,
+  )
   const limit = isAllowed === null ? wanted : `CASE WHEN ${isAllowed} THEN ${wanted} ELSE 0 END`
   const stay = besideId('(SELECT stays FROM granted)', '(SELECT ids FROM granted)')
   return `candidate AS MATERIALIZED (
@@ -41,7 +44,7 @@ function claiming(first: number, sets: Sets, isAllowed: string | null): string {
      UPDATE baton.partition p SET state = ${to}, term = p.term + 1, outcome = NULL, leased_at = (SELECT now FROM clock),
        due_at = (SELECT now FROM clock) + floor(least(${base} + ${perThousand} * p.record_count / 1000, ${most}) + 0.5)::bigint,
        (rank, fresh, secret, holder, due_with) = (
-         SELECT ranks[at], freshes[at], (${secrets})[positions[at]], (${holders})[positions[at]], first_set + (${places})[positions[at]]
+         SELECT ranks[at], freshes[at], (${secrets})[positions[at]], (${holders})[positions[at]], first_set + (positions[at] - 1) / ${largestSet}
          FROM (SELECT width_bucket(p.id, ids) AS at, g.* FROM granted g OFFSET 0) g
        )
      WHERE p.id = ANY ((SELECT ids FROM granted)::bigint[]) AND p.state = 'held' AND p.stay = ${stay}
@@ -54,7 +57,7 @@ function claiming(first: number, sets: Sets, isAllowed: string | null): string {
         WHERE cardinality((SELECT ids FROM granted)) = cardinality(ARRAY(SELECT id FROM leased))`,
      )}
    ), queued AS (
-     ${enterSets('leased', sets)}
+     ${enterSets('leased')}
    )`
 }
 
@@ -88,10 +91,6 @@ const countingGiven = `counted_given AS (
      ) g
    )`
 
-/** The mark of the connection, by the last two parameters; see attempt.ts. */
-const marking = (first: number) =>
-  `marked AS (UPDATE baton.commit_mark SET number = $${first + 1}, marked_at = ${NOW} WHERE session = $${first})`
-
 const settledAnswer = `now, may_open, ${setsLeft} AS sets_left,
      CASE WHEN NOT complete THEN ARRAY(SELECT id FROM finished) END AS finished`
 const foundAnswer = `(SELECT coalesce(cardinality(ids), 0) FROM granted) AS found,
@@ -124,31 +123,27 @@ const answer = (once: string, columns: number, from: string) =>
  * Nothing is claimed when a settlement turns out not to be plain or may open a level: what it makes
  * ready belongs to the pulls of the batch, so these follow in a transaction of their own.
  */
-const settling = (name: string, by: 'partitions' | 'lanes', first: number) => {
-  const both = (of: Sets) =>
-    statement(
-      `hand-off-plain${name}-${of}`,
-      `WITH ${finishing(by)}, ${settled}, ${claiming(first, of, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}, ${marking(first + 8)}
-       ${answer(`${settledAnswer}, ${foundAnswer}`, 6, 'clock, settled')}`,
-    )
-  const settles = statement(
+const settling = (name: string, by: 'partitions' | 'lanes', first: number) => ({
+  both: statement(
+    `hand-off-plain${name}`,
+    `WITH ${finishing(by, first + CLAIM_TYPES.length)}, ${settled}, ${claiming(first, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}
+     ${answer(`${settledAnswer}, ${foundAnswer}`, 6, 'clock, settled')}`,
+  ),
+  settles: statement(
     `hand-off-plain-settles${name}`,
-    `WITH ${finishing(by)}, ${settled}, ${countingFinished}, ${marking(first)} SELECT ${settledAnswer} FROM clock, settled`,
-  )
-  return { both: { each: both('each'), together: both('together') }, settles }
-}
-const pulls = (of: Sets) =>
-  statement(
-    `hand-off-plain-pulls-${of}`,
-    `WITH ${clock}, ${claiming(2, of, null)}, ${countingGiven}, ${marking(10)}
-     ${answer(`now, ${foundAnswer}`, 3, 'clock')}`,
-  )
+    `WITH ${finishing(by, first)}, ${settled}, ${countingFinished} SELECT ${settledAnswer} FROM clock, settled`,
+  ),
+})
 
 /** Setting up what is not asked for would cost a small batch as much as its work. */
 export const plainHandOffs = {
   lanesUnknown: settling('', 'partitions', 11),
   lanesKnown: settling('-of-lanes', 'lanes', 12),
-  pulls: { each: pulls('each'), together: pulls('together') },
+  pulls: statement(
+    'hand-off-plain-pulls',
+    `WITH ${clock(2 + CLAIM_TYPES.length)}, ${claiming(2, null)}, ${countingGiven}
+     ${answer(`now, ${foundAnswer}`, 3, 'clock')}`,
+  ),
 }
 
 /** After a commit whose answer got lost: the leases are known by their secrets. */

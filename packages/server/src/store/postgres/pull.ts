@@ -7,7 +7,7 @@ import { Portion, share } from '../../handoff/sharing.ts'
 import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import { type Candidate, claimCandidates, type Grant, writeDeliveries, writeLeases } from './claim.ts'
 import type { CountDeltas } from './count-deltas.ts'
-import { setsWithin } from './due-sets.ts'
+import { largestSet } from './due-sets.ts'
 import { fillAtHand, LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
@@ -138,10 +138,7 @@ export class Pull {
     const to = next('ready', atMostOnce ? 'deliver' : 'lease')
     const tripped = new Set<number>()
     const grants: Grant[] = []
-    const sets = setsWithin(
-      hungry.map(({ portion, handedOut }) => portion.taken.length - handedOut.length),
-      this.#policy,
-    )
+    const largest = largestSet(this.#policy)
     for (const { order, portion, handedOut } of hungry) {
       const holder = order.instance === null ? null : this.#names.knownInstance(order.instance)
       for (const candidate of portion.taken.slice(handedOut.length)) {
@@ -156,7 +153,7 @@ export class Pull {
           holder,
           secret: '',
           dueAt: now + leaseMillis(this.#policy, recordCount),
-          set: sets[grants.length] ?? 0,
+          set: Math.floor(grants.length / largest),
         }
         if (atMostOnce) {
           deltas.finished(lane, recordCount)

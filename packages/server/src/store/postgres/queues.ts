@@ -49,8 +49,8 @@ const enter = statement(
      SELECT level, rank, id, lane, (SELECT task FROM baton.lane WHERE id = entering.lane), stay, false
      FROM entering WHERE state = 'held' AND rank IS NOT NULL
    )
-   INSERT INTO baton.due (delayed, due_at, number, holder, remaining, ids)
-   SELECT state = 'delayed', due_at, due_with, holder, 1, ARRAY[id] FROM entering WHERE state IN ('leased', 'delayed')`,
+   INSERT INTO baton.due (delayed, due_at, number, holders, remaining, ids)
+   SELECT state = 'delayed', due_at, due_with, ARRAY[holder], 1, ARRAY[id] FROM entering WHERE state IN ('leased', 'delayed')`,
 )
 
 /**

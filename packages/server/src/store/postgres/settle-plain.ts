@@ -4,13 +4,17 @@ import { type Change, judgeSettlement } from '../../handoff/settlement.ts'
 import type { HandOffBatch } from '../../handoff/store.ts'
 import { besideId } from './beside-ids.ts'
 import type { CountDeltas } from './count-deltas.ts'
-import { leaveSets, setsLeft } from './due-sets.ts'
+import { setsLeftBy } from './due-sets.ts'
 import { NOW, statement } from './statement.ts'
 import { textArray } from './text-arrays.ts'
 import type { Transaction } from './transaction.ts'
 
-/** In SQL: the time, which may be given. */
-export const clock = `clock AS MATERIALIZED (SELECT coalesce($1::bigint, ${NOW}) AS now)`
+/**
+ * In SQL: the time, which may be given. A statement that is a transaction of its own first takes the lock of its
+ * connection, which is a parameter; see `runAlone`.
+ */
+export const clock = (lock: number | null) =>
+  `clock AS MATERIALIZED (SELECT coalesce($1::bigint, ${NOW}) AS now${lock === null ? '' : ` FROM pg_advisory_xact_lock($${lock}::bigint)`})`
 
 /** In SQL: one of the arrays beside the ids of the settled partitions. */
 const settled = (elements: string) => besideId(elements, '$2::bigint[]')
@@ -32,7 +36,10 @@ const lanesOf = {
  * would have ended stays in the row, and says where its set is. A lease that is renewed at this moment has a set that
  * this statement cannot see; it is among those that are left.
  */
-export const finishing = (by: keyof typeof lanesOf) => `${clock}, concerned AS MATERIALIZED (
+export const finishing = (
+  by: keyof typeof lanesOf,
+  lock: number | null,
+) => `${clock(lock)}, concerned AS MATERIALIZED (
      SELECT l.id AS lane, l.task, t.level_barrier FROM (${lanesOf[by]} OFFSET 0) l
      CROSS JOIN LATERAL (SELECT level_barrier FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t
    ), finished AS (
@@ -41,11 +48,13 @@ export const finishing = (by: keyof typeof lanesOf) => `${clock}, concerned AS M
      WHERE p.id = ANY ($2::bigint[]) AND p.state = $7 AND p.outcome IS NULL
        AND p.term = ${settled('$3::int[]')} AND p.secret = ${settled('$4::text[]')}
        AND array_position(ARRAY(SELECT lane FROM concerned), p.lane) IS NOT NULL
-     RETURNING p.id, p.lane, p.level, p.record_count, false AS delayed, p.due_at, p.due_with, ${settled('$5::bigint[]')} AS reported
-   ), ${leaveSets('finished')}`
+     RETURNING p.id, p.lane, p.level, p.record_count, p.due_at, p.due_with, ${settled('$5::bigint[]')} AS reported
+   )`
+
+export const setsLeft = setsLeftBy('finished')
 const finish = statement(
   'finish-plain',
-  `WITH ${finishing('partitions')}
+  `WITH ${finishing('partitions', null)}
    SELECT f.id, f.lane, f.level, f.record_count, c.task, c.level_barrier, (SELECT now FROM clock) AS now, ${setsLeft} AS sets_left
    FROM finished f JOIN concerned c ON c.lane = f.lane`,
 )

@@ -2,22 +2,27 @@ import { afterCommit } from './after-commit.ts'
 import { statement } from './statement.ts'
 import type { Transactions } from './transactions.ts'
 
+/** Nobody needs it sooner, and what is left together is mostly all that remains of a set: then it is one change. */
+const SHRINK_MILLIS = 100
+
 const SETS = 'NOT delayed AND due_at = ANY ($1::bigint[]) AND number = ANY ($2::bigint[])'
+const LEASES = '($3::int[])[array_position($2::bigint[], number)]'
+const end = statement('end-sets', `DELETE FROM baton.due WHERE ${SETS} AND remaining <= ${LEASES}`)
 const shrink = statement(
   'shrink-sets',
-  `UPDATE baton.due SET remaining = remaining - ($3::int[])[array_position($2::bigint[], number)] WHERE ${SETS}`,
+  `UPDATE baton.due SET remaining = remaining - ${LEASES} WHERE ${SETS}`,
 )
-const end = statement('end-sets', `DELETE FROM baton.due WHERE ${SETS} AND remaining <= 0`)
+const endShrunk = statement('end-shrunk-sets', `DELETE FROM baton.due WHERE ${SETS} AND remaining <= 0`)
 
 /**
  * Takes leases that hand-offs have ended off their sets in `due`, in transactions that lock nothing else: nobody waits
- * for it, and it waits for nobody who waits. What comes meanwhile makes the next one. If this node dies before, sets
- * are left over.
+ * for it, and it waits for nobody who waits. If this node dies before, sets are left over.
  */
 export class Shrinking {
   readonly #transactions: Transactions
   #left: string[] = []
-  #running: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> = Promise.resolve()
 
   constructor(transactions: Transactions) {
     this.#transactions = transactions
@@ -27,32 +32,37 @@ export class Shrinking {
   take(sets: readonly string[]): void {
     if (sets.length === 0) return
     this.#left.push(...sets)
-    this.#running ??= this.#run()
+    this.#timer ??= setTimeout(() => this.#start(), SHRINK_MILLIS)
   }
 
+  /** Brings the sets up to date now. */
   async idle(): Promise<void> {
+    if (this.#left.length > 0) this.#start()
     await this.#running
   }
 
+  #start(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#running = this.#running.then(() => this.#run())
+  }
+
   async #run(): Promise<void> {
-    while (this.#left.length > 0) {
-      const sums = sumsOf(this.#left)
-      this.#left = []
-      await afterCommit(async () => {
-        await this.#transactions.run(
-          async (tx) => {
-            tx.post(shrink, [
-              sums.map(([dueAt]) => dueAt),
-              sums.map(([, set]) => set),
-              sums.map(([, , of]) => of),
-            ])
-            tx.post(end, [sums.map(([dueAt]) => dueAt), sums.map(([, set]) => set)])
-          },
-          { kind: 'relaxed' },
-        )
-      }, undefined)
-    }
-    this.#running = undefined
+    const sums = sumsOf(this.#left)
+    this.#left = []
+    if (sums.length === 0) return
+    const sets = [sums.map(([dueAt]) => dueAt), sums.map(([, set]) => set)]
+    const leases = sums.map(([, , of]) => of)
+    await afterCommit(async () => {
+      await this.#transactions.run(
+        async (tx) => {
+          tx.post(end, [...sets, leases])
+          tx.post(shrink, [...sets, leases])
+          tx.post(endShrunk, sets)
+        },
+        { kind: 'relaxed' },
+      )
+    }, undefined)
   }
 }
 

@@ -128,6 +128,7 @@ class PostgresStore implements Store {
 
   sweep: Store['sweep'] = (order) =>
     this.#track(async () => {
+      await this.#handOffs.idle()
       const swept = await this.#sweep.run(order)
       this.#hints.tell(swept.woken)
       return swept

@@ -11,6 +11,9 @@ import { nowStatement, type Transaction, type TransactionOptions } from './trans
 /** Locks the mark, and so waits for a commit that is under way. */
 const readMark = statement('read-mark', 'SELECT number FROM baton.commit_mark WHERE session = $1 FOR UPDATE')
 
+/** Waits for a statement that may still be under way on a connection that was lost. */
+const awaitEnd = statement('await-end', 'SELECT pg_advisory_xact_lock($1::bigint)')
+
 /** Conflicts with other transactions; each try begins anew. */
 const TRIES = 6
 /** Connections that turn out to be dead one after another: after a restart every idle one is. */
@@ -66,23 +69,16 @@ export class Transactions {
   }
 
   /**
-   * One statement that is a whole durable transaction, in one round trip. Its parameters after `values`
-   * are the connection's session and the number of the mark, which it has to write. Undefined when it
-   * was committed and the answer got lost.
+   * One statement that is a whole durable transaction, in one round trip. Its last parameter, after `values`, is the lock
+   * of the connection, which it has to take before it writes. Undefined when the answer got lost: then it is over, and
+   * the caller has to find out whether it was committed. A mark would tell, but costs as much as a partition.
    */
   async runAlone(statement: Statement, values: readonly unknown[]): Promise<Row[] | undefined> {
-    let conflicts = 0
-    let lost = 0
-    while (true) {
+    for (let conflicts = 0; ; conflicts += 1) {
       // Without a turn of the event loop: the server works while the last answers are written.
       const connection = this.#connections.takeIdle() ?? (await this.#take())
-      connection.lastMark += 1
       try {
-        const rows = await connection.runAlone(statement, [
-          ...values,
-          connection.session,
-          connection.lastMark,
-        ])
+        const rows = await connection.runAlone(statement, [...values, connection.lock])
         this.#connections.giveBack(connection)
         return rows
       } catch (error) {
@@ -90,14 +86,11 @@ export class Transactions {
         if (isOver) connection.destroy()
         this.#connections.giveBack(connection)
         if (isOver) {
-          if (await this.#wasCommitted(connection)) return undefined
-          lost += 1
-          if (lost < LOST_CONNECTIONS) continue
-        } else if (mayRunAgain(error) && ++conflicts < TRIES) {
-          await sleep(Math.random() * 5 * 2 ** conflicts)
-          continue
+          await this.#inDoubt(awaitEnd, [connection.lock])
+          return undefined
         }
-        throw asUnavailable(error) ?? error
+        if (!mayRunAgain(error) || conflicts + 1 >= TRIES) throw asUnavailable(error) ?? error
+        await sleep(Math.random() * 5 * 2 ** (conflicts + 1))
       }
     }
   }
@@ -137,11 +130,16 @@ export class Transactions {
   }
 
   async #wasCommitted({ session, lastMark }: Connection): Promise<boolean> {
+    const [row] = await this.#inDoubt(readMark, [session])
+    return row !== undefined && (row['number'] as number) >= lastMark
+  }
+
+  /** Asks until there is somebody who answers. */
+  async #inDoubt(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     const until = performance.now() + DOUBT_MILLIS
     while (true) {
       try {
-        const [row] = await this.#alone((connection) => connection.run(readMark, [session]))
-        return row !== undefined && (row['number'] as number) >= lastMark
+        return await this.read(statement, values)
       } catch (error) {
         if (performance.now() >= until) {
           throw new StoreUnavailable(
