@@ -2,15 +2,19 @@ import type { CallBack } from '@baton/protocol'
 import { Coalescer } from './coalescer.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
 import { Events } from './events.ts'
+import { HandOffCounts } from './hand-off-counts.ts'
 import type { InstanceRecord } from './instances.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
+import { measuredStore } from './measured-store.ts'
 import { Mentions } from './mentions.ts'
 import { Outage } from './outage.ts'
 import type { Policy } from './policy.ts'
 import { type Node, Presence } from './presence.ts'
-import type { CallBackAnswer, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
+import type { CallBackAnswer, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
 import { type HandedOut, type PullOrder, type PullResult, type Store, StoreUnavailable } from './store.ts'
+import { StoreCounts } from './store-counts.ts'
+import { StoreReadings } from './store-readings.ts'
 import type { PartitionPage, PartitionQuery, TaskPage, TaskQuery, TaskRecord } from './task-record.ts'
 import { Upkeep } from './upkeep.ts'
 import { NOTHING, WaitingPulls } from './waiting-pulls.ts'
@@ -36,10 +40,15 @@ export class HandOff {
   readonly #presence: Presence
   /** What happens, for those who watch. */
   readonly events: Events
+  /** What this node has done, and how its store is, for those who measure. */
+  readonly counts = new HandOffCounts()
+  readonly storeCounts = new StoreCounts()
+  readonly storeReadings: StoreReadings
   readonly #failed: (error: unknown) => void
   #draining = false
 
-  constructor({ store, policy, retentionMillis, node, log }: HandOffOptions) {
+  constructor({ store: given, policy, retentionMillis, node, log }: HandOffOptions) {
+    const store = measuredStore(given, this.storeCounts)
     this.#store = store
     this.#policy = policy
     const outage = new Outage(log, () => this.#upkeep.beginGrace())
@@ -56,6 +65,7 @@ export class HandOff {
     this.#waiting = new WaitingPulls((order) => this.#tryPull(order))
     this.#presence = new Presence(store, node, failed)
     this.events = new Events(store, failed)
+    this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
       readied: (count) => this.#waiting.wake(count),
       lookAround: () => this.#waiting.wake(this.#waiting.size),
@@ -74,14 +84,15 @@ export class HandOff {
   async callBack(callBack: CallBack, producer: string | null): Promise<CallBackAnswer> {
     const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
+    this.counts.noteCallBack(result)
     if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
     const calledBack = result.kind === 'stored' ? result.accepted : 0
     this.#presence.note(producer, 'producer', { callBacks: 1, calledBack })
     return result
   }
 
-  async pull(request: PullRequest, signal?: AbortSignal): Promise<PullResult> {
-    if (this.#draining) return NOTHING
+  async pull(request: PullRequest, signal?: AbortSignal): Promise<Pulled> {
+    if (this.#draining) return { ...NOTHING, waited: false }
     const epoch = this.#waiting.epoch
     const answer = await this.#coalescer.ask({ pull: orderOf(request) })
     return this.#handOut(request, answer.pull, signal, epoch)
@@ -95,7 +106,9 @@ export class HandOff {
       settle: { instance, settlements: mentions.settlements },
       pull: pull === null || this.#draining ? undefined : orderOf(pull),
     })
-    const { settled, refused, totals } = mentions.outcome(answer.settle ?? [])
+    const outcome = mentions.outcome(answer.settle ?? [])
+    const { settled, refused, totals } = outcome
+    this.counts.noteSettle(outcome)
     this.#presence.note(instance, 'worker', totals)
     const pulled = pull === null ? null : await this.#handOut(pull, answer.pull, signal, epoch)
     return { settled, refused, pulled }
@@ -107,10 +120,12 @@ export class HandOff {
     const answer = leases.length === 0 ? undefined : await this.#coalescer.ask({ renew: { leases } })
     this.#presence.note(instance, 'worker')
     const verdicts = (answer?.renew ?? []).values()
-    return known.map(({ leaseId, lease }) => {
+    const renewals = known.map(({ leaseId, lease }) => {
       const verdict = lease === undefined ? undefined : verdicts.next().value
       return { leaseId, ...(verdict ?? { refused: 'lease_unknown' as const }) }
     })
+    this.counts.noteRenewals(renewals)
+    return renewals
   }
 
   /** Takes back leases whose puller is known to have received nothing. Best effort. */
@@ -201,16 +216,17 @@ export class HandOff {
     found: PullResult = NOTHING,
     signal: AbortSignal | undefined,
     epoch: number,
-  ): PullResult | Promise<PullResult> {
+  ): Pulled | Promise<Pulled> {
     const { instance, waitMillis } = request
-    const noted = (result: PullResult) => {
+    const noted = (result: PullResult, waited: boolean) => {
       this.#presence.notePull(instance, result)
-      return result
+      this.counts.notePull(result)
+      return { ...result, waited }
     }
     const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0 || this.#draining
-    return isAnswer
-      ? noted(found)
-      : this.#waiting.wait(orderOf(request), waitMillis, signal, epoch).then(noted)
+    if (isAnswer) return noted(found, false)
+    const waited = this.#waiting.wait(orderOf(request), waitMillis, signal, epoch)
+    return waited.then((result) => noted(result, true))
   }
 }
 

@@ -6,6 +6,11 @@ export interface PullRequest extends PullOrder {
   readonly waitMillis: number
 }
 
+export interface Pulled extends PullResult {
+  /** Nothing was ready at first, and the caller had asked to wait. */
+  readonly waited: boolean
+}
+
 export interface SettleRequest {
   readonly instance: string | null
   readonly settlements: readonly { readonly leaseId: string; readonly order: SettlementOrder }[]
@@ -16,7 +21,7 @@ export interface SettleRequest {
 export interface Settled {
   readonly settled: readonly string[]
   readonly refused: readonly { readonly leaseId: string; readonly code: RefusalCode }[]
-  readonly pulled: PullResult | null
+  readonly pulled: Pulled | null
 }
 
 export type Renewal = RenewResult[number] & { readonly leaseId: string }

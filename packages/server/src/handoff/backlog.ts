@@ -1,0 +1,54 @@
+import { unfinishedStates } from './life-cycle.ts'
+import type { Store } from './store.ts'
+import { summariseTask } from './task-view.ts'
+
+/** The states of tasks that have something left to do. Finished ones are kept for good, so they are not counted. */
+export const waitingTaskStates = ['stalled', 'paused', 'open'] as const
+export type WaitingTaskState = (typeof waitingTaskStates)[number]
+
+type UnfinishedState = (typeof unfinishedStates)[number]
+
+/** What is left to do in the whole store, whichever node was given it. */
+export interface Backlog {
+  readonly tasks: Record<WaitingTaskState, number>
+  readonly partitions: Record<UnfinishedState, number>
+  readonly records: Record<UnfinishedState, number>
+  /** False: there may be more tasks than were looked at, and the oldest are left out. */
+  readonly isComplete: boolean
+}
+
+/** On the embedded store a page of so many holds the event loop for about two milliseconds. */
+const TASKS_PER_PAGE = 100
+/** 18 µs each on the embedded store: a tenth of a second in all, in short steps. */
+export const MOST_TASKS = 5000
+
+const none = () => Object.fromEntries(unfinishedStates.map((state) => [state, 0])) as Backlog['partitions']
+
+/** Adds up what each task counts of itself: it costs more with more tasks under way, not with larger ones. */
+export async function readBacklog(
+  store: Pick<Store, 'tasks'>,
+  { most = MOST_TASKS, perPage = TASKS_PER_PAGE } = {},
+): Promise<Backlog> {
+  const tasks = { stalled: 0, paused: 0, open: 0 }
+  const partitions = none()
+  const records = none()
+  let left = most
+  for (const state of waitingTaskStates) {
+    let before: number | null = null
+    do {
+      if (left <= 0) return { tasks, partitions, records, isComplete: false }
+      const page = await store.tasks({ state, before, limit: Math.min(left, perPage), search: null })
+      for (const row of page.tasks) {
+        const summary = summariseTask(row, page.now)
+        for (const one of unfinishedStates) {
+          partitions[one] += summary.partitions[one]
+          records[one] += summary.records[one]
+        }
+      }
+      tasks[state] += page.tasks.length
+      left -= page.tasks.length
+      before = page.next
+    } while (before !== null)
+  }
+  return { tasks, partitions, records, isComplete: true }
+}

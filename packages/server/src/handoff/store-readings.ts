@@ -1,0 +1,65 @@
+import { type Backlog, readBacklog } from './backlog.ts'
+import { type Store, StoreUnavailable } from './store.ts'
+
+export interface StoreReading {
+  /** It has just committed something. */
+  readonly canCommit: boolean
+  /** Null while the store cannot be read. */
+  readonly backlog: Backlog | null
+}
+
+const AWAY: StoreReading = { canCommit: false, backlog: null }
+
+/** Whoever asks has a time limit of its own, ten seconds by custom, and wants to know the rest in any case. */
+const PATIENCE_MILLIS = 2000
+/** So many times as long as it took a reading is good for: however often it is asked for, looking stays a small part. */
+const KEPT_TIMES = 20
+const KEPT_MOST_MILLIS = 10_000
+
+/** How the store is, for those who look from time to time. Those who look at the same time share a reading. */
+export class StoreReadings {
+  readonly #store: Pick<Store, 'probe' | 'tasks'>
+  readonly #failed: (error: unknown) => void
+  #reading: Promise<StoreReading> | undefined
+  #keptUntil = 0
+
+  constructor(store: Pick<Store, 'probe' | 'tasks'>, failed: (error: unknown) => void) {
+    this.#store = store
+    this.#failed = failed
+  }
+
+  /** Never rejects, and never takes much longer than its patience: a store that does not answer is away. */
+  read(): Promise<StoreReading> {
+    if (this.#reading === undefined || performance.now() >= this.#keptUntil) {
+      this.#keptUntil = Number.POSITIVE_INFINITY
+      this.#reading = this.#look()
+    }
+    return this.#inTime(this.#reading)
+  }
+
+  async #look(): Promise<StoreReading> {
+    const began = performance.now()
+    const [probed, backlog] = await Promise.allSettled([this.#store.probe(), readBacklog(this.#store)])
+    const now = performance.now()
+    this.#keptUntil = now + Math.min((now - began) * KEPT_TIMES, KEPT_MOST_MILLIS)
+    for (const one of [probed, backlog]) {
+      if (one.status === 'rejected' && !(one.reason instanceof StoreUnavailable)) this.#failed(one.reason)
+    }
+    return {
+      canCommit: probed.status === 'fulfilled',
+      backlog: backlog.status === 'fulfilled' ? backlog.value : null,
+    }
+  }
+
+  async #inTime(reading: Promise<StoreReading>): Promise<StoreReading> {
+    let timer: NodeJS.Timeout | undefined
+    const away = new Promise<StoreReading>((resolve) => {
+      timer = setTimeout(() => resolve(AWAY), PATIENCE_MILLIS)
+    })
+    try {
+      return await Promise.race([reading, away])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readBacklog } from '../../src/handoff/backlog.ts'
+import type { Store } from '../../src/handoff/store.ts'
+import { callBackOrder, some } from '../store/conformance/driver.ts'
+import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
+import { sqliteHarness } from '../store/sqlite-harness.ts'
+
+let under: StoreUnderTest
+let asked: { state: string | null; limit: number }[]
+let store: Pick<Store, 'tasks'>
+
+beforeEach(async () => {
+  under = await sqliteHarness.open({ policy: testPolicy, clock: new TestClock() })
+  asked = []
+  store = {
+    tasks: (query) => {
+      asked.push({ state: query.state, limit: query.limit })
+      return under.store.tasks(query)
+    },
+  }
+})
+afterEach(() => under.dispose())
+
+async function callBack(taskId: string, count: number): Promise<void> {
+  const callBacks = [callBackOrder(taskId, some(0, count))]
+  await under.store.handOff({ settles: [], renews: [], undos: [], callBacks, pulls: [] })
+}
+
+test('an empty store has none', async () => {
+  const nothing = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }
+  expect(await readBacklog(store)).toEqual({
+    tasks: { open: 0, paused: 0, stalled: 0 },
+    partitions: nothing,
+    records: nothing,
+    isComplete: true,
+  })
+})
+
+test('tasks are added up page by page', async () => {
+  for (const [taskId, count] of Object.entries({ a: 1, b: 2, c: 3, d: 4, e: 5 }))
+    await callBack(taskId, count)
+  await under.store.control({ verb: 'pause', taskId: 'b' })
+  const { tasks, partitions, records, isComplete } = await readBacklog(store, { perPage: 2 })
+  expect(tasks).toEqual({ open: 4, paused: 1, stalled: 0 })
+  expect([partitions.ready, partitions.held]).toEqual([13, 2])
+  expect([records.ready, records.held]).toEqual([1300, 200])
+  expect(isComplete).toBe(true)
+  expect(asked.map(({ state }) => state)).toEqual(['stalled', 'paused', 'open', 'open'])
+})
+
+test('no more tasks are looked at than it may, and then it says so', async () => {
+  for (const [taskId, count] of Object.entries({ a: 1, b: 2, c: 3, d: 4, e: 5 }))
+    await callBack(taskId, count)
+  const { tasks, partitions, isComplete } = await readBacklog(store, { most: 3, perPage: 2 })
+  expect(tasks.open).toBe(3)
+  expect(partitions.ready).toBe(12)
+  expect(isComplete).toBe(false)
+  expect(asked.filter(({ state }) => state === 'open').map(({ limit }) => limit)).toEqual([2, 1])
+})
+
+test('it reads no more of a large task than of a small one', async () => {
+  await callBack('small', 1)
+  await readBacklog(store)
+  const before = asked.length
+  await callBack('large', 1500)
+  expect((await readBacklog(store)).partitions.ready).toBe(1501)
+  expect(asked.length - before).toBe(before)
+})
