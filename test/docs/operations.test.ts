@@ -2,8 +2,17 @@ import { globSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { flagOf, settingNames, variableOf } from '../../packages/server/src/config.ts'
 import { helpText } from '../../packages/server/src/help-text.ts'
+import { metrics } from '../../packages/server/src/http/metrics.ts'
 import { roles } from '../../packages/server/src/http/tokens.ts'
-import { inCode, readDocument, root, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
+import {
+  fencesOf,
+  inCode,
+  readDocument,
+  root,
+  sectionNamed,
+  sectionsOf,
+  tableRows,
+} from './support/markdown.ts'
 
 const operations = readDocument('docs/operations.md')
 
@@ -24,6 +33,41 @@ describe('settings', () => {
       meaning,
     ])
     expect(shown).toEqual(helpRows(helpText('0.0.0')))
+  })
+})
+
+describe('metrics', () => {
+  const { text } = sectionNamed(operations, 'Metrics')
+
+  test('the tables have every metric, with its type, labels and meaning', () => {
+    const shown = tableRows(text).map(([name = '', type, labels = '', meaning]) => ({
+      name: inCode(name)[0],
+      type,
+      labels: inCode(labels),
+      meaning,
+    }))
+    expect(shown).toEqual(metrics.map(({ name, type, labels, meaning }) => ({ name, type, labels, meaning })))
+  })
+
+  test('the rules ask for metrics and labels that exist', () => {
+    const rules = fencesOf(text).find(({ text }) => text.startsWith('groups:'))?.text ?? ''
+    const asked = [...rules.matchAll(/\b(baton_[a-z_]+)(?:\{(\w+)=)?/g)]
+    expect(asked.length).toBeGreaterThanOrEqual(7)
+    const unknown = asked.filter(([, name = '', label]) => {
+      const known = metrics.find((metric) =>
+        metric.type === 'histogram' ? `${metric.name}_bucket` === name : metric.name === name,
+      )
+      return known === undefined || (label !== undefined && !known.labels.includes(label))
+    })
+    expect(unknown.map(([use]) => use)).toEqual([])
+  })
+
+  test('metrics that are mentioned anywhere exist', () => {
+    const prose = operations.replaceAll(/^```[\s\S]*?^```$/gm, '')
+    const mentioned = inCode(prose).flatMap((code) => /^baton_[a-z_]+/.exec(code)?.[0] ?? [])
+    expect(mentioned.length).toBeGreaterThan(metrics.length)
+    const names = new Set(metrics.map(({ name }) => name))
+    expect(mentioned.filter((name) => !names.has(name))).toEqual([])
   })
 })
 

@@ -148,5 +148,14 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     },
     livez: { answer: { status: 'alive' } },
     readyz: { answer: { status: 'ready' } },
+    metrics: {
+      answer: [
+        '# HELP baton_partitions partitions of these tasks that are ready, held, leased, delayed or parked',
+        '# TYPE baton_partitions gauge',
+        'baton_partitions{state="ready"} 11',
+        'baton_partitions{state="leased"} 4',
+        '',
+      ].join('\n'),
+    },
   }
 }

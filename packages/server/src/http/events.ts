@@ -5,6 +5,7 @@ import { problemAnswers } from './documented.ts'
 import { EventFollower } from './event-follower.ts'
 import { MOST_STREAMS, type OpenStreams } from './open-streams.ts'
 import { RequestProblem } from './problems.ts'
+import { leaveUntimed } from './request-counts.ts'
 import type { Service } from './service.ts'
 
 const LONGEST_EVENT_ID = 256
@@ -55,6 +56,7 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
         throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
       }
       const lastId = request.headers['last-event-id']
+      leaveUntimed(reply)
       reply.hijack()
       const response = reply.raw
       response.writeHead(200, streamHead)

@@ -16,7 +16,12 @@ export interface Exchange {
 export type AnswerHeaders = readonly string[]
 
 /** Serves a request to its end, or throws before anything of the answer was sent. `body` is parsed JSON. */
-export type Serve = (exchange: Exchange, body: unknown) => Promise<void>
+export type Serve = (exchange: Exchange, body: unknown) => Promise<Served>
+
+export interface Served {
+  /** For work, because the client asked to: the time that it took is not the node's. */
+  readonly waited: boolean
+}
 
 /** What every answer of the hand-off says about itself. */
 export const standingHeaders = ['content-type', JSON_TYPE, 'cache-control', 'no-store'] as const

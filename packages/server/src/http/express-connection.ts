@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net'
+import { errorCodes } from '@baton/protocol'
 import { answerClientError } from './client-errors.ts'
 import type { Refuse } from './error-answers.ts'
 import type { Exchange, Serve } from './exchange.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
 import { parsedBody } from './json-body.ts'
 import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.ts'
+import type { RouteCounts } from './request-counts.ts'
 
 /** A thousand settlements with reasons; what is larger is not where a request's own cost counts. */
 const LONGEST_PLAIN_REQUEST = 256 * 1024
@@ -15,7 +17,7 @@ const KNOWN_HEADS = 4
 
 export interface ExpressRules extends Staying {
   /** Undefined: this lane does not serve it. Depends on nothing but the head. */
-  routeOf(head: PlainHead): Serve | undefined
+  routeOf(head: PlainHead): ExpressRoute | undefined
   readonly refuse: Refuse
   /** Gives the socket to Node's HTTP server. */
   handOver(): void
@@ -23,9 +25,12 @@ export interface ExpressRules extends Staying {
   left(): void
 }
 
-interface KnownHead extends PlainHead {
+export interface ExpressRoute {
   readonly serve: Serve
+  readonly counts: RouteCounts
 }
+
+type KnownHead = PlainHead & ExpressRoute
 
 /** One connection, one request after the other, until a request comes that is for others to serve. */
 export class ExpressConnection {
@@ -33,6 +38,8 @@ export class ExpressConnection {
   readonly #rules: ExpressRules
   readonly #heads: KnownHead[] = []
   #isAnswering = false
+  /** Something was sent to whoever made the request at hand. */
+  #isAnswered = false
   /** The beginning of a request, or what was sent ahead while another is answered. */
   #waiting: Buffer[] = []
   #waitingBytes = 0
@@ -99,10 +106,10 @@ export class ExpressConnection {
     if (known !== undefined) return known
     const head = readPlainHead(text)
     if (head === undefined || head.text.length + head.bodyBytes > LONGEST_PLAIN_REQUEST) return undefined
-    const serve = this.#rules.routeOf(head)
-    if (serve === undefined) return undefined
+    const route = this.#rules.routeOf(head)
+    if (route === undefined) return undefined
     if (this.#heads.length === KNOWN_HEADS) this.#heads.shift()
-    const fresh = { ...head, serve }
+    const fresh = { ...head, ...route }
     this.#heads.push(fresh)
     return fresh
   }
@@ -114,12 +121,17 @@ export class ExpressConnection {
     this.#patience = setTimeout(() => this.#handOver(this.#withWaiting(NO_BYTES)), PATIENCE_MILLIS)
   }
 
-  async #serve({ method, url, headers, serve }: KnownHead, body: Buffer): Promise<void> {
+  async #serve({ method, url, headers, serve, counts }: KnownHead, body: Buffer): Promise<void> {
+    const began = performance.now()
+    this.#isAnswered = false
     try {
       const exchange = { headers, socket: this.#socket, answer: this.#answer }
-      await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
+      const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
+      if (this.#isAnswered) counts.answered(200, waited ? null : performance.now() - began)
     } catch (error) {
-      this.#send(problemText(this.#rules.refuse(error, { method, url }), this.#rules))
+      const refusal = this.#rules.refuse(error, { method, url })
+      this.#send(problemText(refusal, this.#rules))
+      counts.answered(errorCodes[refusal.code].status, performance.now() - began)
     }
   }
 
@@ -129,6 +141,7 @@ export class ExpressConnection {
   }
 
   #send({ text, encoding }: AnswerText): void {
+    this.#isAnswered = true
     const isRead = this.#socket.write(text, encoding)
     if (this.#rules.isLast()) this.#socket.end()
     // The next request waits until this answer is on its way.

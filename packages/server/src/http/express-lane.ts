@@ -3,8 +3,9 @@ import type { Socket } from 'node:net'
 import type { Admission } from './admission.ts'
 import type { Refuse } from './error-answers.ts'
 import type { Serve } from './exchange.ts'
-import { ExpressConnection } from './express-connection.ts'
+import { ExpressConnection, type ExpressRoute } from './express-connection.ts'
 import type { PlainHead } from './plain-head.ts'
+import type { RequestCounts } from './request-counts.ts'
 import type { Service } from './service.ts'
 
 /**
@@ -18,17 +19,24 @@ export class ExpressLane {
   readonly #admission: Admission
   readonly #refuse: Refuse
   readonly #handOff: Service['handOff']
-  readonly #routes = new Map<string, Serve>()
+  readonly #requests: RequestCounts
+  readonly #routes = new Map<string, ExpressRoute>()
   readonly #connections = new Set<ExpressConnection>()
 
-  constructor(admission: Admission, refuse: Refuse, { handOff }: Pick<Service, 'handOff'>) {
+  constructor(
+    admission: Admission,
+    refuse: Refuse,
+    { handOff }: Pick<Service, 'handOff'>,
+    requests: RequestCounts,
+  ) {
     this.#admission = admission
     this.#refuse = refuse
     this.#handOff = handOff
+    this.#requests = requests
   }
 
-  open(method: PlainHead['method'], url: string, serve: Serve): void {
-    this.#routes.set(`${method} ${url}`, serve)
+  open(method: PlainHead['method'], prefix: string, path: string, serve: Serve): void {
+    this.#routes.set(`${method} ${prefix}${path}`, { serve, counts: this.#requests.of(method, path) })
   }
 
   /** From here on new connections of `server` come here first. */
@@ -58,9 +66,9 @@ export class ExpressLane {
     for (const connection of this.#connections) connection.close()
   }
 
-  #routeOf(head: PlainHead): Serve | undefined {
-    const serve = this.#routes.get(`${head.method} ${head.url}`)
-    if (serve === undefined) return undefined
-    return this.#admission({ headers: head.headers, httpVersionMinor: 1 }) === undefined ? serve : undefined
+  #routeOf(head: PlainHead): ExpressRoute | undefined {
+    const route = this.#routes.get(`${head.method} ${head.url}`)
+    if (route === undefined) return undefined
+    return this.#admission({ headers: head.headers, httpVersionMinor: 1 }) === undefined ? route : undefined
   }
 }

@@ -1,9 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AdmissionOptions, hostRefusal } from './admission.ts'
 import { sendProblem } from './problems.ts'
+import { countingStrays, type RequestCounts } from './request-counts.ts'
 
 /** Paths without a route, and routes without the method. */
-export function answerUnknownRoutes(app: FastifyInstance, { hosts, tokens }: AdmissionOptions): void {
+export function answerUnknownRoutes(
+  app: FastifyInstance,
+  { hosts, tokens }: AdmissionOptions,
+  requests: RequestCounts,
+): void {
   const answer = (request: FastifyRequest, reply: FastifyReply): void => {
     const refusal = tokens === null ? hostRefusal(request.raw, hosts) : undefined
     if (refusal !== undefined) {
@@ -20,5 +25,6 @@ export function answerUnknownRoutes(app: FastifyInstance, { hosts, tokens }: Adm
     sendProblem(reply, 'method_not_allowed', `this path takes ${methods}`, { headers: { allow: methods } })
   }
   // As a hook it runs before the body is read: a wrong path is answered as such, whatever is sent to it.
-  app.setNotFoundHandler({ onRequest: answer, preHandler: [] } as { preHandler: [] }, answer)
+  const onRequest = [countingStrays(requests), answer]
+  app.setNotFoundHandler({ onRequest, preHandler: [] } as { preHandler: [] }, answer)
 }

@@ -6,6 +6,7 @@ import { exchangeOver, type Serve } from './exchange.ts'
 import type { ExpressLane } from './express-lane.ts'
 import { handedOutWriter } from './handed-out-json.ts'
 import { ClientWatch } from './hang-up.ts'
+import { leaveUntimed } from './request-counts.ts'
 import { preferencesOf, pullRequestOf } from './request-headers.ts'
 import { JSON_TYPE, type Service } from './service.ts'
 
@@ -20,7 +21,7 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
     const preferences = preferencesOf(headers)
     const order = pullRequestOf(headers, preferences)
     const watch = order.waitMillis > 0 ? new ClientWatch(socket) : undefined
-    const { partitions } = await handOff.pull(order, watch?.signal)
+    const { partitions, waited } = await handOff.pull(order, watch?.signal)
     watch?.stop()
     const more: string[] = []
     if (preferences.applied !== '') more.push('preference-applied', preferences.applied)
@@ -29,8 +30,9 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
       // With a key the client asks again and gets these very leases.
       if (order.key === null) handOff.undo(partitions)
     })
+    return { waited }
   }
-  lane.open('GET', `${app.prefix}/pull`, pull)
+  lane.open('GET', app.prefix, '/pull', pull)
 
   app.route({
     method: 'GET',
@@ -48,7 +50,8 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
       ),
     },
     handler: async (request, reply) => {
-      await pull(exchangeOver(request.raw, reply.raw, handOff), undefined)
+      const { waited } = await pull(exchangeOver(request.raw, reply.raw, handOff), undefined)
+      if (waited) leaveUntimed(reply)
       return reply.hijack()
     },
   })

@@ -14,6 +14,7 @@ import { healthRoutes } from './health-routes.ts'
 import { instanceRoutes } from './instance-routes.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { manifestRoute } from './manifest-route.ts'
+import { metricsRoute } from './metrics-route.ts'
 import { answerUnknownRoutes } from './not-found.ts'
 import { OpenStreams } from './open-streams.ts'
 import { describeRoutes, openapiRoute } from './openapi-route.ts'
@@ -21,6 +22,7 @@ import { pageRoutes } from './page.ts'
 import { readPageFiles } from './page-files.ts'
 import { pullRoute } from './pull-route.ts'
 import { renewRoute } from './renew-route.ts'
+import { countRequests, RequestCounts } from './request-counts.ts'
 import { logRequests, type RequestLog } from './request-log.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 import { settleRoute } from './settle-route.ts'
@@ -62,7 +64,8 @@ export async function buildHttp({
   const { requestMillis, checkMillis, closeMillis } = { ...standardTimeouts, ...timeouts }
   const refuse = refusals(service)
   const answerError = errorAnswers(service, refuse)
-  const lane = new ExpressLane(admissionOf('worker', admission), refuse, service)
+  const requests = new RequestCounts()
+  const lane = new ExpressLane(admissionOf('worker', admission), refuse, service, requests)
   const app = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
     logger: false,
@@ -86,7 +89,8 @@ export async function buildHttp({
   if (requestLog !== null) logRequests(app, requestLog)
   acceptJsonBodies(app)
   admitCallers(app, admission)
-  answerUnknownRoutes(app, admission)
+  countRequests(app, requests)
+  answerUnknownRoutes(app, admission, requests)
   await describeRoutes(app, { basePath, tableField: service.tableField })
   const pageFiles = readPageFiles()
   const streams = new OpenStreams()
@@ -101,6 +105,7 @@ export async function buildHttp({
       manifestRoute(routes, service)
       controlRoutes(routes, service)
       healthRoutes(routes, service)
+      metricsRoute(routes, service, requests)
       openapiRoute(routes)
       eventsRoute(routes, service, streams)
       pageRoutes(routes, pageFiles)

@@ -18,6 +18,7 @@ import { handedOutWriter } from './handed-out-json.ts'
 import { ClientWatch } from './hang-up.ts'
 import { RequestProblem } from './problems.ts'
 import { refusalsJson } from './refusals-json.ts'
+import { leaveUntimed } from './request-counts.ts'
 import { callerOf, preferencesOf, pullRequestOf } from './request-headers.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 
@@ -45,8 +46,9 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
       // With a key the client settles and asks again, and gets these very leases.
       if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
     })
+    return { waited: outcome.pulled?.waited ?? false }
   }
-  lane.open('POST', `${app.prefix}/settle`, settle)
+  lane.open('POST', app.prefix, '/settle', settle)
 
   app.route({
     method: 'POST',
@@ -62,7 +64,8 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
       response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
     },
     handler: async (request, reply) => {
-      await settle(exchangeOver(request.raw, reply.raw, handOff), request.body)
+      const { waited } = await settle(exchangeOver(request.raw, reply.raw, handOff), request.body)
+      if (waited) leaveUntimed(reply)
       return reply.hijack()
     },
   })

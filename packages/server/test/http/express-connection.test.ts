@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Serve } from '../../src/http/exchange.ts'
 import { ExpressLane } from '../../src/http/express-lane.ts'
+import { RequestCounts } from '../../src/http/request-counts.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 
 interface Door {
@@ -19,14 +20,16 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000 }: Door = {}
   })
   const handOff = { isDraining: false }
   const refuse = () => ({ code: 'internal', detail: 'it failed' }) as const
+  const requests = new RequestCounts()
   const lane = new ExpressLane(
     ({ headers }) =>
       headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' },
     refuse,
     { handOff } as never,
+    requests,
   )
-  lane.open('GET', '/pull', serve)
-  lane.open('POST', '/settle', serve)
+  lane.open('GET', '', '/pull', serve)
+  lane.open('POST', '', '/settle', serve)
   lane.before(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -36,10 +39,17 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000 }: Door = {}
     server.close()
   })
   const open = () => RawConnection.open((server.address() as AddressInfo).port)
-  return { lane, handOff, open }
+  return { lane, handOff, open, requests }
 }
 
-const echo: Serve = async ({ answer }, body) => answer(JSON.stringify({ lane: body ?? null }), [], () => {})
+/** Answers at once. */
+const saying =
+  (textOf: (body: unknown) => string): Serve =>
+  async ({ answer }, body) => {
+    answer(textOf(body), [], () => {})
+    return { waited: false }
+  }
+const echo = saying((body) => JSON.stringify({ lane: body ?? null }))
 
 const pull = 'GET /pull HTTP/1.1\r\nHost: a\r\n\r\n'
 const settle = (body: string, more = '') =>
@@ -117,7 +127,7 @@ test('a request that is sent ahead while another is answered waits for its turn'
     new Promise((resolve) => {
       answers.push(() => {
         answer(String(answers.length), [], () => {})
-        resolve()
+        resolve({ waited: false })
       })
     })
   const client = await (await laneBefore({ serve: held })).open()
@@ -135,8 +145,7 @@ test('a request that is sent ahead while another is answered waits for its turn'
 
 test('an answer that is not read holds the next request back, and both arrive', async () => {
   const long = JSON.stringify('x'.repeat(3_000_000))
-  const serve: Serve = async ({ answer }) => answer(long, [], () => {})
-  const client = await (await laneBefore({ serve })).open()
+  const client = await (await laneBefore({ serve: saying(() => long) })).open()
   client.socket.pause()
   client.send(pull)
   await new Promise((resolve) => setTimeout(resolve, 100))
@@ -152,6 +161,44 @@ test('what fails is a problem, and the connection goes on', async () => {
     client.send(request)
     expect(await client.answer()).toMatchObject({ status: 500, body: { code: 'internal' } })
   }
+})
+
+test('what is answered is counted with its status and its time, and the time of what waited is left out', async () => {
+  const waited: Serve = async ({ answer }, body) => {
+    if (body === 'broken') throw new Error('it is late')
+    answer('[]', [], () => {})
+    return { waited: body === 'waits' }
+  }
+  const { open, requests } = await laneBefore({ serve: waited })
+  const client = await open()
+  for (const request of [pull, settle('"waits"'), settle('"broken"'), settle('"x"')]) {
+    client.send(request)
+    await client.answer()
+  }
+  const seen = [...requests.routes()].map(({ method, route, statuses, seconds }) => ({
+    route: `${method} ${route}`,
+    statuses: Object.fromEntries(statuses),
+    timed: seconds.counts.reduce((sum, count) => sum + count),
+  }))
+  expect(seen).toEqual([
+    { route: 'GET /pull', statuses: { 200: 1 }, timed: 1 },
+    { route: 'POST /settle', statuses: { 200: 2, 500: 1 }, timed: 2 },
+  ])
+})
+
+test('what nobody was there to read is not counted as answered', async () => {
+  const lost = Promise.withResolvers<void>()
+  const gone: Serve = async ({ socket, answer }) => {
+    socket.destroy()
+    answer('[]', [], lost.resolve)
+    return { waited: false }
+  }
+  const { open, requests } = await laneBefore({ serve: gone })
+  const client = await open()
+  client.send(pull)
+  await lost.promise
+  await client.closed()
+  expect([...requests.routes()].map(({ statuses }) => statuses.size)).toEqual([0, 0])
 })
 
 test('a connection that nobody uses is closed when its time is over', async () => {

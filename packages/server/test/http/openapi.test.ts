@@ -24,6 +24,7 @@ const operations = [
   'POST /tasks/{taskId}/level-barrier',
   'GET /livez',
   'GET /readyz',
+  'GET /metrics',
 ]
 
 describe('GET /openapi.json', () => {

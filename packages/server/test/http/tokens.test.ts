@@ -45,6 +45,7 @@ const routes: [string, string, readonly Role[]][] = [
   ['GET', '/tasks/orders/partitions', ['operator', 'viewer']],
   ['GET', '/tasks/orders/manifest', ['operator', 'viewer']],
   ['GET', '/instances', ['operator', 'viewer']],
+  ['GET', '/metrics', ['operator', 'viewer']],
   ['GET', '/test/instance-status', ['producer', 'worker', 'operator', 'viewer']],
   ['GET', '/openapi.json', ['producer', 'worker', 'operator', 'viewer']],
 ]

@@ -1,0 +1,14 @@
+import type { Metric } from './metric.ts'
+import { handOffMetrics } from './metrics-of-hand-off.ts'
+import { nodeMetrics } from './metrics-of-node.ts'
+import { requestMetrics } from './metrics-of-requests.ts'
+import { backlogMetrics, storeMetrics } from './metrics-of-store.ts'
+
+/** Every metric there is. A test holds the table in docs/operations.md against it. */
+export const metrics: readonly Metric[] = [
+  ...requestMetrics,
+  ...handOffMetrics,
+  ...storeMetrics,
+  ...nodeMetrics,
+  ...backlogMetrics,
+]
