@@ -33,9 +33,9 @@ INSERT INTO baton.partition (lane, idx, level, state, parked, rank, fresh, refil
     (2, 'ready', 30, true, false, NULL, 0, '', NULL, 0), (3, 'ready', 15, false, false, NULL, 1, 'abcdefghijklmnop', 'expired', 1),
     (4, 'held', NULL, true, false, NULL, 0, '', NULL, 0), (5, 'held', NULL, true, false, NULL, 0, '', NULL, 0),
     (6, 'held', NULL, true, false, NULL, 0, '', NULL, 0),
-    (7, 'leased', 1, true, false, 1000000, 1, 'abcdefghijklmnop', NULL, 0),
-    (8, 'leased', 2, true, false, 1000000, 1, 'abcdefghijklmnop', NULL, 0),
-    (9, 'delayed', NULL, false, false, 2000000, 1, 'abcdefghijklmnop', 'failed', 1),
+    (7, 'leased', 1, true, false, 1780000060000, 1, 'abcdefghijklmnop', NULL, 0),
+    (8, 'leased', 2, true, false, 1780000060000, 1, 'abcdefghijklmnop', NULL, 0),
+    (9, 'delayed', NULL, false, false, 1780000060000, 1, 'abcdefghijklmnop', 'failed', 1),
     (10, 'parked', NULL, false, false, NULL, 1, 'abcdefghijklmnop', 'failed', 3),
     (11, 'done', 3, true, false, 5, 1, 'abcdefghijklmnop', 'done', 1), (12, 'done', 4, true, true, 5, 1, 'abcdefghijklmnop', 'done', 1)
   ) AS n (idx, state, rank, fresh, refill, due_at, term, secret, outcome, attempts) ORDER BY idx;
@@ -43,6 +43,8 @@ INSERT INTO baton.ready SELECT p.level, coalesce(p.rank, 0), p.id, p.lane, l.tas
   FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'ready' OR p.idx = 11;
 INSERT INTO baton.held SELECT lane, id FROM baton.partition WHERE state = 'held';
 INSERT INTO baton.due SELECT state = 'delayed', due_at, id, holder FROM baton.partition WHERE state IN ('leased', 'delayed');
+INSERT INTO baton.pull_key (key, leases, forget_at) VALUES
+  ('k', '{9-1-abcdefghijklmnop,8-1-abcdefghijklmnop}', 9e15), ('l', '{2n9c-1-abcdefghijklmnop}', 9e15);
 `
 
 test('a database of the second version goes on where it was', async () => {
@@ -61,6 +63,18 @@ test('a database of the second version goes on where it was', async () => {
   expect(await store.audit()).toEqual([])
   const [version] = await server.query('SELECT version FROM baton.schema_version', name)
   expect(version).toEqual({ version: migrations.length })
+
+  // What a key was given before is what its repeat is given.
+  const repeat = await driver.pull({ batch: 4, key: 'k' })
+  expect(repeat.partitions.map(({ lease }) => lease?.id)).toEqual([
+    '8-1-abcdefghijklmnop',
+    '9-1-abcdefghijklmnop',
+  ])
+  const keys = await server.query('SELECT key, partitions, secrets FROM baton.pull_key ORDER BY key', name)
+  expect(keys).toMatchObject([
+    { key: 'k', partitions: ['9', '8'] },
+    { key: 'l', partitions: [String(Number.parseInt('2n9c', 36))], secrets: ['abcdefghijklmnop'] },
+  ])
 
   // In the order of the ranks they had; the one that was given back goes between the first two.
   const { partitions } = await driver.pull({ batch: 4 })

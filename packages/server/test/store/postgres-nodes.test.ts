@@ -133,6 +133,24 @@ describe('several nodes on one database', () => {
     }
   })
 
+  test('a key that another node writes while a pull with it is under way is not served twice', async () => {
+    const { name, url } = await server.createDatabase()
+    const [store] = (await nodes(1, testPolicy, url)) as [Store]
+    await store.handOff({ ...nothing, callBacks: [callBackOrder('a', some(0, 4))] })
+    const twin = new pg.Client({ connectionString: url })
+    await twin.connect()
+    onTestFinished(() => twin.end())
+    // Committed neither when the pull looks for the key nor when it has claimed.
+    await twin.query(`BEGIN; INSERT INTO baton.pull_key VALUES ('k', 9e15, '{}', '{}')`)
+    const pulling = store.handOff({ ...nothing, pulls: [pullOrder({ batch: 2, key: 'k' })] })
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${name}' AND wait_event_type = 'Lock'`
+    while ((await server.query(waiting)).length === 0);
+    await twin.query('COMMIT')
+    expect((await pulling).pulls).toEqual([{ partitions: [], repeated: true }])
+    expect((await store.task('a'))?.facts.partitions).toMatchObject({ ready: 4, leased: 0 })
+    expect(await store.audit()).toEqual([])
+  })
+
   test('a pooler that hands out connections by transaction finds nothing left on them', async () => {
     const pooler = await ForgetfulPooler.start(server.port)
     onTestFinished(() => pooler.stop())

@@ -46,6 +46,11 @@ export function mayRunAgain(error: unknown): boolean {
   return RUN_AGAIN.has(sqlState(error) ?? '')
 }
 
+/** Somebody wrote the same key since the statement began, which sees it when it is run again. */
+export function isTaken(error: unknown): boolean {
+  return sqlState(error) === '23505'
+}
+
 export function isSessionOver(error: unknown): boolean {
   return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '')
 }

@@ -1,8 +1,8 @@
-import { parseLeaseId } from '../../handoff/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
 import { NOTICES_KEPT } from './changes.ts'
 import { STEP } from './lanes.ts'
 import type { Names } from './names.ts'
+import { keptLeases } from './pull-keys.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 import type { Transactions } from './transactions.ts'
@@ -13,11 +13,11 @@ const MARK_KEPT_MILLIS = 86_400_000
 
 const dueKeys = statement(
   'due-keys',
-  'SELECT key, leases FROM baton.pull_key WHERE forget_at <= $1 ORDER BY forget_at LIMIT $2 FOR UPDATE SKIP LOCKED',
+  'SELECT key, partitions, secrets FROM baton.pull_key WHERE forget_at <= $1 ORDER BY forget_at LIMIT $2 FOR UPDATE SKIP LOCKED',
 )
 const leaseExpiries = statement(
   'lease-expiries',
-  `SELECT id, term, due_at FROM baton.partition WHERE id = ANY($1::bigint[]) AND state = $2`,
+  `SELECT id, secret, due_at FROM baton.partition WHERE id = ANY($1::bigint[]) AND state = $2`,
 )
 const keepKeys = statement(
   'keep-keys',
@@ -75,18 +75,17 @@ export class Forgetting {
 
 /** A key whose leases were renewed is remembered for as long as they run. */
 async function forgetDueKeys(tx: Transaction, now: number): Promise<number> {
-  const due = (await tx.run(dueKeys, [now, STEP])) as unknown as { key: string; leases: string[] }[]
+  const due = await tx.run(dueKeys, [now, STEP])
   if (due.length === 0) return 0
-  const refs = due.map(({ leases }) => leases.flatMap((id) => parseLeaseId(id) ?? []))
-  const rows = await tx.run(leaseExpiries, [refs.flat().map(({ partition }) => partition), 'leased'])
-  const expiries = new Map(rows.map((row) => [`${row['id']}-${row['term']}`, row['due_at'] as number]))
+  const leases = due.map(keptLeases)
+  const rows = await tx.run(leaseExpiries, [leases.flatMap(({ partitions }) => partitions), 'leased'])
+  const expiries = new Map(rows.map((row) => [row['secret'], row['due_at'] as number]))
   const kept: [key: string, until: number][] = []
   const forgotten: string[] = []
-  for (const [position, { key }] of due.entries()) {
-    const last = Math.max(
-      0,
-      ...(refs[position] ?? []).map(({ partition, term }) => expiries.get(`${partition}-${term}`) ?? 0),
-    )
+  for (const [position, row] of due.entries()) {
+    const key = row['key'] as string
+    const secrets = leases[position]?.secrets ?? []
+    const last = Math.max(0, ...secrets.map((secret) => expiries.get(secret) ?? 0))
     if (last + KEY_GRACE_MILLIS > now) kept.push([key, last + KEY_GRACE_MILLIS])
     else forgotten.push(key)
   }

@@ -41,7 +41,7 @@ export function plainBatch(batch: HandOffBatch, policy: Policy): PlainBatch | un
   const { renews, undos, callBacks, pulls, settles } = batch
   if (renews.length + undos.length + callBacks.length > 0 || policy.delivery === 'at-most-once')
     return undefined
-  if (pulls.some(({ key, records }) => key !== null || records !== null)) return undefined
+  if (pulls.some(({ records }) => records !== null) || hasTwins(pulls)) return undefined
   const appetite = pulls.reduce((sum, { batch: wanted }) => sum + wanted, 0)
   if (appetite > LOW_WATER) return undefined
   const settlements = plainSettlements(batch)
@@ -77,7 +77,7 @@ export class PlainHandOffs {
     const claimed = sharedOut(pulls, secrets, await this.#named(given), this.#policy, now)
     const tripped = new Set(((first['tripped'] ?? []) as string[]).map(Number))
     const mayOpenLevels = first['may_open'] === true
-    const wasClaimed = leftOver.size === 0 && !mayOpenLevels
+    const wasClaimed = leftOver.size === 0 && !mayOpenLevels && first['keys_free'] !== false
     return {
       now,
       leftOver,
@@ -97,7 +97,7 @@ export class PlainHandOffs {
   ): Promise<Row[] | undefined> {
     const { leaseMillis: base, leaseMillisPerThousandRecords: perThousand } = this.#policy
     const { knownNow } = this.#transactions
-    const claim = [
+    const claim: unknown[] = [
       secrets.length,
       textArray(secrets),
       textArray(this.#holders(pulls)),
@@ -107,13 +107,19 @@ export class PlainHandOffs {
       LEASE_MAX_MILLIS,
       next('ready', 'lease'),
     ]
-    if (settlements.size === 0) return this.#transactions.runAlone(plainHandOffs.pulls, [knownNow, ...claim])
+    const isKeyed = pulls.some(({ key }) => key !== null)
+    if (isKeyed) claim.push(...keysAndPlaces(pulls))
+    if (settlements.size === 0) {
+      const statement = isKeyed ? plainHandOffs.pullsKeyed : plainHandOffs.pulls
+      return this.#transactions.runAlone(statement, [knownNow, ...claim])
+    }
     const lanes = this.#lanes.take(settlements.keys())
     const settle = plainValues(settlements, this.#policy, knownNow)
     if (lanes !== undefined) settle.push(textArray(lanes))
-    const { both, settles } = lanes === undefined ? plainHandOffs.lanesUnknown : plainHandOffs.lanesKnown
+    const { both, bothKeyed, settles } =
+      lanes === undefined ? plainHandOffs.lanesUnknown : plainHandOffs.lanesKnown
     if (secrets.length === 0) return this.#transactions.runAlone(settles, settle)
-    return this.#transactions.runAlone(both, [...settle, ...claim])
+    return this.#transactions.runAlone(isKeyed ? bothKeyed : both, [...settle, ...claim])
   }
 
   /**
@@ -165,6 +171,23 @@ export class PlainHandOffs {
       return Array.from({ length: batch }, () => holder)
     })
   }
+}
+
+/** A second pull with the same key needs the first one's outcome. */
+function hasTwins(pulls: readonly PullOrder[]): boolean {
+  const keys = pulls.flatMap(({ key }) => key ?? [])
+  return new Set(keys).size < keys.length
+}
+
+/** The key of each pull, and which of the secrets is its first. */
+function keysAndPlaces(pulls: readonly PullOrder[]): unknown[] {
+  let next = 1
+  const places = pulls.map(({ batch }) => {
+    const first = next
+    next += batch
+    return first
+  })
+  return [pulls.map(({ key }) => key), textArray(places)]
 }
 
 /** What was finished is told only when it is not all. */

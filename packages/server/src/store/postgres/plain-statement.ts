@@ -3,6 +3,7 @@ import { besideId } from './beside-ids.ts'
 import { front } from './claim.ts'
 import { enterSets, NEXT_SET } from './due-sets.ts'
 import { removeFrom } from './places.ts'
+import { keysAreFree, keysRemembered } from './pull-keys.ts'
 import { clock, finishing, setsLeft } from './settle-plain.ts'
 import { statement } from './statement.ts'
 
@@ -21,18 +22,21 @@ const LARGEST_COST = cost(Number.MAX_SAFE_INTEGER)
 const parametersFrom = (first: number, types: readonly string[]) =>
   types.map((type, at) => `$${first + at}::${type}`)
 
+/** Where pulls have keys: the key of each pull, and the place of its first secret. */
+const KEY_TYPES = ['text[]', 'bigint[]'] as const
 const CLAIM_TYPES = ['bigint', 'text[]', 'bigint[]', 'int', 'float8', 'float8', 'float8', 'text'] as const
 
 /**
  * Secrets and holders are numbered in the order of the hand-off, partitions are changed in that of their ids. If any
  * turns out not to be ready, the places of all stay and are removed apart.
  */
-function claiming(first: number, isAllowed: string | null): string {
+function claiming(first: number, conditions: readonly string[]): string {
   const [wanted, secrets, holders, largestSet, base, perThousand, most, to] = parametersFrom(
     first,
     CLAIM_TYPES,
   )
-  const limit = isAllowed === null ? wanted : `CASE WHEN ${isAllowed} THEN ${wanted} ELSE 0 END`
+  const limit =
+    conditions.length === 0 ? wanted : `CASE WHEN ${conditions.join(' AND ')} THEN ${wanted} ELSE 0 END`
   const stay = besideId('(SELECT stays FROM granted)', '(SELECT ids FROM granted)')
   return `candidate AS MATERIALIZED (
      ${front('r.ctid AS place, r.id, r.lane, r.rank, r.stay, r.fresh, r.refill')} LIMIT ${limit} FOR UPDATE SKIP LOCKED
@@ -119,31 +123,60 @@ const answer = (once: string, columns: number, from: string) =>
     .join(', ')} FROM ${from}
    UNION ALL SELECT ${'NULL, '.repeat(columns)}${Object.keys(LEASED_COLUMNS).join(', ')} FROM leased`
 
+const granted = (column: string) => `(SELECT ${column} FROM granted)`
+
+/** In SQL: what pulls with keys need beside a claim whose parameters end before the given one. */
+function keying(first: number) {
+  const [keys = '', starts] = parametersFrom(first, KEY_TYPES)
+  const position = besideId(granted('positions'), granted('ids'))
+  return {
+    before: `${keysAreFree(keys)}, `,
+    condition: '(SELECT free FROM keys)',
+    after: `, ${keysRemembered(`(${keys})[width_bucket(${position}, ${starts})]`)}`,
+    answer: `(SELECT free FROM keys) AS keys_free`,
+    parameters: KEY_TYPES.length,
+  }
+}
+const NO_KEYS = { before: '', condition: null, after: '', answer: 'true AS keys_free', parameters: 0 }
+
 /**
  * Nothing is claimed when a settlement turns out not to be plain or may open a level: what it makes
- * ready belongs to the pulls of the batch, so these follow in a transaction of their own.
+ * ready belongs to the pulls of the batch, so these follow in a transaction of their own. So do pulls one of whose keys is
+ * known or under way elsewhere.
  */
-const settling = (name: string, by: 'partitions' | 'lanes', first: number) => ({
-  both: statement(
-    `hand-off-plain${name}`,
-    `WITH ${finishing(by, first + CLAIM_TYPES.length)}, ${settled}, ${claiming(first, '(SELECT complete AND NOT may_open FROM settled)')}, ${countingFinished}, ${countingGiven}
-     ${answer(`${settledAnswer}, ${foundAnswer}`, 6, 'clock, settled')}`,
-  ),
-  settles: statement(
-    `hand-off-plain-settles${name}`,
-    `WITH ${finishing(by, first)}, ${settled}, ${countingFinished} SELECT ${settledAnswer} FROM clock, settled`,
-  ),
-})
+const settling = (name: string, by: 'partitions' | 'lanes', first: number) => {
+  const afterClaim = first + CLAIM_TYPES.length
+  const both = (suffix: string, keys: typeof NO_KEYS | ReturnType<typeof keying>) =>
+    statement(
+      `hand-off-plain${name}${suffix}`,
+      `WITH ${finishing(by, afterClaim + keys.parameters)}, ${settled}, ${keys.before}
+       ${claiming(first, ['(SELECT complete AND NOT may_open FROM settled)', ...(keys.condition ? [keys.condition] : [])])},
+       ${countingFinished}, ${countingGiven}${keys.after}
+       ${answer(`${settledAnswer}, ${foundAnswer}, ${keys.answer}`, 7, 'clock, settled')}`,
+    )
+  return {
+    both: both('', NO_KEYS),
+    bothKeyed: both('-keyed', keying(afterClaim)),
+    settles: statement(
+      `hand-off-plain-settles${name}`,
+      `WITH ${finishing(by, first)}, ${settled}, ${countingFinished} SELECT ${settledAnswer} FROM clock, settled`,
+    ),
+  }
+}
+const pulling = (suffix: string, keys: typeof NO_KEYS | ReturnType<typeof keying>) =>
+  statement(
+    `hand-off-plain-pulls${suffix}`,
+    `WITH ${clock(2 + CLAIM_TYPES.length + keys.parameters)}, ${keys.before}
+     ${claiming(2, keys.condition ? [keys.condition] : [])}, ${countingGiven}${keys.after}
+     ${answer(`now, ${foundAnswer}, ${keys.answer}`, 4, 'clock')}`,
+  )
 
 /** Setting up what is not asked for would cost a small batch as much as its work. */
 export const plainHandOffs = {
   lanesUnknown: settling('', 'partitions', 11),
   lanesKnown: settling('-of-lanes', 'lanes', 12),
-  pulls: statement(
-    'hand-off-plain-pulls',
-    `WITH ${clock(2 + CLAIM_TYPES.length)}, ${claiming(2, null)}, ${countingGiven}
-     ${answer(`now, ${foundAnswer}`, 3, 'clock')}`,
-  ),
+  pulls: pulling('', NO_KEYS),
+  pullsKeyed: pulling('-keyed', keying(2 + CLAIM_TYPES.length)),
 }
 
 /** After a commit whose answer got lost: the leases are known by their secrets. */

@@ -1,6 +1,7 @@
-import { parseLeaseId } from '../../handoff/lease-id.ts'
+import { formatLeaseId, type LeaseRef, parseLeaseId } from '../../handoff/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
 import type { HandedOut } from '../../handoff/store.ts'
+import type { Row } from './connection.ts'
 import { handedOutOf } from './handed-out-row.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
@@ -17,28 +18,38 @@ const lock = statement(
   `SELECT key, pg_advisory_xact_lock(${KEY_LOCKS}, hash) IS NOT NULL AS locked
    FROM (SELECT key, hashtext(key) AS hash FROM unnest($1::text[]) AS k (key) ORDER BY 2) AS sorted`,
 )
-const known = statement('known-keys', 'SELECT key, leases FROM baton.pull_key WHERE key = ANY($1::text[])')
+const known = statement(
+  'known-keys',
+  'SELECT key, partitions, secrets FROM baton.pull_key WHERE key = ANY($1::text[])',
+)
 const live = statement(
   'live-leases',
   `SELECT p.*, (SELECT name FROM baton.compute_table WHERE id = p.compute_table) AS compute_table_name, t.task_id
    FROM unnest($1::bigint[]) AS a (id)
    CROSS JOIN LATERAL (
-     SELECT id, lane, term, secret, level, idx, spelling, attempts, record_count, due_at, compute_table
-     FROM baton.partition WHERE id = a.id AND state = $3 AND due_at > $2 OFFSET 0
+     SELECT id, lane, term, secret, level, rank, idx, spelling, attempts, record_count, due_at, compute_table
+     FROM baton.partition WHERE id = a.id AND secret = ANY ($4::text[]) AND state = $3 AND due_at > $2 OFFSET 0
    ) p
    CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = p.lane OFFSET 0) l
-   CROSS JOIN LATERAL (SELECT task_id FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t`,
+   CROSS JOIN LATERAL (SELECT task_id FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t
+   ORDER BY p.level, p.rank, p.id`,
 )
 const save = statement(
   'save-keys',
-  `INSERT INTO baton.pull_key (key, leases, forget_at)
-   SELECT key, string_to_array(leases, ' '), forget_at
-   FROM unnest($1::text[], $2::text[], $3::bigint[]) AS k (key, leases, forget_at)`,
+  `INSERT INTO baton.pull_key (key, partitions, secrets, forget_at)
+   SELECT key, string_to_array(partitions, ' ')::bigint[], string_to_array(secrets, ' '), forget_at
+   FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS k (key, partitions, secrets, forget_at)`,
 )
+
+/** What one key was given; a secret tells its lease from later ones of the same partition. */
+export interface KeptLeases {
+  readonly partitions: readonly number[]
+  readonly secrets: readonly string[]
+}
 
 export interface KeyStanding {
   /** Keys that were given leases before, and those leases. */
-  readonly known: ReadonlyMap<string, readonly string[]>
+  readonly known: ReadonlyMap<string, KeptLeases>
   /** Keys of pulls that are under way in another transaction. */
   readonly contended: ReadonlySet<string>
 }
@@ -56,32 +67,34 @@ export async function lockKeys(
   const reading = tx.run(known, [keys])
   const [locks, rows] = await Promise.all([locking, reading])
   return {
-    known: new Map(rows.map((row) => [row['key'] as string, row['leases'] as string[]])),
+    known: new Map(rows.map((row) => [row['key'] as string, keptLeases(row)])),
     contended: new Set(locks.filter((row) => row['locked'] === false).map((row) => row['key'] as string)),
   }
 }
 
-/** Of the leases that a key was given: those that still live. */
-export async function liveLeases(tx: Transaction, ids: readonly string[], now: number): Promise<HandedOut[]> {
-  const refs = new Map(ids.map((id) => [parseLeaseId(id)?.partition, { id, ref: parseLeaseId(id) }]))
-  const rows = await tx.run(live, [
-    [...refs.keys()].filter((partition) => partition !== undefined),
-    now,
-    'leased',
-  ])
-  const byId = new Map(rows.map((row) => [row['id'] as number, row]))
-  return [...refs.values()].flatMap(({ id, ref }) => {
-    const row = ref && byId.get(ref.partition)
-    if (row === undefined || row['term'] !== ref?.term || row['secret'] !== ref?.secret) return []
+/** In the row of a key. Large numbers come as text where they are in an array. */
+export function keptLeases(row: Row): KeptLeases {
+  return { partitions: (row['partitions'] as string[]).map(Number), secrets: row['secrets'] as string[] }
+}
+
+/** Of the leases that a key was given: those that still live, in the order of the hand-off. */
+export async function liveLeases(
+  tx: Transaction,
+  { partitions, secrets }: KeptLeases,
+  now: number,
+): Promise<HandedOut[]> {
+  const rows = await tx.run(live, [partitions, now, 'leased', secrets])
+  return rows.map((row) => {
     const names = {
       taskId: row['task_id'] as string,
       computeTableName: row['compute_table_name'] as string,
     }
-    return handedOutOf(row, names, id, row['due_at'] as number, now)
+    const ref = { partition: row['id'], term: row['term'], secret: row['secret'] } as LeaseRef
+    return handedOutOf(row, names, formatLeaseId(ref), row['due_at'] as number, now)
   })
 }
 
-/** What one key of a pull was given. */
+/** What one key of a pull is given. */
 export interface KeyedLeases {
   readonly key: string
   readonly partitions: readonly HandedOut[]
@@ -90,9 +103,32 @@ export interface KeyedLeases {
 export function rememberKeys(tx: Transaction, given: readonly KeyedLeases[], now: number): void {
   if (given.length === 0) return
   const leases = given.map(({ partitions }) => partitions.flatMap(({ lease }) => lease ?? []))
+  const refs = leases.map((of) => of.flatMap(({ id }) => parseLeaseId(id) ?? []))
   tx.post(save, [
     given.map(({ key }) => key),
-    leases.map((of) => of.map(({ id }) => id).join(' ')),
+    refs.map((of) => of.map(({ partition }) => partition).join(' ')),
+    refs.map((of) => of.map(({ secret }) => secret).join(' ')),
     leases.map((of) => Math.max(now, ...of.map(({ expiresAt }) => expiresAt)) + KEY_GRACE_MILLIS),
   ])
 }
+
+/**
+ * In SQL: parts of a hand-off in one statement, whose pulls have the given keys (or none). Nothing may be claimed unless
+ * each key is free: nobody has its lock, and it is not known. Who has taken it since this statement began is met when the
+ * key is written, which then fails, and is seen when the statement is run again.
+ */
+export const keysAreFree = (keys: string) =>
+  `keys AS MATERIALIZED (
+     SELECT bool_and(pg_try_advisory_xact_lock(${KEY_LOCKS}, hashtext(key)))
+       AND NOT EXISTS (SELECT FROM baton.pull_key WHERE key = ANY (${keys})) AS free
+     FROM unnest(${keys}) AS k (key)
+   )`
+
+/** In SQL: the same statement's keys with what they were given; `keyOf` tells the key of a row of `leased`. */
+export const keysRemembered = (keyOf: string) =>
+  `remembered AS (
+     INSERT INTO baton.pull_key (key, partitions, secrets, forget_at)
+     SELECT key, array_agg(id), array_agg(secret), max(due_at) + ${KEY_GRACE_MILLIS}
+     FROM (SELECT p.id, p.secret, p.due_at, ${keyOf} AS key FROM leased p OFFSET 0) g
+     WHERE key IS NOT NULL GROUP BY key
+   )`

@@ -10,7 +10,7 @@ import type { CountDeltas } from './count-deltas.ts'
 import { largestSet } from './due-sets.ts'
 import { fillAtHand, LOW_WATER } from './lanes.ts'
 import type { Names } from './names.ts'
-import { type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
+import { type KeptLeases, type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
 import type { Transaction } from './transaction.ts'
 
 /** With a record budget nobody knows how many partitions it takes: begin with few, then take more at a time. */
@@ -57,7 +57,7 @@ export class Pull {
     const keys = [...new Set(orders.flatMap(({ key }) => key ?? []))]
     const { known, contended } =
       keys.length === 0
-        ? { known: new Map<string, string[]>(), contended: new Set<string>() }
+        ? { known: new Map<string, KeptLeases>(), contended: new Set<string>() }
         : await lockKeys(tx, keys, waitForTwins)
     const results: (PullResult | undefined)[] = orders.map(() => undefined)
     const servings = new Map<string | number, Serving>()

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import { Attempt } from './attempt.ts'
 import type { Connection, Row } from './connection.ts'
 import type { Connections } from './connections.ts'
-import { asUnavailable, isSessionOver, mayRunAgain } from './failures.ts'
+import { asUnavailable, isSessionOver, isTaken, mayRunAgain } from './failures.ts'
 import { type Statement, statement } from './statement.ts'
 import { nowStatement, type Transaction, type TransactionOptions } from './transaction.ts'
 
@@ -89,7 +89,8 @@ export class Transactions {
           await this.#inDoubt(awaitEnd, [connection.lock])
           return undefined
         }
-        if (!mayRunAgain(error) || conflicts + 1 >= TRIES) throw asUnavailable(error) ?? error
+        if (!(mayRunAgain(error) || isTaken(error)) || conflicts + 1 >= TRIES)
+          throw asUnavailable(error) ?? error
         await sleep(Math.random() * 5 * 2 ** (conflicts + 1))
       }
     }

@@ -2,6 +2,13 @@ import { foundation } from './0001-foundation.ts'
 import { queues } from './0002-queues.ts'
 import { leasesInSets } from './0003-leases-in-sets.ts'
 import { waitingByPlace } from './0004-waiting-by-place.ts'
+import { keysOfPartitions } from './0005-keys-of-partitions.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
-export const migrations: readonly string[] = [foundation, queues, leasesInSets, waitingByPlace]
+export const migrations: readonly string[] = [
+  foundation,
+  queues,
+  leasesInSets,
+  waitingByPlace,
+  keysOfPartitions,
+]
