@@ -1,4 +1,5 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { Ask } from './ask.ts'
 import type { ChangePage, ChangeQuery } from './change.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
 import type { InstanceRecord, Sighting } from './instances.ts'
@@ -53,6 +54,8 @@ export interface Batching {
   readonly fullAtOnce: number
   /** For so much of the time that the last batch took, the next one waits for those who were just answered. */
   readonly patience?: number
+  /** Requests that would make a batch dear for all who share it, and so make batches of their own beside the others. */
+  isApart?(ask: Ask): boolean
 }
 
 export interface HandOffBatch {

@@ -1,3 +1,4 @@
+import type { Ask } from '../../handoff/ask.ts'
 import type { Secrets } from '../../handoff/lease-secrets.ts'
 import { next } from '../../handoff/life-cycle.ts'
 import { LEASE_MAX_MILLIS, type Policy } from '../../handoff/policy.ts'
@@ -34,6 +35,12 @@ export interface PlainOutcome {
   readonly claimed: number
   /** Sets of leases that have to shrink; see shrinking.ts. */
   readonly setsLeft: readonly string[]
+}
+
+/** Whether a request is settlements of finished work or a pull for a number of partitions, or both. */
+export function isPlain({ settle, renew, undo, callBack, pull }: Ask): boolean {
+  if ((renew ?? undo ?? callBack) !== undefined || (pull?.records ?? null) !== null) return false
+  return settle === undefined || settle.settlements.every(({ order }) => order.outcome === 'done')
 }
 
 /** Undefined for a batch that has anything but settlements of finished work and pulls for a number of partitions. */

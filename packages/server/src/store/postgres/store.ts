@@ -1,7 +1,7 @@
 import type { Clock } from '../../handoff/clock.ts'
 import { Secrets } from '../../handoff/lease-secrets.ts'
 import type { Policy } from '../../handoff/policy.ts'
-import { type Store, StoreUnavailable } from '../../handoff/store.ts'
+import { type Batching, type Store, StoreUnavailable } from '../../handoff/store.ts'
 import { audit } from './audit.ts'
 import { CallBacks } from './call-back.ts'
 import { changePage } from './changes.ts'
@@ -15,7 +15,7 @@ import { instanceRecord, instanceRecords, recordSightings } from './instance-row
 import { migrate } from './migrate.ts'
 import { Names } from './names.ts'
 import { partitionPage } from './partition-pages.ts'
-import { PlainHandOffs } from './plain-hand-off.ts'
+import { isPlain, PlainHandOffs } from './plain-hand-off.ts'
 import { Pull } from './pull.ts'
 import { Roller } from './roller.ts'
 import { statement } from './statement.ts'
@@ -38,9 +38,16 @@ export interface PostgresStoreOptions {
 const CONNECTIONS = 10
 /**
  * Small batches cost mostly what each of them costs, so they wait to be larger: 11 % more pulls and settles with 16 clients,
- * 29 % with 48 on two nodes, 2 % less with 64. Large ones use several processors.
+ * 29 % with 48 on two nodes, 2 % less with 64. Large ones use several processors. One request that is not plain has its
+ * whole batch take a transaction: beside a producer with arrays of 250 a p99 of 13.3 instead of 8.5 ms for 16 clients.
  */
-const BATCHING = { atOnce: 1, full: 400, fullAtOnce: 3, patience: 0.5 }
+const BATCHING: Batching = {
+  atOnce: 1,
+  full: 400,
+  fullAtOnce: 3,
+  patience: 0.5,
+  isApart: (ask) => !isPlain(ask),
+}
 const CONNECT_MILLIS = 3000
 const ANSWER_MILLIS = 40_000
 const CONNECTION_WAIT_MILLIS = 5000
