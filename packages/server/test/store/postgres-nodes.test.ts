@@ -133,6 +133,19 @@ describe('several nodes on one database', () => {
     }
   })
 
+  test('counters are folded in without anybody asking for them', async () => {
+    const { name, url } = await server.createDatabase()
+    const [east, west] = (await nodes(2, testPolicy, url)) as [Store, Store]
+    await east.handOff({ ...nothing, callBacks: [callBackOrder('a', some(0, 4))] })
+    for (const store of [east, west]) {
+      await store.handOff({ ...nothing, pulls: [pullOrder()] })
+      const unfolded = async () => (await server.query('SELECT FROM baton.count_delta', name)).length
+      while ((await unfolded()) > 0);
+    }
+    const [lane] = await server.query('SELECT leased_partitions::int AS leased FROM baton.lane', name)
+    expect(lane).toEqual({ leased: 2 })
+  })
+
   test('a key that another node writes while a pull with it is under way is not served twice', async () => {
     const { name, url } = await server.createDatabase()
     const [store] = (await nodes(1, testPolicy, url)) as [Store]

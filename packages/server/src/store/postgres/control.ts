@@ -19,9 +19,9 @@ export interface Applied {
  * counters, so it is the roller's turn: they are folded in first.
  */
 export async function control(tx: Transaction, order: ControlOrder): Promise<ControlResult> {
-  const roll = await Roll.begin(tx, true)
-  const folded = await roll?.foldTask(order.taskId)
-  if (roll === undefined || folded === undefined) return { kind: 'task_unknown' }
+  const roll = await Roll.begin(tx)
+  const folded = await roll.foldTask(order.taskId)
+  if (folded === undefined) return { kind: 'task_unknown' }
   const { task, lanes } = folded
   const opened = await settleLanes(roll, lanes)
   task.state = taskState(task)

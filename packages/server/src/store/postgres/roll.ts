@@ -4,15 +4,21 @@ import { addCapped, taskState } from '../../handoff/task-record.ts'
 import type { Row } from './connection.ts'
 import { addTallies, laneColumns, moveTallies, readLane, readTask } from './entries.ts'
 import { saveLanes, saveLevels, savePace, saveParked, saveTasks } from './roll-rows.ts'
-import { statement } from './statement.ts'
+import { NOW, statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 import { takeDeltas } from './unfolded.ts'
 
 /** Held by whoever folds counters in, opens levels or decides that a task is done: one at a time, on all nodes. */
 const ROLL_LOCK = 0x6261_7403
 
-const lock = statement('lock-roll', `SELECT pg_advisory_xact_lock(${ROLL_LOCK})`)
-const tryLock = statement('try-lock-roll', `SELECT pg_try_advisory_xact_lock(${ROLL_LOCK}) AS locked`)
+const rolling = `setval('baton.rolled_at', ${NOW})`
+const lock = statement('lock-roll', `SELECT pg_advisory_xact_lock(${ROLL_LOCK}), ${rolling}`)
+/** Unless it was anybody's turn within so many milliseconds. */
+const lockForTurn = statement(
+  'lock-roll-for-turn',
+  `SELECT CASE WHEN ${NOW} - (SELECT last_value FROM baton.rolled_at) >= $1 AND pg_try_advisory_xact_lock(${ROLL_LOCK})
+     THEN ${rolling} > 0 ELSE false END AS locked`,
+)
 const unfoldedTasks = statement(
   'lock-unfolded-tasks',
   `SELECT * FROM baton.task WHERE id = ANY (ARRAY(SELECT DISTINCT task FROM baton.count_delta)) ORDER BY id FOR NO KEY UPDATE`,
@@ -71,10 +77,16 @@ export class Roll {
     this.tx = tx
   }
 
-  /** Waits for its turn; with `wait` off gives up when it is somebody else's. */
-  static async begin(tx: Transaction, wait: boolean): Promise<Roll | undefined> {
-    const [row] = await tx.run(wait ? lock : tryLock)
-    return wait || row?.['locked'] === true ? new Roll(tx) : undefined
+  /** Waits until nobody else is at it. */
+  static async begin(tx: Transaction): Promise<Roll> {
+    await tx.run(lock)
+    return new Roll(tx)
+  }
+
+  /** Undefined when somebody else is at it, or was within so many milliseconds. */
+  static async beginTurn(tx: Transaction, millis: number): Promise<Roll | undefined> {
+    const [row] = await tx.run(lockForTurn, [millis])
+    return row?.['locked'] === true ? new Roll(tx) : undefined
   }
 
   /**

@@ -5,8 +5,12 @@ import { dropStraysInFront } from './strays.ts'
 import type { Transactions } from './transactions.ts'
 import { anyUnfolded } from './unfolded.ts'
 
-/** How long counters may stand unfolded. Nobody waits for it: who needs them exact folds them first. */
-const FOLD_MILLIS = 100
+/**
+ * How long counters may stand unfolded. Nobody waits for it: who needs them exact folds them first. A turn costs some
+ * milliseconds, however little there is to fold, so nodes that share a database take turns: with a turn of each node
+ * every 100 ms two nodes made 5,135 instead of 5,504 pairs a second and three 3,793 instead of 4,062 (medians of four).
+ */
+const FOLD_MILLIS = 250
 
 /** Rounds of one turn: filling and holding lanes counts too, but never leads to much more of it. */
 const ROUNDS = 10
@@ -16,7 +20,7 @@ const ROUNDS = 10
  * with them. count_delta is written with every commit and read whole; every claim begins at the front of `ready`,
  * where what was handed out lies. The server's own vacuum comes once a minute at most.
  */
-const TURNS_BETWEEN_VACUUMS = 30
+const TURNS_BETWEEN_VACUUMS = 12
 const vacuum = statement(
   'vacuum-small-tables',
   'VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) baton.count_delta, baton.ready, baton.due',
@@ -72,7 +76,7 @@ export class Roller {
   async #rollNow(wait: boolean): Promise<number | undefined> {
     const readied = await this.#transactions.run(
       async (tx) => {
-        const roll = await Roll.begin(tx, wait)
+        const roll = wait ? await Roll.begin(tx) : await Roll.beginTurn(tx, FOLD_MILLIS)
         if (roll === undefined) return undefined
         let sum = 0
         const lanes = await roll.foldAll(wait)

@@ -74,9 +74,9 @@ interface StepAt {
 }
 
 async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): Promise<TidyResult> {
-  const roll = await Roll.begin(tx, true)
-  const folded = await roll?.foldTask(id)
-  if (roll === undefined || folded === undefined) return { more: false, readied: 0 }
+  const roll = await Roll.begin(tx)
+  const folded = await roll.foldTask(id)
+  if (folded === undefined) return { more: false, readied: 0 }
   const opened = await settleLanes(roll, folded.lanes)
   const { readied, more } = await advanceStep(roll, folded.task, step, onlyLevel)
   await settleLanes(roll, roll.touchedLanes)
@@ -86,9 +86,9 @@ async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): 
 
 /** Removes rows of the task that finished first; its counters stay as its summary. */
 async function purge(tx: Transaction, id: number, finishedBefore: number): Promise<void> {
-  const roll = await Roll.begin(tx, true)
-  const folded = await roll?.foldTask(id)
-  if (roll === undefined || folded === undefined) return
+  const roll = await Roll.begin(tx)
+  const folded = await roll.foldTask(id)
+  if (folded === undefined) return
   const { task } = folded
   // A call-back may have reopened it since it was looked at.
   const isFinished = task.finishedAt !== null && task.finishedAt < finishedBefore && task.purgedAt === null

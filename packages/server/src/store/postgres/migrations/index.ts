@@ -3,6 +3,7 @@ import { queues } from './0002-queues.ts'
 import { leasesInSets } from './0003-leases-in-sets.ts'
 import { waitingByPlace } from './0004-waiting-by-place.ts'
 import { keysOfPartitions } from './0005-keys-of-partitions.ts'
+import { rollsByTurns } from './0006-rolls-by-turns.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
 export const migrations: readonly string[] = [
@@ -11,4 +12,5 @@ export const migrations: readonly string[] = [
   leasesInSets,
   waitingByPlace,
   keysOfPartitions,
+  rollsByTurns,
 ]
