@@ -17,7 +17,7 @@ const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [
 
 /** A store that reaches its database through a proxy, which cuts every third commit one way or the other. */
 async function storeBehindProxy() {
-  const { url } = await server.createDatabase()
+  const { url, name } = await server.createDatabase()
   const proxy = await CuttingProxy.start(server.port)
   const store = await openPostgresStore({
     url: url.replace(`:${server.port}/`, `:${proxy.port}/`),
@@ -34,7 +34,7 @@ async function storeBehindProxy() {
     await store.close()
     await proxy.stop()
   }
-  return { store, proxy, close }
+  return { store, proxy, close, name }
 }
 
 test('a commit whose answer was lost is neither repeated nor forgotten', async () => {
@@ -101,5 +101,25 @@ test('the same holds for requests that are under way at the same time', async ()
   expect(finished).toHaveLength(200)
   expect((await store.task('a'))?.facts.partitions).toMatchObject({ done: 200, leased: 0 })
   expect(proxy.cuts.after).toBeGreaterThan(10)
+  await close()
+})
+
+test('leases are taken off the set that they are due with once, whichever answers are lost', async () => {
+  const { store, proxy, close, name } = await storeBehindProxy()
+  const ask = (batch: Partial<HandOffBatch>) => store.handOff({ ...nothing, ...batch })
+  await ask({ callBacks: [callBackOrder('a', some(0, 40))] })
+  const { pulls } = await ask({ pulls: [pullOrder({ batch: 40 })] })
+  const leases = (pulls[0]?.partitions ?? []).map(({ lease }) => leaseOf(lease?.id ?? ''))
+  // Of each settling, its commit arrives; what follows is confirmed in none of them.
+  for (const lease of leases.slice(0, 8)) {
+    proxy.decide = () => null
+    await ask({ settles: [{ instance: null, settlements: [{ lease, order: settlement() }] }] })
+    let cuts = 0
+    proxy.decide = () => (++cuts === 1 ? 'after' : null)
+    await store.task('a')
+  }
+  expect(proxy.cuts.after).toBeGreaterThan(8)
+  const sets = await server.query('SELECT remaining, cardinality(ids) AS leases FROM baton.due', name)
+  expect(sets).toEqual([{ remaining: 32, leases: 40 }])
   await close()
 })

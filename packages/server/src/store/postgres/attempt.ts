@@ -24,8 +24,8 @@ export class Attempt implements Transaction {
   #isMarked = false
   #knownNow: number | null = null
   readonly #posted: Promise<unknown>[] = []
-  /** What the transaction comes to, once COMMIT has been sent. */
-  committing: unknown
+  /** What the transaction comes to, once COMMIT has been sent; it may be nothing. */
+  committing: { readonly result: unknown } | undefined
 
   constructor(
     connection: Connection,
@@ -110,7 +110,7 @@ export class Attempt implements Transaction {
   }
 
   async #commitMarked(result: unknown): Promise<void> {
-    this.committing = result
+    this.committing = { result }
     const marked = this.#isMarked ? undefined : this.#connection.run(mark, this.#nextMark())
     // Answers come in order, so the first to fail is the cause and the others are consequences.
     await Promise.all([...this.#posted, marked, this.#commit()])

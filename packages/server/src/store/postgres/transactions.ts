@@ -47,7 +47,7 @@ export class Transactions {
           connection.destroy()
           this.#connections.giveBack(connection)
           if (attempt.committing !== undefined && (await this.#wasCommitted(connection)))
-            return attempt.committing as Result
+            return attempt.committing.result as Result
           lost += 1
           if (lost < LOST_CONNECTIONS) continue
         } else {
