@@ -1,9 +1,13 @@
 import { unfinishedStates } from './life-cycle.ts'
 import type { Store } from './store.ts'
+import type { TaskPage } from './task-record.ts'
 import { summariseTask } from './task-view.ts'
 
-/** The states of tasks that have something left to do. Finished ones are kept for good, so they are not counted. */
-export const waitingTaskStates = ['stalled', 'paused', 'open'] as const
+/**
+ * The states of tasks that have something left to do, those first whose partitions workers could take. Finished ones are
+ * kept for good, so they are not counted.
+ */
+export const waitingTaskStates = ['open', 'stalled', 'paused'] as const
 export type WaitingTaskState = (typeof waitingTaskStates)[number]
 
 type UnfinishedState = (typeof unfinishedStates)[number]
@@ -13,7 +17,7 @@ export interface Backlog {
   readonly tasks: Record<WaitingTaskState, number>
   readonly partitions: Record<UnfinishedState, number>
   readonly records: Record<UnfinishedState, number>
-  /** False: there may be more tasks than were looked at, and the oldest are left out. */
+  /** False: there are more tasks than were looked at; paused ones are left out first, and of each state the oldest. */
   readonly isComplete: boolean
 }
 
@@ -36,8 +40,9 @@ export async function readBacklog(
   for (const state of waitingTaskStates) {
     let before: number | null = null
     do {
-      if (left <= 0) return { tasks, partitions, records, isComplete: false }
-      const page = await store.tasks({ state, before, limit: Math.min(left, perPage), search: null })
+      const limit = Math.max(1, Math.min(left, perPage))
+      const page: TaskPage = await store.tasks({ state, before, limit, search: null })
+      if (left === 0 && page.tasks.length > 0) return { tasks, partitions, records, isComplete: false }
       for (const row of page.tasks) {
         const summary = summariseTask(row, page.now)
         for (const one of unfinishedStates) {

@@ -3,6 +3,7 @@ import { Coalescer } from './coalescer.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
 import { Events } from './events.ts'
 import { HandOffCounts } from './hand-off-counts.ts'
+import { inTime } from './in-time.ts'
 import type { InstanceRecord } from './instances.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
@@ -26,6 +27,9 @@ export interface HandOffOptions {
   readonly node: Node
   readonly log: Log
 }
+
+/** Whoever asks whether the node is ready wants an answer before it has given up itself. */
+const PROBE_MILLIS = 5000
 
 const NEARLY_FULL =
   'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
@@ -186,7 +190,9 @@ export class HandOff {
 
   /** Rejects with the reason while the store cannot commit. */
   probe(): Promise<void> {
-    return this.#store.probe()
+    return inTime(this.#store.probe(), PROBE_MILLIS, () => {
+      throw new StoreUnavailable('store_unavailable', 'the store has not answered for five seconds')
+    })
   }
 
   /** From here on nothing is handed out; waiting pulls are answered empty. Settling goes on. */

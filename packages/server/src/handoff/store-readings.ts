@@ -1,4 +1,5 @@
 import { type Backlog, readBacklog } from './backlog.ts'
+import { inTime } from './in-time.ts'
 import { type Store, StoreUnavailable } from './store.ts'
 
 export interface StoreReading {
@@ -34,7 +35,7 @@ export class StoreReadings {
       this.#keptUntil = Number.POSITIVE_INFINITY
       this.#reading = this.#look()
     }
-    return this.#inTime(this.#reading)
+    return inTime(this.#reading, PATIENCE_MILLIS, () => AWAY)
   }
 
   async #look(): Promise<StoreReading> {
@@ -48,18 +49,6 @@ export class StoreReadings {
     return {
       canCommit: probed.status === 'fulfilled',
       backlog: backlog.status === 'fulfilled' ? backlog.value : null,
-    }
-  }
-
-  async #inTime(reading: Promise<StoreReading>): Promise<StoreReading> {
-    let timer: NodeJS.Timeout | undefined
-    const away = new Promise<StoreReading>((resolve) => {
-      timer = setTimeout(() => resolve(AWAY), PATIENCE_MILLIS)
-    })
-    try {
-      return await Promise.race([reading, away])
-    } finally {
-      clearTimeout(timer)
     }
   }
 }

@@ -14,7 +14,7 @@ export const storeMetrics: readonly Metric[] = [
   histogram(
     'baton_store_duration_seconds',
     ['verb'],
-    'time that the store took; hand-off is the commit of call-backs, pulls, renewals and settles',
+    'time that the store took for what it did; hand-off is the commit of call-backs, pulls, renewals and settles',
     function* ({ handOff }) {
       for (const [verb, { seconds }] of handOff.storeCounts.verbs) yield [[kebab(verb)], seconds]
     },

@@ -64,7 +64,9 @@ export const countingStrays = (requests: RequestCounts) => counting(requests.of(
 function counting(counts: RouteCounts) {
   return (_request: FastifyRequest, { raw: response }: FastifyReply, done: () => void): void => {
     const began = performance.now()
-    response.once('finish', () => {
+    // Not when it was written to the end: a stream of events is ended by whoever reads it.
+    response.once('close', () => {
+      if (!response.headersSent) return
       counts.answered(response.statusCode, untimed.has(response) ? null : performance.now() - began)
     })
     done()

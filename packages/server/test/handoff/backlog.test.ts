@@ -45,7 +45,7 @@ test('tasks are added up page by page', async () => {
   expect([partitions.ready, partitions.held]).toEqual([13, 2])
   expect([records.ready, records.held]).toEqual([1300, 200])
   expect(isComplete).toBe(true)
-  expect(asked.map(({ state }) => state)).toEqual(['stalled', 'paused', 'open', 'open'])
+  expect(asked.map(({ state }) => state)).toEqual(['open', 'open', 'stalled', 'paused'])
 })
 
 test('no more tasks are looked at than it may, and then it says so', async () => {
@@ -55,7 +55,16 @@ test('no more tasks are looked at than it may, and then it says so', async () =>
   expect(tasks.open).toBe(3)
   expect(partitions.ready).toBe(12)
   expect(isComplete).toBe(false)
-  expect(asked.filter(({ state }) => state === 'open').map(({ limit }) => limit)).toEqual([2, 1])
+  expect(asked.filter(({ state }) => state === 'open').map(({ limit }) => limit)).toEqual([2, 1, 1])
+})
+
+test('as many tasks as may be looked at are all of them, and open ones come before paused ones', async () => {
+  for (const taskId of ['a', 'b', 'c', 'd']) await callBack(taskId, 1)
+  for (const taskId of ['b', 'c', 'd']) await under.store.control({ verb: 'pause', taskId })
+  expect((await readBacklog(store, { most: 4, perPage: 2 })).isComplete).toBe(true)
+  const { tasks, isComplete } = await readBacklog(store, { most: 2, perPage: 2 })
+  expect(tasks).toEqual({ open: 1, stalled: 0, paused: 1 })
+  expect(isComplete).toBe(false)
 })
 
 test('it reads no more of a large task than of a small one', async () => {

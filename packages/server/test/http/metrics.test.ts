@@ -211,11 +211,13 @@ describe('requests', () => {
     expect(scrape.value('baton_request_duration_seconds_count{method="GET",route="/pull"}')).toBe(0)
   })
 
-  test('that follow events are counted while they do', async () => {
+  test('that follow events show while they do, and are counted when they leave', async () => {
     const baton = await TestApp.open()
     const client = await RawConnection.open(await listening(baton.app))
     client.send(pullBytes().replace('/pull', '/events'))
     await until(async () => (await Scrape.of(baton)).value('baton_event_streams') === 1)
+    client.socket.destroy()
+    await until(async () => (await Scrape.of(baton)).by('baton_requests_total')['GET /events 200'] === 1)
   })
 })
 
