@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import type { Policy } from '../../src/handoff/policy.ts'
@@ -48,10 +49,10 @@ class Scene extends Driver {
   }
 
   /** What is pulled until nothing comes, by name. */
-  async names(batch: number, keyed: boolean): Promise<string[]> {
+  async names(batch: number, inTransaction: boolean): Promise<string[]> {
     const names: string[] = []
-    for (let pull = 0; ; pull += 1) {
-      const { partitions } = await this.pull({ batch, key: keyed ? `key-${names.length}-${pull}` : null })
+    while (true) {
+      const { partitions } = await this.pull({ batch, records: inTransaction ? 1_000_000_000 : null })
       if (partitions.length === 0) return names
       names.push(...partitions.map(nameOf))
     }
@@ -234,4 +235,25 @@ test('leases of one pull are one row until the last of them has ended, whichever
   ])
   for (const leaseId of others) expect(await store.settle(leaseId)).toBeNull()
   expect(await sets()).toEqual([{ delayed: true, remaining: 1 }])
+})
+
+test('what goes back to waiting while its task is cancelled is cancelled after all', async () => {
+  const store = await scene()
+  await store.callBack('a', some(0, 3))
+  const { leaseId } = await store.pullOne()
+  const other = new pg.Client({ connectionString: server.url(store.database) })
+  await other.connect()
+  await other.query('BEGIN')
+  await other.query('SELECT FROM baton.due FOR UPDATE')
+  // It has read that the task goes on, and waits for the place of its lease.
+  const releasing = store.settle(leaseId, { outcome: 'released' })
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${store.database}' AND wait_event_type = 'Lock'`
+  while ((await server.query(waiting)).length === 0);
+  await store.control({ verb: 'cancel', taskId: 'a' })
+  await other.query('COMMIT')
+  await other.end()
+  expect(await releasing).toBeNull()
+  await store.tidyAll()
+  const rows = await server.query('SELECT DISTINCT state FROM baton.partition', store.database)
+  expect(rows).toEqual([{ state: 'cancelled' }])
 })

@@ -5,7 +5,7 @@ import { hold, placeBarrier, settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
 import { retry } from './retry.ts'
 import { Roll } from './roll.ts'
-import { advanceStep, beginStep, dropStep } from './task-steps.ts'
+import { advanceStep, beginStep, cancelLate, dropStep } from './task-steps.ts'
 import type { Transaction } from './transaction.ts'
 
 export interface Applied {
@@ -28,6 +28,7 @@ export async function control(tx: Transaction, order: ControlOrder): Promise<Con
   const outcome = await applyOrRefuse(roll, task, order)
   await settleLanes(roll, roll.touchedLanes)
   if (!('kind' in outcome)) roll.touch(task)
+  await cancelLate(roll)
   await roll.flush()
   if ('kind' in outcome) return outcome
   const { changed, readied = 0, more = false } = outcome

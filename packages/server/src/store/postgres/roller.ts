@@ -2,6 +2,7 @@ import { settleLanes } from './lane-windows.ts'
 import { Roll } from './roll.ts'
 import { statement } from './statement.ts'
 import { dropStraysInFront } from './strays.ts'
+import { cancelLate } from './task-steps.ts'
 import type { Transactions } from './transactions.ts'
 import { anyUnfolded } from './unfolded.ts'
 
@@ -90,6 +91,7 @@ export class Roller {
           before = roll.touchedLanes.length
           sum += await settleLanes(roll, more)
         }
+        await cancelLate(roll)
         await roll.flush()
         return sum
       },

@@ -84,6 +84,17 @@ export async function beginStep(
   return (await tx.write(begin, values)).length > 0
 }
 
+/**
+ * Who was judged before a cancel and committed after it may have gone back to waiting when the cancel had been through
+ * with their lane. They are counted there: the cancel goes on.
+ */
+export async function cancelLate(roll: Roll): Promise<void> {
+  for (const { task, partitions } of roll.touchedLanes) {
+    const isWaiting = partitions.ready > 0 || partitions.held > 0 || partitions.parked > 0
+    if (task.cancelled && isWaiting) await beginStep(roll, task, 'cancel')
+  }
+}
+
 /** A pause or a cancel overtakes what an earlier order left to do. */
 export async function dropStep({ tx }: Roll, task: TaskEntry, step: Step): Promise<void> {
   await tx.write(drop, [task.id, step])

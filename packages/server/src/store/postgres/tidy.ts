@@ -9,7 +9,7 @@ import type { Names } from './names.ts'
 import { Roll } from './roll.ts'
 import type { Roller } from './roller.ts'
 import { statement } from './statement.ts'
-import { advanceStep, type Step } from './task-steps.ts'
+import { advanceStep, cancelLate, type Step } from './task-steps.ts'
 import type { Transaction } from './transaction.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -80,6 +80,7 @@ async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): 
   const opened = await settleLanes(roll, folded.lanes)
   const { readied, more } = await advanceStep(roll, folded.task, step, onlyLevel)
   await settleLanes(roll, roll.touchedLanes)
+  await cancelLate(roll)
   await roll.flush()
   return { more, readied: readied + opened }
 }
