@@ -72,7 +72,10 @@ export class Upkeep {
     this.#sweepAt = at
     if (this.#sweeping) return
     clearTimeout(this.#sweepTimer)
-    this.#sweepTimer = setTimeout(() => this.#track(this.#sweep()), Math.ceil(at - performance.now()))
+    this.#sweepTimer = setTimeout(
+      () => this.#track(this.#sweep()),
+      Math.max(0, Math.ceil(at - performance.now())),
+    )
   }
 
   tidySoon(millis: number): void {

@@ -164,6 +164,32 @@ describe('several nodes on one database', () => {
     expect(await store.audit()).toEqual([])
   })
 
+  test('a statement that waited for a lock too long is run again, whichever statement tells', async () => {
+    const { name, url } = await server.createDatabase()
+    const [store] = (await nodes(1, testPolicy, url)) as [Store]
+    await store.handOff({ ...nothing, callBacks: [callBackOrder('a', some(0, 4))] })
+    const { pulls } = await store.handOff({ ...nothing, pulls: [pullOrder()] })
+    const lease = leaseOf(pulls[0]?.partitions[0]?.lease?.id ?? '')
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    onTestFinished(() => other.end())
+    await other.query('BEGIN')
+    await other.query('SELECT FROM baton.due FOR UPDATE')
+    const failed = [{ lease, order: settlement({ outcome: 'failed' }) }]
+    const asked = store.handOff({
+      ...nothing,
+      settles: [{ instance: null, settlements: failed }],
+      pulls: [pullOrder()],
+    })
+    // The first try gives up after the five seconds that a session waits for a lock.
+    const tries = new Set<unknown>()
+    const waiting = `SELECT xact_start::text AS since FROM pg_stat_activity WHERE datname = '${name}' AND wait_event_type = 'Lock'`
+    while (tries.size < 2) for (const { since } of await server.query(waiting)) tries.add(since)
+    await other.query('COMMIT')
+    expect(await asked).toMatchObject({ settles: [[null]], pulls: [{ repeated: false }] })
+    expect(await store.audit()).toEqual([])
+  }, 30_000)
+
   test('a pooler that hands out connections by transaction finds nothing left on them', async () => {
     const pooler = await ForgetfulPooler.start(server.port)
     onTestFinished(() => pooler.stop())

@@ -1,5 +1,6 @@
 import type { Clock } from '../../handoff/clock.ts'
 import type { Connection, Row } from './connection.ts'
+import { isConsequence } from './failures.ts'
 import { NOW, type Statement, statement } from './statement.ts'
 import { nowStatement, type Transaction, type TransactionOptions } from './transaction.ts'
 
@@ -40,7 +41,9 @@ export class Attempt implements Transaction {
   async make<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
     const begun = this.#connection.exec(this.#begin())
     begun.catch(() => {})
-    const result = await work(this)
+    const result = await work(this).catch(async (error: unknown) => {
+      throw await this.#causeOf(error)
+    })
     await begun
     if (this.#kind === 'durable' && this.#wrote) await this.#commitMarked(result)
     else await Promise.all([...this.#posted, this.#commit()])
@@ -92,6 +95,14 @@ export class Attempt implements Transaction {
   #nextMark(): [session: string, number: number] {
     this.#connection.lastMark += 1
     return [this.#connection.session, this.#connection.lastMark]
+  }
+
+  /** After a posted statement has failed, those that follow it say only that the transaction is over. */
+  async #causeOf(error: unknown): Promise<unknown> {
+    if (!isConsequence(error)) return error
+    const posted = await Promise.allSettled(this.#posted)
+    const failures = posted.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
+    return failures.find((failure) => !isConsequence(failure)) ?? error
   }
 
   async rollBack(): Promise<void> {

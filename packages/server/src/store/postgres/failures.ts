@@ -46,6 +46,11 @@ export function mayRunAgain(error: unknown): boolean {
   return RUN_AGAIN.has(sqlState(error) ?? '')
 }
 
+/** The transaction had failed before: in_failed_sql_transaction. */
+export function isConsequence(error: unknown): boolean {
+  return sqlState(error) === '25P02'
+}
+
 /** Somebody wrote the same key since the statement began, which sees it when it is run again. */
 export function isTaken(error: unknown): boolean {
   return sqlState(error) === '23505'

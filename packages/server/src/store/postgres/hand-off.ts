@@ -75,10 +75,11 @@ export class HandOffs {
       dueAt: pulled.earliestDueAt,
       readied: 0,
     }
-    const { results, dueAt, readied } = await afterCommit(
-      () => this.#lookAgain.run(batch.pulls, pulled),
-      found,
-    )
+    const lookAgain = () => this.#lookAgain.run(batch.pulls, pulled)
+    // Where nothing has happened it may be said that nothing can: a false "nothing is there" is for those who share a commit.
+    const { results, dueAt, readied } = isWithoutEffect(batch, pulled)
+      ? await lookAgain()
+      : await afterCommit(lookAgain, found)
     const earliest = earlier(leases.earliestDueAt, dueAt)
     return {
       settles: leases.settles,
@@ -186,6 +187,11 @@ export class HandOffs {
 function isOnlyDone({ settles, renews, undos }: HandOffBatch): boolean {
   if (renews.length + undos.length > 0) return false
   return settles.every(({ settlements }) => settlements.every(({ order }) => order.outcome === 'done'))
+}
+
+function isWithoutEffect({ settles, renews, undos, callBacks }: HandOffBatch, { results }: Pulled): boolean {
+  if (settles.length + renews.length + undos.length + callBacks.length > 0) return false
+  return results.every((result) => result === undefined || result.partitions.length === 0)
 }
 
 const NO_LEASES = { renews: [], undone: 0, returned: 0, earliestDueAt: null, mayOpenLevels: false }
