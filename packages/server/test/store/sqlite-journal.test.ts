@@ -9,6 +9,7 @@ import { migrations } from '../../src/store/sqlite/migrations/index.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { Driver, nameOf, one, some } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
+import { SeparateStore } from './support/separate-store.ts'
 
 let folder: string
 
@@ -50,6 +51,7 @@ const nothing: JournalEntry = {
   lanes: [],
   tasks: [],
   paces: [],
+  keys: [],
 }
 
 const noted = () => look((db) => new Journal(db).read()).length
@@ -72,6 +74,25 @@ describe('the journal', () => {
     await store.pull({})
     await store.pull({})
     expect(noted()).toBe(0)
+    await store.store.close()
+  })
+
+  test('the key of a pull is noted there with its leases, and known after the process was killed', async () => {
+    const killed = await SeparateStore.open(folder)
+    const before = new Driver(
+      { store: killed.store, reopen: async () => {}, dispose: async () => {} },
+      new TestClock(),
+    )
+    await before.callBack('a', some(0, 5))
+    const { partitions } = await before.pull({ batch: 2, key: 'k' })
+    const keys = () => look((db) => db.prepare('SELECT key FROM pull_key').all()).length
+    expect([partitions.length, keys()]).toEqual([2, 0])
+    await killed.kill()
+    const store = await open()
+    const again = await store.pull({ batch: 4, key: 'k' })
+    expect(again.repeated).toBe(true)
+    expect(again.partitions.map(({ lease }) => lease?.id)).toEqual(partitions.map(({ lease }) => lease?.id))
+    expect(keys()).toBe(1)
     await store.store.close()
   })
 

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { DeferredRows } from './deferred-rows.ts'
-import { Journal } from './journal.ts'
+import { Journal, type JournalEntry } from './journal.ts'
 import { Ledger } from './ledger.ts'
 import type { LedgerRows } from './ledger-rows.ts'
+import { PullKeys } from './pull-keys.ts'
 
 /**
  * Finished partitions are written up from this many on, because pulls wait meanwhile: 1,000 at a time gave the same
@@ -32,12 +33,14 @@ const noRows: LedgerRows = { levels: [], moves: [], lanes: [], tasks: [], paces:
 export class Books {
   readonly ledger: Ledger
   readonly deferred: DeferredRows
+  readonly keys: PullKeys
   readonly #journal: Journal
   #isRead = false
 
   constructor(db: DatabaseSync) {
     this.ledger = new Ledger(db)
     this.deferred = new DeferredRows(db)
+    this.keys = new PullKeys(db)
     this.#journal = new Journal(db)
   }
 
@@ -56,7 +59,9 @@ export class Books {
     for (const entry of this.#journal.read()) {
       this.deferred.replay(entry)
       // An entry of an older version says less.
-      this.ledger.replay({ ...noRows, ...entry })
+      const { keys = [], ...rows }: Partial<JournalEntry> = entry
+      this.ledger.replay({ ...noRows, ...rows })
+      this.keys.replay(keys)
     }
     this.#journal.clear()
     this.#isRead = true
@@ -88,6 +93,7 @@ export class Books {
   writeUp(): void {
     this.deferred.write()
     this.ledger.write()
+    this.keys.write()
     this.#journal.clear()
   }
 
@@ -98,6 +104,7 @@ export class Books {
   writeUpTaken(): void {
     this.deferred.writeTaken()
     this.ledger.write()
+    this.keys.write()
     this.#journal.clear()
     this.#append(noRows)
   }
@@ -110,13 +117,14 @@ export class Books {
   #writeUpFinished(): void {
     this.deferred.writeFinished()
     this.ledger.write()
+    this.keys.write()
     this.#journal.clear()
     this.#append(noRows)
   }
 
   /** A pull that found nothing leaves nothing behind, and its commit waits for no disk. */
   #append(rows: LedgerRows): void {
-    const entry = { ...this.deferred.take(), ...rows }
+    const entry = { ...this.deferred.take(), ...rows, keys: this.keys.take() }
     if (Object.values(entry).some(({ length }) => length > 0)) this.#journal.append(entry)
   }
 
@@ -134,6 +142,7 @@ export class Books {
   forget(): void {
     this.ledger.forget()
     this.deferred.forget()
+    this.keys.forget()
     this.#isRead = false
   }
 }

@@ -1,9 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { DeferredSteps } from './deferred-rows.ts'
 import type { LedgerRows } from './ledger-rows.ts'
+import type { KeyRow } from './pull-keys.ts'
 
 /** What one transaction changed, as the parameters of the statements that write it into the rows. */
-export type JournalEntry = DeferredSteps & LedgerRows
+export type JournalEntry = DeferredSteps & LedgerRows & { readonly keys: readonly KeyRow[] }
 
 /**
  * A row of this length fills a page of its own, and one that is written over by another of the same length stays

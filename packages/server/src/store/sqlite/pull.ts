@@ -172,16 +172,16 @@ export class Pull {
   #remember(key: string, partitions: readonly HandedOut[], now: number): void {
     const leases = partitions.map(({ lease }) => lease).filter((lease) => lease !== null)
     const lastExpiry = Math.max(now, ...leases.map((lease) => lease.expiresAt))
-    this.#sql.saveKey.run(key, JSON.stringify(leases.map((lease) => lease.id)), lastExpiry + KEY_GRACE_MILLIS)
+    this.#books.keys.remember([key, leases.map(({ id }) => id), lastExpiry + KEY_GRACE_MILLIS])
   }
 
   /** The leases that a key was given and that still live; undefined for a key never seen. */
   #repeat(key: string, now: number): HandedOut[] | undefined {
-    const known = this.#sql.key.get(key) as { leases: string } | undefined
+    const known = this.#books.keys.leasesOf(key)
     if (known === undefined) return undefined
     this.#books.writeUpPartitions()
     const alive: HandedOut[] = []
-    for (const id of JSON.parse(known.leases) as string[]) {
+    for (const id of known) {
       const ref = parseLeaseId(id)
       const row = ref && (this.#sql.live.get(ref.partition, ref.term, ref.secret, now) as LiveRow | undefined)
       if (row === undefined) continue
@@ -224,8 +224,6 @@ function prepare(db: DatabaseSync) {
       `UPDATE partition SET state = 'done', fresh = 0, term = term + 1, attempts = attempts + 1, outcome = 'delivered', holder = ?,
          leased_at = ?, settled_at = ? WHERE id = ?`,
     ),
-    key: db.prepare('SELECT leases FROM pull_key WHERE key = ?'),
-    saveKey: db.prepare('INSERT INTO pull_key (key, leases, forget_at) VALUES (?, ?, ?)'),
     live: db.prepare(
       `SELECT lane, idx, attempts, spelling, record_count AS recordCount, compute_table AS computeTable,
          due_at AS dueAt
