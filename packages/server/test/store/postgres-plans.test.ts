@@ -25,7 +25,7 @@ INSERT INTO baton.held SELECT lane, id, stay, record_count FROM baton.partition 
 CREATE UNIQUE INDEX held_of_lane ON baton.held (lane, id);
 INSERT INTO baton.ready SELECT p.level, p.rank, p.id, p.lane, l.task
   FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.state = 'held' AND p.rank IS NOT NULL;
-INSERT INTO baton.due SELECT state = 'delayed', due_at, id, ARRAY[holder], 1, ARRAY[id] FROM baton.partition
+INSERT INTO baton.due SELECT state = 'delayed', due_at, id, 1, ARRAY[id], ARRAY[holder] FROM baton.partition
   WHERE state IN ('leased', 'delayed');
 `
 

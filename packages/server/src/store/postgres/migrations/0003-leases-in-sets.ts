@@ -14,13 +14,12 @@ CREATE TABLE baton.due (
   delayed boolean NOT NULL,
   due_at bigint NOT NULL,
   number bigint NOT NULL,
-  -- Who has them, in any order and more than once.
-  holders bigint[] NOT NULL,
+  holder bigint,
   -- How many of the partitions are still due with this set.
   remaining integer NOT NULL,
   ids bigint[] NOT NULL
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
-INSERT INTO baton.due SELECT state = 'delayed', due_at, due_with, ARRAY[holder], 1, ARRAY[id]
+INSERT INTO baton.due SELECT state = 'delayed', due_at, due_with, holder, 1, ARRAY[id]
   FROM baton.partition WHERE state IN ('leased', 'delayed') ORDER BY due_at;
 CREATE UNIQUE INDEX due_in_order ON baton.due (delayed, due_at, number);
 `

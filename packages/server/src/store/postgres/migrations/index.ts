@@ -4,6 +4,7 @@ import { leasesInSets } from './0003-leases-in-sets.ts'
 import { waitingByPlace } from './0004-waiting-by-place.ts'
 import { keysOfPartitions } from './0005-keys-of-partitions.ts'
 import { rollsByTurns } from './0006-rolls-by-turns.ts'
+import { holdersOfSets } from './0007-holders-of-sets.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
 export const migrations: readonly string[] = [
@@ -13,4 +14,5 @@ export const migrations: readonly string[] = [
   waitingByPlace,
   keysOfPartitions,
   rollsByTurns,
+  holdersOfSets,
 ]
