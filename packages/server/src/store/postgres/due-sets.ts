@@ -9,8 +9,8 @@ import { removeFrom } from './places.ts'
  * A set says when to look at which partitions; whether their leases still run, their rows alone say. So that it goes
  * when nobody needs it any more, leases that end are taken from what is `remaining` of it. Whoever waits there with rows
  * locked waits in circles: so hand-offs take theirs off after the commit (shrinking.ts), and transactions pass over a
- * set that is locked, unless they remove it: who shrinks it then waits for nobody. What remains is never too few by that. A set that is left over holds nobody up and goes when its
- * time has come.
+ * set that is locked, unless they remove it: who shrinks it then waits for nobody. What remains is never too few by that.
+ * A set that is left over holds nobody up and goes when its time has come.
  */
 
 /** In SQL: a number that no other set has, and the next ones for the other sets of a claim. */

@@ -125,19 +125,28 @@ const answer = (once: string, columns: number, from: string) =>
 
 const granted = (column: string) => `(SELECT ${column} FROM granted)`
 
-/** In SQL: what pulls with keys need beside a claim whose parameters end before the given one. */
-function keying(first: number) {
+/** In SQL: what the keys of pulls add to a statement. */
+interface Keying {
+  readonly before: string
+  readonly conditions: readonly string[]
+  readonly after: string
+  readonly answer: string
+  readonly parameters: number
+}
+
+/** For a claim whose parameters end before the given one. */
+function keying(first: number): Keying {
   const [keys = '', starts] = parametersFrom(first, KEY_TYPES)
   const position = besideId(granted('positions'), granted('ids'))
   return {
     before: `${keysAreFree(keys)}, `,
-    condition: '(SELECT free FROM keys)',
+    conditions: ['(SELECT free FROM keys)'],
     after: `, ${keysRemembered(`(${keys})[width_bucket(${position}, ${starts})]`)}`,
     answer: `(SELECT free FROM keys) AS keys_free`,
     parameters: KEY_TYPES.length,
   }
 }
-const NO_KEYS = { before: '', condition: null, after: '', answer: 'true AS keys_free', parameters: 0 }
+const NO_KEYS: Keying = { before: '', conditions: [], after: '', answer: 'true AS keys_free', parameters: 0 }
 
 /**
  * Nothing is claimed when a settlement turns out not to be plain or may open a level: what it makes
@@ -146,11 +155,11 @@ const NO_KEYS = { before: '', condition: null, after: '', answer: 'true AS keys_
  */
 const settling = (name: string, by: 'partitions' | 'lanes', first: number) => {
   const afterClaim = first + CLAIM_TYPES.length
-  const both = (suffix: string, keys: typeof NO_KEYS | ReturnType<typeof keying>) =>
+  const both = (suffix: string, keys: Keying) =>
     statement(
       `hand-off-plain${name}${suffix}`,
       `WITH ${finishing(by, afterClaim + keys.parameters)}, ${settled}, ${keys.before}
-       ${claiming(first, ['(SELECT complete AND NOT may_open FROM settled)', ...(keys.condition ? [keys.condition] : [])])},
+       ${claiming(first, ['(SELECT complete AND NOT may_open FROM settled)', ...keys.conditions])},
        ${countingFinished}, ${countingGiven}${keys.after}
        ${answer(`${settledAnswer}, ${foundAnswer}, ${keys.answer}`, 7, 'clock, settled')}`,
     )
@@ -163,11 +172,11 @@ const settling = (name: string, by: 'partitions' | 'lanes', first: number) => {
     ),
   }
 }
-const pulling = (suffix: string, keys: typeof NO_KEYS | ReturnType<typeof keying>) =>
+const pulling = (suffix: string, keys: Keying) =>
   statement(
     `hand-off-plain-pulls${suffix}`,
     `WITH ${clock(2 + CLAIM_TYPES.length + keys.parameters)}, ${keys.before}
-     ${claiming(2, keys.condition ? [keys.condition] : [])}, ${countingGiven}${keys.after}
+     ${claiming(2, keys.conditions)}, ${countingGiven}${keys.after}
      ${answer(`now, ${foundAnswer}, ${keys.answer}`, 4, 'clock')}`,
   )
 
