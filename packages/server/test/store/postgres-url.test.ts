@@ -5,7 +5,12 @@ import { parseDatabaseUrl } from '../../src/store/postgres/database-url.ts'
 describe('the URL of a database', () => {
   test('with one host is left as it is', () => {
     const url = 'postgres://baton:se%40cret@db.internal:5433/baton?sslmode=require'
-    expect(parseDatabaseUrl(url)).toEqual({ hosts: [url], listenHosts: [url], pooledByTransaction: false })
+    expect(parseDatabaseUrl(url)).toEqual({
+      where: 'db.internal:5433',
+      hosts: [url],
+      listenHosts: [url],
+      pooledByTransaction: false,
+    })
   })
 
   test('with several hosts becomes one for each, in their order', () => {
@@ -17,6 +22,7 @@ describe('the URL of a database', () => {
 
   test('can name a pooler and where to listen behind it', () => {
     expect(parseDatabaseUrl('postgres://pooler:6432/baton?pooling=transaction&listen=db:5432&a=b')).toEqual({
+      where: 'pooler:6432',
       hosts: ['postgres://pooler:6432/baton?a=b'],
       listenHosts: ['postgres://db:5432/baton?a=b'],
       pooledByTransaction: true,

@@ -5,6 +5,8 @@ import { StoreRefused } from '../../handoff/store.ts'
  * one host only, so the URL is taken apart here and each host becomes a URL of its own.
  */
 export interface DatabaseUrl {
+  /** Where that is, without names and passwords, for people. */
+  readonly where: string
   /** One URL per host, in the order in which they were given. */
   readonly hosts: readonly string[]
   /** Where to listen for hints: the same hosts, unless a pooler stands in front of the database. */
@@ -36,6 +38,7 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
     `${scheme}://${user === undefined ? '' : `${user}@`}${host}${database}${rest === '' ? '' : `?${rest}`}`
   const hostsOf = (hosts: string) => hosts.split(',').map((host) => urlFor(host.trim()))
   return {
+    where: authority === '' ? (parameters.get('host') ?? 'the local socket') : authority,
     hosts: hostsOf(authority),
     listenHosts: hostsOf(listen ?? authority),
     pooledByTransaction: pooling === 'transaction',

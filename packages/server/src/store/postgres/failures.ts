@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../handoff/store.ts'
+import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 
 /** The way to the server is gone, or the server ends sessions: try again on another connection. */
 export class ConnectionLost extends Error {
@@ -36,6 +36,7 @@ const SERVER_IS_UNABLE = new Map([
 ])
 
 const DISK_FULL = '53100'
+const NOT_ALLOWED = '42501'
 
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
@@ -74,6 +75,22 @@ export function asUnavailable(error: unknown): StoreUnavailable | undefined {
   return new StoreUnavailable('store_unavailable', `${reason}; the request can be sent again`, {
     cause: error,
   })
+}
+
+/** For whoever starts the service: what is wrong, where, and what to look at. */
+export function asRefused(error: unknown, where: string): unknown {
+  const cause = error instanceof StoreUnavailable ? (error.cause ?? error) : error
+  const state = sqlState(cause)
+  if (state === NOT_ALLOWED) {
+    const { message } = cause as Error
+    return new StoreRefused(
+      `PostgreSQL at ${where} does not let this user make its tables (${message}); grant it CREATE on the database`,
+      { cause },
+    )
+  }
+  const reason = reasonOf(cause, state)
+  if (reason === undefined) return error
+  return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
 }
 
 function reasonOf(error: unknown, state: string | undefined): string | undefined {

@@ -9,6 +9,7 @@ import { Connections } from './connections.ts'
 import { Connector } from './connector.ts'
 import { control } from './control.ts'
 import { parseDatabaseUrl } from './database-url.ts'
+import { asRefused } from './failures.ts'
 import { HandOffs } from './hand-off.ts'
 import { Hints } from './hints.ts'
 import { instanceRecord, instanceRecords, recordSightings } from './instance-rows.ts'
@@ -64,11 +65,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     pooledByTransaction: url.pooledByTransaction,
   }
   const connector = new Connector(url.hosts, connectionOptions)
-  const first = await connector.connect()
   try {
-    await migrate(first)
-  } finally {
-    await first.close()
+    const first = await connector.connect()
+    await migrate(first).finally(() => first.close())
+  } catch (error) {
+    throw asRefused(error, url.where)
   }
   const connections = new Connections(connector, options.connections ?? CONNECTIONS, CONNECTION_WAIT_MILLIS)
   const listening = new Connector(url.listenHosts, { ...connectionOptions, pooledByTransaction: false })
