@@ -20,6 +20,9 @@ export class CuttingProxy {
   readonly #upstream: number
   readonly #sockets = new Set<Socket>()
   decide: () => Cut | null = () => null
+  /** Whoever sends a statement of this name finds the server gone, and so does everyone until it comes back. */
+  goneAt: string | undefined
+  #isGone = false
   cuts = { before: 0, after: 0 }
 
   private constructor(server: Server, upstream: number) {
@@ -46,7 +49,21 @@ export class CuttingProxy {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
+  comeBack(): void {
+    this.goneAt = undefined
+    this.#isGone = false
+  }
+
+  #leave(): void {
+    this.#isGone = true
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
   #relay(client: Socket): void {
+    if (this.#isGone) {
+      client.destroy()
+      return
+    }
     const server = connect(this.#upstream, '127.0.0.1')
     let cutAfter: Buffer | undefined
     let answered = Buffer.alloc(0)
@@ -61,6 +78,10 @@ export class CuttingProxy {
       socket.on('close', end)
     }
     client.on('data', (chunk) => {
+      if (this.goneAt !== undefined && chunk.includes(this.goneAt)) {
+        this.#leave()
+        return
+      }
       const answer = chunk.includes(COMMIT) ? COMMITTED : chunk.includes(COMMITS_ITSELF) ? READY : undefined
       const cut = answer === undefined ? null : this.decide()
       if (cut !== null) this.cuts[cut] += 1

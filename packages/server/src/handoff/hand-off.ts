@@ -99,7 +99,7 @@ export class HandOff {
     if (this.#draining) return { ...NOTHING, waited: false }
     const epoch = this.#waiting.epoch
     const answer = await this.#coalescer.ask({ pull: orderOf(request) })
-    return this.#handOut(request, answer.pull, signal, epoch)
+    return this.#handOut(request, decided(answer.pull), signal, epoch)
   }
 
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
@@ -213,7 +213,7 @@ export class HandOff {
   async #tryPull(order: PullOrder): Promise<PullResult> {
     if (this.#draining) return NOTHING
     const { pull } = await this.#coalescer.ask({ pull: order })
-    return pull ?? NOTHING
+    return decided(pull)
   }
 
   /** What the transaction found, or what comes while the caller is ready to wait. */
@@ -234,6 +234,12 @@ export class HandOff {
     const waited = this.#waiting.wait(orderOf(request), waitMillis, signal, epoch)
     return waited.then((result) => noted(result, true))
   }
+}
+
+/** A settle that also pulls has settled, so it is answered all the same: without partitions. Who only pulls is told. */
+function decided(found: PullResult = NOTHING): PullResult {
+  if (found.undecided !== undefined) throw found.undecided
+  return found
 }
 
 function orderOf({ instance, batch, records, key }: PullRequest): PullOrder {

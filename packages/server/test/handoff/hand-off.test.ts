@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { PullRequest } from '../../src/handoff/requests.ts'
+import { StoreUnavailable } from '../../src/handoff/store.ts'
 import { callBackOrder, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { sqliteHarness } from '../store/sqlite-harness.ts'
@@ -138,6 +139,31 @@ describe('settling', () => {
       { leaseId: 'nonsense', refused: 'lease_unknown' },
       { leaseId, refused: null, expiresInMillis: testPolicy.leaseMillis },
     ])
+  })
+})
+
+describe('when the store went away before it looked for partitions', () => {
+  const away = new StoreUnavailable('store_unavailable', 'the store is away')
+  beforeEach(() => {
+    const answer = under.store.handOff
+    under.store.handOff = async (batch) => ({
+      ...(await answer(batch)),
+      pulls: batch.pulls.map(() => ({ partitions: [], repeated: false, undecided: away })),
+    })
+  })
+
+  test('a pull is told so', async () => {
+    await expect(pull()).rejects.toBe(away)
+  })
+
+  test('a settle that also pulls is answered: it has settled', async () => {
+    await callBack(1)
+    const settled = await handOff.settle({
+      instance: null,
+      settlements: [{ leaseId: 'a-lease', order: settlement() }],
+      pull: pullRequest(),
+    })
+    expect(settled).toMatchObject({ refused: [{ leaseId: 'a-lease' }], pulled: { partitions: [] } })
   })
 })
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CuttingProxy } from '../../../../test/postgres/support/cutting-proxy.ts'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { parseLeaseId } from '../../src/handoff/lease-id.ts'
-import type { HandOffBatch } from '../../src/handoff/store.ts'
+import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'
@@ -121,5 +121,27 @@ test('leases are taken off the set that they are due with once, whichever answer
   expect(proxy.cuts.after).toBeGreaterThan(8)
   const sets = await server.query('SELECT remaining, cardinality(ids) AS leases FROM baton.due', name)
   expect(sets).toEqual([{ remaining: 32, leases: 40 }])
+  await close()
+})
+
+test('whoever shares a commit with others is told when it could not be looked for, instead of nothing', async () => {
+  const { store, proxy, close } = await storeBehindProxy()
+  proxy.decide = () => null
+  const ask = (batch: Partial<HandOffBatch>) => store.handOff({ ...nothing, ...batch })
+  await ask({ callBacks: [callBackOrder('a', some(0, 2))] })
+  const keyed = pullOrder({ key: 'key' })
+  const given = (await ask({ pulls: [keyed] })).pulls[0]?.partitions
+  const other = (await ask({ pulls: [pullOrder()] })).pulls[0]?.partitions[0]?.lease?.id ?? ''
+
+  proxy.goneAt = 'baton-reasons-for-nothing'
+  const settlements = [{ lease: leaseOf(other), order: settlement() }]
+  const { settles, pulls } = await ask({ settles: [{ instance: null, settlements }], pulls: [keyed] })
+  expect(settles).toEqual([[null]])
+  expect(pulls).toEqual([{ partitions: [], repeated: false, undecided: expect.any(StoreUnavailable) }])
+
+  proxy.comeBack()
+  const repeated = (await ask({ pulls: [keyed] })).pulls[0]
+  expect(repeated?.repeated).toBe(true)
+  expect(repeated?.partitions.map(({ lease }) => lease?.id)).toEqual(given?.map(({ lease }) => lease?.id))
   await close()
 })

@@ -2,7 +2,6 @@ import { earlier } from '../../handoff/clock.ts'
 import type { InstanceRole } from '../../handoff/instances.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, PullOrder } from '../../handoff/store.ts'
-import { NOTHING } from '../../handoff/waiting-pulls.ts'
 import { afterCommit } from './after-commit.ts'
 import type { CallBacks, CalledBack } from './call-back.ts'
 import { CountDeltas } from './count-deltas.ts'
@@ -70,16 +69,7 @@ export class HandOffs {
     this.#shrinking.take(leases.setsLeft)
     const filled = await this.#filling.fill(pulled.lanesToFill)
     const opened = mayOpenLevels ? await afterCommit(() => this.#roller.settleUp(), 0) : 0
-    const found = {
-      results: pulled.results.map((result) => result ?? NOTHING),
-      dueAt: pulled.earliestDueAt,
-      readied: 0,
-    }
-    const lookAgain = () => this.#lookAgain.run(batch.pulls, pulled)
-    // Where nothing has happened it may be said that nothing can: a false "nothing is there" is for those who share a commit.
-    const { results, dueAt, readied } = isWithoutEffect(batch, pulled)
-      ? await lookAgain()
-      : await afterCommit(lookAgain, found)
+    const { results, dueAt, readied } = await this.#lookAgain.run(batch.pulls, pulled)
     const earliest = earlier(leases.earliestDueAt, dueAt)
     return {
       settles: leases.settles,
@@ -187,11 +177,6 @@ export class HandOffs {
 function isOnlyDone({ settles, renews, undos }: HandOffBatch): boolean {
   if (renews.length + undos.length > 0) return false
   return settles.every(({ settlements }) => settlements.every(({ order }) => order.outcome === 'done'))
-}
-
-function isWithoutEffect({ settles, renews, undos, callBacks }: HandOffBatch, { results }: Pulled): boolean {
-  if (settles.length + renews.length + undos.length + callBacks.length > 0) return false
-  return results.every((result) => result === undefined || result.partitions.length === 0)
 }
 
 const NO_LEASES = { renews: [], undone: 0, returned: 0, earliestDueAt: null, mayOpenLevels: false }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { earlier } from '../../handoff/clock.ts'
-import type { PullOrder, PullResult } from '../../handoff/store.ts'
+import { type PullOrder, type PullResult, StoreUnavailable } from '../../handoff/store.ts'
 import { NOTHING } from '../../handoff/waiting-pulls.ts'
 import { front } from './claim.ts'
 import { CountDeltas } from './count-deltas.ts'
@@ -20,6 +20,12 @@ const reasons = statement(
   `SELECT EXISTS (SELECT FROM baton.count_delta) AS unfolded, (${front('r.id')} LIMIT 1) IS NOT NULL AS ready`,
 )
 
+interface Found {
+  readonly results: PullResult[]
+  readonly dueAt: number | null
+  readonly readied: number
+}
+
 export class LookAgain {
   readonly #transactions: Transactions
   readonly #roller: Roller
@@ -35,19 +41,33 @@ export class LookAgain {
 
   /**
    * An empty answer has to be true. Before it is given: levels that are due are opened and windows
-   * filled, a twin that is under way elsewhere is waited for, and who met only locked rows looks again.
+   * filled, a twin that is under way elsewhere is waited for, and who met only locked rows looks again. The batch is
+   * committed: if the store is away now, these pulls alone are told so.
    */
-  async run(
-    orders: readonly PullOrder[],
-    { results, earliestDueAt }: Pulled,
-  ): Promise<{ results: PullResult[]; dueAt: number | null; readied: number }> {
+  async run(orders: readonly PullOrder[], pulled: Pulled): Promise<Found> {
+    const { results, earliestDueAt } = pulled
+    const isEmpty = (result: PullResult | undefined) =>
+      result === undefined || (result.partitions.length === 0 && !result.repeated)
     const settled = results.map((result) => result ?? NOTHING)
-    const again = orders.flatMap((order, position) => {
-      const result = results[position]
-      const isEmpty = result === undefined || (result.partitions.length === 0 && !result.repeated)
-      return isEmpty ? [{ order, position }] : []
-    })
-    if (again.length === 0) return { results: settled, dueAt: earliestDueAt, readied: 0 }
+    const again = orders.flatMap((order, position) =>
+      isEmpty(results[position]) ? [{ order, position }] : [],
+    )
+    const found = { results: settled, dueAt: earliestDueAt, readied: 0 }
+    if (again.length === 0) return found
+    try {
+      return await this.#look(again, pulled, settled)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      for (const { position } of again) settled[position] = { ...NOTHING, undecided: error }
+      return found
+    }
+  }
+
+  async #look(
+    again: readonly { readonly order: PullOrder; readonly position: number }[],
+    { results, earliestDueAt }: Pulled,
+    settled: PullResult[],
+  ): Promise<Found> {
     const [reason] = await this.#transactions.read(reasons)
     const isUnfolded = reason?.['unfolded'] === true
     const isContended = reason?.['ready'] === true
