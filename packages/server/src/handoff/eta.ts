@@ -4,6 +4,9 @@ import { type PaceSecond, type TaskFacts, taskState, totalOf } from './task-reco
 const WINDOW_MILLIS = 60_000
 const WINDOW_SETTLES = 20
 
+/** So many of the seconds in which a task got on are kept: enough for a minute, and for the last settles of a slow one. */
+export const PACE_SECONDS_KEPT = 80
+
 /** Fewer settles say nothing about when a task will be done. */
 const SETTLES_FOR_ETA = 5
 

@@ -1,3 +1,6 @@
+import type { TaskEntry } from './task-entry.ts'
+import { totalOf } from './task-record.ts'
+
 export type InstanceRole = 'service' | 'worker' | 'producer'
 
 export interface InstanceTotals {
@@ -44,10 +47,22 @@ export interface InstanceRecord {
   readonly tasks: readonly ProducedTask[]
 }
 
+/** A task as the record of its producer shows it. */
 export interface ProducedTask {
   readonly taskId: string
   readonly state: string
   readonly lastCallBackAt: number
   readonly partitions: { readonly total: number; readonly done: number }
   readonly records: { readonly total: number; readonly done: number }
+}
+
+export function producedTask(task: TaskEntry, lastCallBackAt: number): ProducedTask {
+  const { taskId, state, partitions, records } = task
+  return {
+    taskId,
+    state,
+    lastCallBackAt,
+    partitions: { total: totalOf(partitions), done: partitions.done },
+    records: { total: totalOf(records), done: records.done },
+  }
 }

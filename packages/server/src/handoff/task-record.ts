@@ -52,6 +52,12 @@ export interface TaskFacts {
   readonly mismatched: number
 }
 
+/** Indexes from the first to the last. */
+export interface IndexRange {
+  readonly first: number
+  readonly last: number
+}
+
 export interface LaneFacts {
   readonly level: number
   readonly parkedSkipped: boolean
@@ -59,7 +65,14 @@ export interface LaneFacts {
   readonly records: Tally
   readonly firstIndex: number
   readonly lastIndex: number
-  readonly gaps: readonly { readonly first: number; readonly last: number }[]
+  readonly gaps: readonly IndexRange[]
+}
+
+/** The indexes that were never called back, between those that were. */
+export function gapsBetween(ranges: readonly IndexRange[]): IndexRange[] {
+  return ranges
+    .slice(1)
+    .map(({ first }, before) => ({ first: (ranges[before]?.last ?? 0) + 1, last: first - 1 }))
 }
 
 /** One second in which partitions of a task were finished. */

@@ -4,6 +4,7 @@ import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
 import { isLaneOpen, taskState, totalOf } from '../../handoff/task-record.ts'
+import { CONFLICTS_NAMED } from '../../handoff/view-limits.ts'
 import {
   type CalledBackLane,
   createLanes,
@@ -21,8 +22,6 @@ import type { Names } from './names.ts'
 import { insertPartitions, type NewPartition, noteProducer, noteTables } from './new-partitions.ts'
 import { KnownRanges } from './ranges.ts'
 import type { Transaction } from './transaction.ts'
-
-const CONFLICTS_NAMED = 100
 
 export interface CalledBack {
   readonly results: readonly CallBackResult[]

@@ -2,16 +2,14 @@ import {
   type InstanceRecord,
   type InstanceTotals,
   noTotals,
-  type ProducedTask,
+  producedTask,
   type Sighting,
 } from '../../handoff/instances.ts'
-import { totalOf } from '../../handoff/task-record.ts'
+import { PRODUCED_TASKS_SHOWN } from '../../handoff/view-limits.ts'
 import type { Row } from './connection.ts'
 import { readTask } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
-
-const TASKS_SHOWN = 100
 
 /** The columns of the totals, by their names in the core. */
 const totalColumns = {
@@ -59,7 +57,7 @@ const producedTasks = statement(
   `SELECT t.*, p.instance AS produced_by, p.last_call_back_at AS produced_at
    FROM unnest($1::bigint[]) AS wanted (instance) CROSS JOIN LATERAL
      (SELECT * FROM baton.produced_task WHERE instance = wanted.instance
-      ORDER BY last_call_back_at DESC LIMIT ${TASKS_SHOWN}) p
+      ORDER BY last_call_back_at DESC LIMIT ${PRODUCED_TASKS_SHOWN}) p
    JOIN baton.task t ON t.id = p.task
    ORDER BY p.last_call_back_at DESC`,
 )
@@ -121,7 +119,9 @@ async function records(tx: Transaction, rows: readonly Row[]): Promise<InstanceR
             draining: row['draining'] as boolean,
           },
     now,
-    tasks: (producedBy.get(row['id']) ?? []).map(producedTask),
+    tasks: (producedBy.get(row['id']) ?? []).map((task) =>
+      producedTask(readTask(task), task['produced_at'] as number),
+    ),
   }))
 }
 
@@ -129,15 +129,4 @@ function readTotals(row: Row): InstanceTotals {
   const read = noTotals()
   for (const [name, column] of totals) read[name] = row[column] as number
   return read
-}
-
-function producedTask(row: Row): ProducedTask {
-  const task = readTask(row)
-  return {
-    taskId: task.taskId,
-    state: task.state,
-    lastCallBackAt: row['produced_at'] as number,
-    partitions: { total: totalOf(task.partitions), done: task.partitions.done },
-    records: { total: totalOf(task.records), done: task.records.done },
-  }
 }

@@ -7,13 +7,10 @@ import {
   type PartitionQuery,
   type PartitionRecord,
 } from '../../handoff/task-record.ts'
+import { ROWS_AT_A_TIME, ROWS_READ } from '../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
-
-/** A page reads at most so many rows, however few of them match, and so many at a time. */
-const ROWS_READ = 2000
-const ROWS_AT_A_TIME = 200
 
 type Position = NonNullable<PartitionQuery['after']>
 

@@ -1,11 +1,9 @@
+import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { counterColumns } from './entries.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 import type { UnfoldedSum } from './unfolded.ts'
-
-/** Enough for a minute, and for the last settles of a slow task. */
-export const PACE_SECONDS_KEPT = 80
 
 const assign = (columns: readonly string[]) => columns.map((column) => `${column} = r.${column}`).join(', ')
 

@@ -1,23 +1,25 @@
-import type {
-  LaneFacts,
-  PaceSecond,
-  TaskPage,
-  TaskQuery,
-  TaskRecord,
-  TaskRow,
+import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
+import {
+  gapsBetween,
+  type IndexRange,
+  type LaneFacts,
+  type PaceSecond,
+  type TaskPage,
+  type TaskQuery,
+  type TaskRecord,
+  type TaskRow,
 } from '../../handoff/task-record.ts'
+import {
+  GAPS_SHOWN,
+  LANES_SHOWN,
+  MISMATCHES_SHOWN,
+  TABLES_SHOWN,
+  TASKS_SEARCHED,
+} from '../../handoff/view-limits.ts'
 import type { Row } from './connection.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
-import { PACE_SECONDS_KEPT } from './roll-rows.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
-
-const LANES_SHOWN = 1000
-const TABLES_SHOWN = 100
-const MISMATCHES_SHOWN = 100
-const GAPS_SHOWN = 10
-/** A search reads at most so many tasks per page, and says where it stopped. */
-const TASKS_SEARCHED = 5000
 
 const taskByName = statement('task', 'SELECT * FROM baton.task WHERE task_id = $1')
 const newest = statement('newest-tasks', 'SELECT * FROM baton.task WHERE id < $1 ORDER BY id DESC LIMIT $2')
@@ -151,16 +153,14 @@ async function laneFacts(tx: Transaction, rows: readonly Row[]): Promise<LaneFac
   const lastOf = new Map(lasts.map((row) => [row['lane'] as number, row['last'] as number]))
   return rows.map((row) => {
     const id = row['id'] as number
-    const known = (rangesOf.get(id) ?? []) as unknown as { first: number; last: number }[]
+    const known = (rangesOf.get(id) ?? []) as unknown as IndexRange[]
     return {
       level: row['level'] as number,
       parkedSkipped: row['parked_skipped'] as boolean,
       ...readTallies(row),
       firstIndex: known[0]?.first ?? 0,
       lastIndex: lastOf.get(id) ?? 0,
-      gaps: known
-        .slice(1)
-        .map(({ first }, before) => ({ first: (known[before]?.last ?? 0) + 1, last: first - 1 })),
+      gaps: gapsBetween(known),
     }
   })
 }

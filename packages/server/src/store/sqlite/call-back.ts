@@ -5,6 +5,7 @@ import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { taskState, totalOf } from '../../handoff/task-record.ts'
+import { CONFLICTS_NAMED } from '../../handoff/view-limits.ts'
 import type { Front } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -12,8 +13,6 @@ import type { Names } from './names.ts'
 import { NewPartitions } from './new-partitions.ts'
 import { Ranges } from './ranges.ts'
 import type { Steps } from './steps.ts'
-
-const CONFLICTS_NAMED = 100
 
 /** The part of a call-back that falls on one lane, in the order in which it was sent. */
 interface LaneArrival {

@@ -1,9 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { InstanceRecord, ProducedTask, Sighting } from '../../handoff/instances.ts'
-import { totalOf } from '../../handoff/task-record.ts'
+import {
+  type InstanceRecord,
+  type ProducedTask,
+  producedTask,
+  type Sighting,
+} from '../../handoff/instances.ts'
+import { PRODUCED_TASKS_SHOWN } from '../../handoff/view-limits.ts'
 import { readTask } from './entries.ts'
-
-const TASKS_SHOWN = 100
 
 /** The record of who takes part: written in batches, read one at a time. */
 export class InstanceRows {
@@ -76,16 +79,8 @@ export class InstanceRows {
   }
 
   #tasks(instance: number): ProducedTask[] {
-    return this.#sql.tasks.all(instance, TASKS_SHOWN).map((row) => {
-      const task = readTask(row)
-      return {
-        taskId: task.taskId,
-        state: task.state,
-        lastCallBackAt: row['produced_at'] as number,
-        partitions: { total: totalOf(task.partitions), done: task.partitions.done },
-        records: { total: totalOf(task.records), done: task.records.done },
-      }
-    })
+    const rows = this.#sql.tasks.all(instance, PRODUCED_TASKS_SHOWN)
+    return rows.map((row) => producedTask(readTask(row), row['produced_at'] as number))
   }
 }
 

@@ -1,8 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
-
-/** Enough for a minute, and for the last settles of a slow task. */
-export const SECONDS_KEPT = 80
 
 export type PaceRow = readonly [task: number, second: number, partitions: number, records: number]
 
@@ -51,7 +49,7 @@ export class Pace {
 
   replay(rows: readonly PaceRow[]): void {
     for (const row of rows) this.#sql.save.run(...row)
-    for (const task of new Set(rows.map(([id]) => id))) this.#sql.forget.run(task, task, SECONDS_KEPT)
+    for (const task of new Set(rows.map(([id]) => id))) this.#sql.forget.run(task, task, PACE_SECONDS_KEPT)
   }
 
   forget(): void {

@@ -3,11 +3,8 @@ import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { storedStates } from '../../handoff/stored-states.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
+import { ROWS_AT_A_TIME, ROWS_READ } from '../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
-
-/** A page reads at most so many rows, however few of them match, and so many at a time. */
-const ROWS_READ = 2000
-const ROWS_AT_A_TIME = 200
 
 type Position = NonNullable<PartitionQuery['after']>
 

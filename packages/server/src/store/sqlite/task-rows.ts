@@ -1,22 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
-import type {
-  LaneFacts,
-  PaceSecond,
-  TaskPage,
-  TaskQuery,
-  TaskRecord,
-  TaskRow,
+import {
+  gapsBetween,
+  type IndexRange,
+  type LaneFacts,
+  type PaceSecond,
+  type TaskPage,
+  type TaskQuery,
+  type TaskRecord,
+  type TaskRow,
 } from '../../handoff/task-record.ts'
+import {
+  GAPS_SHOWN,
+  LANES_SHOWN,
+  MISMATCHES_SHOWN,
+  TABLES_SHOWN,
+  TASKS_SEARCHED,
+} from '../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
-import { SECONDS_KEPT } from './pace.ts'
-
-const LANES_SHOWN = 1000
-const TABLES_SHOWN = 100
-const MISMATCHES_SHOWN = 100
-const GAPS_SHOWN = 10
-/** A search reads at most so many tasks per page, and says where it stopped. */
-const TASKS_SEARCHED = 5000
 
 /** Tasks for those who look: counters and short lists, never a walk over partitions. */
 export class TaskRows {
@@ -75,23 +77,20 @@ export class TaskRows {
     return {
       facts: task,
       openLane: openLane === undefined ? null : readTallies(openLane),
-      pace: this.#sql.pace.all(task.id, SECONDS_KEPT) as unknown as PaceSecond[],
+      pace: this.#sql.pace.all(task.id, PACE_SECONDS_KEPT) as unknown as PaceSecond[],
     }
   }
 
   #lane(row: Record<string, unknown>): LaneFacts {
     const id = row['id'] as number
-    const ranges = this.#sql.ranges.all(id, GAPS_SHOWN + 1) as { first: number; last: number }[]
-    const gaps = ranges
-      .slice(1)
-      .map(({ first }, before) => ({ first: (ranges[before]?.last ?? 0) + 1, last: first - 1 }))
+    const ranges = this.#sql.ranges.all(id, GAPS_SHOWN + 1) as unknown as IndexRange[]
     return {
       level: row['level'] as number,
       parkedSkipped: row['parked_skipped'] === 1,
       ...readTallies(row),
       firstIndex: ranges[0]?.first ?? 0,
       lastIndex: (this.#sql.lastRange.get(id)?.['last'] as number | undefined) ?? 0,
-      gaps,
+      gaps: gapsBetween(ranges),
     }
   }
 }
