@@ -13,6 +13,8 @@ export class NodeProcess {
   readonly #args: readonly string[]
   #child: ChildProcess | undefined
   log = ''
+  /** How often it has ended although nobody killed it. */
+  ends = 0
 
   private constructor(name: string, port: number, args: readonly string[]) {
     this.name = name
@@ -49,6 +51,9 @@ export class NodeProcess {
         if (this.#child === child) throw new Error(`${this.name} ended: ${this.log}`)
       }),
     ])
+    exited.then(() => {
+      if (this.#child === child) this.ends += 1
+    })
   }
 
   /** A database that is just coming back may refuse the start; whoever supervises a node starts it again. */

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { startEmbeddedFleet } from './support/embedded-fleet.ts'
+import { startPostgresFleet } from './support/postgres-fleet.ts'
+import { run } from './support/run.ts'
+import { everyDisturbance } from './support/storm.ts'
+
+const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 1_000_000))
+const size = { producers: 2, workers: 12, operators: 1, backlog: 1500 }
+
+test.each([
+  { name: 'a fleet of three nodes on PostgreSQL', startFleet: startPostgresFleet },
+  { name: 'a node with its embedded store', startFleet: startEmbeddedFleet },
+])(
+  `$name keeps its promises whatever happens to it (CHAOS_SEED=${seed})`,
+  async ({ startFleet }) => {
+    const told: string[] = []
+    const tell = (line: string) => told.push(line)
+    const { findings, leases } = await run({
+      ...{ seed, leaseMillis: 700, size, startFleet, tell },
+      storm: (scene, disturbances) => everyDisturbance(scene, disturbances, tell),
+    })
+    expect(findings, told.join('\n')).toEqual([])
+    expect(leases, told.join('\n')).toBeGreaterThan(500)
+  },
+  600_000,
+)

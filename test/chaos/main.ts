@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util'
+import { startEmbeddedFleet } from './support/embedded-fleet.ts'
+import { startPostgresFleet } from './support/postgres-fleet.ts'
+import { run } from './support/run.ts'
+import { longStorm } from './support/storm.ts'
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
+    'lease-seconds': { type: 'string', default: '0.6' },
+    embedded: { type: 'boolean', default: false },
+  },
+})
+const seconds = Number(values.seconds)
+const startedAt = Date.now()
+const say = (text: string) => {
+  const elapsed = String(Math.round((Date.now() - startedAt) / 1000)).padStart(4)
+  process.stderr.write(`[${elapsed} s] ${text}\n`)
+}
+
+const start = values.embedded ? startEmbeddedFleet : startPostgresFleet
+const startFleet = async (leaseMillis: number) => {
+  const fleet = await start(leaseMillis)
+  process.once('SIGINT', () => fleet.dispose().finally(() => process.exit(130)))
+  return fleet
+}
+
+say(`seed ${values.seed}, ${seconds} s on ${values.embedded ? 'the embedded store' : 'PostgreSQL'}`)
+const { findings, leases, done, unanswered } = await run({
+  seed: Number(values.seed),
+  leaseMillis: Number(values['lease-seconds']) * 1000,
+  size: { producers: 3, workers: 24, operators: 2, backlog: 6000 },
+  startFleet,
+  storm: (scene, disturbances) =>
+    longStorm(scene, disturbances, seconds, (name) =>
+      say(`${name.padEnd(24)} ${scene.history.leases.size} leases, ${scene.history.done} done`),
+    ),
+  tell: say,
+})
+say(`${leases} leases, ${done} done, ${unanswered} requests unanswered, ${findings.length} findings`)
+process.exit(findings.length === 0 ? 0 : 1)

@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ErrorCode, errorCodes, PROBLEM_MEDIA_TYPE, type Problem } from '@baton/protocol'
+import type { NodeProcess } from '../../postgres/support/node-process.ts'
+import type { Chance } from './chance.ts'
+import type { Findings } from './findings.ts'
+import { askAgain, type Question } from './questions.ts'
+
+/** Far longer than any node is kept from answering. */
+const ANSWER_MILLIS = 60_000
+const PATIENCE_MILLIS = 180_000
+
+export interface Request {
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  /** After so many milliseconds the client hangs up. */
+  readonly hangUpAfter?: number | undefined
+}
+
+export interface Exchange {
+  readonly node: string
+  /** By the clock of this machine, which is the database's too. */
+  readonly sentAt: number
+  readonly receivedAt: number
+  /** It was asked before without an answer, so it may have happened before. */
+  readonly wasRepeated?: boolean
+}
+
+export type Answer<Body> =
+  | (Exchange & { readonly body: Body; readonly problem?: undefined })
+  | (Exchange & { readonly body?: undefined; readonly problem: ErrorCode })
+
+/** Asks nodes, and holds every answer against the protocol. */
+export class Asking {
+  answers = 0
+  unanswered = 0
+  /** When the run is over, nobody insists any more. */
+  isClosed = false
+  readonly #nodes: readonly NodeProcess[]
+  readonly #findings: Findings
+
+  constructor(nodes: readonly NodeProcess[], findings: Findings) {
+    this.#nodes = nodes
+    this.#findings = findings
+  }
+
+  anyNode(chance: Chance): NodeProcess {
+    return chance.pick(this.#nodes)
+  }
+
+  /** Undefined where there was no answer, or one that says no more than "later": it may have happened or not. */
+  async ask<Body>(
+    node: NodeProcess,
+    question: Question<Body>,
+    request: Request,
+  ): Promise<Answer<Body> | undefined> {
+    const { path, headers, body, hangUpAfter } = request
+    const sentAt = Date.now()
+    let response: Response
+    let text: string
+    try {
+      response = await fetch(node.url + path, {
+        method: question.method,
+        headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(hangUpAfter ?? ANSWER_MILLIS),
+      })
+      text = await response.text()
+    } catch {
+      this.unanswered += 1
+      return undefined
+    }
+    this.answers += 1
+    const exchange = { node: node.name, sentAt, receivedAt: Date.now() }
+    return this.#read(question, `${question.method} ${path} on ${node.name}`, response, text, exchange)
+  }
+
+  /** Asks one node after the other until one has answered. */
+  async insist<Body>(
+    question: Question<Body>,
+    request: Request,
+    chance: Chance,
+    first = this.anyNode(chance),
+  ): Promise<Answer<Body>> {
+    const startedAt = Date.now()
+    let wasRepeated = false
+    for (let node = first; ; node = this.anyNode(chance)) {
+      const answer = await this.ask(node, question, request)
+      // What was asked may have happened when the answer was lost, so it counts as sent from then on.
+      if (answer !== undefined) return { ...answer, wasRepeated, sentAt: startedAt }
+      wasRepeated = true
+      const isPatient = Date.now() - startedAt < PATIENCE_MILLIS
+      if (this.isClosed || this.#findings.areEnough || !isPatient)
+        throw new Error(`${question.method} ${request.path} is not answered`)
+      await sleep(chance.between(10, 80))
+    }
+  }
+
+  /** For what can have no problem. */
+  async demand<Body>(question: Question<Body>, request: Request, chance: Chance, node?: NodeProcess) {
+    const answer = await this.insist(question, request, chance, node)
+    if (answer.problem !== undefined) throw new Error(`${request.path} was answered ${answer.problem}`)
+    return answer
+  }
+
+  #read<Body>(
+    question: Question<Body>,
+    asked: string,
+    response: Response,
+    text: string,
+    exchange: Exchange,
+  ): Answer<Body> | undefined {
+    const body = parsed(text)
+    if (response.status === 200) {
+      const fault = question.fault(body)
+      if (fault === undefined) return { ...exchange, body: body as Body }
+      this.#findings.add(`${asked} has an answer that is not of the protocol: ${fault}`)
+      return undefined
+    }
+    const problem = body as Problem | undefined
+    const code = problem?.code as ErrorCode
+    const isProblem =
+      response.headers.get('content-type')?.startsWith(PROBLEM_MEDIA_TYPE) === true &&
+      errorCodes[code]?.status === response.status
+    if (isProblem && askAgain.includes(code)) return undefined
+    if (isProblem && question.problems.includes(code)) return { ...exchange, problem: code }
+    this.#findings.add(`${asked} was answered ${response.status}: ${text.slice(0, 500)}`)
+    return undefined
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

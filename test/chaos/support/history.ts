@@ -1,0 +1,169 @@
+import type { Outcome, PulledPartition, RefusalCode, RenewAnswer, SettleAnswer } from '@baton/protocol'
+import { parseLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
+import type { Exchange } from './asking.ts'
+import type { ProducedTask } from './produced-task.ts'
+
+/** A time during which a lease runs, unless it is settled. */
+export interface Run {
+  readonly from: number
+  readonly until: number
+}
+
+export interface SeenSettlement extends Exchange {
+  readonly outcome: Outcome
+  readonly refusal: RefusalCode | null
+}
+
+export interface SeenRenewal extends Exchange {
+  readonly refusal: RefusalCode | null
+}
+
+/** A lease that reached a worker, and all that was answered about it. */
+export interface SeenLease {
+  readonly id: string
+  readonly partition: PulledPartition
+  readonly term: number
+  /** The pull that it came by, where that had a key. */
+  readonly key: string | null
+  /** When the claim began. It may have taken the partition later, but not after `receivedAt`. */
+  readonly claimedAt: number
+  receivedAt: number
+  readonly runs: Run[]
+  readonly settlements: SeenSettlement[]
+  readonly renewals: SeenRenewal[]
+  /** When each outcome was first sent: from then on it may be so. */
+  readonly sentAt: Partial<Record<Outcome, number>>
+}
+
+/** An answer to a pull, or to the pulling part of a settle. */
+export interface SeenPull extends Exchange {
+  readonly batch: number
+  readonly leases: readonly SeenLease[]
+  readonly partitions: readonly PulledPartition[]
+}
+
+/** Everything that was answered, as those who asked saw it. Judged when the run is over. */
+export class History {
+  readonly leaseMillis: number
+  readonly tasks = new Map<string, ProducedTask>()
+  readonly leases = new Map<string, SeenLease>()
+  readonly pulls: SeenPull[] = []
+  /** The answers to pulls with a key, by that key. */
+  readonly keys = new Map<string, SeenPull[]>()
+  /** Leases that were accepted as done. */
+  done = 0
+
+  constructor(leaseMillis: number) {
+    this.leaseMillis = leaseMillis
+  }
+
+  /** Partitions that were accepted and are not finished yet, as far as anybody was told. */
+  get waiting(): number {
+    const open = [...this.tasks.values()].filter(({ cancelSentAt }) => cancelSentAt === undefined)
+    return open.reduce((sum, { accepted, done }) => sum + accepted.size - done, 0)
+  }
+
+  pulled(
+    partitions: readonly PulledPartition[],
+    exchange: Exchange,
+    batch: number,
+    key: string | null,
+  ): SeenLease[] {
+    const leases = partitions.map((partition) => this.#received(partition, exchange, key))
+    const pull = { ...exchange, batch, leases, partitions }
+    this.pulls.push(pull)
+    if (key !== null) this.keys.set(key, [...(this.keys.get(key) ?? []), pull])
+    return leases
+  }
+
+  settling(leases: readonly SeenLease[], outcome: Outcome): void {
+    for (const lease of leases) lease.sentAt[outcome] ??= Date.now()
+  }
+
+  settled(leases: readonly SeenLease[], outcome: Outcome, answer: SettleAnswer, exchange: Exchange): void {
+    const refusals = new Map(answer.refused.map(({ leaseId, code }) => [leaseId, code]))
+    const accepted = new Set(answer.settled)
+    for (const lease of leases) {
+      const refusal = refusals.get(lease.id) ?? null
+      if (accepted.has(lease.id) === (refusal !== null))
+        throw new Error(`a settle says nothing about ${lease.id}, or both`)
+      if (outcome === 'done' && refusal === null && doneAt(lease) === undefined) this.#done(lease)
+      lease.settlements.push({ ...exchange, outcome, refusal })
+    }
+  }
+
+  renewed(answer: RenewAnswer, exchange: Exchange): void {
+    for (const { leaseId, expiresAt } of answer.renewed) {
+      const lease = this.leases.get(leaseId)
+      lease?.renewals.push({ ...exchange, refusal: null })
+      lease?.runs.push(this.#runUntil(expiresAt))
+    }
+    for (const { leaseId, code } of answer.refused)
+      this.leases.get(leaseId)?.renewals.push({ ...exchange, refusal: code })
+  }
+
+  #done({ partition }: SeenLease): void {
+    this.done += 1
+    const task = this.tasks.get(partition.taskId)
+    if (task !== undefined) task.done += 1
+  }
+
+  #received(partition: PulledPartition, exchange: Exchange, key: string | null): SeenLease {
+    const { id, expiresAt } = partition.lease ?? { id: '', expiresAt: '' }
+    const run = this.#runUntil(expiresAt)
+    const known = this.leases.get(id)
+    if (known !== undefined) {
+      known.receivedAt = Math.min(known.receivedAt, exchange.receivedAt)
+      known.runs.push(run)
+      return known
+    }
+    const term = parseLeaseId(id)?.term
+    if (term === undefined) throw new Error(`${partition.partition_name} was given without a lease`)
+    const lease: SeenLease = {
+      ...{ id, partition, term, key, claimedAt: run.from, receivedAt: exchange.receivedAt },
+      ...{ runs: [run], settlements: [], renewals: [], sentAt: {} },
+    }
+    this.leases.set(id, lease)
+    return lease
+  }
+
+  #runUntil(expiresAt: string): Run {
+    const until = Date.parse(expiresAt)
+    return { from: until - this.leaseMillis, until }
+  }
+}
+
+export function isAccepted({ refusal }: { readonly refusal: RefusalCode | null }): boolean {
+  return refusal === null
+}
+
+/** When the holder was told that the partition is done under this lease. */
+export function doneAt(lease: SeenLease): number | undefined {
+  const accepted = lease.settlements.filter(
+    (settlement) => settlement.outcome === 'done' && isAccepted(settlement),
+  )
+  return accepted.length === 0 ? undefined : Math.min(...accepted.map(({ receivedAt }) => receivedAt))
+}
+
+/** From when on its holder no longer counts on it. */
+export function givenUpAt(lease: SeenLease): number {
+  return Math.min(...Object.values(lease.sentAt), Number.POSITIVE_INFINITY)
+}
+
+/** What happened to a lease, for whoever has to find out why. */
+export function story(lease: SeenLease): string {
+  const lines = [
+    ...lease.runs.map(({ from, until }) => ({ at: from, text: `runs ${from} until ${until}` })),
+    { at: lease.receivedAt, text: `received ${lease.receivedAt}` },
+    ...lease.settlements.map(({ outcome, refusal, sentAt, receivedAt, node }) => ({
+      at: sentAt,
+      text: `${outcome} ${sentAt} to ${receivedAt} by ${node}: ${refusal ?? 'settled'}`,
+    })),
+    ...lease.renewals.map(({ refusal, sentAt, receivedAt, node }) => ({
+      at: sentAt,
+      text: `renew ${sentAt} to ${receivedAt} by ${node}: ${refusal ?? 'renewed'}`,
+    })),
+  ]
+  const told = lines.toSorted((a, b) => a.at - b.at).map(({ text }) => text)
+  return `${lease.partition.partition_name} under ${lease.id} (key ${lease.key}): ${told.join('; ')}`
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Chance } from './chance.ts'
+import type { ProducedTask } from './produced-task.ts'
+import { questions } from './questions.ts'
+import type { Scene } from './scene.ts'
+
+/** Gives orders about tasks while there is a storm. */
+export async function operate(scene: Scene, name: string): Promise<void> {
+  const operator = new Operator(scene, name)
+  while (scene.isStormy) await operator.turn()
+}
+
+class Operator {
+  readonly #scene: Scene
+  readonly #chance: Chance
+
+  constructor(scene: Scene, name: string) {
+    this.#scene = scene
+    this.#chance = scene.chance.for(name)
+  }
+
+  async turn(): Promise<void> {
+    await sleep(this.#chance.between(100, 400))
+    const open = [...this.#scene.history.tasks.values()].filter(
+      ({ accepted, cancelSentAt, isInHand }) => accepted.size > 0 && cancelSentAt === undefined && !isInHand,
+    )
+    // Old ones are finished; orders about them would not be much of a test.
+    if (open.length < 2) return
+    const task = this.#chance.pick(open.slice(-4))
+    task.isInHand = true
+    const draw = this.#chance.below(100)
+    if (draw < 55) await this.#pause(task)
+    else if (draw < 67) await this.#cancel(task)
+    else await this.#order(task, 'retry', {})
+    task.isInHand = false
+  }
+
+  async #pause(task: ProducedTask): Promise<void> {
+    const paused = await this.#order(task, 'pause')
+    if (paused.problem !== undefined) return
+    await sleep(this.#chance.between(100, 800))
+    task.pauses.push({ from: paused.receivedAt, until: Date.now() })
+    const resumed = await this.#order(task, 'resume')
+    if (resumed.problem !== undefined)
+      this.#scene.findings.add(`resuming ${task.taskId} was answered ${resumed.problem}`)
+  }
+
+  async #cancel(task: ProducedTask): Promise<void> {
+    task.cancelSentAt = Date.now()
+    const cancelled = await this.#order(task, 'cancel')
+    if (cancelled.problem === undefined) task.cancelledAt = cancelled.receivedAt
+    else task.cancelSentAt = undefined
+  }
+
+  async #order(task: ProducedTask, verb: string, body?: object) {
+    const request = { path: `/tasks/${task.taskId}/${verb}`, ...(body === undefined ? {} : { body }) }
+    const answer = await this.#scene.asking.insist(questions.control, request, this.#chance)
+    const isExpected =
+      answer.problem === undefined || (answer.problem === 'task_finished' && verb !== 'retry')
+    if (!isExpected) this.#scene.findings.add(`${verb} of ${task.taskId} was answered ${answer.problem}`)
+    return answer
+  }
+}

@@ -1,0 +1,49 @@
+import {
+  callBackAnswerSchema,
+  controlAnswerSchema,
+  type ErrorCode,
+  instanceListSchema,
+  partitionListSchema,
+  pullAnswerSchema,
+  renewAnswerSchema,
+  settleAnswerSchema,
+  taskViewSchema,
+} from '@baton/protocol'
+import type { Static, TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+
+/** One kind of request, and the answers that the protocol allows to it here. */
+export interface Question<Body> {
+  readonly method: 'GET' | 'POST'
+  /** Besides those that say no more than "later". */
+  readonly problems: readonly ErrorCode[]
+  /** What is wrong with a body of status 200. */
+  fault(body: unknown): string | undefined
+  /** Has no value: it only says what an answer looks like. */
+  readonly answer?: Body
+}
+
+function question<Schema extends TSchema>(
+  method: 'GET' | 'POST',
+  schema: Schema,
+  problems: readonly ErrorCode[] = [],
+): Question<Static<Schema>> {
+  const compiled = Compile(schema)
+  const fault = (body: unknown) =>
+    compiled.Check(body) ? undefined : JSON.stringify(compiled.Errors(body).slice(0, 3))
+  return { method, problems, fault }
+}
+
+export const questions = {
+  callBack: question('POST', callBackAnswerSchema, ['task_cancelled']),
+  pull: question('GET', pullAnswerSchema()),
+  settle: question('POST', settleAnswerSchema()),
+  renew: question('POST', renewAnswerSchema),
+  control: question('POST', controlAnswerSchema, ['task_finished', 'task_cancelled']),
+  task: question('GET', taskViewSchema),
+  partitions: question('GET', partitionListSchema()),
+  instances: question('GET', instanceListSchema),
+}
+
+/** A node that has lost its store, or has too much to do, says so; asking again is right then. */
+export const askAgain: readonly ErrorCode[] = ['store_unavailable', 'overloaded']
