@@ -1,8 +1,9 @@
 import { BatonClient, Worker } from '@baton/client'
 import { checkCallBack } from '@baton/protocol'
+import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { partitionsOf, startService, workThrough } from './support/service.ts'
-import { visiting } from './support/visit.ts'
+import { listenTo, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
@@ -85,5 +86,83 @@ describe('the overview', () => {
     await clicks.waitFor({ state: 'detached' })
     expect(await orders.isVisible()).toBe(true)
     expect(page.url()).toContain('search=ord')
+  })
+
+  test('claims no pace before it has seen one, and none for a task that came to rest', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [8], 5000))
+    await workThrough(client, 6, { outcome: 'done' })
+    // The mean of a minute, which is no longer the present.
+    expect((await client.task('orders')).recordsPerSecond).toBeGreaterThan(0)
+    let heard: () => readonly string[] = () => []
+    const prepare = async (page: Page) => {
+      heard = await listenTo(page, '.figure.live')
+    }
+    const page = await visit(url, { prepare })
+    await page.getByText('over the last seconds').waitFor()
+    expect([...new Set(heard())]).toEqual([
+      'Records per second – not read yet',
+      'Records per second – being measured',
+      'Records per second 0 over the last seconds',
+    ])
+  })
+
+  test('says nothing of a pace while it is not connected, and goes on when the service is back', async () => {
+    const { url, stop, restart, client } = await startService()
+    await client.callBack(partitionsOf('orders', [2]))
+    const page = await visit(url, { expected: unreachable })
+    await page.getByText('over the last seconds').waitFor()
+    await stop()
+    await page.getByText('Connection lost, trying again').waitFor()
+    const pace = page.locator('.figure').filter({ hasText: 'not connected' })
+    await pace.getByText('–').waitFor()
+    await restart()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await client.callBack(partitionsOf('clicks', [1]))
+    await page.getByRole('link', { name: 'clicks' }).waitFor()
+    await page.getByText('over the last seconds').waitFor()
+  })
+
+  test('claims nothing before anything was read', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [1]))
+    let answer = () => {}
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const prepare = async (page: Page) => {
+      await page.route(/\/tasks\?/, async (request) => {
+        await asked
+        await request.continue()
+      })
+    }
+    const page = await visit(url, { prepare })
+    await page.getByText('Live', { exact: true }).waitFor()
+    const figures = page.getByRole('region', { name: 'Totals' })
+    expect(await figures.getByText('not read yet').count()).toBe(5)
+    answer()
+    await figures.getByText('of 100 in 1 unfinished task').waitFor()
+  })
+
+  test('counts the backlog of every task, whatever the filter leaves on the screen', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [1, 2]))
+    await client.callBack(partitionsOf('clicks', [3]))
+    const page = await visit(`${url}/#/?search=clicks`)
+    const level = (name: string) => page.getByRole('listitem').filter({ hasText: name })
+    await level('Level 0').getByText('400', { exact: true }).waitFor()
+    await level('Level 1').getByText('200', { exact: true }).waitFor()
+  })
+
+  test('leads back to where one was', async () => {
+    const { url, client } = await startService()
+    for (let at = 10; at < 50; at += 1) await client.callBack(partitionsOf(`orders-${at}`, [1]))
+    const page = await visit(url)
+    await page.getByRole('link', { name: 'orders-12' }).click()
+    await page.getByRole('heading', { name: 'orders-12' }).waitFor()
+    expect(await page.evaluate('[scrollY, document.activeElement.id]')).toEqual([0, 'content'])
+    await page.goBack()
+    await page.getByRole('link', { name: 'orders-12' }).waitFor()
+    await expect.poll(() => page.evaluate('scrollY')).toBeGreaterThan(500)
   })
 })

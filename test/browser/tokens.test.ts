@@ -1,37 +1,47 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { BatonClient } from '@baton/client'
-import { describe, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { partitionsOf, startService } from './support/service.ts'
-import { accessibilityFaults, visiting } from './support/visit.ts'
+import { accessibilityFaults, listenTo, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
-async function startGuardedService() {
-  const file = join(tmpdir(), `baton-tokens-${process.pid}.json`)
+async function tokensFile(...names: string[]): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'baton-tokens-')), 'tokens.json')
+  onTestFinished(() => rm(dirname(file), { recursive: true, force: true }))
   const tokens = [
     { name: 'compute', token: 'producer-token', roles: ['producer'] },
     { name: 'wall', token: 'viewer-token', roles: ['viewer'] },
     { name: 'oncall', token: 'operator-token', roles: ['operator'] },
   ]
-  await writeFile(file, JSON.stringify({ tokens }))
-  const { url } = await startService('--tokens-file', file)
-  await new BatonClient({ url, token: 'producer-token' }).callBack(partitionsOf('orders', [1]))
-  return url
+  await writeFile(file, JSON.stringify({ tokens: tokens.filter(({ name }) => names.includes(name)) }))
+  return file
+}
+
+async function startGuardedService() {
+  const service = await startService('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
+  await new BatonClient({ url: service.url, token: 'producer-token' }).callBack(partitionsOf('orders', [1]))
+  return service
+}
+
+async function give(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Token').fill(token)
+  await page.keyboard.press('Enter')
 }
 
 describe('where the service asks for tokens', () => {
   test('the page asks for one, takes no wrong one, and keeps it for the tab', async () => {
-    const url = await startGuardedService()
+    const { url } = await startGuardedService()
     const page = await visit(url)
     await page.getByRole('heading', { name: 'This service asks for a token' }).waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
-    await page.getByLabel('Token').fill('no-such-token')
-    await page.keyboard.press('Enter')
-    await page.getByText('The token is not known here, or its role does not allow looking.').waitFor()
-    await page.getByLabel('Token').fill('operator-token')
-    await page.keyboard.press('Enter')
+    await give(page, 'no-such-token')
+    await page.getByRole('alert').getByText('This token is not known here.').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await give(page, 'operator-token')
     await page.getByRole('link', { name: 'orders' }).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
     await page.reload()
@@ -41,8 +51,62 @@ describe('where the service asks for tokens', () => {
     expect(await page.evaluate('[localStorage.length, document.cookie]')).toEqual([0, ''])
   })
 
+  test('a token that is wanted is not called a lost connection, not for a moment', async () => {
+    const { url } = await startGuardedService()
+    let heard: () => readonly string[] = () => []
+    const prepare = async (page: Page) => {
+      heard = await listenTo(page, '.live-state')
+    }
+    const page = await visit(url, { prepare })
+    await page.getByText('Token needed', { exact: true }).waitFor()
+    await give(page, 'no-such-token')
+    await page.getByText('This token is not known here.').waitFor()
+    await give(page, 'two words')
+    await page.getByText('This token is not known here.').waitFor()
+    await give(page, 'producer-token')
+    await page.getByText('This token is known, but its role does not allow looking').waitFor()
+    await give(page, 'viewer-token')
+    await page.getByText('Live', { exact: true }).waitFor()
+    expect(new Set(heard())).toEqual(new Set(['Connecting', 'Token needed', 'Live']))
+  })
+
+  test('a service that goes away meanwhile is said to be away, and the token is tried when it is back', async () => {
+    const { url, stop, restart } = await startGuardedService()
+    const page = await visit(url, { expected: unreachable })
+    await page.getByText('Token needed', { exact: true }).waitFor()
+    await stop()
+    await page.getByText('Connection lost, trying again').waitFor()
+    await give(page, 'viewer-token')
+    await page.getByRole('alert').getByText('It could not be tried.').waitFor()
+    await restart('--tokens-file', await tokensFile('wall'))
+    await page.getByText('Token needed', { exact: true }).waitFor()
+    await page.getByLabel('Token').press('Enter')
+    await page.getByRole('link', { name: 'orders' }).waitFor()
+  })
+
+  test('a token that ceases to be good is asked for again', async () => {
+    const { url, restart } = await startGuardedService()
+    const page = await visit(`${url}/#/tasks/orders`, { expected: unreachable })
+    await give(page, 'operator-token')
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+    await restart('--tokens-file', await tokensFile('wall'))
+    await page.getByText('This token is not known here.').waitFor()
+    await page.getByText('Token needed', { exact: true }).waitFor()
+    await give(page, 'viewer-token')
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+  })
+
+  test('the reference takes a token of any role', async () => {
+    const { url } = await startGuardedService()
+    const page = await visit(`${url}/docs`)
+    await give(page, 'no-such-token')
+    await page.getByText('This token is not known here.').waitFor()
+    await give(page, 'producer-token')
+    await page.getByRole('heading', { name: 'API reference' }).waitFor()
+  })
+
   test('a viewer looks, and is told that looking is all', async () => {
-    const url = await startGuardedService()
+    const { url } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`)
     await page.getByLabel('Token').fill('viewer-token')
     await page.keyboard.press('Enter')

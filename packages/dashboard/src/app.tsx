@@ -1,28 +1,41 @@
 import { useEffect } from 'preact/hooks'
+import { useArrival } from './arrival.ts'
 import { route } from './here.ts'
 import { InstancePage } from './instance/instance-page.tsx'
 import { Overview } from './overview/overview.tsx'
 import { Empty } from './parts/empty.tsx'
+import { focusContent } from './parts/focus.ts'
 import { Masthead } from './parts/masthead.tsx'
 import { Notices } from './parts/notices.tsx'
-import type { Route } from './route.ts'
-import { tokenWanted } from './service/connection.ts'
+import { placeOf, type Route } from './route.ts'
+import { clientWith, tokenWanted } from './service/connection.ts'
 import { liveState } from './service/live.ts'
 import { TaskPage } from './task/task-page.tsx'
 import { TokenForm } from './token-form.tsx'
 
+const PURPOSE_OF_TOKEN =
+  'A token with the role viewer shows everything; one with the role operator can also pause, retry and cancel.'
+
+const look = (token: string) => clientWith(token).tasks({ limit: 1 })
+
 export function App() {
   const at = route.value
+  useArrival(placeOf(at))
   useEffect(() => {
     document.title = titleOf(at)
   }, [at])
   return (
     <>
-      <button type="button" class="skip" onClick={skipToContent}>
+      {/* No link: the part of the address behind the # says where the page is, and a jump must not change it. */}
+      <button type="button" class="skip" onClick={focusContent}>
         Skip to content
       </button>
       <Masthead here="overview" live={liveState.value} />
-      {tokenWanted.value === 'no' ? <View at={at} /> : <TokenForm why={tokenWanted.value} />}
+      {tokenWanted.value === 'no' ? (
+        <View at={at} />
+      ) : (
+        <TokenForm why={tokenWanted.value} purpose={PURPOSE_OF_TOKEN} attempt={look} />
+      )}
       <Notices />
     </>
   )
@@ -48,13 +61,6 @@ function View({ at }: { at: Route }) {
         </main>
       )
   }
-}
-
-/** No link: the part of the address behind the # says where the page is, and a jump must not change it. */
-function skipToContent(): void {
-  const content = document.getElementById('content')
-  content?.setAttribute('tabindex', '-1')
-  content?.focus()
 }
 
 function titleOf(at: Route): string {

@@ -59,6 +59,11 @@ export function hrefOf(route: Route): string {
   return withQuery(`#/tasks/${encodeURIComponent(route.taskId)}`, parameters)
 }
 
+/** The page without its filters. */
+export function placeOf(route: Route): string {
+  return hrefOf(route.page === 'task' ? { ...route, state: null, level: null } : route).split('?')[0] ?? ''
+}
+
 export const taskHref = (taskId: string): string => hrefOf({ page: 'task', taskId, state: null, level: null })
 
 export const instanceHref = (instanceId: string): string => hrefOf({ page: 'instance', instanceId })

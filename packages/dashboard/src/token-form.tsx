@@ -1,35 +1,78 @@
-import { useState } from 'preact/hooks'
-import { useToken as keepToken } from './service/connection.ts'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { explained, keepToken, noteRefusal, type TokenWant, tokenWanted } from './service/connection.ts'
 
-/** Asks for a token where the service wants one. */
-export function TokenForm({ why }: { why: 'missing' | 'refused' }) {
+/** What a header can carry, and a tokens file contain. */
+const TOKEN = /^[\x21-\x7e]+$/
+
+const words: Record<Exclude<TokenWant, 'missing'>, string> = {
+  unknown: 'This token is not known here.',
+  refused: 'This token is known, but its role does not allow looking: that takes viewer or operator.',
+}
+
+interface TokenFormProps {
+  readonly why: TokenWant
+  /** What a token is good for here. */
+  readonly purpose: string
+  /** Asks the service for something with the token; rejects where it is not let in. */
+  readonly attempt: (token: string) => Promise<unknown>
+}
+
+/** Asks for a token where the service wants one. A token is kept once the service has let it in. */
+export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
   const [text, setText] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [failure, setFailure] = useState<string | null>(null)
+  const field = useRef<HTMLInputElement>(null)
+  const faultId = useId()
+  useEffect(() => field.current?.focus(), [])
+
+  const tryIt = async () => {
+    if (text === '' || busy) return
+    setFailure(null)
+    if (!TOKEN.test(text)) {
+      tokenWanted.value = 'unknown'
+      return
+    }
+    setBusy(true)
+    try {
+      await attempt(text)
+      keepToken(text)
+    } catch (error) {
+      if (!noteRefusal(error)) setFailure(`It could not be tried. ${explained(error)}`)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  const fault = failure ?? (why === 'missing' ? null : words[why])
   return (
     <main class="page" id="content">
       <form
         class="panel token-form"
         onSubmit={(event) => {
           event.preventDefault()
-          if (text !== '') keepToken(text)
+          void tryIt()
         }}
       >
         <h1>This service asks for a token</h1>
-        <p>
-          {why === 'refused'
-            ? 'The token is not known here, or its role does not allow looking.'
-            : 'A token with the role viewer shows everything; one with the role operator can also pause, retry and cancel.'}
-        </p>
+        <p>{purpose}</p>
         <label class="field">
           <span>Token</span>
           <input
+            ref={field}
             type="password"
             autoComplete="off"
+            aria-invalid={fault !== null}
+            aria-describedby={fault === null ? undefined : faultId}
             value={text}
             onInput={(event) => setText(event.currentTarget.value.trim())}
           />
           <small>Kept in this tab until it is closed.</small>
         </label>
-        <button type="submit" class="button primary">
+        <p id={faultId} class="fault" role="alert">
+          {fault}
+        </p>
+        <button type="submit" class="button primary" aria-disabled={busy}>
           Look
         </button>
       </form>

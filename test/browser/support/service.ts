@@ -13,24 +13,44 @@ const MAIN = fileURLToPath(new URL('../../../packages/server/src/main.ts', impor
 export interface RunningService {
   readonly url: string
   readonly client: BatonClient
+  /** Takes the service away, as a crash would. */
+  readonly stop: () => Promise<void>
+  /** Brings it back: the same address and data, and what flags it is given now. */
+  readonly restart: (...flags: string[]) => Promise<void>
 }
 
 /** The service as people run it, for the length of a test. */
 export async function startService(...flags: string[]): Promise<RunningService> {
   const data = await mkdtemp(join(tmpdir(), 'baton-browser-'))
-  const child = spawn(
-    process.execPath,
-    ['--conditions=baton-source', MAIN, '--port', '0', '--data', data, '--log-level', 'warn', ...flags],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
+  let running = await run(data, 0, flags)
+  const stop = async () => {
+    const exited = once(running.child, 'exit')
+    if (running.child.exitCode === null && running.child.kill('SIGKILL')) await exited
+  }
   onTestFinished(async () => {
-    const exited = once(child, 'exit')
-    if (child.exitCode === null && child.kill('SIGKILL')) await exited
+    await stop()
     await rm(data, { recursive: true, force: true })
+  })
+  const { url } = running
+  return {
+    url,
+    client: new BatonClient({ url, instanceId: 'browser-test' }),
+    stop,
+    restart: async (...others) => {
+      await stop()
+      running = await run(data, Number(new URL(url).port), others)
+    },
+  }
+}
+
+async function run(data: string, port: number, flags: readonly string[]) {
+  const fixed = ['--port', String(port), '--data', data, '--log-level', 'warn']
+  const child = spawn(process.execPath, ['--conditions=baton-source', MAIN, ...fixed, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
   for await (const line of createInterface({ input: child.stdout })) {
     const url = /^Baton listening on (\S+)$/.exec(line)?.[1]
-    if (url !== undefined) return { url, client: new BatonClient({ url, instanceId: 'browser-test' }) }
+    if (url !== undefined) return { url, child }
   }
   throw new Error('the service ended before it listened')
 }

@@ -9,7 +9,17 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 /** A browser beside a service beside other tests: what must come may take its time. */
 const PATIENCE_MILLIS = 180_000
 
-export type Visit = (url: string, options?: BrowserContextOptions) => Promise<Page>
+export interface VisitOptions extends BrowserContextOptions {
+  /** What the console may say, because the test takes the service away. */
+  readonly expected?: RegExp
+  /** Before the page is opened. */
+  readonly prepare?: (page: Page) => Promise<void>
+}
+
+export type Visit = (url: string, options?: VisitOptions) => Promise<Page>
+
+/** What browsers write when nobody answers. */
+export const unreachable = /net::ERR_/
 
 /**
  * One browser for a file of tests. Each visit is a stranger's, in a context of its own; when its test ends, nothing
@@ -24,29 +34,32 @@ export function visiting(): Visit {
   afterAll(async () => {
     await browser?.close()
   })
-  return async (url, options = {}) => {
+  return async (url, { expected, prepare, ...options } = {}) => {
     const context = await (browser as Browser).newContext({
       viewport: { width: 1280, height: 900 },
       ...options,
     })
     context.setDefaultTimeout(PATIENCE_MILLIS)
     const page = await context.newPage()
-    const complaints = complaintsOf(page)
+    const complaints = complaintsOf(page, expected)
     const foreign = foreignRequestsOf(page, new URL(url).host)
     onTestFinished(async () => {
       await context.close()
       expect({ complaints, foreign }).toEqual({ complaints: [], foreign: [] })
     })
+    await prepare?.(page)
     await page.goto(url)
     return page
   }
 }
 
-function complaintsOf(page: Page): string[] {
+function complaintsOf(page: Page, expected: RegExp | undefined): string[] {
   const complaints: string[] = []
   page.on('console', (line) => {
-    const isExpected = /the server responded with a status of (?:401|403|404|409)/.test(line.text())
-    if ((line.type() === 'error' || line.type() === 'warning') && !isExpected) complaints.push(line.text())
+    const text = line.text()
+    const isExpected =
+      /the server responded with a status of (?:401|403|404|409|422)/.test(text) || expected?.test(text)
+    if ((line.type() === 'error' || line.type() === 'warning') && !isExpected) complaints.push(text)
   })
   page.on('pageerror', (error) => complaints.push(String(error.stack)))
   return complaints
@@ -80,4 +93,17 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
 /** How far the page is wider than the window. */
 export async function overflow(page: Page): Promise<number> {
   return (await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')) as number
+}
+
+/** From now on, whatever an element says is noted, however short it says it. */
+export async function listenTo(page: Page, selector: string): Promise<() => readonly string[]> {
+  const heard: string[] = []
+  await page.exposeFunction('heard', (text: string) => {
+    if (heard.at(-1) !== text) heard.push(text)
+  })
+  await page.addInitScript(`new MutationObserver(() => {
+    const element = document.querySelector(${JSON.stringify(selector)})
+    if (element !== null) window.heard(element.innerText.replace(/\\s+/g, ' '))
+  }).observe(document, { subtree: true, childList: true, characterData: true })`)
+  return () => heard
 }

@@ -2,31 +2,40 @@ import type { ComponentChildren } from 'preact'
 import { compact, counted, exact, perSecond } from '../parts/numbers.ts'
 import { duration } from '../parts/times.ts'
 import { hrefOf } from '../route.ts'
-import { tasksLoad, unfinishedBeyond } from '../service/tasks.ts'
+import { liveState } from '../service/live.ts'
+import { tasks, tasksLoad, unfinishedBeyond, unfinishedTasks } from '../service/tasks.ts'
 import { longestEta, pace, totals } from './totals.ts'
 
 /** The five numbers that answer the operator's question. */
 export function Figures() {
-  const { records, recordsLeft, partitionsLeft, leased, leasedRecords, parked, tasks } = totals.value
-  const isLoading = tasksLoad.value === 'loading'
+  const isKnown = tasksLoad.value === 'loaded' || tasks.value.size > 0
+  return (
+    <section class="figures" aria-label="Totals" aria-busy={!isKnown}>
+      {isKnown ? <KnownFigures /> : <UnknownFigures />}
+    </section>
+  )
+}
+
+function KnownFigures() {
+  const { records, recordsLeft, partitionsLeft, leased, leasedRecords, parked, tasks: count } = totals.value
   const beyond = unfinishedBeyond.value ? ' (the newest)' : ''
   const eta = longestEta.value
   return (
-    <section class="figures" aria-label="Totals" aria-busy={isLoading}>
-      <Figure name="Records per second" value={isLoading ? '–' : perSecond(pace.value)} live>
-        over the last seconds
+    <>
+      <Figure name={names.pace} value={perSecond(pace.value)} live>
+        {paceNote()}
       </Figure>
-      <Figure name="Records left" value={compact(recordsLeft)} title={exact(recordsLeft)}>
-        of {compact(records)} in {counted(tasks, 'unfinished task')}
+      <Figure name={names.left} value={compact(recordsLeft)} title={exact(recordsLeft)}>
+        of {compact(records)} in {counted(count, 'unfinished task')}
         {beyond}
       </Figure>
-      <Figure name="In hand" value={compact(leasedRecords)} title={exact(leasedRecords)}>
+      <Figure name={names.hand} value={compact(leasedRecords)} title={exact(leasedRecords)}>
         records, {counted(leased, 'partition')} of {compact(partitionsLeft)} left
       </Figure>
-      <Figure name="All done in" value={eta === null ? '–' : duration(eta)}>
-        {eta === null ? 'not known for every task' : 'at the present pace'}
+      <Figure name={names.eta} value={eta === null ? '–' : duration(eta)}>
+        {etaNote()}
       </Figure>
-      <Figure name="Parked" value={exact(parked)} alarming={parked > 0}>
+      <Figure name={names.parked} value={exact(parked)} alarming={parked > 0}>
         {parked === 0 ? (
           'nothing waits for you'
         ) : (
@@ -35,8 +44,41 @@ export function Figures() {
           </a>
         )}
       </Figure>
-    </section>
+    </>
   )
+}
+
+/** A nought would be a claim. */
+function UnknownFigures() {
+  return (
+    <>
+      {Object.values(names).map((name) => (
+        <Figure key={name} name={name} value="–" live={name === names.pace}>
+          not read yet
+        </Figure>
+      ))}
+    </>
+  )
+}
+
+const names = {
+  pace: 'Records per second',
+  left: 'Records left',
+  hand: 'In hand',
+  eta: 'All done in',
+  parked: 'Parked',
+} as const
+
+function paceNote(): string {
+  if (pace.value !== null) return 'over the last seconds'
+  return liveState.value === 'live' ? 'being measured' : 'not connected'
+}
+
+function etaNote(): string {
+  if (longestEta.value !== null) return 'at the present pace'
+  return unfinishedTasks.value.some(({ state }) => state === 'open')
+    ? 'not known for every task'
+    : 'nothing is running'
 }
 
 interface FigureProps {
@@ -44,7 +86,7 @@ interface FigureProps {
   readonly value: string
   readonly title?: string
   readonly alarming?: boolean
-  readonly live?: boolean
+  readonly live?: boolean | undefined
   readonly children: ComponentChildren
 }
 

@@ -56,7 +56,9 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
   return (
     <li>
       <span class={`dot instance-${status}`} aria-hidden="true" />
-      <a href={instanceHref(instanceId)}>{instanceId}</a>
+      <a href={instanceHref(instanceId)} title={instanceId}>
+        {instanceId}
+      </a>
       <span class="visually-hidden">{instanceStateWords[status]}</span>
       <span class="instance-note number">
         {status === 'down' ? (

@@ -1,27 +1,34 @@
 import type { LevelView, StateCounts } from '@baton/protocol'
+import { useEffect } from 'preact/hooks'
 import { add } from '../parts/level-bar.tsx'
 import { compact, exact } from '../parts/numbers.ts'
 import { measureOf, Segments } from '../parts/split-bar.tsx'
-import { levelsOfTask } from '../service/levels.ts'
+import { levelsOfTask, wantLevels } from '../service/levels.ts'
 import { unfinishedTasks } from '../service/tasks.ts'
 
 const LEVELS_SHOWN = 8
 
 /** What waits on each level, over all unfinished tasks: level 0 goes first everywhere. */
 export function LevelBacklog() {
-  const rows = backlogByLevel(
-    unfinishedTasks.value.flatMap(({ taskId }) => levelsOfTask.value.get(taskId) ?? []),
-  )
+  const taskIds = unfinishedTasks.value.map(({ taskId }) => taskId)
+  useLevelsOf(taskIds)
+  const read = taskIds.flatMap((taskId) => {
+    const levels = levelsOfTask.value.get(taskId)
+    return levels === undefined ? [] : [levels]
+  })
+  const rows = backlogByLevel(read.flat())
   const largest = Math.max(1, ...rows.map(({ left }) => left))
   const shown = rows.slice(0, LEVELS_SHOWN)
   return (
     <section class="panel" aria-labelledby="backlog-title">
       <header class="panel-head">
         <h2 id="backlog-title">Backlog by level</h2>
-        <p class="muted">records</p>
+        <p class="muted">
+          records{read.length < taskIds.length ? `, ${read.length} of ${taskIds.length} tasks read` : ''}
+        </p>
       </header>
       {shown.length === 0 ? (
-        <p class="quiet">Nothing waits.</p>
+        <p class="quiet">{read.length < taskIds.length ? 'Not read yet.' : 'Nothing waits.'}</p>
       ) : (
         <ol class="backlog">
           {shown.map(({ level, left, counts }) => (
@@ -44,6 +51,16 @@ export function LevelBacklog() {
       ) : null}
     </section>
   )
+}
+
+/** Of all of them, whichever of them a filter leaves on the screen. */
+function useLevelsOf(taskIds: readonly string[]): void {
+  useEffect(() => {
+    const unwanted = taskIds.map(wantLevels)
+    return () => {
+      for (const unwant of unwanted) unwant()
+    }
+  }, [JSON.stringify(taskIds)])
 }
 
 function backlogByLevel(levels: readonly LevelView[]) {

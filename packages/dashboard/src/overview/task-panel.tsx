@@ -6,7 +6,15 @@ import { say } from '../parts/notices.tsx'
 import { taskStates, taskStateWords } from '../parts/states.ts'
 import { hrefOf, type Route, type TaskFilter } from '../route.ts'
 import { explained } from '../service/connection.ts'
-import { loadMore, loadOlder, olderCursor, tasks, tasksLoad, unfinishedStates } from '../service/tasks.ts'
+import {
+  loadMore,
+  loadOlder,
+  olderCursor,
+  tasks,
+  tasksLoad,
+  tasksLoads,
+  unfinishedStates,
+} from '../service/tasks.ts'
 import { TaskRow } from './task-row.tsx'
 
 const SEARCH_AFTER_MILLIS = 250
@@ -92,6 +100,7 @@ function passes({ state, partitions }: TaskSummary, filter: TaskFilter | null): 
 
 /** What was not loaded yet may match too. */
 function useAskService({ state, search }: OverviewRoute): void {
+  const loads = tasksLoads.value
   useEffect(() => {
     if (search === '' && state === null) return
     const query = {
@@ -100,7 +109,7 @@ function useAskService({ state, search }: OverviewRoute): void {
     }
     const asking = setTimeout(() => void loadMore(query).catch(() => {}), SEARCH_AFTER_MILLIS)
     return () => clearTimeout(asking)
-  }, [state, search])
+  }, [state, search, loads])
 }
 
 /** What can still move comes first; among these, as among the others, the newest. */

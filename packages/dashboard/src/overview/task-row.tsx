@@ -1,4 +1,5 @@
 import type { TaskSummary } from '@baton/protocol'
+import { useComputed } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { TaskBadge } from '../parts/badge.tsx'
 import { LevelBar } from '../parts/level-bar.tsx'
@@ -13,16 +14,20 @@ export function TaskRow({ task }: { task: TaskSummary }) {
   const { taskId, state } = task
   const isUnfinished = state === 'open' || state === 'stalled' || state === 'paused'
   useEffect(() => (isUnfinished ? wantLevels(taskId) : undefined), [taskId, isUnfinished])
+  // Of its own levels alone: they are read task by task, and each would draw every row anew.
+  const levels = useComputed(() => levelsOfTask.value.get(taskId))
   const counts = measureOf(task)
   const unit = counts === task.records ? 'records' : 'partitions'
   return (
     <li class="task-row">
       <div class="task-name">
-        <a href={taskHref(taskId)}>{taskId}</a>
+        <a href={taskHref(taskId)} title={taskId}>
+          {taskId}
+        </a>
         <TaskBadge state={state} />
       </div>
       <div class="task-progress">
-        <LevelBar whole={counts} levels={isUnfinished ? levelsOfTask.value.get(taskId) : undefined} />
+        <LevelBar whole={counts} levels={isUnfinished ? levels.value : undefined} />
       </div>
       <p class="task-share number" title={`${exact(counts.done)} of ${exact(counts.total)} ${unit}`}>
         <b>{percent(counts.done, counts.total)}</b>
@@ -57,7 +62,7 @@ function Pace({ task }: { task: TaskSummary }) {
     return (
       <>
         <b>{etaSeconds === null ? '–' : `${duration(etaSeconds)} left`}</b>
-        <span>{perSecond(recordsPerSecond)} records/s</span>
+        <span title="mean over the last minute">{perSecond(recordsPerSecond)} records/s</span>
       </>
     )
   }
@@ -65,7 +70,7 @@ function Pace({ task }: { task: TaskSummary }) {
     <>
       <b class="calm">{counted(partitions.total, 'partition')}</b>
       <span>
-        <Ago at={task.lastCallBackAt} />
+        called back <Ago at={task.lastCallBackAt} />
       </span>
     </>
   )

@@ -29,13 +29,11 @@ export const totals = computed(() => {
   return sum
 })
 
-/** Records per second now; where the page has not watched long enough, what the service measured. */
-export const pace = computed(() => {
-  const watched = recentPace(now.value)
-  if (watched !== null) return watched
-  const measured = unfinishedTasks.value.reduce((sum, task) => sum + (task.recordsPerSecond ?? 0), 0)
-  return unfinishedTasks.value.some((task) => task.recordsPerSecond !== null) ? measured : null
-})
+/**
+ * Records per second now, as the page sees them finished. What the service says of each task is a mean over a minute
+ * and more: of a task that came to rest it would tell what has been.
+ */
+export const pace = computed(() => recentPace(now.value))
 
 /** When the last of the running tasks will be done, as far as the service can say. */
 export const longestEta = computed(() => {

@@ -5,6 +5,7 @@ const liveWords: Record<LiveState, string> = {
   live: 'Live',
   lost: 'Connection lost, trying again',
   asleep: 'Asleep',
+  locked: 'Token needed',
 }
 
 /** The top of every page: where one is, and whether what is shown is the present. */

@@ -1,4 +1,6 @@
-import { baseUrl, token, tokenWanted } from '../service/connection.ts'
+import { ProblemError } from '@baton/client'
+import type { Problem } from '@baton/protocol'
+import { baseUrl, noteRefusal } from '../service/connection.ts'
 
 /** The parts of an OpenAPI document that the reference shows. */
 export interface Schema {
@@ -65,13 +67,21 @@ export interface Route {
   readonly operation: Operation
 }
 
-export async function readDocument(): Promise<ApiDocument | undefined> {
-  const headers = token.peek() === null ? {} : { authorization: `Bearer ${token.peek()}` }
+/** Rejects with a {@link ProblemError} where the service says no. */
+export async function requestDocument(bearer: string | null): Promise<ApiDocument> {
+  const headers = bearer === null ? {} : { authorization: `Bearer ${bearer}` }
   const response = await fetch(new URL('openapi.json', baseUrl), { headers })
-  if (response.status === 401 || response.status === 403) {
-    tokenWanted.value = token.peek() === null ? 'missing' : 'refused'
+  if (response.ok) return (await response.json()) as ApiDocument
+  throw new ProblemError((await response.json()) as Problem)
+}
+
+export async function readDocument(bearer: string | null): Promise<ApiDocument> {
+  try {
+    return await requestDocument(bearer)
+  } catch (error) {
+    noteRefusal(error)
+    throw error
   }
-  return response.ok ? ((await response.json()) as ApiDocument) : undefined
 }
 
 export function routesOf(document: ApiDocument, actor: Actor): Route[] {

@@ -3,7 +3,7 @@ import { Empty, Skeleton } from '../parts/empty.tsx'
 import { Masthead } from '../parts/masthead.tsx'
 import { token, tokenWanted } from '../service/connection.ts'
 import { TokenForm } from '../token-form.tsx'
-import { type Actor, type ApiDocument, readDocument, routesOf } from './api-document.ts'
+import { type Actor, type ApiDocument, readDocument, requestDocument, routesOf } from './api-document.ts'
 import { OperationView } from './operation-view.tsx'
 import { ProblemList } from './problem-list.tsx'
 
@@ -18,15 +18,23 @@ export function ReferencePage() {
   const [document, setDocument] = useState<ApiDocument | 'loading' | 'failed'>('loading')
   const given = token.value
   useEffect(() => {
-    readDocument().then(
-      (read) => setDocument(read ?? 'failed'),
+    readDocument(given).then(
+      (read) => setDocument(read),
       () => setDocument('failed'),
     )
   }, [given])
   return (
     <>
       <Masthead here="reference" />
-      {tokenWanted.value === 'no' ? <Body document={document} /> : <TokenForm why={tokenWanted.value} />}
+      {tokenWanted.value === 'no' ? (
+        <Body document={document} />
+      ) : (
+        <TokenForm
+          why={tokenWanted.value}
+          purpose="A token of any role shows the reference."
+          attempt={requestDocument}
+        />
+      )}
     </>
   )
 }

@@ -10,42 +10,59 @@ export const baseUrl = new URL('.', location.href)
 
 const storedToken = signal(sessionStorage.getItem(TOKEN_KEY))
 
-/** Whether the service asks for a token and has none, or no good one. */
-export const tokenWanted = signal<'no' | 'missing' | 'refused'>('no')
+/** Why the service wants a token: it has none, does not know the one it has, or knows it for other work. */
+export type TokenWant = 'missing' | 'unknown' | 'refused'
 
-export const client = computed(
-  () =>
-    new BatonClient({
-      url: baseUrl,
-      retryForSeconds: RETRY_FOR_SECONDS,
-      ...(storedToken.value === null ? {} : { token: storedToken.value }),
-    }),
-)
+export const tokenWanted = signal<'no' | TokenWant>('no')
+
+const wantOfCode: Readonly<Record<string, TokenWant>> = {
+  token_missing: 'missing',
+  token_unknown: 'unknown',
+  token_refused: 'refused',
+}
+
+export const client = computed(() => clientWith(storedToken.value))
 
 export const token = computed(() => storedToken.value)
 
+/** Asks the service as the bearer of a token that is not kept yet. */
+export function clientWith(bearer: string | null): BatonClient {
+  return new BatonClient({
+    url: baseUrl,
+    retryForSeconds: RETRY_FOR_SECONDS,
+    ...(bearer === null ? {} : { token: bearer }),
+  })
+}
+
 /** Kept for this tab only, and until it is closed. */
-export function useToken(text: string): void {
+export function keepToken(text: string): void {
   sessionStorage.setItem(TOKEN_KEY, text)
   storedToken.value = text
   tokenWanted.value = 'no'
 }
 
-export function forgetToken(): void {
-  sessionStorage.removeItem(TOKEN_KEY)
-  storedToken.value = null
-  tokenWanted.value = 'missing'
+/** Looks whether reading failed for want of a token; then the page asks for one. Returns whether it did. */
+export function noteRefusal(error: unknown): boolean {
+  return error instanceof ProblemError && noteRefusalCode(error.code)
 }
 
-/** Looks whether reading failed for want of a token; then the page asks for one. */
-export function noteRefusal(error: unknown): void {
-  if (!(error instanceof ProblemError)) return
-  if (error.code === 'token_missing') tokenWanted.value = 'missing'
-  if (error.code === 'token_unknown' || error.code === 'token_refused') tokenWanted.value = 'refused'
+export function noteRefusalCode(code: string): boolean {
+  const want = wantOfCode[code]
+  if (want === undefined) return false
+  tokenWanted.value = want
+  return true
+}
+
+/** An order may ask for more than looking does: a role that is lacking for it is no reason to ask for a token. */
+export function noteRefusedOrder(error: unknown): void {
+  if (error instanceof ProblemError && error.status === 401) noteRefusal(error)
 }
 
 /** An error in words for the person before the screen. */
 export function explained(error: unknown): string {
-  if (error instanceof ProblemError) return error.problem.detail
+  if (error instanceof ProblemError) {
+    const { detail, errors = [] } = error.problem
+    return errors.length === 0 ? detail : errors.map((one) => one.detail).join('; ')
+  }
   return error instanceof Error ? error.message : String(error)
 }

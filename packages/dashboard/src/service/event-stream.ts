@@ -14,12 +14,12 @@ export interface Subscription {
   readonly onEvent: (event: StreamEvent, id: string | null) => void
 }
 
-/** The stream was refused: its status tells why. */
+/** The stream was refused; the code tells why, where it was the service that answered. */
 export class StreamRefused extends Error {
-  readonly status: number
-  constructor(status: number) {
-    super(`the event stream was refused with ${status}`)
-    this.status = status
+  readonly code: string
+  constructor(status: number, code: string) {
+    super(`the event stream was refused with ${status} ${code}`)
+    this.code = code
   }
 }
 
@@ -47,7 +47,7 @@ export async function followEvents({
       cache: 'no-store',
       signal: AbortSignal.any([signal, silence.signal]),
     })
-    if (!response.ok || response.body === null) throw new StreamRefused(response.status)
+    if (!response.ok || response.body === null) throw await refusalOf(response)
     onOpen()
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
     let unread = ''
@@ -63,6 +63,12 @@ export async function followEvents({
   } finally {
     clearTimeout(watchdog)
   }
+}
+
+async function refusalOf(response: Response): Promise<StreamRefused> {
+  const problem: unknown = await response.json().catch(() => null)
+  const code = typeof problem === 'object' && problem !== null && 'code' in problem ? problem.code : ''
+  return new StreamRefused(response.status, String(code))
 }
 
 function readBlock(block: string, onEvent: Subscription['onEvent']): void {

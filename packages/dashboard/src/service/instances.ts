@@ -1,6 +1,6 @@
 import type { InstanceStatus } from '@baton/protocol'
 import { signal } from '@preact/signals'
-import { client, noteRefusal } from './connection.ts'
+import { client, noteRefusal, tokenWanted } from './connection.ts'
 import { followLive } from './followers.ts'
 
 const LOADED_AT_MOST = 500
@@ -19,7 +19,9 @@ export function followInstances(): void {
     },
   })
   setInterval(() => {
-    if (document.visibilityState === 'visible' && instancesLoad.peek() === 'loaded') void loadInstances()
+    const isFirst = instancesLoad.peek() === 'loading'
+    if (document.visibilityState === 'visible' && !isFirst && tokenWanted.peek() === 'no')
+      void loadInstances()
   }, REFRESH_MILLIS)
 }
 

@@ -27,8 +27,9 @@ export function wantLevels(taskId: string): () => void {
   }
 }
 
-export function noteLevels(taskId: string, levels: readonly LevelView[]): void {
-  seen.set(taskId, lookOf(taskId))
+/** `look` is the task as it was known when its levels were asked for: what came since may not be in them. */
+export function noteLevels(taskId: string, levels: readonly LevelView[], look: string): void {
+  seen.set(taskId, look)
   readAt.set(taskId, Date.now())
   levelsOfTask.value = new Map([...levelsOfTask.peek(), [taskId, levels]])
 }
@@ -51,12 +52,13 @@ async function readOn(): Promise<void> {
 }
 
 async function read(taskId: string): Promise<void> {
+  const look = lookOf(taskId)
   try {
     const { levels } = await client.peek().task(taskId)
-    noteLevels(taskId, levels)
+    noteLevels(taskId, levels, look)
   } catch {
     // The bar without levels is still right; the next change asks again.
-    seen.set(taskId, lookOf(taskId))
+    seen.set(taskId, look)
     readAt.set(taskId, Date.now())
   }
 }
@@ -66,7 +68,7 @@ function mostOutdated(): string | undefined {
   return changed.sort((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0))[0]
 }
 
-function lookOf(taskId: string): string {
+export function lookOf(taskId: string): string {
   const task = tasks.peek().get(taskId)
   return task === undefined ? '' : `${task.state} ${Object.values(task.partitions).join()}`
 }

@@ -1,16 +1,20 @@
 import { effect, signal } from '@preact/signals'
-import { baseUrl, token, tokenWanted } from './connection.ts'
+import { baseUrl, noteRefusalCode, token, tokenWanted } from './connection.ts'
 import { followEvents, StreamRefused } from './event-stream.ts'
 import { followers } from './followers.ts'
+import { isServiceThere } from './reach.ts'
+import { stopWatching, watchThroughput } from './throughput.ts'
 
-/** `asleep`: nobody looks at the tab, so the connection was given up. */
-export type LiveState = 'connecting' | 'live' | 'lost' | 'asleep'
+/** `asleep`: nobody looks at the tab, so the connection was given up. `locked`: it takes a token. */
+export type LiveState = 'connecting' | 'live' | 'lost' | 'asleep' | 'locked'
 
 const SLOWEST_RETRY_MILLIS = 15_000
 /** A hidden tab gives its connection back: browsers grant only a few per host, and the service counts them too. */
 const HIDDEN_FOR_MILLIS = 20_000
 /** All pages are told to look anew at the same moment; they do not all ask in the same moment. */
 const RELOAD_SPREAD_MILLIS = 1500
+/** How often the page looks for the service while it asks for a token. */
+const LOOK_EVERY_MILLIS = 3000
 
 export const liveState = signal<LiveState>('connecting')
 
@@ -26,20 +30,23 @@ export function startLive(): void {
   effect(() => {
     // A new token is a new connection.
     token.value
-    if (tokenWanted.value === 'no') connect()
-    else disconnect()
+    tokenWanted.value
+    wake()
   })
   document.addEventListener('visibilitychange', () => {
     clearTimeout(sleep)
     if (document.visibilityState === 'hidden') sleep = setTimeout(fallAsleep, HIDDEN_FOR_MILLIS)
-    else if (liveState.peek() === 'asleep') connect()
+    else if (liveState.peek() === 'asleep') wake()
   })
 }
 
+function wake(): void {
+  if (tokenWanted.peek() === 'no') connect()
+  else waitForToken()
+}
+
 function connect(): void {
-  disconnect()
-  const mine = new AbortController()
-  connection = mine
+  const mine = takeOver()
   if (liveState.peek() !== 'lost') liveState.value = 'connecting'
   const resumes = lastId !== null
   followEvents({
@@ -51,7 +58,8 @@ function connect(): void {
       failures = 0
       liveState.value = 'live'
       // Only now: what happens between the two is then in the stream. A resumed one is told what it missed.
-      if (!resumes) reloadAll()
+      if (resumes) watchThroughput()
+      else reloadAll()
     },
     onEvent: (event, id) => {
       if (id !== null) lastId = id
@@ -60,15 +68,35 @@ function connect(): void {
     },
   })
     .catch((error: unknown) => {
-      // The requests of the page itself find out about tokens, and say so better.
-      if (error instanceof StreamRefused && (error.status === 401 || error.status === 403)) reloadAll()
+      // Without the stream, what can be read now and then is still worth showing.
+      if (error instanceof StreamRefused && !noteRefusalCode(error.code)) reloadAll()
     })
     .finally(() => {
       if (connection === mine) retryLater()
     })
 }
 
+/** There is no stream without a token. Whether there is a service is worth knowing all the same. */
+function waitForToken(): void {
+  const mine = takeOver()
+  if (liveState.peek() !== 'lost') liveState.value = 'locked'
+  const look = async () => {
+    const isThere = await isServiceThere(mine.signal)
+    if (connection !== mine) return
+    liveState.value = isThere ? 'locked' : 'lost'
+    retry = setTimeout(() => void look(), LOOK_EVERY_MILLIS)
+  }
+  void look()
+}
+
+function takeOver(): AbortController {
+  disconnect()
+  connection = new AbortController()
+  return connection
+}
+
 function disconnect(): void {
+  stopWatching()
   clearTimeout(retry)
   const ending = connection
   connection = undefined
@@ -76,6 +104,7 @@ function disconnect(): void {
 }
 
 function retryLater(): void {
+  stopWatching()
   liveState.value = 'lost'
   const wait = Math.min(SLOWEST_RETRY_MILLIS, 500 * 2 ** failures) * (0.5 + Math.random())
   failures += 1
@@ -92,6 +121,7 @@ function reloadAll(): void {
 }
 
 function reloadSoon(): void {
+  stopWatching()
   if (reload !== undefined) return
   reload = setTimeout(() => {
     reload = undefined

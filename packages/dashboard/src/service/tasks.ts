@@ -2,19 +2,26 @@ import type { TaskState, TaskSummary } from '@baton/protocol'
 import { computed, signal } from '@preact/signals'
 import { client, explained, noteRefusal } from './connection.ts'
 import { followLive } from './followers.ts'
-import { noteDone } from './throughput.ts'
+import { KnownTasks } from './known-tasks.ts'
+import { liveState } from './live.ts'
+import { noteDone, watchThroughput } from './throughput.ts'
 
 /** Of each unfinished state at most so many are loaded; totals say when there are more. */
 const UNFINISHED_LOADED = 300
 const NEWEST_LOADED = 50
 /** Events come in bursts; the page is drawn once per burst. */
 const GATHER_MILLIS = 80
+const LOAD_AGAIN_MILLIS = 5000
+/** A pace falls while nothing happens, and of nothing there are no events. */
+const PACE_IS_FRESH_MILLIS = 10_000
 
 export const unfinishedStates: readonly TaskState[] = ['open', 'stalled', 'paused']
 
 /** Every task that the page knows of. */
 export const tasks = signal<ReadonlyMap<string, TaskSummary>>(new Map())
 export const tasksLoad = signal<'loading' | 'loaded' | { readonly failed: string }>('loading')
+/** How often everything was looked at anew. */
+export const tasksLoads = signal(0)
 /** Whether there are more unfinished tasks than were loaded. */
 export const unfinishedBeyond = signal(false)
 /** Where the list of all tasks, newest first, goes on. */
@@ -24,48 +31,48 @@ export const unfinishedTasks = computed(() =>
   [...tasks.value.values()].filter(({ state }) => unfinishedStates.includes(state)),
 )
 
-const gathered = new Map<string, TaskSummary>()
+const known = new KnownTasks()
 let drawing: ReturnType<typeof setTimeout> | undefined
+let again: ReturnType<typeof setTimeout> | undefined
 
 export function followTasks(): void {
   followLive({
     reload: () => void loadTasks(),
     onEvent: (event) => {
       if (event.name !== 'task') return
-      noteTask(event.data)
+      noteDone(known.tell(event.data))
+      drawing ??= setTimeout(draw, GATHER_MILLIS)
     },
   })
-}
-
-/** A task as it is now. */
-export function noteTask(task: TaskSummary): void {
-  const before = gathered.get(task.taskId) ?? tasks.peek().get(task.taskId)
-  if (before !== undefined && before.generation === task.generation) {
-    noteDone(task.records.done - before.records.done)
-  }
-  gathered.set(task.taskId, task)
-  if (drawing === undefined) drawing = setTimeout(draw, GATHER_MILLIS)
+  setInterval(() => {
+    if (document.visibilityState === 'visible' && liveState.peek() === 'live') void refreshPaces()
+  }, PACE_IS_FRESH_MILLIS)
 }
 
 function draw(): void {
+  clearTimeout(drawing)
   drawing = undefined
-  tasks.value = new Map([...tasks.peek(), ...gathered])
-  gathered.clear()
+  tasks.value = known.all()
 }
 
 async function loadTasks(): Promise<void> {
+  clearTimeout(again)
+  const begun = known.ask()
   try {
     const [newest, ...unfinished] = await Promise.all([
       client.peek().tasks({ limit: NEWEST_LOADED }),
       ...unfinishedStates.map((state) => client.peek().tasks({ state, limit: UNFINISHED_LOADED })),
     ])
     unfinishedBeyond.value = unfinished.some(({ next }) => next !== null)
-    if (olderCursor.peek() === null || tasksLoad.peek() === 'loading') olderCursor.value = newest.next
-    merge([...newest.tasks, ...unfinished.flatMap((page) => page.tasks)])
+    olderCursor.value = newest.next
+    known.replace([...newest.tasks, ...unfinished.flatMap((page) => page.tasks)], begun)
+    draw()
     tasksLoad.value = 'loaded'
+    tasksLoads.value += 1
+    if (liveState.peek() === 'live') watchThroughput()
   } catch (error) {
-    noteRefusal(error)
     tasksLoad.value = { failed: explained(error) }
+    if (!noteRefusal(error)) again = setTimeout(() => void loadTasks(), LOAD_AGAIN_MILLIS)
   }
 }
 
@@ -75,8 +82,10 @@ export async function loadMore(query: {
   search?: string
   cursor?: string
 }): Promise<string | null> {
+  const begun = known.ask()
   const page = await client.peek().tasks({ ...query, limit: NEWEST_LOADED })
-  merge(page.tasks)
+  known.add(page.tasks, begun)
+  draw()
   return page.next
 }
 
@@ -85,13 +94,18 @@ export async function loadOlder(): Promise<void> {
   if (cursor !== null) olderCursor.value = await loadMore({ cursor })
 }
 
-/** An event may have overtaken the answer to a request: what is further on stays. */
-function merge(loaded: readonly TaskSummary[]): void {
-  const merged = new Map(tasks.peek())
-  for (const task of loaded) {
-    const known = merged.get(task.taskId)
-    const isBehind = known?.generation === task.generation && known.records.done > task.records.done
-    if (!isBehind) merged.set(task.taskId, task)
+/** Reads the running tasks again where one of them still claims a pace, though nothing was heard of it lately. */
+async function refreshPaces(): Promise<void> {
+  const isStale = unfinishedTasks
+    .peek()
+    .some((task) => task.recordsPerSecond !== null && known.ageOf(task.taskId) > PACE_IS_FRESH_MILLIS / 2)
+  if (!isStale) return
+  const begun = known.ask()
+  try {
+    const page = await client.peek().tasks({ state: 'open', limit: UNFINISHED_LOADED })
+    known.add(page.tasks, begun)
+    draw()
+  } catch (error) {
+    noteRefusal(error)
   }
-  tasks.value = merged
 }

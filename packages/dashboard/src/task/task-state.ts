@@ -3,10 +3,11 @@ import type { TaskView } from '@baton/protocol'
 import { useEffect, useState } from 'preact/hooks'
 import { client, explained, noteRefusal } from '../service/connection.ts'
 import { followLive } from '../service/followers.ts'
-import { noteLevels } from '../service/levels.ts'
+import { lookOf, noteLevels } from '../service/levels.ts'
 
 /** However fast a task moves, it is read again at most so often. */
 const READ_EVERY_MILLIS = 1000
+const PACE_IS_FRESH_MILLIS = 10_000
 
 export type LoadedTask =
   | { readonly kind: 'loading' }
@@ -22,10 +23,12 @@ export function useTask(taskId: string): { loaded: LoadedTask; refresh: () => vo
     let isCurrent = true
     let next: ReturnType<typeof setTimeout> | undefined
     let readAt = 0
+    let claimsPace = false
     const read = async () => {
       next = undefined
       readAt = Date.now()
       const outcome = await readTask(taskId)
+      claimsPace = outcome.kind === 'there' && outcome.view.recordsPerSecond !== null
       if (isCurrent)
         setLoaded((before) => (outcome.kind === 'failed' && before.kind === 'there' ? before : outcome))
     }
@@ -38,12 +41,18 @@ export function useTask(taskId: string): { loaded: LoadedTask; refresh: () => vo
         if (event.name === 'task' && event.data.taskId === taskId) readSoon()
       },
     })
+    // A pace falls while nothing happens, and of nothing there are no events.
+    const refreshing = setInterval(() => {
+      const isQuiet = Date.now() - readAt > PACE_IS_FRESH_MILLIS / 2
+      if (claimsPace && isQuiet && document.visibilityState === 'visible') readSoon()
+    }, PACE_IS_FRESH_MILLIS)
     reader.refresh = () => void read()
     setLoaded({ kind: 'loading' })
     void read()
     return () => {
       isCurrent = false
       clearTimeout(next)
+      clearInterval(refreshing)
       unfollow()
     }
   }, [taskId, reader])
@@ -51,9 +60,10 @@ export function useTask(taskId: string): { loaded: LoadedTask; refresh: () => vo
 }
 
 async function readTask(taskId: string): Promise<LoadedTask> {
+  const look = lookOf(taskId)
   try {
     const view = await client.peek().task(taskId)
-    noteLevels(taskId, view.levels)
+    noteLevels(taskId, view.levels, look)
     return { kind: 'there', view }
   } catch (error) {
     noteRefusal(error)

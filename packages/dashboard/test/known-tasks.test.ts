@@ -1,0 +1,60 @@
+import type { TaskSummary } from '@baton/protocol'
+import { describe, expect, test } from 'vitest'
+import { KnownTasks } from '../src/service/known-tasks.ts'
+
+const task = (taskId: string, done: number, more: Partial<TaskSummary> = {}): TaskSummary =>
+  ({
+    taskId,
+    state: 'open',
+    generation: 1,
+    records: { done },
+    firstCallBackAt: '2026-03-01T12:00:00Z',
+    ...more,
+  }) as TaskSummary
+
+const ticking = () => {
+  let time = 0
+  return () => ++time
+}
+
+const doneOf = (known: KnownTasks) =>
+  [...known.all().values()].map(({ taskId, records }) => [taskId, records.done])
+
+describe('what is known of tasks', () => {
+  test('is what an event told while an answer was on its way, and otherwise the answer', () => {
+    const known = new KnownTasks(ticking())
+    known.replace([task('a', 5), task('b', 5)], known.ask())
+    known.tell(task('b', 6))
+    const begun = known.ask()
+    known.tell(task('a', 7))
+    known.add([task('a', 6), task('b', 4)], begun)
+    expect(doneOf(known)).toEqual([
+      ['a', 7],
+      ['b', 4],
+    ])
+  })
+
+  test('does not outlive a look at everything that no longer finds it', () => {
+    const known = new KnownTasks(ticking())
+    known.replace([task('a', 5), task('b', 5)], known.ask())
+    const begun = known.ask()
+    known.tell(task('c', 0))
+    known.replace([task('a', 5)], begun)
+    expect(new Set(known.all().keys())).toEqual(new Set(['a', 'c']))
+  })
+})
+
+describe('records that were finished', () => {
+  test('are the difference to what was known', () => {
+    const known = new KnownTasks(ticking())
+    known.replace([task('a', 5)], known.ask())
+    expect([known.tell(task('a', 8)), known.tell(task('a', 8)), known.tell(task('a', 9))]).toEqual([3, 0, 1])
+  })
+
+  test('are all of a task that came into being since, and none of an old one that was never read', () => {
+    const known = new KnownTasks(ticking())
+    known.replace([task('a', 5)], known.ask())
+    expect(known.tell(task('quick', 40, { firstCallBackAt: '2026-03-01T12:00:01Z' }))).toBe(40)
+    expect(known.tell(task('old', 40, { firstCallBackAt: '2026-02-01T12:00:00Z' }))).toBe(0)
+  })
+})
