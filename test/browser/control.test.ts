@@ -73,6 +73,43 @@ describe('an operator', () => {
     expect(await client.task('orders')).toMatchObject({ sealed: true, expectedPartitions: 5 })
   })
 
+  test('is not taken to have given no number where it cannot be read', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [2]))
+    const page = await visit(`${url}/#/tasks/orders`)
+    await page.getByRole('button', { name: 'Seal…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Seal this task?' })
+    await dialog.getByRole('textbox').fill('1,000')
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('alert').getByText('takes digits alone').waitFor()
+    expect((await client.task('orders')).sealed).toBe(false)
+    // What the service says about it stands in the dialog as well, which covers everything else.
+    await dialog.getByRole('textbox').fill('1')
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('alert').getByText('2').waitFor()
+    await dialog.getByRole('textbox').fill('3')
+    await page.keyboard.press('Enter')
+    await page.getByText('1 partition is missing').waitFor()
+    expect(await client.task('orders')).toMatchObject({ sealed: true, expectedPartitions: 3 })
+  })
+
+  test('keeps the focus, whatever an order makes of the buttons', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [3]))
+    await workThrough(client, 2, { outcome: 'failed', reason: 'no', final: true })
+    const page = await visit(`${url}/#/tasks/orders`)
+    const focused = () => page.evaluate('document.activeElement.textContent')
+    await page.getByRole('button', { name: 'Pause' }).press('Enter')
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    expect(await focused()).toBe('Resume')
+    await page.getByRole('button', { name: 'Retry orders-0-0' }).press('Enter')
+    await page.getByRole('button', { name: 'Retry orders-0-0' }).waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Rows of partitions')
+    await page.getByRole('button', { name: 'Retry all parked' }).press('Enter')
+    await page.getByRole('button', { name: 'Retry all parked' }).waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.id')).toBe('content')
+  })
+
   test('sees gaps and numbers that do not match', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [5]).filter((_, index) => index !== 2 && index !== 3))

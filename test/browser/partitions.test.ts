@@ -36,4 +36,28 @@ describe('a long list of partitions', () => {
     await client.settle([{ leaseId: partitions[0]?.lease?.id ?? '', outcome: 'done' }])
     await row.getByText('Done', { exact: true }).waitFor()
   })
+
+  test('tells long names apart, and keeps huge numbers in their column', async () => {
+    const { url, client } = await startService()
+    const taskId = `warehouse.finance.daily-ledger.${'rerun.'.repeat(20)}17`
+    await client.callBack(partitionsOf(taskId, [2], 9_007_199_254_740))
+    const page = await visit(`${url}/#/tasks/${taskId}`)
+    const row = page.getByRole('row').filter({ hasText: `${taskId}-0-1` })
+    const edges = async (selector: string) => {
+      const box = await row.locator(selector).boundingBox()
+      return box === null ? [] : [box.x, box.x + box.width]
+    }
+    await row.waitFor()
+    const [, endOfColumn] = await edges('th')
+    const [, endOfName] = await edges('bdi')
+    expect(endOfName).toBeLessThanOrEqual(endOfColumn ?? 0)
+    await row.getByRole('cell', { name: '9T' }).waitFor()
+    expect(
+      await row.evaluate((cells) =>
+        [...(cells as unknown as { children: { scrollWidth: number; clientWidth: number }[] }).children]
+          .slice(1)
+          .filter((cell) => cell.scrollWidth > cell.clientWidth),
+      ),
+    ).toEqual([])
+  })
 })

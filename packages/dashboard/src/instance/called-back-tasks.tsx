@@ -15,7 +15,7 @@ export function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
       {tasks.length === 0 ? <p class="quiet">None so far.</p> : null}
       {tasks.length === 0 ? null : (
         <Scrolling label="Rows of tasks">
-          <table>
+          <table class="held">
             <thead>
               <tr>
                 <th scope="col">Task</th>
@@ -35,8 +35,10 @@ export function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
             <tbody>
               {tasks.map(({ taskId, state, records, partitions, lastCallBackAt }) => (
                 <tr key={taskId}>
-                  <th scope="row">
-                    <a href={taskHref(taskId)}>{taskId}</a>
+                  <th scope="row" title={taskId}>
+                    <a class="cut-start" href={taskHref(taskId)}>
+                      <bdi>{taskId}</bdi>
+                    </a>
                   </th>
                   <td>
                     <TaskBadge state={state} />

@@ -29,7 +29,7 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
       {leases === 0 ? <p class="quiet">It holds nothing now.</p> : null}
       {leases > 0 && held.length > 0 ? (
         <Scrolling label="Rows of partitions in hand">
-          <table>
+          <table class="held">
             <thead>
               <tr>
                 <th scope="col">Partition</th>
@@ -46,9 +46,15 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
             <tbody>
               {held.map((row) => (
                 <tr key={row.partition_name}>
-                  <th scope="row">{row.partition_name}</th>
-                  <td>
-                    <a href={taskHref(row.taskId)}>{row.taskId}</a>
+                  <th scope="row" title={row.partition_name}>
+                    <span class="cut-start">
+                      <bdi>{row.partition_name}</bdi>
+                    </span>
+                  </th>
+                  <td title={row.taskId}>
+                    <a class="cut-start" href={taskHref(row.taskId)}>
+                      <bdi>{row.taskId}</bdi>
+                    </a>
                   </td>
                   <td class="number">{exact(row.record_count)}</td>
                   <td class="number">{row.attempts}</td>

@@ -6,6 +6,8 @@ interface ConfirmationProps {
   readonly action: string
   readonly destroys?: boolean
   readonly busy: boolean
+  /** Why it was not done, in words: here, because the rest of the page lies behind. */
+  readonly fault: string | null
   readonly onConfirm: () => void
   readonly onClose: () => void
   readonly children: ComponentChildren
@@ -17,6 +19,7 @@ export function Confirmation({
   action,
   destroys,
   busy,
+  fault,
   onConfirm,
   onClose,
   children,
@@ -28,21 +31,27 @@ export function Confirmation({
   }, [])
   return (
     <dialog ref={dialog} class="confirmation" aria-labelledby={titleId} onClose={onClose}>
-      <h2 id={titleId}>{title}</h2>
-      {children}
-      <div class="buttons">
-        <button type="button" class="button" onClick={() => dialog.current?.close()}>
-          Keep as it is
-        </button>
-        <button
-          type="button"
-          class={`button ${destroys ? 'danger' : 'primary'}`}
-          disabled={busy}
-          onClick={onConfirm}
-        >
-          {action}
-        </button>
-      </div>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (!busy) onConfirm()
+        }}
+      >
+        <h2 id={titleId}>{title}</h2>
+        {children}
+        <p class="fault" role="alert">
+          {fault}
+        </p>
+        <div class="buttons">
+          <button type="button" class="button" onClick={() => dialog.current?.close()}>
+            Keep as it is
+          </button>
+          <button type="submit" class={`button ${destroys ? 'danger' : 'primary'}`} aria-disabled={busy}>
+            {action}
+          </button>
+        </div>
+      </form>
     </dialog>
   )
 }

@@ -11,23 +11,31 @@ const SHOWN_MILLIS = 6000
 const notices = signal<readonly Notice[]>([])
 let count = 0
 
-/** Tells what a click came to. */
+/** Tells what a click came to. What failed stays until it was read. */
 export function say(kind: Notice['kind'], text: string): void {
   count += 1
-  const notice = { id: count, kind, text }
-  notices.value = [...notices.peek().slice(-2), notice]
-  setTimeout(() => {
-    notices.value = notices.peek().filter(({ id }) => id !== notice.id)
-  }, SHOWN_MILLIS)
+  const id = count
+  const others = notices.peek().filter((one) => one.text !== text)
+  notices.value = [...others.slice(-2), { id, kind, text }]
+  if (kind === 'said') setTimeout(() => dismiss(id), SHOWN_MILLIS)
+}
+
+function dismiss(id: number): void {
+  notices.value = notices.peek().filter((one) => one.id !== id)
 }
 
 export function Notices() {
   return (
     <div class="notices" aria-live="polite">
       {notices.value.map(({ id, kind, text }) => (
-        <p key={id} class={`notice ${kind}`}>
-          {text}
-        </p>
+        <div key={id} class={`notice ${kind}`}>
+          <p>{text}</p>
+          {kind === 'failed' ? (
+            <button type="button" class="button small" onClick={() => dismiss(id)}>
+              Dismiss
+            </button>
+          ) : null}
+        </div>
       ))}
     </div>
   )

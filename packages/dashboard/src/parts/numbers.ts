@@ -9,6 +9,9 @@ export const exact = (value: number): string => whole.format(value)
 export const compact = (value: number): string =>
   value < 10_000 ? whole.format(Math.round(value)) : compactFormat.format(value)
 
+/** For a column of a set width: every digit as long as they fit. */
+export const inColumn = (value: number): string => (value < 1e12 ? exact(value) : compact(value))
+
 export const perSecond = (value: number | null): string => {
   if (value === null) return '–'
   return value > 0 && value < 10 ? oneDecimal.format(value) : compact(value)

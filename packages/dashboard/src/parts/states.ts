@@ -23,7 +23,7 @@ export const partitionStateMeanings: Record<PartitionState, string> = {
   done: 'finished',
   leased: 'in the hands of a worker',
   delayed: 'waiting for the end of a back-off',
-  parked: 'out of attempts, waiting for you',
+  parked: 'out of attempts or given up by its worker, waiting for you',
   ready: 'due to be handed out',
   held: 'kept back by a pause or a level barrier',
   cancelled: 'given up with the task',

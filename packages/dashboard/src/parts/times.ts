@@ -29,10 +29,11 @@ export function ago(iso: string, now: number): string {
 
 /** From now on; clocks differ, so what is due a moment ago is due now. */
 export function ahead(iso: string, now: number): string {
-  return `in ${duration((Date.parse(iso) - now) / 1000)}`
+  const seconds = (Date.parse(iso) - now) / 1000
+  return seconds < 1 ? 'now' : `in ${duration(seconds)}`
 }
 
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
 
-/** In the reader's own time zone and manner, for tooltips and details. */
+/** In the reader's own time zone, which it names, and manner; for tooltips and details. */
 export const moment = (iso: string): string => full.format(new Date(iso))

@@ -1,20 +1,37 @@
 import type { ControlAnswer } from '@baton/protocol'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { say } from '../parts/notices.tsx'
-import { explained } from '../service/connection.ts'
+import { explained, noteRefusedOrder } from '../service/connection.ts'
 
-/** Runs one order at a time, says what came of it, and has the task looked at again. */
+/** Where a failure is told: beside everything else, or by whoever gave the order. */
+type Fault = (words: string) => void
+
+const tellBeside: Fault = (words) => say('failed', words)
+
+/**
+ * Runs one order at a time, says what came of it, and has the task looked at again. While it is busy, buttons say so
+ * with `aria-disabled` and not with `disabled`, which would take the focus from them.
+ */
 export function useControl(refresh: () => void) {
   const [busy, setBusy] = useState(false)
-  const order = async (run: () => Promise<ControlAnswer>, words: (answer: ControlAnswer) => string) => {
+  const running = useRef(false)
+  const order = async (
+    run: () => Promise<ControlAnswer>,
+    words: (answer: ControlAnswer) => string,
+    fault: Fault = tellBeside,
+  ): Promise<boolean> => {
+    if (running.current) return false
+    running.current = true
     setBusy(true)
     try {
       say('said', words(await run()))
       return true
     } catch (error) {
-      say('failed', explained(error))
+      noteRefusedOrder(error)
+      fault(explained(error))
       return false
     } finally {
+      running.current = false
       setBusy(false)
       refresh()
     }

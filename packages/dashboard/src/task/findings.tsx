@@ -1,5 +1,6 @@
 import type { TaskView } from '@baton/protocol'
 import type { ComponentChildren } from 'preact'
+import { focusContent } from '../parts/focus.ts'
 import { counted, exact } from '../parts/numbers.ts'
 import { hrefOf } from '../route.ts'
 import { client } from '../service/connection.ts'
@@ -13,11 +14,14 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
   const { busy, order } = useControl(refresh)
   const gapped = view.levels.filter(({ indexes }) => indexes.missing > 0)
   const canRetry = partitions.parked > 0 && state !== 'cancelled'
-  const retryAll = () =>
-    void order(
+  const retryAll = async () => {
+    const isDone = await order(
       () => client.peek().retry(taskId),
       ({ changed }) => `${counted(changed, 'partition')} got fresh attempts`,
     )
+    // The finding goes, and its button with it.
+    if (isDone) focusContent()
+  }
   return (
     <div class="findings">
       {canRetry ? (
@@ -25,12 +29,12 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
           kind="alarm"
           title={`${counted(partitions.parked, 'partition is', 'partitions are')} parked`}
           action={
-            <button type="button" class="button primary" disabled={busy} onClick={retryAll}>
+            <button type="button" class="button primary" aria-disabled={busy} onClick={() => void retryAll()}>
               Retry all parked
             </button>
           }
         >
-          {partitions.parked === 1 ? 'Its' : 'Their'} attempts are used up
+          {partitions.parked === 1 ? 'It has' : 'They have'} run out of attempts or been given up by a worker
           {state === 'stalled' ? ', and nothing else can move' : ''}.{' '}
           <a href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>See why</a>
         </Finding>

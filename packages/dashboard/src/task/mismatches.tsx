@@ -12,7 +12,7 @@ export function Mismatches({ reported }: { reported: ReportedRecords }) {
         declared
       </summary>
       <Scrolling label="Mismatches" kind="short">
-        <table>
+        <table class="held">
           <thead>
             <tr>
               <th scope="col">Partition</th>
@@ -30,7 +30,11 @@ export function Mismatches({ reported }: { reported: ReportedRecords }) {
           <tbody>
             {reported.mismatches.map(({ partition_name, declared, reported: said }) => (
               <tr key={partition_name}>
-                <td>{partition_name}</td>
+                <td title={partition_name}>
+                  <span class="cut-start">
+                    <bdi>{partition_name}</bdi>
+                  </span>
+                </td>
                 <td class="number">{exact(declared)}</td>
                 <td class="number">{exact(said)}</td>
                 <td class="number">

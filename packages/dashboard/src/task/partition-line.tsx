@@ -1,7 +1,8 @@
 import type { PartitionRow } from '@baton/protocol'
+import { useRef } from 'preact/hooks'
 import { PartitionBadge } from '../parts/badge.tsx'
 import { Ago, Ahead } from '../parts/moment.tsx'
-import { compact, exact } from '../parts/numbers.ts'
+import { compact, exact, inColumn } from '../parts/numbers.ts'
 import { partitionStateMeanings } from '../parts/states.ts'
 import { instanceHref } from '../route.ts'
 import { client } from '../service/connection.ts'
@@ -30,7 +31,9 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
   return (
     <tr aria-rowindex={position + 2}>
       <th scope="row" class="cut" title={partition_name}>
-        {partition_name}
+        <span class="cut-start">
+          <bdi>{partition_name}</bdi>
+        </span>
         <span class="under cut narrow-only">
           {compact(record_count)} records ·{' '}
           {state === 'done' && settledAt !== null ? (
@@ -44,11 +47,11 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
         <PartitionBadge state={state} />
       </td>
       <td
-        class="number wide-only"
-        title={isMismatched ? `the worker reported ${exact(reportedRecords)}` : undefined}
+        class="number cut wide-only"
+        title={`${exact(record_count)}${isMismatched ? `, the worker reported ${exact(reportedRecords)}` : ''}`}
       >
-        {exact(record_count)}
-        {isMismatched ? <span class="mismatch"> ≠ {exact(reportedRecords)}</span> : null}
+        {inColumn(record_count)}
+        {isMismatched ? <span class="mismatch"> ≠ {inColumn(reportedRecords)}</span> : null}
       </td>
       <td class="number wide-only">{attempts}</td>
       <td class="cut roomy-only">{holder === null ? '–' : <a href={instanceHref(holder)}>{holder}</a>}</td>
@@ -86,13 +89,24 @@ function Happened({ partition }: { partition: PartitionRow }) {
 
 function RetryButton({ taskId, name, refresh }: { taskId: string; name: string; refresh: () => void }) {
   const { busy, order } = useControl(refresh)
-  const retry = () =>
-    void order(
+  const button = useRef<HTMLButtonElement>(null)
+  const retry = async () => {
+    const isDone = await order(
       () => client.peek().retry(taskId, { partitions: [name] }),
       () => `${name} got fresh attempts`,
     )
+    // The button goes with the state of its row; the rows stay.
+    if (isDone) button.current?.closest('section')?.focus({ preventScroll: true })
+  }
   return (
-    <button type="button" class="button small" disabled={busy} aria-label={`Retry ${name}`} onClick={retry}>
+    <button
+      ref={button}
+      type="button"
+      class="button small"
+      aria-disabled={busy}
+      aria-label={`Retry ${name}`}
+      onClick={() => void retry()}
+    >
       Retry
     </button>
   )

@@ -1,7 +1,7 @@
 import type { TaskView } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { Confirmation } from '../parts/confirmation.tsx'
-import { exact } from '../parts/numbers.ts'
+import { counted } from '../parts/numbers.ts'
 import { client } from '../service/connection.ts'
 import type { useControl } from './control.ts'
 
@@ -16,11 +16,18 @@ interface SealProps {
 export function SealConfirmation({ view, busy, order, onClose }: SealProps) {
   const { taskId, partitions } = view
   const [expected, setExpected] = useState('')
+  const [fault, setFault] = useState<string | null>(null)
   const seal = async () => {
-    const request = /^\d{1,15}$/.test(expected) ? { partitions: Number(expected) } : {}
+    // What cannot be read must not count as nothing: a seal without a number expects no more.
+    if (expected !== '' && !/^\d{1,15}$/.test(expected)) {
+      setFault('The number of partitions takes digits alone, or nothing.')
+      return
+    }
+    const request = expected === '' ? {} : { partitions: Number(expected) }
     const isSealed = await order(
       () => client.peek().seal(taskId, request),
       () => 'Sealed: a call-back of something new is refused',
+      setFault,
     )
     if (isSealed) onClose()
   }
@@ -29,22 +36,26 @@ export function SealConfirmation({ view, busy, order, onClose }: SealProps) {
       title="Seal this task?"
       action="Seal"
       busy={busy}
+      fault={fault}
       onConfirm={() => void seal()}
       onClose={onClose}
     >
       <p>
-        {exact(partitions.total)} partitions are known. Once sealed, done is final and a call-back of
-        something new is refused. This cannot be undone.
+        {counted(partitions.total, 'partition is', 'partitions are')} known. Once sealed, done is final and a
+        call-back of something new is refused. This cannot be undone.
       </p>
       <label class="field">
         <span>Partitions expected in all (optional)</span>
         <input
           type="text"
           inputMode="numeric"
-          pattern="[0-9]*"
           placeholder={String(partitions.total)}
           value={expected}
-          onInput={(event) => setExpected(event.currentTarget.value.trim())}
+          aria-invalid={fault !== null}
+          onInput={(event) => {
+            setExpected(event.currentTarget.value.trim())
+            setFault(null)
+          }}
         />
         <small>If some are still to come, the task stays open for just these.</small>
       </label>

@@ -13,55 +13,53 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
   const [asking, setAsking] = useState<'cancel' | 'seal' | null>(null)
   const isUnfinished = state === 'open' || state === 'paused' || state === 'stalled'
   const left = partitions.total - partitions.done
-  const close = () => setAsking(null)
+  const [fault, setFault] = useState<string | null>(null)
+  const close = () => {
+    setAsking(null)
+    setFault(null)
+  }
 
   const cancel = async () => {
     const isCancelled = await order(
       () => client.peek().cancel(taskId),
       ({ changed }) => `Cancelled; ${counted(changed, 'partition')} given up`,
+      setFault,
     )
     if (isCancelled) close()
   }
 
+  const pause = () =>
+    void order(
+      () => client.peek().pause(taskId),
+      () => 'Paused: leases run on, nothing new is handed out',
+    )
+
+  const resume = () =>
+    void order(
+      () => client.peek().resume(taskId),
+      () => 'Resumed: partitions are handed out again',
+    )
+
   return (
     <div class="buttons">
-      {state === 'paused' ? (
+      {isUnfinished ? (
+        // One button, whichever of the two it is: it keeps the focus.
         <button
           type="button"
-          class="button primary"
-          disabled={busy}
-          onClick={() =>
-            void order(
-              () => client.peek().resume(taskId),
-              () => 'Resumed: partitions are handed out again',
-            )
-          }
+          class={state === 'paused' ? 'button primary' : 'button'}
+          aria-disabled={busy}
+          onClick={state === 'paused' ? resume : pause}
         >
-          Resume
-        </button>
-      ) : null}
-      {state === 'open' || state === 'stalled' ? (
-        <button
-          type="button"
-          class="button"
-          disabled={busy}
-          onClick={() =>
-            void order(
-              () => client.peek().pause(taskId),
-              () => 'Paused: leases run on, nothing new is handed out',
-            )
-          }
-        >
-          Pause
+          {state === 'paused' ? 'Resume' : 'Pause'}
         </button>
       ) : null}
       {state !== 'cancelled' && !sealed ? (
-        <button type="button" class="button" disabled={busy} onClick={() => setAsking('seal')}>
+        <button type="button" class="button" onClick={() => setAsking('seal')}>
           Seal…
         </button>
       ) : null}
       {isUnfinished ? (
-        <button type="button" class="button danger-quiet" disabled={busy} onClick={() => setAsking('cancel')}>
+        <button type="button" class="button danger-quiet" onClick={() => setAsking('cancel')}>
           Cancel task…
         </button>
       ) : null}
@@ -71,6 +69,7 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
           action={`Give up ${counted(left, 'partition')}`}
           destroys
           busy={busy}
+          fault={fault}
           onConfirm={() => void cancel()}
           onClose={close}
         >

@@ -21,11 +21,11 @@ export function TaskFacts({ view }: { view: TaskView }) {
         {exact(view.partitions.done)} done in {counted(view.levels.length + view.levelsOmitted, 'level')}
       </Fact>
       <Fact name="Records per second" value={perSecond(view.recordsPerSecond)}>
-        over the last minute
+        {view.recordsPerSecond === null ? 'nothing was done lately' : 'over the last minute'}
       </Fact>
       {view.finishedAt === null ? (
         <Fact name="Done in" value={view.etaSeconds === null ? '–' : duration(view.etaSeconds)}>
-          {view.state === 'open' ? 'at the present pace' : 'nothing moves now'}
+          {etaNote(view)}
         </Fact>
       ) : (
         <Fact
@@ -46,6 +46,11 @@ export function TaskFacts({ view }: { view: TaskView }) {
       </Fact>
     </dl>
   )
+}
+
+function etaNote({ state, etaSeconds }: TaskView): string {
+  if (state !== 'open') return 'nothing moves now'
+  return etaSeconds === null ? 'not known yet' : 'at the present pace'
 }
 
 function natureOf({ sealed, levelBarrier, generation }: TaskView): string {
