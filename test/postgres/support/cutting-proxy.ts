@@ -8,6 +8,9 @@ const COMMITTED = Buffer.from('C\0\0\0\x0bCOMMIT\0', 'latin1')
 const COMMITS_ITSELF = Buffer.from('\0baton-hand-off-plain', 'latin1')
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1')
 
+/** What PgBouncer says to a client whose session with the server broke, before it hangs up. */
+const FAREWELL = Buffer.from('E\0\0\0\x30SFATAL\0VFATAL\0C08P01\0Mserver conn crashed?\0\0', 'latin1')
+
 /** `before`: the server never hears of the commit. `after`: it commits, and nobody hears of that. */
 export type Cut = 'before' | 'after'
 
@@ -20,6 +23,8 @@ export class CuttingProxy {
   readonly #upstream: number
   readonly #sockets = new Set<Socket>()
   decide: () => Cut | null = () => null
+  /** Whether it says good-bye as PgBouncer does, or nothing at all. */
+  isPolite = false
   /** Whoever sends a statement of this name finds the server gone, and so does everyone until it comes back. */
   goneAt: string | undefined
   #isGone = false
@@ -68,7 +73,8 @@ export class CuttingProxy {
     let cutAfter: Buffer | undefined
     let answered = Buffer.alloc(0)
     const end = () => {
-      client.destroy()
+      if (this.isPolite && client.writable) client.end(FAREWELL)
+      else client.destroy()
       server.destroy()
     }
     for (const socket of [client, server]) {

@@ -15,7 +15,7 @@ afterAll(() => server.dispose())
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 
-/** A store that reaches its database through a proxy, which cuts every third commit one way or the other. */
+/** A store that reaches its database through a proxy, which cuts two of three commits: one way or the other, with a word or without. */
 async function storeBehindProxy() {
   const { url, name } = await server.createDatabase()
   const proxy = await CuttingProxy.start(server.port)
@@ -26,6 +26,7 @@ async function storeBehindProxy() {
   let commits = 0
   proxy.decide = () => {
     commits += 1
+    proxy.isPolite = commits % 2 === 0
     return commits % 3 === 0 ? 'after' : commits % 3 === 1 ? 'before' : null
   }
   const close = async () => {

@@ -21,6 +21,9 @@ const SESSION_IS_OVER = new Set([
   '25006', // read_only_sql_transaction: this host has become a standby
 ])
 
+/** What one of our sessions left behind was met by another. */
+const POOLED = 'a pooler lends sessions by transaction, and the database URL does not say pooling=transaction'
+
 const SERVER_IS_UNABLE = new Map([
   ['57P03', 'PostgreSQL is starting or stopping'],
   ['57014', 'PostgreSQL took too long'],
@@ -33,6 +36,8 @@ const SERVER_IS_UNABLE = new Map([
   ['28P01', 'PostgreSQL refuses the password'],
   ['28000', 'PostgreSQL refuses the user'],
   ['3D000', 'the database does not exist'],
+  ['26000', POOLED], // invalid_sql_statement_name
+  ['42P05', POOLED], // duplicate_prepared_statement
 ])
 
 const DISK_FULL = '53100'
@@ -58,7 +63,13 @@ export function isTaken(error: unknown): boolean {
 }
 
 export function isSessionOver(error: unknown): boolean {
-  return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '')
+  const state = sqlState(error)
+  return error instanceof ConnectionLost || SESSION_IS_OVER.has(state ?? '') || isPoolers(state)
+}
+
+/** Class 08, connection exceptions: PostgreSQL hardly sends any, and PgBouncer ends sessions with 08P01 whatever the cause. */
+function isPoolers(state: string | undefined): boolean {
+  return state?.startsWith('08') === true
 }
 
 /** Undefined for an error that is the request's or a defect's, not the server's or the network's. */
@@ -88,7 +99,7 @@ export function asRefused(error: unknown, where: string): unknown {
       { cause },
     )
   }
-  const reason = reasonOf(cause, state)
+  const reason = isPoolers(state) ? `the pooler says: ${(cause as Error).message}` : reasonOf(cause, state)
   if (reason === undefined) return error
   return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
 }
