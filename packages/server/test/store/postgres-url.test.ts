@@ -29,6 +29,10 @@ describe('the URL of a database', () => {
     })
   })
 
+  test('of a pooler that lends sessions by transaction gives nowhere to listen by itself', () => {
+    expect(parseDatabaseUrl('postgres://pooler:6432/baton?pooling=transaction').listenHosts).toEqual([])
+  })
+
   test('of a socket keeps its parameters', () => {
     expect(parseDatabaseUrl('postgres:///baton?host=%2Frun').hosts).toEqual(['postgres:///baton?host=%2Frun'])
   })

@@ -13,6 +13,10 @@ export class Connector {
     this.#options = options
   }
 
+  get hasHosts(): boolean {
+    return this.#hosts.length > 0
+  }
+
   async connect(): Promise<Connection> {
     let reason: unknown
     for (let turn = 0; turn < this.#hosts.length; turn += 1) {
@@ -30,7 +34,10 @@ export class Connector {
 
   async #open(url: string): Promise<Connection> {
     const connection = await Connection.open(url, this.#options)
-    const [answer] = await connection.run(isStandby)
+    const [answer] = await connection.run(isStandby).catch((error: unknown) => {
+      connection.destroy()
+      throw error
+    })
     if (answer?.['standby'] !== true) return connection
     await connection.close()
     throw new StoreUnavailable('store_unavailable', 'this PostgreSQL is a standby and takes no writes')

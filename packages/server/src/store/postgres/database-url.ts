@@ -9,9 +9,9 @@ export interface DatabaseUrl {
   readonly where: string
   /** One URL per host, in the order in which they were given. */
   readonly hosts: readonly string[]
-  /** Where to listen for hints: the same hosts, unless a pooler stands in front of the database. */
+  /** Where to listen for hints: the same hosts, unless a pooler lends sessions there. None if it is not known where. */
   readonly listenHosts: readonly string[]
-  /** A pooler hands each transaction another server connection: nothing may be left on a connection. */
+  /** A pooler lends each transaction another session: nothing may be left on it. */
   readonly pooledByTransaction: boolean
 }
 
@@ -31,7 +31,8 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
       `pooling=${pooling} in the database URL is not known: use pooling=transaction or pooling=session`,
     )
   }
-  const listen = parameters.get('listen')
+  const pooledByTransaction = pooling === 'transaction'
+  const listen = parameters.get('listen') ?? (pooledByTransaction ? null : authority)
   for (const name of OURS) parameters.delete(name)
   const rest = parameters.toString()
   const urlFor = (host: string) =>
@@ -40,7 +41,7 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
   return {
     where: authority === '' ? (parameters.get('host') ?? 'the local socket') : authority,
     hosts: hostsOf(authority),
-    listenHosts: hostsOf(listen ?? authority),
-    pooledByTransaction: pooling === 'transaction',
+    listenHosts: listen === null ? [] : hostsOf(listen),
+    pooledByTransaction,
   }
 }

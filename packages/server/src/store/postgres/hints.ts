@@ -9,7 +9,11 @@ const RECONNECT_MILLIS = 500
 /** After a gap something may have become ready unheard: those who wait look once. */
 const AFTER_A_GAP = 1000
 
-const notify = statement('notify', `SELECT pg_notify('baton_ready', $1)`)
+/** A hint that a crash loses is lost anyway. */
+const notify = statement(
+  'notify',
+  `SELECT set_config('synchronous_commit', 'off', true), pg_notify('baton_ready', $1)`,
+)
 
 /**
  * Tells the other nodes that partitions became ready, and is told by them. A hint may get lost: it
@@ -32,13 +36,12 @@ export class Hints {
   }
 
   async start(): Promise<void> {
-    if (this.#closed) return
+    if (this.#closed || !this.#connector.hasHosts) return
     try {
       const connection = await this.#connector.connect()
       connection.onNotification((payload) => this.#receive(payload))
       connection.onLost(() => this.#reconnect())
-      // A hint that a crash loses is lost anyway.
-      await connection.exec('SET synchronous_commit = off; SET idle_session_timeout = 0; LISTEN baton_ready')
+      await connection.exec('SET idle_session_timeout = 0; LISTEN baton_ready')
       this.#connection = connection
       if (this.#closed) await connection.close()
       else if (this.#hadGap) this.#heard(AFTER_A_GAP)

@@ -13,6 +13,7 @@ import { asRefused } from './failures.ts'
 import { HandOffs } from './hand-off.ts'
 import { Hints } from './hints.ts'
 import { instanceRecord, instanceRecords, recordSightings } from './instance-rows.ts'
+import { refuseLentSessions } from './lent-sessions.ts'
 import { migrate } from './migrate.ts'
 import { Names } from './names.ts'
 import { partitionPage } from './partition-pages.ts'
@@ -65,14 +66,17 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     pooledByTransaction: url.pooledByTransaction,
   }
   const connector = new Connector(url.hosts, connectionOptions)
+  const leavingNothing = { ...connectionOptions, pooledByTransaction: true }
   try {
-    const first = await connector.connect()
+    const starting = new Connector(url.hosts, leavingNothing)
+    if (!url.pooledByTransaction) await refuseLentSessions(starting)
+    const first = await starting.connect()
     await migrate(first).finally(() => first.close())
   } catch (error) {
     throw asRefused(error, url.where)
   }
   const connections = new Connections(connector, options.connections ?? CONNECTIONS, CONNECTION_WAIT_MILLIS)
-  const listening = new Connector(url.listenHosts, { ...connectionOptions, pooledByTransaction: false })
+  const listening = new Connector(url.listenHosts, leavingNothing)
   const store = new PostgresStore(options, connections, listening)
   await store.start()
   return store
