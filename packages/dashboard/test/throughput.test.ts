@@ -7,14 +7,16 @@ import {
   watchThroughput,
 } from '../src/service/throughput.ts'
 
-const BEGIN = Date.parse('2026-03-01T12:00:00.300Z')
+/** Each test has an hour of its own: what others saw is long forgotten. */
+let begin = Date.parse('2026-03-01T12:00:00.300Z')
 
 const at = (seconds: number) => {
-  vi.setSystemTime(BEGIN + seconds * 1000)
+  vi.setSystemTime(begin + seconds * 1000)
   return Date.now()
 }
 
 beforeEach(() => {
+  begin += 3_600_000
   vi.useFakeTimers({ toFake: ['Date'] })
   at(0)
 })
@@ -48,14 +50,30 @@ describe('the pace', () => {
     expect(Math.max(...smoothSeries(at(4)).filter((value) => value !== null))).toBe(0)
   })
 
-  test('is forgotten with the connection, and begins anew', () => {
+  test('is not known without the connection, and begins anew with it', () => {
     watchThroughput()
     at(5)
     noteDone(100)
     stopWatching()
     expect(recentPace(at(6))).toBeNull()
+    noteDone(100_000)
     watchThroughput()
+    noteDone(100_000)
     expect(recentPace(at(7))).toBeNull()
     expect(recentPace(at(10))).toBe(0)
+  })
+
+  test('that was seen stays on the chart, with a gap where nobody could see', () => {
+    watchThroughput()
+    for (const second of [2, 3, 4, 5]) {
+      at(second)
+      noteDone(10)
+    }
+    at(6)
+    stopWatching()
+    at(8)
+    watchThroughput()
+    noteDone(100_000)
+    expect(smoothSeries(at(12)).slice(-11)).toEqual([null, 10, 10, 10, 10, null, null, null, null, 0, 0])
   })
 })

@@ -48,9 +48,11 @@ describe('a chart', () => {
     expect([niceCeiling(0), niceCeiling(11), niceCeiling(420_000)]).toEqual([10, 15, 500_000])
   })
 
-  test('begins where something is known', () => {
+  test('shows what is known alone', () => {
     const { line } = plotOf([null, null, 5, 10], { width: 300, height: 104, ceiling: 10 })
     expect(line).toBe('M200.0 54.0L300.0 4.0')
+    const broken = plotOf([5, 10, null, 10], { width: 300, height: 104, ceiling: 10 })
+    expect(broken.line).toBe('M0.0 54.0L100.0 4.0M300.0 4.0')
     expect(plotOf([null], { width: 1, height: 1, ceiling: 1 })).toEqual({ line: '', area: '' })
   })
 })

@@ -13,6 +13,8 @@ const groups: readonly { readonly role: InstanceRole; readonly title: string }[]
 ]
 /** A fleet may have hundreds; those that work come first. */
 const SHOWN_PER_GROUP = 12
+/** Names that a program takes anew with every start are known for a week; a few of the last tell enough. */
+const DOWN_SHOWN = 3
 
 /** Who takes part, and whether they are there. */
 export function InstancePanel() {
@@ -34,7 +36,10 @@ export function InstancePanel() {
 
 function Group({ title, members }: { title: string; members: readonly InstanceStatus[] }) {
   if (members.length === 0) return null
-  const shown = members.toSorted(byUse).slice(0, SHOWN_PER_GROUP)
+  const inOrder = members.toSorted(byUse)
+  const there = inOrder.filter(({ status }) => status !== 'down').slice(0, SHOWN_PER_GROUP)
+  const gone = inOrder.filter(({ status }) => status === 'down').slice(0, DOWN_SHOWN)
+  const shown = [...there, ...gone]
   const others = members.length - shown.length
   return (
     <>
@@ -84,7 +89,10 @@ function upOf(members: readonly InstanceStatus[]): string {
   return members.length === 0 ? '' : `${up} of ${members.length} up`
 }
 
+/** Those that have something in hand, then those that are there, then those that were there last. */
 function byUse(a: InstanceStatus, b: InstanceStatus): number {
   const rank = ({ status, leases }: InstanceStatus) => (status === 'down' ? 2 : leases > 0 ? 0 : 1)
-  return rank(a) - rank(b) || (a.instanceId < b.instanceId ? -1 : 1)
+  if (rank(a) !== rank(b)) return rank(a) - rank(b)
+  if (rank(a) === 2 && a.lastSeenAt !== b.lastSeenAt) return a.lastSeenAt < b.lastSeenAt ? 1 : -1
+  return a.instanceId < b.instanceId ? -1 : 1
 }

@@ -24,7 +24,7 @@ export function LevelBacklog() {
       <header class="panel-head">
         <h2 id="backlog-title">Backlog by level</h2>
         <p class="muted">
-          records{read.length < taskIds.length ? `, ${read.length} of ${taskIds.length} tasks read` : ''}
+          records{read.length < taskIds.length ? `, ${read.length} of ${taskIds.length} tasks` : ''}
         </p>
       </header>
       {shown.length === 0 ? (

@@ -9,19 +9,35 @@ interface Frame {
   readonly ceiling: number
 }
 
-/** A line through the values, and the area under it. Values that are not known leave the left side empty. */
+interface Point {
+  readonly x: number
+  readonly y: number
+}
+
+/** A line through the values, and the area under it. Where values are not known, both are broken off. */
 export function plotOf(series: readonly (number | null)[], { width, height, ceiling }: Frame): Plot {
-  const points = series.flatMap((value, at) => {
-    if (value === null) return []
-    const x = (at / (series.length - 1)) * width
-    const y = height - (value / ceiling) * (height - 4)
-    return [{ x, y }]
+  const pieces: Point[][] = [[]]
+  series.forEach((value, at) => {
+    if (value === null) pieces.push([])
+    else {
+      const x = (at / (series.length - 1)) * width
+      pieces.at(-1)?.push({ x, y: height - (value / ceiling) * (height - 4) })
+    }
   })
-  const first = points[0]
-  const last = points.at(-1)
-  if (first === undefined || last === undefined) return { line: '', area: '' }
-  const line = `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L')}`
-  return { line, area: `${line}L${last.x.toFixed(1)} ${height}L${first.x.toFixed(1)} ${height}Z` }
+  const known = pieces.filter((points) => points.length > 0)
+  return {
+    line: known.map(lineOf).join(''),
+    area: known.map((points) => areaOf(points, height)).join(''),
+  }
+}
+
+function lineOf(points: readonly Point[]): string {
+  return `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L')}`
+}
+
+function areaOf(points: readonly Point[], height: number): string {
+  const [first, last] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 0]
+  return `${lineOf(points)}L${last.toFixed(1)} ${height}L${first.toFixed(1)} ${height}Z`
 }
 
 /** The next round number: a scale that jumps rarely and reads easily. */

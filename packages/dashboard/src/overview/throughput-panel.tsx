@@ -20,7 +20,7 @@ export function ThroughputPanel() {
         <h2 id="throughput-title">Records per second</h2>
         <p class="muted">last {span}</p>
       </header>
-      <Chart plot={plot} span={span} ceiling={ceiling} latest={values.at(-1) ?? null} />
+      <Chart plot={plot} span={span} ceiling={ceiling} latest={series.at(-1) ?? null} />
     </section>
   )
 }

@@ -8,30 +8,39 @@ export interface DoneSecond {
   readonly records: number
 }
 
+/** Seconds that were watched from beginning to end, `last` included; it is null while the page watches. */
+interface Watch {
+  readonly first: number
+  readonly last: number | null
+}
+
 /** Records that were finished in each second that was watched, oldest first. */
 export const doneSeconds = signal<readonly DoneSecond[]>([])
 
-/** The first second that is watched from beginning to end; null while nobody could know what is finished. */
-const since = signal<number | null>(null)
+/** When the page was in a position to know what is finished, oldest first. */
+const watches = signal<readonly Watch[]>([])
 
 /**
  * From now on the page hears of everything and knows what was before it. What comes within the first second may be
  * news of the time before, told late.
  */
 export function watchThroughput(): void {
-  doneSeconds.value = []
-  since.value = Math.floor(Date.now() / 1000) + 2
+  stopWatching()
+  watches.value = [...watches.peek(), { first: thisSecond() + 2, last: null }]
 }
 
 /** Whatever happens from now on is not known, and neither is when it happened. */
 export function stopWatching(): void {
-  since.value = null
-  doneSeconds.value = []
+  const last = thisSecond() - 1
+  watches.value = watches
+    .peek()
+    .map((watch) => (watch.last === null ? { ...watch, last } : watch))
+    .filter((watch) => watch.first <= (watch.last ?? 0) && (watch.last ?? 0) > last - MOST_SECONDS_SHOWN)
 }
 
 export function noteDone(records: number): void {
-  if (records <= 0 || since.peek() === null) return
-  const second = Math.floor(Date.now() / 1000)
+  if (records <= 0) return
+  const second = thisSecond()
   const series = doneSeconds.peek()
   const last = series.at(-1)
   const grown =
@@ -43,9 +52,10 @@ export function noteDone(records: number): void {
 
 /** The pace over the last seconds that have passed completely; null until the page has watched two of them. */
 export function recentPace(now: number, seconds = 10): number | null {
-  if (since.value === null) return null
+  const watch = watches.value.at(-1)
+  if (watch === undefined || watch.last !== null) return null
   const end = Math.floor(now / 1000)
-  const watched = Math.min(seconds, end - since.value)
+  const watched = Math.min(seconds, end - watch.first)
   if (watched < 2) return null
   const start = end - watched
   const sum = doneSeconds.value
@@ -56,25 +66,28 @@ export function recentPace(now: number, seconds = 10): number | null {
 
 /** As long as the page has watched, within bounds: a chart that is mostly empty says little. */
 export function secondsShown(now: number): number {
-  const watched = since.value === null ? 0 : Math.floor(now / 1000) - since.value
-  return Math.min(MOST_SECONDS_SHOWN, Math.max(FEWEST_SECONDS_SHOWN, watched))
+  const first = watches.value[0]?.first
+  const passed = first === undefined ? 0 : Math.floor(now / 1000) - first
+  return Math.min(MOST_SECONDS_SHOWN, Math.max(FEWEST_SECONDS_SHOWN, passed))
 }
 
-/** One value per second up to now, each averaged with its neighbours: partitions settle in lumps. */
+/**
+ * One value per second up to now, each averaged with its neighbours: partitions settle in lumps. Null where nobody
+ * watched.
+ */
 export function smoothSeries(now: number): readonly (number | null)[] {
   const shown = secondsShown(now)
   const end = Math.floor(now / 1000) - 1
-  const first = since.value ?? Number.POSITIVE_INFINITY
   const bySecond = new Map(doneSeconds.value.map(({ second, records }) => [second, records]))
   return Array.from({ length: shown }, (_, at) => {
     const second = end - shown + 1 + at
-    if (second < first) return null
+    const watch = watches.value.find(({ first, last }) => first <= second && second <= (last ?? end))
+    if (watch === undefined) return null
+    const [from, to] = [Math.max(watch.first, second - 3), Math.min(watch.last ?? end, second + 1)]
     let sum = 0
-    let count = 0
-    for (let near = Math.max(first, second - 3); near <= Math.min(end, second + 1); near += 1) {
-      sum += bySecond.get(near) ?? 0
-      count += 1
-    }
-    return count === 0 ? 0 : sum / count
+    for (let near = from; near <= to; near += 1) sum += bySecond.get(near) ?? 0
+    return sum / (to - from + 1)
   })
 }
+
+const thisSecond = () => Math.floor(Date.now() / 1000)
