@@ -3,8 +3,11 @@ import type { Connection } from './connection.ts'
 import type { Connector } from './connector.ts'
 import { statement } from './statement.ts'
 
-/** An idle pooler lends its last session again, so the first round tells; a busy one may lend the same twice by chance. */
-const ROUNDS = 4
+/**
+ * An idle pooler lends the session that came back last, so the first round tells; one that lends by turns gives itself
+ * away to who asks twice in a row. A busy one may lend the same by chance.
+ */
+const ROUNDS = 8
 
 const whichSession = statement('which-session', 'SELECT pg_backend_pid() AS session')
 
@@ -31,11 +34,12 @@ export async function refuseLentSessions(connector: Pick<Connector, 'connect'>):
 
 /** Both are open all the time. Had each a session of its own, each would always meet that one and never the other's. */
 async function areLent(one: Connection, other: Connection): Promise<boolean> {
-  const own = await sessionOf(one)
-  const others = await sessionOf(other)
-  if (own === others) return true
-  for (let round = 1; round < ROUNDS; round += 1) {
-    if ((await sessionOf(one)) !== own || (await sessionOf(other)) !== others) return true
+  const met = new Set<unknown>()
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const ofOne = new Set([await sessionOf(one), await sessionOf(one)])
+    const ofOther = new Set([await sessionOf(other), await sessionOf(other)])
+    for (const session of [...ofOne, ...ofOther]) met.add(session)
+    if (ofOne.size + ofOther.size !== 2 || met.size !== 2) return true
   }
   return false
 }
