@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { nodeFault, OLDEST_NODE } from '../src/node-version.ts'
+import { baton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
+
+const source = (path: string) => readFileSync(fileURLToPath(new URL(`../${path}`, import.meta.url)), 'utf8')
+
+test('Node must be as the package asks for', () => {
+  expect(JSON.parse(source('package.json')).engines.node).toBe(`>=${OLDEST_NODE}`)
+  for (const version of ['22.18.0', '22.20.1', '24.0.0', '100.0.0'])
+    expect(nodeFault(version)).toBeUndefined()
+  for (const version of ['22.17.9', '20.20.2', '8.0.0']) expect(nodeFault(version)).toContain(version)
+})
+
+test('an older Node is told so in one line, whatever was asked', async () => {
+  const pretence = new Scratch().file(
+    'older.mjs',
+    `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`,
+  )
+  for (const args of [['--version'], ['tasks'], ['work', '--', 'true']]) {
+    expect(await baton(args, { env: { NODE_OPTIONS: `--import=${pretence}` } })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `baton needs Node 22.18 or newer; this is 20.20.2, ${process.execPath}\n`,
+    })
+  }
+})
+
+test('what comes before that asks nothing of Node', () => {
+  const entry = source('src/main.ts')
+  const imported = [...entry.matchAll(/^import .* from '(.*)'$/gm)].map((match) => match[1] ?? '')
+  expect(imported).not.toEqual([])
+  for (const path of imported) {
+    expect(path).toMatch(/^\.\//)
+    expect(source(`src/${path}`)).not.toMatch(/^import|^export .* from/m)
+  }
+})
