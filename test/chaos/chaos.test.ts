@@ -5,7 +5,7 @@ import { run } from './support/run.ts'
 import { everyDisturbance } from './support/storm.ts'
 
 const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 1_000_000))
-const size = { producers: 2, workers: 12, operators: 1, backlog: 1500 }
+const size = { producers: 2, workers: 12, operators: 2, backlog: 1500 }
 
 test.each([
   { name: 'a fleet of three nodes on PostgreSQL', startFleet: startPostgresFleet },

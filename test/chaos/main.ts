@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import type { Disturbance } from './support/disturbances.ts'
 import { startEmbeddedFleet } from './support/embedded-fleet.ts'
 import { startPostgresFleet } from './support/postgres-fleet.ts'
 import { run } from './support/run.ts'
@@ -9,6 +10,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
     'lease-seconds': { type: 'string', default: '0.6' },
+    only: { type: 'string', default: '' },
     embedded: { type: 'boolean', default: false },
   },
 })
@@ -19,6 +21,11 @@ const say = (text: string) => {
   process.stderr.write(`[${elapsed} s] ${text}\n`)
 }
 
+/** All of them, unless some are named. */
+const chosen = (disturbances: readonly Disturbance[]) => {
+  const names = values.only.split(',')
+  return values.only === '' ? disturbances : disturbances.filter(({ name }) => names.includes(name))
+}
 const start = values.embedded ? startEmbeddedFleet : startPostgresFleet
 const startFleet = async (leaseMillis: number) => {
   const fleet = await start(leaseMillis)
@@ -33,8 +40,8 @@ const { findings, leases, done, unanswered } = await run({
   size: { producers: 3, workers: 24, operators: 2, backlog: 6000 },
   startFleet,
   storm: (scene, disturbances) =>
-    longStorm(scene, disturbances, seconds, (name) =>
-      say(`${name.padEnd(24)} ${scene.history.leases.size} leases, ${scene.history.done} done`),
+    longStorm(scene, chosen(disturbances), seconds, (name) =>
+      say(`${name.padEnd(9)} ${scene.history.leases.size} leases, ${scene.history.done} done`),
     ),
   tell: say,
 })

@@ -13,7 +13,7 @@ export interface Disturbance {
 /** In the middle of whatever it does. Others have to finish it, until it is back. */
 export function killNode(nodes: readonly NodeProcess[]): Disturbance {
   return {
-    name: 'a node is killed',
+    name: 'kill',
     happen: async (chance) => {
       const node = chance.pick(nodes)
       await node.kill()
@@ -26,7 +26,7 @@ export function killNode(nodes: readonly NodeProcess[]): Disturbance {
 /** Longer than its leases run; then it goes on as if nothing had happened, and believes what it knew before. */
 export function freezeNode(nodes: readonly NodeProcess[], millis: number): Disturbance {
   return {
-    name: 'a node is frozen',
+    name: 'freeze',
     happen: async (chance) => {
       const node = chance.pick(nodes)
       node.signal('SIGSTOP')
@@ -39,7 +39,7 @@ export function freezeNode(nodes: readonly NodeProcess[], millis: number): Distu
 /** As an administrator or a fail-over ends sessions: some of those that are at work. */
 export function terminateBackends(server: PostgresServer, database: string): Disturbance {
   return {
-    name: 'backends are terminated',
+    name: 'terminate',
     happen: async (chance) => {
       for (let round = 0; round < 5; round += 1) {
         await server
@@ -56,8 +56,8 @@ export function terminateBackends(server: PostgresServer, database: string): Dis
   }
 }
 
-const CUTS = 20
-const CUT_SHARE = 0.1
+const CUTS = 40
+const CUT_SHARE = 0.2
 /** When nothing is committed for so long there is nothing to cut. */
 const CUT_MILLIS = 10_000
 
@@ -65,7 +65,7 @@ const CUT_MILLIS = 10_000
 export function cutCommits(proxies: readonly CuttingProxy[]): Disturbance {
   const count = () => proxies.reduce((sum, { cuts }) => sum + cuts.before + cuts.after, 0)
   return {
-    name: 'commits are cut',
+    name: 'cut',
     happen: async (chance) => {
       const [enough, latest] = [count() + CUTS, Date.now() + CUT_MILLIS]
       const cut = (): Cut | null =>
@@ -80,7 +80,7 @@ export function cutCommits(proxies: readonly CuttingProxy[]): Disturbance {
 /** As a power cut ends it, and then it recovers. */
 export function crashDatabase(server: PostgresServer): Disturbance {
   return {
-    name: 'the database crashes',
+    name: 'crash',
     happen: async (chance) => {
       await server.crash()
       await sleep(chance.below(500))

@@ -20,7 +20,7 @@ class Operator {
   }
 
   async turn(): Promise<void> {
-    await sleep(this.#chance.between(100, 400))
+    await sleep(this.#chance.between(50, 250))
     const open = [...this.#scene.history.tasks.values()].filter(
       ({ accepted, cancelSentAt, isInHand }) => accepted.size > 0 && cancelSentAt === undefined && !isInHand,
     )
@@ -29,8 +29,8 @@ class Operator {
     const task = this.#chance.pick(open.slice(-4))
     task.isInHand = true
     const draw = this.#chance.below(100)
-    if (draw < 55) await this.#pause(task)
-    else if (draw < 67) await this.#cancel(task)
+    if (draw < 50) await this.#pause(task)
+    else if (draw < 65) await this.#cancel(task)
     else await this.#order(task, 'retry', {})
     task.isInHand = false
   }
@@ -38,7 +38,7 @@ class Operator {
   async #pause(task: ProducedTask): Promise<void> {
     const paused = await this.#order(task, 'pause')
     if (paused.problem !== undefined) return
-    await sleep(this.#chance.between(100, 800))
+    await sleep(this.#chance.between(50, 500))
     task.pauses.push({ from: paused.receivedAt, until: Date.now() })
     const resumed = await this.#order(task, 'resume')
     if (resumed.problem !== undefined)

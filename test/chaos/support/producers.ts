@@ -28,9 +28,9 @@ class Producer {
 
   async callBackTask(taskId: string): Promise<void> {
     const chance = this.#chance
-    const task = new ProducedTask(taskId, chance.happens(0.3))
+    const task = new ProducedTask(taskId, chance.happens(0.4))
     this.#scene.history.tasks.set(taskId, task)
-    const levels = chance.between(1, 4)
+    const levels = chance.between(task.hasBarrier ? 2 : 1, 4)
     const largest = Math.max(40, this.#scene.size.backlog / 4)
     for (let level = 0; level < levels; level += 1) {
       const arrays = this.#arrays(task, level, chance.between(20, largest))

@@ -54,6 +54,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   checkPulls(history, findings)
   for (const { name, ends, log } of fleet.nodes)
     if (ends > 0) findings.add(`${name} ended by itself ${ends} times: ${log}`)
+  if (findings.all.length > 0) for (const line of errorsLogged(fleet)) tell(line)
   const { unanswered } = asking
   return { findings: findings.all, leases: history.leases.size, done: history.done, unanswered }
 }
@@ -77,4 +78,15 @@ async function perform(scene: Scene, storm: () => Promise<void>): Promise<void> 
   await Promise.race([failed, drain(scene)])
   scene.isOver = true
   await working
+}
+
+/** What nodes say about errors that nobody expects. */
+function errorsLogged({ nodes }: Fleet): string[] {
+  return nodes.flatMap(({ name, log }) =>
+    log
+      .split('\n')
+      .filter((line) => line.includes('"level":50'))
+      .slice(-5)
+      .map((line) => `${name} logged ${line}`),
+  )
 }

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Disturbance } from './disturbances.ts'
 import type { Scene } from './scene.ts'
 
-/** Settlements between two disturbances: what is disturbed must be at work. */
-const WORK = 300
+/** What is done in a storm that has each disturbance once: what is disturbed must be at work. */
+const WORK = 2400
+/** The most that is done between two disturbances of a long one. */
+const PEACE = 600
 /** How long nothing may be settled as done, on the slowest machine. */
 const STANDSTILL_MILLIS = 120_000
 
@@ -14,12 +16,13 @@ export async function everyDisturbance(
   tell: (name: string) => void,
 ): Promise<void> {
   const chance = scene.chance.for('storm')
+  const inBetween = WORK / (disturbances.length + 1)
   for (const disturbance of chance.shuffled(disturbances)) {
-    await settled(scene, WORK)
+    await settled(scene, inBetween)
     tell(disturbance.name)
     await disturbance.happen(chance)
   }
-  await settled(scene, WORK)
+  await settled(scene, inBetween)
 }
 
 /** One after the other until the time is over, and two at a time where there are enough of them. */
@@ -34,7 +37,7 @@ export async function longStorm(
   const front = async (name: string) => {
     const chance = scene.chance.for(name)
     while (Date.now() < until) {
-      await settled(scene, chance.between(1, WORK * 2))
+      await settled(scene, chance.between(1, PEACE))
       // The same one twice at a time would undo itself: a database that is down cannot be ended.
       const disturbance = chance.pick(disturbances.filter((one) => !underWay.has(one)))
       underWay.add(disturbance)

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { PullAnswer } from '@baton/protocol'
 import type { NodeProcess } from '../../postgres/support/node-process.ts'
 import type { Answer } from './asking.ts'
 import type { Chance } from './chance.ts'
@@ -7,6 +8,15 @@ import { type PullTerms, pullTerms } from './pull-terms.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 import { Settling } from './settling.ts'
+
+/** What a contrary worker does with its leases, in hundredths. */
+const FATES = [
+  { fate: 'failed', below: 6 },
+  { fate: 'released', below: 12 },
+  { fate: 'forgotten', below: 20 },
+  { fate: 'late', below: 26 },
+  { fate: 'done', below: 100 },
+] as const
 
 /** Pulls and settles until nothing is left to do. */
 export async function work(scene: Scene, name: string): Promise<void> {
@@ -58,18 +68,20 @@ class Worker {
         ? asking.ask(asking.anyNode(chance), questions.pull, { path: '/pull', headers })
         : Promise.resolve(undefined),
     ])
-    const isRepeated = first === undefined ? terms.key !== null : terms.key !== null && chance.happens(0.05)
-    const repeat = isRepeated
-      ? await asking.insist(questions.pull, { path: '/pull', headers }, chance)
-      : undefined
+    const repeat = await this.#repeated(headers, terms.key, first !== undefined)
     return this.#noted([first, twin, repeat], terms)
   }
 
+  /** Because no answer came, or out of forgetfulness: then a node may have died in between, and leases have ended. */
+  async #repeated(headers: Readonly<Record<string, string>>, key: string | null, wasAnswered: boolean) {
+    const isForgetful = wasAnswered && this.#scene.isStormy && this.#chance.happens(0.06)
+    if (key === null || (wasAnswered && !isForgetful)) return undefined
+    if (isForgetful) await sleep(this.#leaseTimes(0, 2))
+    return this.#scene.asking.insist(questions.pull, { path: '/pull', headers }, this.#chance)
+  }
+
   /** What came by any of the answers to one pull. */
-  #noted(
-    answers: readonly (Answer<{ partitions: Parameters<Scene['history']['pulled']>[0] }> | undefined)[],
-    { batch, key }: PullTerms,
-  ): SeenLease[] {
+  #noted(answers: readonly (Answer<PullAnswer> | undefined)[], { batch, key }: PullTerms): SeenLease[] {
     const leases = answers.flatMap((answer) =>
       answer?.body === undefined
         ? []
@@ -104,15 +116,7 @@ class Worker {
   async #handleContrarily(held: readonly SeenLease[]): Promise<SeenLease[]> {
     const fates = Map.groupBy(held, () => {
       const draw = this.#chance.below(100)
-      return draw < 6
-        ? 'failed'
-        : draw < 12
-          ? 'released'
-          : draw < 17
-            ? 'forgotten'
-            : draw < 22
-              ? 'late'
-              : 'done'
+      return FATES.find(({ below }) => draw < below)?.fate
     })
     await this.#settling.settle(fates.get('failed') ?? [], 'failed', this.#node)
     await this.#settling.settle(fates.get('released') ?? [], 'released', this.#node)
