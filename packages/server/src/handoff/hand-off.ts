@@ -9,7 +9,7 @@ import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
 import { measuredStore } from './measured-store.ts'
 import { Mentions } from './mentions.ts'
-import { Outage } from './outage.ts'
+import { endingOutages, hasWritten, Outage } from './outage.ts'
 import type { Policy } from './policy.ts'
 import { type Node, Presence } from './presence.ts'
 import type { CallBackAnswer, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
@@ -52,15 +52,16 @@ export class HandOff {
   #draining = false
 
   constructor({ store: given, policy, retentionMillis, node, log }: HandOffOptions) {
-    const store = measuredStore(given, this.storeCounts)
+    const outage = new Outage(log, () => this.#upkeep.beginGrace())
+    const store = endingOutages(measuredStore(given, this.storeCounts), outage)
     this.#store = store
     this.#policy = policy
-    const outage = new Outage(log, () => this.#upkeep.beginGrace())
     const failed = (error: unknown) => outage.failed(error)
     this.#failed = failed
     this.#coalescer = new Coalescer(store, {
-      committed: ({ readied, nextDueInMillis }) => {
-        outage.over()
+      committed: (answers) => {
+        const { readied, nextDueInMillis } = answers
+        if (hasWritten(answers)) outage.over()
         this.#waiting.wake(readied)
         if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
       },

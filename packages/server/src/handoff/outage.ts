@@ -1,5 +1,5 @@
 import type { Log } from './log.ts'
-import { StoreUnavailable } from './store.ts'
+import { type HandOffAnswers, type Store, StoreUnavailable } from './store.ts'
 
 /** Tells once that the store cannot commit, and once that it can again. */
 export class Outage {
@@ -23,6 +23,36 @@ export class Outage {
   over(): void {
     if (!this.#isOn) return
     this.#isOn = false
+    this.#beginGrace()
     this.#log.info({}, 'the store is back; leases are not taken until their holders had time to renew')
   }
+}
+
+/**
+ * The same store; what it writes each time it is asked ends an outage. This node's heartbeat is among it, so that the
+ * end is noticed where nobody else asks. Looking proves nothing: a full disk can be read.
+ */
+export function endingOutages(store: Store, outage: Outage): Store {
+  return {
+    ...store,
+    probe: async () => {
+      await store.probe()
+      outage.over()
+    },
+    recordSightings: async (sightings) => {
+      await store.recordSightings(sightings)
+      outage.over()
+    },
+  }
+}
+
+/** Pulls that found nothing, and the like, leave nothing to commit. */
+export function hasWritten({ settles, renews, undone, callBacks, pulls }: HandOffAnswers): boolean {
+  return (
+    undone > 0 ||
+    settles.some((verdicts) => verdicts.includes(null)) ||
+    renews.some((verdicts) => verdicts.some(({ refused }) => refused === null)) ||
+    callBacks.some((result) => result.kind === 'stored' && result.accepted > 0) ||
+    pulls.some(({ partitions, repeated }) => partitions.length > 0 && !repeated)
+  )
 }
