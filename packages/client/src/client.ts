@@ -170,7 +170,7 @@ export class BatonClient {
     return this.#control(taskId, 'retry', which, options)
   }
 
-  /** Says that no partitions beyond the known, or the expected number, will come. */
+  /** Says that no more partitions will come, and how many there are in all: the task then tells how many are missing. */
   async seal(taskId: string, expected: SealRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
     return this.#control(taskId, 'seal', expected, options)
   }

@@ -63,7 +63,9 @@ const verbs: Readonly<Record<string, Verb>> = {
     },
   },
   seal: {
-    details: 'Says that no more partitions will come. With an expected number, those still missing may come.',
+    details:
+      'Says that no more partitions will come: new ones are refused from then on, repeats of known ones are not.\n' +
+      'With the number that there are in all, `baton tasks TASK` tells how many are missing.',
     flags: { partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' } },
     examples: [{ line: 'baton seal orders-2026-03 --partitions 42', says: 'Complete with 42' }],
     act: (client, taskId, given) => {
