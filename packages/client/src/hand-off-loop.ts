@@ -23,7 +23,7 @@ export interface HandOffLoopOptions {
   /** How much may be taken now; `undefined` when there is no room. */
   readonly room: () => PullWish | undefined
   readonly receive: (partitions: readonly PulledPartition[]) => void
-  /** A pull came back empty. */
+  /** A pull that waited as long as it may came back empty. */
   readonly onNothingReady: () => void
   /** Something that repeating will not mend: a wrong URL, a refused token. */
   readonly onHopeless: (error: unknown) => void
@@ -105,7 +105,7 @@ export class HandOffLoop {
   }
 
   async #settleAndPull(): Promise<void> {
-    const { client, watch, room, receive, onHopeless } = this.#options
+    const { client, watch, waitSeconds, room, receive, onNothingReady, onHopeless } = this.#options
     const settling = this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST)
     // A pull that waits already stands in for what could be pulled here.
     const wish = this.#waitingPull === undefined && !this.#closing.signal.aborted ? room() : undefined
@@ -128,6 +128,7 @@ export class HandOffLoop {
       // Whoever settled hears of it before anything new begins.
       await undefined
       if (answer.partitions.length > 0) receive(answer.partitions)
+      else if (wish !== undefined && waitSeconds === 0) onNothingReady()
     } catch (error) {
       for (const { reject } of settling) reject(error)
       if (!this.#ending.signal.aborted) onHopeless(error)

@@ -46,12 +46,13 @@ export interface WorkerOptions {
   readonly recordBudget?: number
   /**
    * How long a pull waits at the service when nothing is ready, up to 60. Zero asks again and again instead.
-   * @defaultValue `20`
+   * @defaultValue `20`, and `0` with `untilIdle`
    */
   readonly waitSeconds?: number
   /**
-   * Stop by itself once nothing is ready and nothing is in hand, instead of waiting for more. Partitions that wait
-   * for a back-off or a level barrier are not ready.
+   * Stop by itself as soon as nothing is ready and nothing is in hand, instead of waiting for more. Partitions that
+   * wait for a back-off or a level barrier, or that other workers hold, are not ready and not waited for. With
+   * `waitSeconds` beside it, it stops once a pull has waited that long in vain.
    * @defaultValue `false`
    */
   readonly untilIdle?: boolean
@@ -87,17 +88,19 @@ const defaults = {
   concurrency: 1,
   prefetch: 0,
   recordBudget: Number.POSITIVE_INFINITY,
-  waitSeconds: 20,
   untilIdle: false,
   finishWithinSeconds: 20,
   releaseWithinSeconds: 5,
 }
 
-export type WorkerSettings = typeof defaults
+const DEFAULT_WAIT_SECONDS = 20
+
+export type WorkerSettings = typeof defaults & { readonly waitSeconds: number }
 
 /** The options with what was left out, or a RangeError that says what is wrong. */
 export function settingsOf(options: WorkerOptions): WorkerSettings {
-  const { concurrency, prefetch, recordBudget, waitSeconds, untilIdle } = { ...defaults, ...options }
+  const { concurrency, prefetch, recordBudget, untilIdle } = { ...defaults, ...options }
+  const { waitSeconds = untilIdle ? 0 : DEFAULT_WAIT_SECONDS } = options
   const { finishWithinSeconds, releaseWithinSeconds } = { ...defaults, ...options }
   const demand = (holds: boolean, rule: string) => {
     if (!holds) throw new RangeError(rule)

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import * as client from '@baton/client'
 import { expect, onTestFinished, test } from 'vitest'
@@ -18,7 +19,7 @@ declare function load(table: string, partition: string, signal: AbortSignal): Pr
 declare const body: string
 `
 
-test('every example is a program that compiles', () => {
+test('every example is a program that compiles', { timeout: 120_000 }, () => {
   mkdirSync(join(root, 'node_modules/.cache'), { recursive: true })
   const folder = mkdtempSync(join(root, 'node_modules/.cache/examples-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -49,6 +50,16 @@ function compile(folder: string): string[] {
     return (error as { stdout: string }).stdout.split('\n')
   }
 }
+
+test('the example for logs keeps the error of an event as JSON', async () => {
+  const example = fencesOf(readDocument('docs/client.md')).find(({ text }) => text.includes('onEvent'))
+  const [shaping = ''] = /^function fieldsOf[\s\S]*?^}$/m.exec(example?.text ?? '') ?? []
+  const module = `data:text/javascript,${encodeURIComponent(`export ${stripTypeScriptTypes(shaping)}`)}`
+  const { fieldsOf } = await import(/* @vite-ignore */ module)
+  const line = JSON.stringify(fieldsOf({ kind: 'threw', partition: {}, error: new RangeError('no room') }))
+  expect(JSON.parse(line)).toMatchObject({ kind: 'threw', error: { name: 'RangeError', message: 'no room' } })
+  expect(fieldsOf({ kind: 'renewed', leases: 2 })).toEqual({ kind: 'renewed', leases: 2 })
+})
 
 test('every call, event and error is described', () => {
   const document = readDocument('docs/client.md')

@@ -50,12 +50,13 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       kind: 'number',
       placeholder: 'SECONDS',
       maximum: 60,
-      otherwise: '20',
+      otherwise: '20, and 0 with --until-idle',
       description: 'how long a pull waits at the service when nothing is ready',
     },
     'until-idle': {
       kind: 'switch',
-      description: 'end once nothing is ready, after waiting; 1 if anything failed',
+      description:
+        'end as soon as nothing is ready; with --wait, after waiting in vain. 1 if anything failed',
     },
     'drain-seconds': {
       kind: 'number',
@@ -118,11 +119,12 @@ async function run(given: Arguments): Promise<number> {
     },
   })
   const records = given.number('records')
+  const waitSeconds = given.number('wait')
   const worker = new Worker(client, handler, {
     concurrency: given.number('concurrency') ?? 1,
-    waitSeconds: given.number('wait') ?? 20,
     untilIdle: given.switch('until-idle'),
     onEvent: log.tell,
+    ...(waitSeconds === undefined ? {} : { waitSeconds }),
     ...(records === undefined ? {} : { recordBudget: records }),
   })
   using signals = new StopSignals({

@@ -1,0 +1,69 @@
+import { BatonClient, Worker } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptors } from './support/descriptors.ts'
+import { statesOf } from './support/partition-states.ts'
+import { ServiceProcess } from './support/service-process.ts'
+import { until } from './support/until.ts'
+
+describe('a worker until idle', () => {
+  /** A client that notes what each of its requests preferred. */
+  function noting(url: string) {
+    const preferences: string[] = []
+    const client = new BatonClient({
+      url,
+      fetch: (input, init) => {
+        preferences.push(new Headers(init?.headers).get('prefer') ?? '')
+        return fetch(input, init)
+      },
+    })
+    return { client, preferences }
+  }
+
+  test('stops at the first look that finds nothing, whatever is delayed or in other hands', async () => {
+    const { url } = await ServiceProcess.start('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
+    const other = new BatonClient(url)
+    await other.callBack(descriptors('orders', 4))
+    await other.pull()
+    const { client, preferences } = noting(url)
+    const worker = new Worker(
+      client,
+      ({ partition_name }) => {
+        if (partition_name === 'orders-0-1') throw new Error('not today')
+      },
+      { untilIdle: true },
+    )
+    await worker.run()
+    expect(await statesOf(other, 'orders')).toEqual(['leased', 'delayed', 'done', 'done'])
+    // The last settlement was the last look.
+    expect(preferences).toEqual(['batch=1', 'batch=1', 'batch=1', 'batch=1'])
+  })
+
+  test('looks on while something is in hand', async () => {
+    const { url } = await ServiceProcess.start()
+    const { client, preferences } = noting(url)
+    await client.callBack(descriptors('orders', 1))
+    const handled: string[] = []
+    const worker = new Worker(
+      client,
+      async ({ partition_name }) => {
+        handled.push(partition_name)
+        if (handled.length > 1) return
+        await client.callBack(descriptors('orders', 2))
+        await until(() => handled.length > 1)
+      },
+      { untilIdle: true, concurrency: 2 },
+    )
+    await worker.run()
+    expect(handled).toEqual(['orders-0-0', 'orders-0-1'])
+    expect(preferences.filter((each) => each.includes('wait='))).toEqual([])
+  })
+
+  test('waits for more when told how long', async () => {
+    const { url } = await ServiceProcess.start()
+    const { client, preferences } = noting(url)
+    await client.callBack(descriptors('orders', 1))
+    preferences.length = 0
+    await new Worker(client, () => {}, { untilIdle: true, waitSeconds: 1 }).run()
+    expect(preferences).toEqual(['batch=1, wait=1', 'batch=1', 'batch=1, wait=1'])
+  })
+})
