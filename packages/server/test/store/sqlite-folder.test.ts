@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -95,15 +95,58 @@ describe('a folder that must not be used', () => {
     await (await open()).close()
   })
 
+  const refusalOf = async (path?: string) => {
+    const refused = await open(path).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(StoreRefused)
+    return (refused as Error).message
+  }
+
   test('a path that is no folder', async () => {
     const path = join(folder, 'file')
     await writeFile(path, '')
-    await expect(open(path)).rejects.toThrow(/cannot be used/)
+    const refusal = await refusalOf(path)
+    expect(refusal).toContain(`the data folder ${path} cannot be used: EEXIST`)
+    expect(refusal).toContain('--data')
   })
 
-  test('a file that is no database is not written to', async () => {
-    await writeFile(join(folder, 'baton.db'), 'these are somebody’s notes, not a database'.repeat(200))
-    await expect(open()).rejects.toThrow(/not a database/)
+  test.each(['baton.db', 'baton.lock'])('a %s that is no database is not written to', async (name) => {
+    const notes = 'these are somebody’s notes, not a database'.repeat(200)
+    await writeFile(join(folder, name), notes)
+    expect(await refusalOf()).toBe(
+      `the data folder ${folder} cannot be used: its ${name} is not a database, and was not touched; ` +
+        'move that file away, or choose another folder with --data',
+    )
+    expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
+  })
+
+  test('a damaged file', async () => {
+    await (await open()).close()
+    const path = join(folder, 'baton.db')
+    const bytes = await readFile(path)
+    await writeFile(path, bytes.fill(0xff, 100, 4096))
+    expect(await refusalOf()).toBe(
+      `the data folder ${folder} cannot be used: baton.db is damaged; ` +
+        'restore a backup, or choose another folder with --data',
+    )
+  })
+
+  test.each([
+    ['that looks new', 'CREATE TABLE note (text)'],
+    ['that has a version of its own', 'CREATE TABLE note (text); PRAGMA user_version = 2'],
+    ['with a table that is called like one of ours', 'CREATE TABLE task (id); PRAGMA user_version = 1'],
+    ['that has nothing but a version', 'PRAGMA user_version = 2'],
+    ['of a version beyond ours', 'CREATE TABLE note (text); PRAGMA user_version = 4711'],
+  ])("some other program's database %s is not written to", async (_, sql) => {
+    const path = join(folder, 'baton.db')
+    const db = new DatabaseSync(path)
+    db.exec(sql)
+    db.close()
+    const before = await readFile(path)
+    expect(await refusalOf()).toBe(
+      `${path} is a database of some other program, not one of Baton's, and was not touched; ` +
+        'move it away, or choose another folder with --data',
+    )
+    expect(await readFile(path)).toEqual(before)
   })
 })
 

@@ -27,17 +27,20 @@ const driverOf = ({ store }: SeparateStore) =>
   new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
 
 test('a read-only folder is refused at the start, new or with data in it, and says so', async () => {
-  await setWritable(false)
-  await expect(open()).rejects.toMatchObject({
+  const refused = (reason: string) => ({
     name: 'StoreRefused',
-    message: expect.stringMatching(/cannot be used/),
+    message:
+      `the data folder ${folder} cannot be used: ${reason}; ` +
+      'let this user write to it, or choose another folder with --data',
   })
+  await setWritable(false)
+  await expect(open()).rejects.toMatchObject(refused('baton.lock cannot be opened there'))
   await setWritable(true)
   const separate = await open()
   await driverOf(separate).callBack('a', some(0, 3))
   await separate.close()
   await setWritable(false)
-  await expect(open()).rejects.toThrow(/the data folder is read-only/)
+  await expect(open()).rejects.toMatchObject(refused('it is read-only'))
   await setWritable(true)
   const again = await open()
   expect(await driverOf(again).partitions('a')).toHaveLength(3)

@@ -9,7 +9,7 @@ import type { Transaction } from './transaction.ts'
 interface LaneDelta extends LaneKey {
   readonly partitions: Tally
   readonly records: Tally
-  readonly time: LevelTime
+  time: LevelTime
   finishedPartitions: number
   finishedRecords: number
   delivered: number
@@ -32,6 +32,7 @@ const insert = statement(
  */
 export class CountDeltas {
   readonly #lanes = new Map<number, LaneDelta>()
+  readonly #drained = new Map<number, LevelTime>()
   readonly #tasks = new Set<number>()
 
   move(lane: LaneKey, from: PartitionState | null, to: PartitionState | null, recordCount: number): void {
@@ -46,6 +47,11 @@ export class CountDeltas {
   /** A first hand-out moves the level's time. */
   advance(lane: LaneKey, rank: bigint, recordCount: number): void {
     advance(this.#of(lane).time, rank, recordCount)
+  }
+
+  /** What is ranked on a drained level from now on starts here, also by those who find it no longer drained. */
+  drained(level: number, time: LevelTime): void {
+    this.#drained.set(level, { ...time })
   }
 
   finished(lane: LaneKey, recordCount: number): void {
@@ -79,7 +85,7 @@ export class CountDeltas {
 
   /** How far this transaction itself moved the time of a level. */
   timeOf(level: number): LevelTime {
-    const time = { virtual: 0n, served: 0n }
+    const time = { ...(this.#drained.get(level) ?? { virtual: 0n, served: 0n }) }
     for (const delta of this.#lanes.values()) {
       if (delta.level !== level) continue
       if (delta.time.virtual > time.virtual) time.virtual = delta.time.virtual
@@ -98,6 +104,8 @@ export class CountDeltas {
   async flush(tx: Transaction): Promise<void> {
     if (this.isEmpty) return
     const at = await tx.now()
+    for (const delta of this.#lanes.values())
+      if (this.#drained.has(delta.level)) delta.time = this.timeOf(delta.level)
     const rows: object[] = [...this.#lanes.values()].map((delta) => rowOf(delta, at))
     const counted = new Set([...this.#lanes.values()].map(({ task }) => task))
     for (const task of this.#tasks) if (!counted.has(task)) rows.push({ task, at })

@@ -16,7 +16,19 @@ const times = statement(
    ) unfolded ON true`,
 )
 
-/** The times of levels for ranking: brought up to date where nothing on the level waits. */
+/** Only ever by who holds the roll lock. */
+const raise = statement(
+  'raise-level',
+  `INSERT INTO baton.level (level, virtual, served) VALUES ($1, $2, $3)
+   ON CONFLICT (level) DO UPDATE SET virtual = greatest(level.virtual, excluded.virtual),
+     served = greatest(level.served, excluded.served)`,
+)
+
+/**
+ * The times of levels for ranking: brought up to date where nothing on the level waits, and written down with what is
+ * ranked. Otherwise whoever is ranked next, and finds somebody waiting, would start earlier than those before. Without
+ * `deltas` the caller has the roll lock.
+ */
 export async function levelsToRank(
   tx: Transaction,
   levels: readonly number[],
@@ -31,7 +43,11 @@ export async function levelsToRank(
       virtual: larger(BigInt(row['virtual'] as string), own?.virtual),
       served: larger(BigInt(row['served'] as string), own?.served),
     }
-    if (row['waiting'] === false) drain(time)
+    if (row['waiting'] === false && time.served > time.virtual) {
+      drain(time)
+      if (deltas === null) tx.post(raise, [level, String(time.virtual), String(time.served)])
+      else deltas.drained(level, time)
+    }
     found.set(level, time)
   }
   return found

@@ -76,6 +76,15 @@ export function pullOrderTopic(harness: StoreHarness): void {
         expect(names.slice(end - 2, end).toSorted()).toEqual(['early', 'late'])
     })
 
+    test('the first that comes to a drained level waits no longer than those who come after it', async () => {
+      const store = await open()
+      await store.callBack('giant', [one(0, 0, { recordCount: 1_000_000 })])
+      await store.pullAll()
+      for (const taskId of ['a', 'b', 'c']) await store.callBack(taskId, some(0, 3, { recordCount: 10 }))
+      const names = (await store.pullAll(1)).map(({ taskId }) => taskId)
+      expect(names.join('')).toBe('abcabcabc')
+    })
+
     test('a batch gets as many as it asked for, in the order of single pulls', async () => {
       const store = await open()
       const single = await open()

@@ -1,0 +1,105 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { advance, drain, type LaneTags, type LevelTime, rankFresh } from '../../../src/handoff/fair-order.ts'
+import { nameOf } from './driver.ts'
+import { type StoreHarness, storesOf } from './harness.ts'
+
+interface Waiting {
+  readonly name: string
+  readonly level: number
+  readonly rank: bigint
+  readonly recordCount: number
+}
+
+/** The fair order without windows, journal or reading ahead: everything is ranked when it is called back. */
+class PlainOrder {
+  readonly #levels = new Map<number, LevelTime>()
+  readonly #lanes = new Map<string, LaneTags>()
+  #waiting: Waiting[] = []
+
+  callBack(taskId: string, level: number, firstIndex: number, counts: readonly number[]): void {
+    const time = this.#levels.get(level) ?? { virtual: 0n, served: 0n }
+    const lane = this.#lanes.get(`${taskId}-${level}`) ?? { finish: 0n, retryFinish: 0n }
+    this.#levels.set(level, time)
+    this.#lanes.set(`${taskId}-${level}`, lane)
+    if (!this.#waiting.some((waiting) => waiting.level === level)) drain(time)
+    for (const [at, recordCount] of counts.entries()) {
+      const name = `${taskId}-${level}-${firstIndex + at}`
+      this.#waiting.push({ name, level, rank: rankFresh(time, lane, recordCount), recordCount })
+    }
+  }
+
+  /** A stable sort: what came first goes first where level and rank are the same. */
+  pull(count: number): string[] {
+    this.#waiting = this.#waiting.toSorted(
+      (a, b) => a.level - b.level || (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0),
+    )
+    return this.#waiting.splice(0, count).map(({ name, level, rank, recordCount }) => {
+      advance(this.#levels.get(level) ?? { virtual: 0n, served: 0n }, rank, recordCount)
+      return name
+    })
+  }
+}
+
+const arrayOf = (maxLength: number) =>
+  fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength, size: 'max' })
+const callBack = fc.record({
+  kind: fc.constant('call back' as const),
+  task: fc.integer({ min: 0, max: 5 }),
+  level: fc.integer({ min: 0, max: 2 }),
+  counts: fc.oneof(arrayOf(5), arrayOf(200)),
+})
+/** Now and then all there is: only a level that drained begins anew. */
+const pull = fc.record({
+  kind: fc.constant('pull' as const),
+  count: fc.oneof(
+    { weight: 2, arbitrary: fc.integer({ min: 1, max: 150 }) },
+    { weight: 1, arbitrary: fc.constant(1000) },
+  ),
+})
+const step = fc.oneof(
+  { weight: 3, arbitrary: callBack },
+  { weight: 4, arbitrary: pull },
+  { weight: 1, arbitrary: fc.constantFrom({ kind: 'crash' as const }, { kind: 'look' as const }) },
+)
+
+/** A property, so not among the topics that every store runs one by one. */
+export function followsPlainOrder(harness: StoreHarness, numRuns: number): void {
+  describe('the order of the hand-off', () => {
+    const open = storesOf(harness)
+
+    test('is that of the plain rule, however it is stored, read ahead and put off', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25, size: 'max' }), async (steps) => {
+          const store = await open()
+          const plain = new PlainOrder()
+          const nextIndex = new Map<string, number>()
+          const pulled = async (count: number) => (await store.pull({ batch: count })).partitions.map(nameOf)
+          for (const order of steps) {
+            if (order.kind === 'crash') await store.reopen()
+            else if (order.kind === 'look')
+              await store.store.tasks({ state: null, before: null, limit: 10, search: null })
+            else if (order.kind === 'pull') expect(await pulled(order.count)).toEqual(plain.pull(order.count))
+            else {
+              const taskId = `task${order.task}`
+              const lane = `${taskId}-${order.level}`
+              const first = nextIndex.get(lane) ?? 0
+              nextIndex.set(lane, first + order.counts.length)
+              plain.callBack(taskId, order.level, first, order.counts)
+              const partitions = order.counts.map((recordCount, at) => ({
+                level: order.level,
+                index: first + at,
+                recordCount,
+                computeTableName: 's.t',
+                spelling: null,
+              }))
+              await store.callBack(taskId, partitions)
+            }
+          }
+          expect(await pulled(1000)).toEqual(plain.pull(1000))
+        }),
+        { numRuns },
+      )
+    })
+  })
+}
