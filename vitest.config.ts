@@ -17,7 +17,7 @@ export default defineConfig({
     execArgv: [`--conditions=${sourceCondition}`],
     // Tests start services, hundreds of times: reading the sources once halves their time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)) },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 })
