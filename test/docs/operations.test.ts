@@ -1,9 +1,10 @@
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { flagOf, settingNames, variableOf } from '../../packages/server/src/config.ts'
 import { helpText } from '../../packages/server/src/help-text.ts'
 import { metrics } from '../../packages/server/src/http/metrics.ts'
 import { roles } from '../../packages/server/src/http/tokens.ts'
+import { TestApp, testFolder } from '../../packages/server/test/support/test-app.ts'
 import {
   fencesOf,
   inCode,
@@ -69,6 +70,13 @@ describe('metrics', () => {
     const names = new Set(metrics.map(({ name }) => name))
     expect(mentioned.filter((name) => !names.has(name))).toEqual([])
   })
+})
+
+test('the table of files has all that lie in the data folder of a running service', async () => {
+  const data = await testFolder()
+  await TestApp.open({ data })
+  const rows = tableRows(sectionNamed(operations, 'Data folder').text)
+  expect(rows.flatMap(([files = '']) => inCode(files)).toSorted()).toEqual(readdirSync(data).toSorted())
 })
 
 test('the contents list every section', () => {

@@ -2,7 +2,14 @@ import { mkdirSync, type StatsFs, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
+import { asRefused, isBusy } from './failures.ts'
 import { migrations } from './migrations/index.ts'
+
+const DATA_FILE = 'baton.db'
+const LOCK_FILE = 'baton.lock'
+
+/** Among the tables of every version; together nobody else's. */
+const OUR_TABLES = ['task', 'lane', 'partition', 'pull_key']
 
 /** Call-backs stop below this, so that what was accepted can still be settled. */
 const RESERVE_BYTES = 64 * 2 ** 20
@@ -27,18 +34,17 @@ export class DataFolder {
   lock(): void {
     try {
       mkdirSync(this.#path, { recursive: true })
-      this.#lock = new DatabaseSync(join(this.#path, 'baton.lock'), { timeout: 0 })
+      this.#lock = new DatabaseSync(join(this.#path, LOCK_FILE), { timeout: 0 })
       this.#lock.exec('BEGIN EXCLUSIVE')
     } catch (error) {
       this.#lock?.close()
       this.#lock = undefined
-      if (primaryCode(error) === SQLITE_BUSY) {
+      if (isBusy(error)) {
         throw new StoreRefused(
           `the data folder ${this.#path} is in use by another Baton; stop it, or give this one a folder of its own with --data`,
         )
       }
-      const reason = error instanceof Error ? error.message : String(error)
-      throw new StoreRefused(`the data folder ${this.#path} cannot be used: ${reason}`)
+      throw asRefused(error, this.#path, LOCK_FILE)
     }
   }
 
@@ -47,10 +53,16 @@ export class DataFolder {
     this.#lock = undefined
   }
 
+  /** What to tell whoever starts the service about a file that could not be opened. */
+  refusal(error: unknown): unknown {
+    return asRefused(error, this.#path, DATA_FILE)
+  }
+
   /** Opens the data file and brings it to the version that this program speaks. */
   open(): DatabaseSync {
-    const db = new DatabaseSync(join(this.#path, 'baton.db'), { timeout: BUSY_MILLIS })
+    const db = new DatabaseSync(join(this.#path, DATA_FILE), { timeout: BUSY_MILLIS })
     try {
+      this.#refuseForeign(db)
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
       // A fixed page cache: memory does not follow the backlog.
       db.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864')
@@ -79,8 +91,23 @@ export class DataFolder {
     }
   }
 
+  /** Before the first word is written to it. */
+  #refuseForeign(db: DatabaseSync): void {
+    const names = new Set(
+      db
+        .prepare('SELECT name FROM sqlite_schema')
+        .all()
+        .map(({ name }) => name),
+    )
+    const isNew = names.size === 0 && versionOf(db) === 0
+    if (isNew || OUR_TABLES.every((table) => names.has(table))) return
+    throw new StoreRefused(
+      `${join(this.#path, DATA_FILE)} is a database of some other program, not one of Baton's, and was not touched; move it away, or choose another folder with --data`,
+    )
+  }
+
   #migrate(db: DatabaseSync): void {
-    const version = db.prepare('PRAGMA user_version').get()?.['user_version'] as number
+    const version = versionOf(db)
     if (version > migrations.length) {
       throw new StoreRefused(
         `the data folder ${this.#path} has schema version ${version}, and this program knows versions up to ${migrations.length}; start a Baton that knows version ${version}`,
@@ -93,40 +120,6 @@ export class DataFolder {
   }
 }
 
-const SQLITE_BUSY = 5
-const SQLITE_FULL = 13
-
-/** What the operating system or the disk did, in contrast to what a request or a defect did. */
-const UNAVAILABLE = new Map([
-  [SQLITE_BUSY, 'another process holds the data file'],
-  [6, 'the data file is locked'],
-  [7, 'memory ran out'],
-  [8, 'the data folder is read-only'],
-  [10, 'reading or writing the data file failed'],
-  [11, 'the data file is damaged'],
-  [SQLITE_FULL, 'the disk under the data folder is full'],
-  [14, 'the data file cannot be opened'],
-  [15, 'another process holds the data file'],
-  [26, 'the data file is not a database'],
-])
-
-function primaryCode(error: unknown): number | undefined {
-  const code = (error as { errcode?: unknown } | null)?.errcode
-  return typeof code === 'number' ? code & 0xff : undefined
-}
-
-/** Undefined for an error that is not the disk's fault. */
-export function asUnavailable(error: unknown): StoreUnavailable | undefined {
-  if (error instanceof StoreUnavailable) return error
-  const code = primaryCode(error)
-  const reason = code === undefined ? undefined : UNAVAILABLE.get(code)
-  if (reason === undefined) return undefined
-  const remedy = 'nothing of this request was stored; it can be sent again once that is mended'
-  return new StoreUnavailable(
-    code === SQLITE_FULL ? 'store_full' : 'store_unavailable',
-    `${reason}; ${remedy}`,
-    {
-      cause: error,
-    },
-  )
+function versionOf(db: DatabaseSync): number {
+  return db.prepare('PRAGMA user_version').get()?.['user_version'] as number
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Policy } from '../../handoff/policy.ts'
-import { asUnavailable, DataFolder } from './folder.ts'
+import { asUnavailable } from './failures.ts'
+import { DataFolder } from './folder.ts'
 import { Session } from './session.ts'
 
 const ROOM_CHECK_MILLIS = 1000
@@ -18,14 +19,15 @@ export class OpenFile {
     this.#policy = policy
   }
 
-  /** Throws StoreRefused when the folder must not be used. */
+  /** Throws StoreRefused when the folder cannot or must not be used. */
   lock(): void {
     this.#folder.lock()
     try {
       this.session()
     } catch (error) {
+      this.#abandon()
       this.#folder.unlock()
-      throw this.failed(error)
+      throw this.#folder.refusal(error)
     }
   }
 
