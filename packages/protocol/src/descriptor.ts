@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { count } from './schema-parts.ts'
-import { qualifiedTableName, wellFormedText } from './text-form.ts'
+import { qualifiedTableName, taskIdText, wellFormedText } from './text-form.ts'
 
 /** The table field's name unless a deployment says otherwise. */
 export const DEFAULT_TABLE_FIELD = 'computeTableName'
@@ -14,7 +14,7 @@ const descriptorProperties = {
   taskId: Type.String({
     minLength: 1,
     maxLength: MAX_TASK_ID_LENGTH,
-    pattern: wellFormedText.pattern,
+    pattern: taskIdText.pattern,
     description: 'The task that the partition belongs to',
     examples: ['orders-2026-03'],
   }),

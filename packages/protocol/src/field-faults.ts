@@ -96,7 +96,7 @@ function brokenTextRule(rules: ScalarKeywords, value: unknown): string | undefin
     return `must have at most ${rules.maxLength} characters`
   }
   if (rules.pattern !== undefined && !new RegExp(rules.pattern, 'u').test(value)) {
-    return ruleOfPattern(rules.pattern)
+    return ruleOfPattern(rules.pattern, value)
   }
   return undefined
 }

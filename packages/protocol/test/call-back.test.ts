@@ -124,6 +124,8 @@ describe('a body that is no array of descriptors', () => {
 
 describe('a field', () => {
   const long = 'x'.repeat(1025)
+  const noDots =
+    'must not be "." or "..": in a URL these lead to another path, so the task could not be reached'
   test.each([
     ['record_count', '5', 'must be a non-negative integer, got the string "5"'],
     ['record_count', 1.5, 'must be a non-negative integer, got the number 1.5'],
@@ -137,6 +139,8 @@ describe('a field', () => {
     ['taskId', long, `must have at most 1024 characters, got the string "${'x'.repeat(40)}…"`],
     ['taskId', 'a\0', 'must not contain NUL characters or lone surrogates, got the string "a\\u0000"'],
     ['taskId', '\ud800', 'must not contain NUL characters or lone surrogates, got the string "\\ud800"'],
+    ['taskId', '.', `${noDots}, got the string "."`],
+    ['taskId', '..', `${noDots}, got the string ".."`],
     ['partition_name', {}, 'must be a string, got an object'],
     ['computeTableName', [1], 'must be a string, got an array'],
   ])('%s of %j is refused', (field, value, detail) => {
@@ -154,6 +158,10 @@ describe('a field', () => {
       )
     },
   )
+
+  test.each(['...', '.a', 'a.', './', '..-0-0', '. '])('taskId may hold dots, as in %j', (taskId) => {
+    expect(checkCallBack([descriptor({ taskId, partition_name: `${taskId}-0-7` })]).ok).toBe(true)
+  })
 
   test('that is missing is named', () => {
     const { record_count, ...others } = descriptor()

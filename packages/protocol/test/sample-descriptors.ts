@@ -24,7 +24,7 @@ export function descriptors(count: number, level = 0): PartitionDescriptor[] {
 }
 
 const text = (options: { minLength: number; maxLength: number }) =>
-  fc.string({ ...options, unit: 'binary' }).filter((value) => !value.includes('\0'))
+  fc.string({ ...options, unit: 'binary' }).filter((value) => !/\0|^\.{1,2}$/.test(value))
 
 const tablePart = fc
   .string({ minLength: 1, maxLength: 20, unit: 'binary' })
