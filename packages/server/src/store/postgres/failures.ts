@@ -52,9 +52,14 @@ export function mayRunAgain(error: unknown): boolean {
   return RUN_AGAIN.has(sqlState(error) ?? '')
 }
 
-/** The transaction had failed before: in_failed_sql_transaction. */
+const CONSEQUENCES = new Set([
+  '25P02', // in_failed_sql_transaction
+  '26000', // invalid_sql_statement_name: it could not be prepared any more, and was sent twice in one go
+])
+
+/** Perhaps only because the transaction had failed before. */
 export function isConsequence(error: unknown): boolean {
-  return sqlState(error) === '25P02'
+  return CONSEQUENCES.has(sqlState(error) ?? '')
 }
 
 /** Somebody wrote the same key since the statement began, which sees it when it is run again. */
