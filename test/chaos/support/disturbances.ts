@@ -70,7 +70,10 @@ export function cutCommits(proxies: readonly CuttingProxy[]): Disturbance {
       const [enough, latest] = [count() + CUTS, Date.now() + CUT_MILLIS]
       const cut = (): Cut | null =>
         chance.happens(CUT_SHARE) ? (chance.happens(0.6) ? 'after' : 'before') : null
-      for (const proxy of proxies) proxy.decide = () => (count() < enough ? cut() : null)
+      for (const proxy of proxies) {
+        proxy.isPolite = chance.happens(0.5)
+        proxy.decide = () => (count() < enough ? cut() : null)
+      }
       while (count() < enough && Date.now() < latest) await sleep(10)
       for (const proxy of proxies) proxy.decide = () => null
     },
