@@ -28,10 +28,11 @@ export interface App {
   close(): Promise<void>
 }
 
-export async function openApp(config: Config, { log, clock, timeouts }: AppOptions): Promise<App> {
+export async function openApp(config: Config, options: AppOptions): Promise<App> {
+  const { log, timeouts } = options
   const tokens = config.tokensFile === null ? null : readTokensFile(config.tokensFile)
   const policy = policyOf(config)
-  const store = await openStore(config, policy, clock)
+  const store = await openStore(config, policy, options)
   try {
     const handOff = new HandOff({
       store,
@@ -63,14 +64,19 @@ export async function openApp(config: Config, { log, clock, timeouts }: AppOptio
 }
 
 /** Only the store that is asked for is loaded: the driver of the other takes a tenth of the time to start. */
-async function openStore(config: Config, policy: Policy, clock: Clock | undefined): Promise<Store> {
+async function openStore(
+  config: Config,
+  policy: Policy,
+  { clock, log }: Pick<AppOptions, 'clock' | 'log'>,
+): Promise<Store> {
   const options = { policy, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const { openSqliteStore } = await import('./store/sqlite/store.ts')
     return openSqliteStore({ folder: config.data, ...options })
   }
   const { openPostgresStore } = await import('./store/postgres/store.ts')
-  return openPostgresStore({ url: config.databaseUrl, ...options })
+  const failed = (err: unknown) => log.error({ err }, 'something that followed a commit went wrong')
+  return openPostgresStore({ url: config.databaseUrl, failed, ...options })
 }
 
 function policyOf(config: Config): Policy {

@@ -13,11 +13,17 @@ const SMALL_CLAIM = 64
 export class Filling {
   readonly #transactions: Transactions
   readonly #readied: (count: number) => void
+  readonly #failed: (error: unknown) => void
   readonly #filling = new Set<Promise<void>>()
 
-  constructor(transactions: Transactions, readied: (count: number) => void) {
+  constructor(
+    transactions: Transactions,
+    readied: (count: number) => void,
+    failed: (error: unknown) => void,
+  ) {
     this.#transactions = transactions
     this.#readied = readied
+    this.#failed = failed
   }
 
   /** Waits for those that nobody waits for. */
@@ -33,7 +39,9 @@ export class Filling {
     if (lanes.length === 0) return 0
     const filling = this.fill(lanes)
     if (claimed > SMALL_CLAIM) return filling
-    const told = filling.then((readied) => this.#readied(readied)).finally(() => this.#filling.delete(told))
+    const told = filling
+      .then((readied) => this.#readied(readied), this.#failed)
+      .finally(() => this.#filling.delete(told))
     this.#filling.add(told)
     return 0
   }

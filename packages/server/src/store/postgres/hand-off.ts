@@ -47,6 +47,7 @@ export class HandOffs {
     pull: Pull
     plain: PlainHandOffs
     readied: (count: number) => void
+    failed: (error: unknown) => void
   }) {
     this.#transactions = parts.transactions
     this.#roller = parts.roller
@@ -55,8 +56,8 @@ export class HandOffs {
     this.#callBacks = parts.callBacks
     this.#pull = parts.pull
     this.#plain = parts.plain
-    this.#filling = new Filling(parts.transactions, parts.readied)
-    this.#shrinking = new Shrinking(parts.transactions)
+    this.#filling = new Filling(parts.transactions, parts.readied, parts.failed)
+    this.#shrinking = new Shrinking(parts.transactions, parts.failed)
     this.#lookAgain = new LookAgain(parts.transactions, parts.roller, parts.pull, this.#filling)
   }
 

@@ -21,12 +21,14 @@ const endShrunk = statement('end-shrunk-sets', `DELETE FROM baton.due WHERE ${SE
  */
 export class Shrinking {
   readonly #transactions: Transactions
+  readonly #failed: (error: unknown) => void
   #left: string[] = []
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> = Promise.resolve()
 
-  constructor(transactions: Transactions) {
+  constructor(transactions: Transactions, failed: (error: unknown) => void) {
     this.#transactions = transactions
+    this.#failed = failed
   }
 
   /** Sets as the statement told them: when they are due, their number, and how many leases of theirs have ended. */
@@ -45,7 +47,7 @@ export class Shrinking {
   #start(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#running = this.#running.then(() => this.#run())
+    this.#running = this.#running.then(() => this.#run()).catch(this.#failed)
   }
 
   async #run(): Promise<void> {

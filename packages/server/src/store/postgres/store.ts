@@ -33,6 +33,8 @@ export interface PostgresStoreOptions {
   readonly policy: Policy
   /** For tests that decide what time it is; otherwise the database's clock does. */
   readonly clock?: Clock
+  /** Told of what goes wrong behind a commit, beside a store that is away: nobody waits for it, and it ends nothing. */
+  readonly failed?: (error: unknown) => void
   /** The most connections that this node opens for its transactions. */
   readonly connections?: number
 }
@@ -99,7 +101,11 @@ class PostgresStore implements Store {
   }
   #closed = false
 
-  constructor({ policy, clock }: PostgresStoreOptions, connections: Connections, listening: Connector) {
+  constructor(
+    { policy, clock, failed = rethrow }: PostgresStoreOptions,
+    connections: Connections,
+    listening: Connector,
+  ) {
     this.#connections = connections
     this.#transactions = new Transactions(connections, clock)
     this.#hints = new Hints(listening, (readied) => this.#hinted(readied))
@@ -116,6 +122,7 @@ class PostgresStore implements Store {
       pull: new Pull(policy, names, secrets),
       plain: new PlainHandOffs(transactions, policy, names, secrets),
       readied: (count) => this.#tellAll(count),
+      failed,
     })
     this.#sweep = new Sweep(transactions, policy, clock, this.#roller)
     this.#tidy = new Tidy(transactions, this.#roller, names)
@@ -213,4 +220,8 @@ class PostgresStore implements Store {
     running.then(done, done)
     return running
   }
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }
