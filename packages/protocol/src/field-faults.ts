@@ -6,6 +6,8 @@ import { ruleOfPattern } from './text-form.ts'
 /** What is wrong with one field of an object; the field may be absent or unknown. */
 export interface FieldFault {
   field: string
+  /** Of a field that is an array: which element. */
+  element?: number
   detail: () => string
 }
 
@@ -39,7 +41,9 @@ export function fieldFaults(
   const faults: FieldFault[] = []
   for (const field of Object.keys(subject)) {
     const known = Object.hasOwn(shape.properties, field) ? shape.properties[field] : undefined
-    if (known !== undefined) {
+    if (known !== undefined && isArraySchema(known)) {
+      faults.push(...arrayFaults(field, known, subject[field]))
+    } else if (known !== undefined) {
       const rule = brokenRule(known, subject[field])
       if (rule !== undefined) {
         faults.push({ field, detail: () => `${field} ${rule}, got ${shownValue(subject[field])}` })
@@ -52,6 +56,35 @@ export function fieldFaults(
     if (!Object.hasOwn(subject, field)) faults.push({ field, detail: () => `${field} is missing` })
   }
   return faults
+}
+
+interface ArrayKeywords {
+  type: 'array'
+  items: TSchema
+  minItems?: number
+  maxItems?: number
+}
+
+function isArraySchema(schema: TSchema): schema is TSchema & ArrayKeywords {
+  return (schema as { type?: unknown }).type === 'array'
+}
+
+function arrayFaults(
+  field: string,
+  { items, minItems, maxItems }: ArrayKeywords,
+  value: unknown,
+): FieldFault[] {
+  const fault = (rule: string) => [{ field, detail: () => `${field} ${rule}` }]
+  if (!Array.isArray(value)) return fault(`must be an array, got ${shownValue(value)}`)
+  if (value.length < (minItems ?? 0)) return fault('must not be empty: name something, or leave it out')
+  if (maxItems !== undefined && value.length > maxItems) {
+    return fault(`must hold at most ${maxItems} elements, got ${value.length}`)
+  }
+  return value.flatMap((one: unknown, element) => {
+    const rule = brokenRule(items, one)
+    const detail = () => `each element of ${field} ${rule}, got ${shownValue(one)}`
+    return rule === undefined ? [] : [{ field, element, detail }]
+  })
 }
 
 /** The rule of a scalar schema that a value breaks, phrased to follow the field's name. */

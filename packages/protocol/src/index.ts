@@ -53,7 +53,13 @@ export {
   refusalCodes,
   refusalSchema,
 } from './lease-reference.ts'
-export { type ParsedPartitionName, parsePartitionName, partitionName } from './partition-name.ts'
+export { objectFaults } from './object-faults.ts'
+export {
+  explainPartitionName,
+  type ParsedPartitionName,
+  parsePartitionName,
+  partitionName,
+} from './partition-name.ts'
 export { type Preferences, parsePrefer } from './preferences.ts'
 export {
   type Conflict,
@@ -96,6 +102,7 @@ export {
   settlementSchema,
   settleRequestSchema,
 } from './settle.ts'
+export { quoted } from './shown-value.ts'
 export {
   type IndexRanges,
   indexRangesSchema,

@@ -1,8 +1,10 @@
 import {
   type ControlAnswer,
   controlAnswerSchema,
+  explainPartitionName,
   MAX_LISTED_VIOLATIONS,
   parsePartitionName,
+  quoted,
   type RetryRequest,
   retryRequestSchema,
   sealRequestSchema,
@@ -101,14 +103,19 @@ export function controlRoutes(app: FastifyInstance, { handOff }: Service): void 
 
 function retryOrder(taskId: string, { level, partitions, done }: RetryRequest): RetryOrder {
   if (level !== undefined && partitions !== undefined) {
-    throw brokenControl([{ pointer: '', detail: 'give a level or partitions, not both' }])
+    throw brokenControl([
+      {
+        pointer: '',
+        detail: 'give a level or partitions, not both: partitions say their level in their names',
+      },
+    ])
   }
   const named = partitions?.map((name) => parsePartitionName(taskId, name)) ?? null
-  const misnamed = named?.flatMap((parsed, at) =>
-    parsed === undefined
-      ? [{ pointer: `/partitions/${at}`, detail: 'this is not the name of a partition of the task' }]
-      : [],
-  )
+  const misnamed = partitions?.flatMap((name, at) => {
+    if (named?.[at] !== undefined) return []
+    const detail = `each element of partitions ${explainPartitionName(taskId, name)}, got ${quoted(name)}`
+    return [{ pointer: `/partitions/${at}`, detail }]
+  })
   if (misnamed !== undefined && misnamed.length > 0) throw brokenControl(misnamed)
   return {
     verb: 'retry',

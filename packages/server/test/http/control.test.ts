@@ -17,11 +17,76 @@ async function park(baton: TestApp): Promise<void> {
 }
 
 describe('a body', () => {
-  test('with a field that is not known is refused by name', async () => {
-    const baton = await withTask(1)
-    const answer = await baton.post('/tasks/orders/retry', { levle: 1 })
-    const detail = 'this field is not known here; did you mean level?'
-    expect([answer.status, answer.body.errors]).toEqual([422, [{ pointer: '/levle', detail }]])
+  const service = TestApp.shared()
+  const number = 'must be a non-negative integer'
+
+  test.each<[string, unknown, string, string]>([
+    ['retry', { levle: 1 }, '/levle', '"levle" is not a field of the contract; did you mean level?'],
+    ['pause', { because: 'so' }, '/because', '"because" is not a field of the contract; leave it out'],
+    ['retry', { level: -1 }, '/level', `level ${number}, got the number -1`],
+    ['retry', { level: '1' }, '/level', `level ${number}, got the string "1"`],
+    ['retry', { done: 'yes' }, '/done', 'done must be true or false, got the string "yes"'],
+    [
+      'retry',
+      { partitions: 'orders-0-1' },
+      '/partitions',
+      'partitions must be an array, got the string "orders-0-1"',
+    ],
+    [
+      'retry',
+      { partitions: [] },
+      '/partitions',
+      'partitions must not be empty: name something, or leave it out',
+    ],
+    [
+      'retry',
+      { partitions: ['orders-0-1', 5] },
+      '/partitions/1',
+      'each element of partitions must be a string, got the number 5',
+    ],
+    [
+      'retry',
+      { partitions: ['orders-0-1', 'returns-0-1'] },
+      '/partitions/1',
+      'each element of partitions must begin with its taskId and a hyphen, got "returns-0-1"',
+    ],
+    [
+      'retry',
+      { level: 0, partitions: ['orders-0-1'] },
+      '',
+      'give a level or partitions, not both: partitions say their level in their names',
+    ],
+    ['seal', { partitions: 1.5 }, '/partitions', `partitions ${number}, got the number 1.5`],
+    ['seal', [3], '', 'the body must be left out, or an object with partitions, got an array'],
+    [
+      'retry',
+      'x',
+      '',
+      'the body must be left out, or an object with level, partitions or done, got the string "x"',
+    ],
+    ['cancel', null, '', 'the body must be left out, or an empty object, got null'],
+    ['level-barrier', { enabled: 1 }, '/enabled', 'enabled must be true or false, got the number 1'],
+  ])('of %s that is %j is refused: %s', async (order, body, pointer, detail) => {
+    const answer = await service().ask('POST', `/tasks/orders/${order}`, {
+      raw: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    })
+    expect([answer.status, answer.body.errors]).toEqual([422, [{ pointer, detail }]])
+  })
+
+  test('of retry that names too many partitions is refused', async () => {
+    const answer = await service().post('/tasks/orders/retry', {
+      partitions: Array(10_001).fill('orders-0-1'),
+    })
+    const detail = 'partitions must hold at most 10000 elements, got 10001'
+    expect(answer.body.errors).toEqual([{ pointer: '/partitions', detail }])
+  })
+
+  test('is told of everything that is wrong with it', async () => {
+    const body = { levle: 1, done: 1, partitions: [1, 'orders-0-1', 2] }
+    const answer = await service().post('/tasks/orders/retry', body)
+    const pointers = answer.body.errors.map(({ pointer }: { pointer: string }) => pointer)
+    expect(pointers).toEqual(['/levle', '/done', '/partitions/0', '/partitions/2'])
   })
 })
 
