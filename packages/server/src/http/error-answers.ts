@@ -5,12 +5,11 @@ import { StoreUnavailable } from '../handoff/store.ts'
 import { type Refusal, RequestProblem, sendProblem } from './problems.ts'
 import type { Service } from './service.ts'
 
+const TOO_LARGE = 'FST_ERR_CTP_BODY_TOO_LARGE'
+
 /** What Fastify itself finds wrong with a request, by its error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: {
-    code: 'body_too_large',
-    detail: 'the body is larger than the service accepts here',
-  },
+  [TOO_LARGE]: { code: 'body_too_large', detail: 'the body is larger than the service accepts here' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'unsupported_media_type',
     detail: 'the body must be sent with Content-Type: application/json',
@@ -58,8 +57,15 @@ export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refu
     if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
     if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
     const { code, detail, options } = refuse(error, request)
-    return sendProblem(reply, code, detail, options)
+    return sendProblem(reply, code, codeOf(error) === TOO_LARGE ? tooLarge(request) : detail, options)
   }
+}
+
+/** The limit of a call-back is a setting; that of the others is not. */
+function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): string {
+  const limit = `${Number((bodyLimit / 2 ** 20).toFixed(3))} MiB`
+  if (config.readsLargeBodies !== true) return `the body is larger than ${limit}, the most that this takes`
+  return `the body is larger than ${limit}, the most that a call-back may have here; call the task back in several arrays, or raise the limit with --body-limit-mb`
 }
 
 function codeOf(error: unknown): string {

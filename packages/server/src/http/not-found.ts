@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type AdmissionOptions, hostRefusal } from './admission.ts'
+import { KnownPaths } from './known-paths.ts'
 import { sendProblem } from './problems.ts'
 import { countingStrays, type RequestCounts } from './request-counts.ts'
 
@@ -9,6 +10,8 @@ export function answerUnknownRoutes(
   { hosts, tokens }: AdmissionOptions,
   requests: RequestCounts,
 ): void {
+  const known = new KnownPaths()
+  app.addHook('onRoute', ({ url }) => known.add(url))
   const answer = (request: FastifyRequest, reply: FastifyReply): void => {
     const refusal = tokens === null ? hostRefusal(request.raw, hosts) : undefined
     if (refusal !== undefined) {
@@ -18,7 +21,9 @@ export function answerUnknownRoutes(
     const path = request.url.split('?', 1)[0] ?? '/'
     const allowed = app.supportedMethods.filter((method) => app.findRoute({ method, url: path }) !== null)
     if (allowed.length === 0) {
-      sendProblem(reply, 'route_unknown', 'there is nothing at this path')
+      const meant = known.alike(path)
+      const hint = meant === undefined ? '' : `; did you mean ${meant}?`
+      sendProblem(reply, 'route_unknown', `there is nothing at this path${hint}`)
       return
     }
     const methods = allowed.join(', ')

@@ -43,6 +43,36 @@ describe('a path without a route', () => {
     },
   )
 
+  test.each([
+    ['/Pull', '/pull'],
+    ['/pull/', '/pull'],
+    ['//pull', '/pull'],
+    ['/PULL//?a=/b', '/pull'],
+    ['/test//instance-status', '/test/instance-status'],
+    ['/Tasks/Orders%2F1/', '/tasks/Orders%2F1'],
+    ['//tasks/orders/Pause', '/tasks/orders/pause'],
+  ])('%s is told that %s is meant', async (path, meant) => {
+    const { body } = await service().get(path)
+    expect(body.detail).toBe(`there is nothing at this path; did you mean ${meant}?`)
+  })
+
+  test.each(['/nowhere', '/pulls', '/tasks/orders/explode', `/Tasks/${'x'.repeat(300)}`])(
+    '%s is like none',
+    async (path) => {
+      expect((await service().get(path)).body.detail).toBe('there is nothing at this path')
+    },
+  )
+
+  test('a task id that is missing is not made up', async () => {
+    expect((await service().get('/tasks//pause/')).body.detail).not.toContain('did you mean')
+  })
+
+  test('under a base path the hint has it, too', async () => {
+    const baton = await TestApp.open({ basePath: '/baton' })
+    expect((await baton.get('/Baton/Pull/')).body.detail).toContain('did you mean /baton/pull?')
+    expect((await baton.get('/pull/')).body.detail).toBe('there is nothing at this path')
+  })
+
   test('is answered so whatever body is sent', async () => {
     const answer = await service().ask('POST', '/nowhere', {
       raw: 'x'.repeat(100),

@@ -118,6 +118,8 @@ describe('a body that is too large', () => {
     client.send('['.repeat(5_000_000))
     const answer = await client.answer()
     expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
+    expect(answer.body.detail).toContain('larger than 0.01 MiB')
+    expect(answer.body.detail).toContain('--body-limit-mb')
     client.send(pullBytes())
     expect((await client.answer()).status).toBe(200)
   })
@@ -130,6 +132,16 @@ describe('a body that is too large', () => {
     for (let chunk = 0; chunk < 20; chunk += 1) client.send(`1000\r\n${'['.repeat(4096)}\r\n`)
     const answer = await client.answer()
     expect([answer.status, answer.body.code]).toEqual([413, 'body_too_large'])
+  })
+
+  test('is told its limit also where that is no setting', async () => {
+    const { client } = await connected(limit)
+    client.send(callBackHead(9_000_000).replace('/call-back', '/settle') + '['.repeat(9_000_000))
+    const answer = await client.answer()
+    expect([answer.status, answer.body.detail]).toEqual([
+      413,
+      'the body is larger than 8 MiB, the most that this takes',
+    ])
   })
 
   test('is not even asked for when the client asks first', async () => {
