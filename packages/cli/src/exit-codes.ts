@@ -18,6 +18,8 @@ export const exitCodes = {
   notFound: 127,
   /** Ended by Ctrl-C. */
   interrupted: 130,
+  /** Ended by SIGTERM. */
+  terminated: 143,
 } as const
 
 /** What the exit code of a command run by `baton work` says. */

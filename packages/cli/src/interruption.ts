@@ -1,3 +1,5 @@
+import { exitCodes } from './exit-codes.ts'
+
 /** Ended by a signal; the exit code says by which, as shells do. */
 export class Interruption extends Error {
   override name = 'Interruption'
@@ -5,7 +7,7 @@ export class Interruption extends Error {
 
   constructor(signal: 'SIGINT' | 'SIGTERM') {
     super(signal === 'SIGINT' ? 'interrupted' : 'terminated')
-    this.exitCode = signal === 'SIGINT' ? 130 : 143
+    this.exitCode = signal === 'SIGINT' ? exitCodes.interrupted : exitCodes.terminated
   }
 }
 

@@ -113,6 +113,34 @@ describe('a worker that is told to stop', () => {
   })
 })
 
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)(
+  'a worker that was to go on until idle was not through when %s stopped it',
+  async (signal, code) => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 3))
+    const scratch = new Scratch()
+    const script = 'touch "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
+    const working = startBaton(['work', '--until-idle', '--', 'sh', '-c', script], {
+      url,
+      env: { OUT: scratch.path },
+    })
+    let told = ''
+    working.process.stderr?.on('data', (bytes) => {
+      told += bytes
+    })
+    await until(() => scratch.names().includes('begun'))
+    working.process.kill(signal)
+    await until(() => /finishing|told to stop/.test(told))
+    scratch.file('gate', '')
+    expect(await working.ended).toMatchObject({ code })
+    expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])
+  },
+)
+
 test('a supervisor that ends everything at once makes nothing fail', async () => {
   const { url } = await ServiceProcess.start()
   const client = new BatonClient(url)

@@ -140,6 +140,8 @@ async function run(given: Arguments): Promise<number> {
   }
   const { done, failed, released, lost } = log.counts
   log.say(`${counted(done, 'partition')} done, ${failed} failed, ${released} given back, ${lost} lost`)
-  if (given.switch('until-idle') && failed + lost > 0) return exitCodes.refused
-  return signals.exitCode
+  const untilIdle = given.switch('until-idle')
+  if (untilIdle && failed + lost > 0) return exitCodes.refused
+  // Stopping in order is how a worker ends; one that was to go on until idle has not come to its end.
+  return signals.wasHurried || untilIdle ? (signals.endedBy ?? exitCodes.ok) : exitCodes.ok
 }

@@ -1,4 +1,5 @@
 import type { Worker } from '@baton/client'
+import { exitCodes } from '../exit-codes.ts'
 import { counted } from '../show/numbers.ts'
 
 export interface StopSignalsOptions {
@@ -21,8 +22,10 @@ export class StopSignals implements Disposable {
   readonly #options: StopSignalsOptions
   readonly #listeners: readonly (readonly [NodeJS.Signals, () => void])[]
   #interrupts = 0
-  /** The exit code that the signals ask for, unless the worker failed. */
-  exitCode = 0
+  /** What shells expect of a program that the signal ended; `undefined` while there was none. */
+  endedBy: number | undefined
+  /** Whether commands were ended that might have finished, by somebody who would not wait. */
+  wasHurried = false
 
   constructor(options: StopSignalsOptions) {
     this.#options = options
@@ -41,6 +44,7 @@ export class StopSignals implements Disposable {
   #interrupt(): void {
     const { worker, say } = this.#options
     this.#interrupts += 1
+    this.endedBy ??= exitCodes.interrupted
     if (this.#interrupts === 1) {
       if (worker.running > 0) {
         say(`finishing ${counted(worker.running, 'partition')}; Ctrl-C again ends them and gives them back`)
@@ -48,13 +52,15 @@ export class StopSignals implements Disposable {
       void worker.stop({ finishWithinSeconds: Number.POSITIVE_INFINITY })
     } else if (this.#interrupts === 2) {
       say('ending commands and giving their partitions back')
-      this.exitCode = 130
+      this.endedBy = exitCodes.interrupted
+      this.wasHurried = true
       this.#stopWithin(0)
-    } else process.exit(130)
+    } else process.exit(exitCodes.interrupted)
   }
 
   #terminate(): void {
     const { worker, drainSeconds, say } = this.#options
+    this.endedBy ??= exitCodes.terminated
     say(`told to stop: ${counted(worker.running, 'partition')} may finish within ${drainSeconds} s`)
     this.#stopWithin(drainSeconds)
   }
