@@ -1,9 +1,11 @@
-import { BatonClient, type BatonClientOptions } from '@baton/client'
+import { BatonClient, type BatonClientOptions, type FailedTry } from '@baton/client'
 import type { Arguments } from './arguments.ts'
 import type { Flags } from './command.ts'
+import { remark } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:7070'
+const RETRY_FOR_SECONDS = 30
 
 /** Where the service is, and who asks. */
 export const placeFlags = {
@@ -41,7 +43,7 @@ export const connectionFlags = {
   timeout: {
     kind: 'number',
     placeholder: 'SECONDS',
-    otherwise: '30',
+    otherwise: String(RETRY_FOR_SECONDS),
     fractions: true,
     description: 'how long to go on trying while the service is away; 0 tries once',
   },
@@ -53,18 +55,29 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
   const token = given.text('token')
   const instanceId = given.text('instance-id')
   const tableField = given.text('table-field')
-  const retryForSeconds = given.number('timeout')
+  const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
   try {
     return new BatonClient({
       url,
       ...(token === undefined ? {} : { token }),
       ...(instanceId === undefined ? {} : { instanceId }),
       ...(tableField === undefined ? {} : { tableField }),
-      ...(retryForSeconds === undefined ? {} : { retryForSeconds }),
+      retryForSeconds,
+      onFailure: sayOnce(given, retryForSeconds),
       ...more,
     })
   } catch (error) {
     throw new UsageError(`--url: ${(error as Error).message}`)
+  }
+}
+
+/** Half a minute of silence looks like work: whoever waits for a service that is away should know at once. */
+export function sayOnce(given: Arguments, retryForSeconds: number): (failed: FailedTry) => void {
+  let said = false
+  return ({ error }) => {
+    if (said) return
+    said = true
+    remark(given, `${error.message}; trying again for up to ${retryForSeconds} s`)
   }
 }
 

@@ -1,60 +1,52 @@
 import {
   BatonError,
-  ConflictError,
   ContractError,
   ProblemError,
   UnexpectedAnswerError,
   UnreachableError,
 } from '@baton/client'
-import { errorCodes } from '@baton/protocol'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
+import { problemLines } from './explain-problem.ts'
 import { InputError } from './input/input-error.ts'
 import { Interruption } from './interruption.ts'
+import { LocatedProblem, type Origin } from './located-problem.ts'
+import { counted } from './show/numbers.ts'
 import { UsageError } from './usage-error.ts'
 
 /** What a person, or with --json a program, needs to know about a failure. */
-export function explain(error: unknown, argv: readonly string[]): { text: string; exitCode: number } {
+export function explain(thrown: unknown, argv: readonly string[]): { text: string; exitCode: number } {
+  const [error, origin] =
+    thrown instanceof LocatedProblem ? [thrown.problemError, thrown.origin] : [thrown, undefined]
   const exitCode = exitCodeOf(error)
   if (argv.includes('--json')) return { text: JSON.stringify({ error: asData(error) }), exitCode }
-  return { text: linesOf(error, argv[0]).join('\n'), exitCode }
+  return { text: [...linesOf(error, argv[0], origin), ...storedLines(error)].join('\n'), exitCode }
+}
+
+/** A call-back in several requests may have come halfway. */
+function storedLines(error: unknown): string[] {
+  const sent = error instanceof BatonError ? (error.stored?.sent ?? 0) : 0
+  return sent === 0 ? [] : [`Stored before that: ${counted(sent, 'descriptor')}.`]
 }
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return exitCodes.usage
   if (error instanceof Interruption) return error.exitCode
-  if (error instanceof InputError || error instanceof ContractError) return exitCodes.contract
+  if (error instanceof InputError) return exitCodes.contract
+  if (error instanceof ContractError && error.foundBy === 'client') return exitCodes.contract
   if (error instanceof UnreachableError || (error instanceof UnexpectedAnswerError && error.retryable)) {
     return exitCodes.unreachable
   }
   return error instanceof ProblemError && error.status === 404 ? exitCodes.nothing : exitCodes.refused
 }
 
-function linesOf(error: unknown, command: string | undefined): string[] {
+function linesOf(error: unknown, command: string | undefined, origin: Origin | undefined): string[] {
   if (error instanceof UsageError) {
     const about = commands.some(({ name }) => name === command) ? ` ${command}` : ''
     return [`baton: ${error.message}`, `baton${about} --help tells more.`]
   }
   if (error instanceof InputError) return error.lines.map((line) => `baton: ${line}`)
-  if (error instanceof ContractError) {
-    return [
-      `baton: ${error.problem.title}`,
-      ...error.violations.map(({ pointer, detail }) => `  ${pointer || '(the whole)'}  ${detail}`),
-      ...omitted(error.violationCount - error.violations.length),
-    ]
-  }
-  if (error instanceof ConflictError) {
-    return [
-      `baton: ${error.problem.title}`,
-      ...error.conflicts.map(({ pointer, detail }) => `  ${pointer}  ${detail}`),
-      ...omitted(error.conflictCount - error.conflicts.length),
-      errorCodes.partition_conflict.remedy,
-    ]
-  }
-  if (error instanceof ProblemError) {
-    const known = Object.hasOwn(errorCodes, error.code) ? errorCodes[error.code].remedy : ''
-    return [`baton: ${error.problem.detail}`, ...(known === '' ? [] : [known])]
-  }
+  if (error instanceof ProblemError) return problemLines(error, origin)
   if (error instanceof UnreachableError) {
     return [`baton: ${error.message}`, 'Is the service running? --url or BATON_URL say where it is.']
   }
@@ -62,10 +54,6 @@ function linesOf(error: unknown, command: string | undefined): string[] {
     return [`baton: ${(error as Error).message}`]
   }
   return [`baton: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`]
-}
-
-function omitted(count: number): string[] {
-  return count > 0 ? [`  … and ${count} more`] : []
 }
 
 /** What the operating system says no to needs no stack. */

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import type { Arguments } from './arguments.ts'
 
 /** Writes a line for programs and people to read. */
 export function print(text: string): void {
@@ -12,6 +13,11 @@ export function printJson(value: unknown): void {
 /** Writes a line beside the answer: notes, progress, what went wrong. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`)
+}
+
+/** A note on the way to the answer; where a program reads along, as a line of JSON. */
+export function remark(given: Arguments, text: string): void {
+  note(given.switch('json') ? JSON.stringify({ note: text }) : `baton: ${text}`)
 }
 
 type Style = Parameters<typeof styleText>[0]

@@ -52,6 +52,31 @@ describe('baton call-back', () => {
     await expect(new BatonClient(url).task('broken')).rejects.toMatchObject({ code: 'task_unknown' })
   })
 
+  test('names the lines of both when a partition occurs twice', async () => {
+    const scratch = new Scratch()
+    const twice = descriptors('twice', 12_000)
+    const file = scratch.file('twice.ndjson', `\n${lines([...twice, twice[11_000]])}`)
+    const { code, stderr } = await baton(['call-back', '--check', file])
+    expect(stderr).toBe(
+      `baton: ${file}:12002: partition_name "twice-0-11000" names the same partition as line 11002: ` +
+        'level 0, index 11000; each may occur once\n',
+    )
+    expect(code).toBe(4)
+  })
+
+  test('names file and line while it streams, and how much is stored', async () => {
+    const { url } = service()
+    const broken = descriptors('halfway', 6).map((each, at) =>
+      at === 4 ? { ...each, record_count: -1 } : each,
+    )
+    const args = ['call-back', '--stream', '--per-request', '3', '-']
+    const { code, stderr } = await baton(args, { url, input: lines(broken) })
+    expect(stderr).toBe(
+      'baton: stdin:5: record_count must be a non-negative integer, got the number -1\nStored before that: 3 descriptors.\n',
+    )
+    expect(code).toBe(4)
+  })
+
   test('only checks when asked to, without a service', async () => {
     const input = lines(descriptors('checked', 3))
     expect(await baton(['call-back', '--check', '-'], { input })).toMatchObject({
@@ -82,10 +107,27 @@ describe('baton call-back', () => {
     const refused = await baton(['call-back', '-'], { url, input: changed })
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain('already known with other content')
+    expect(refused.stderr).toContain(
+      '  stdin:2: conflict-0-1: record_count is 99 here and 10 in what was accepted before\n',
+    )
+    const later = [...descriptors('conflict', 3), ...descriptors('conflict', 5, 99).slice(3)]
+    await baton(['call-back', '-'], { url, input: lines(descriptors('conflict', 5)) })
+    const split = await baton(['call-back', '--per-request', '2', '-'], { url, input: lines(later) })
+    expect(split.stderr).toContain('  stdin:4: conflict-0-3: record_count')
+    expect(split.stderr).not.toContain('stdin:3')
+    expect(split.stderr).toContain('Stored before that: 2 descriptors.')
     const asJson = await baton(['call-back', '-', '--json'], { url, input: changed })
     expect(JSON.parse(asJson.stderr)).toMatchObject({
       error: { code: 'partition_conflict', conflicts: [{}, {}, {}] },
     })
+  })
+
+  test('what only the service finds was sent, and refused', async () => {
+    const { url } = service()
+    const input = lines(descriptors('noted', 3).map((each, at) => (at === 1 ? { ...each, note: 'x' } : each)))
+    const { code, stderr } = await baton(['call-back', '--unknown-fields', 'ignore', '-'], { url, input })
+    expect(stderr).toContain('  stdin:2: "note" is not a field of the contract')
+    expect(code).toBe(1)
   })
 
   test.each([

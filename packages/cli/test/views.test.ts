@@ -4,6 +4,7 @@ import { descriptor, descriptors } from '../../client/test/support/descriptors.t
 import { ServiceProcess } from '../../client/test/support/service-process.ts'
 import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
 
 describe('what is shown of tasks', () => {
   const service = ServiceProcess.shared()
@@ -71,6 +72,35 @@ describe('what is shown of tasks', () => {
     expect(await say('pause', 'nobody')).toMatchObject({ code: 3 })
   })
 
+  test('what is refused is named as it was typed', async () => {
+    const { url } = service()
+    await new BatonClient(url).callBack(descriptors('typed', 3))
+    const unknown = ['typed-0-0', 'typed-9-8', 'typed-9-9']
+    const retried = await baton(['retry', 'typed', '--partition', unknown.join(',')], { url })
+    expect(retried).toMatchObject({ code: 3, stdout: '' })
+    expect(retried.stderr).toContain('  typed-9-8: the task has no such partition\n  typed-9-9: ')
+    expect(retried.stderr).not.toContain('typed-0-0')
+    expect((await baton(['retry', 'typed', '--partition', 'a'], { url })).stderr).toContain('  a: ')
+    expect(await baton(['seal', 'typed', '--partitions', '2'], { url })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'baton: the service refused it\n' +
+        '  --partitions: the task has 3 partitions already; expect at least as many\n',
+    })
+  })
+
+  test('a sealed task takes nothing new, and says what is missing', async () => {
+    const { url } = service()
+    await new BatonClient(url).callBack(descriptors('sealed', 3))
+    expect(await baton(['seal', 'sealed', '--partitions', '5'], { url })).toMatchObject({ code: 0 })
+    const input = JSON.stringify(descriptors('sealed', 5))
+    expect(await baton(['call-back', '-'], { url, input })).toMatchObject({ code: 1 })
+    const { stdout } = await baton(['tasks', 'sealed'], { url })
+    expect(stdout).toContain('2 partitions expected but not called back')
+    expect((await baton(['seal', '--help'])).stdout).toContain('new ones are refused from then on')
+  })
+
   test('instances', async () => {
     const { url } = service()
     await new BatonClient({ url, instanceId: 'compute-1' }).callBack(descriptors('produced', 2))
@@ -122,11 +152,60 @@ describe('watching a task', () => {
       seen += bytes
     })
     await until(() => seen.includes('orders'))
+    let noted = ''
+    watching.process.stderr?.on('data', (bytes) => {
+      noted += bytes
+    })
     await service.kill()
+    await until(() => noted.includes('cannot be reached'))
     await service.startAgain()
     await client.callBack(descriptors('later', 1))
     await until(() => seen.includes('later'))
     watching.ctrlC()
     expect(await watching.ended).toMatchObject({ code: 0 })
+    expect(
+      noted
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([{ note: expect.stringContaining('trying again until it is back') }])
+  })
+})
+
+describe('a service that cannot be asked', () => {
+  const url = 'http://127.0.0.1:1'
+
+  test('is told at once and once, and then that it was in vain', async () => {
+    const { code, stdout, stderr } = await baton(['tasks', '--timeout', '1'], { url })
+    expect(code).toBe(5)
+    expect(stdout).toBe('')
+    expect(stderr.split('\n')).toEqual([
+      expect.stringMatching(/^baton: http:..127.0.0.1:1 cannot be reached.*; trying again for up to 1 s$/),
+      expect.stringMatching(/^baton: http:..127.0.0.1:1 cannot be reached/),
+      expect.stringContaining('Is the service running?'),
+      '',
+    ])
+    const asJson = await baton(['tasks', '--json', '--timeout', '1'], { url })
+    const told = asJson.stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(told).toMatchObject([{ note: expect.any(String) }, { error: { name: 'UnreachableError' } }])
+    const calledBack = await baton(['call-back', '-', '--timeout', '1'], {
+      url,
+      input: JSON.stringify(descriptors('x', 1)),
+    })
+    expect(calledBack.stderr).toContain('; trying again for up to 1 s')
+  })
+
+  test('wants a token: how to give one', async () => {
+    const tokens = { tokens: [{ name: 'on call', token: 'sesame', roles: ['operator'] }] }
+    const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
+    const service = await ServiceProcess.start('--tokens-file', file)
+    const { code, stderr } = await baton(['tasks'], { url: service.url })
+    expect(stderr).toBe('baton: the service asks for a token\nGive it by BATON_TOKEN or --token.\n')
+    expect(code).toBe(1)
+    const wrong = await baton(['tasks'], { url: service.url, env: { BATON_TOKEN: 'guessed' } })
+    expect(wrong.stderr).toContain('Check what BATON_TOKEN or --token say')
   })
 })

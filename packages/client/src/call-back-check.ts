@@ -72,12 +72,21 @@ const DETAIL = 'the descriptors break the contract; see errors'
 
 const quoted = (text: string) => JSON.stringify(text)
 
+/** Other descriptors that a fault mentions, like the `/5` in "names the same partition as /5", by another name. */
+export function namingPositions(detail: string, nameOf: (position: number) => string): string {
+  return detail.replace(
+    /( names the same partition as |^taskId must be the same in the whole array: )\/(\d+)/,
+    (_, words, position) => `${words}${nameOf(Number(position))}`,
+  )
+}
+
 /** The same problem, pointing into the whole of what the caller passed instead of into one piece of it. */
 export function rebased(found: Problem, offset: number): Problem {
   if (offset === 0) return found
-  const move = <T extends { pointer: string }>(place: T): T => ({
+  const move = <T extends { pointer: string; detail: string }>(place: T): T => ({
     ...place,
     pointer: place.pointer.replace(/^\/(\d+)/, (_, position) => `/${Number(position) + offset}`),
+    detail: namingPositions(place.detail, (position) => `/${position + offset}`),
   })
   return {
     ...found,

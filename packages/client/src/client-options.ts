@@ -1,3 +1,5 @@
+import type { FailedTry } from './persistence.ts'
+
 /** How to reach a service, and how to behave towards it. */
 export interface BatonClientOptions {
   /** The service's base URL, with its path if it is mounted under one: `https://data.example.com/baton`. */
@@ -25,6 +27,8 @@ export interface BatonClientOptions {
   readonly retryForSeconds?: number
   /** Headers for each request, for instance the `traceparent` of the trace under way. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
+  /** Told about each request that failed and will be repeated, unless the call has a listener of its own. */
+  readonly onFailure?: (failed: FailedTry) => void
   /** Told about each request once it is over, also about those that failed and will be repeated. */
   readonly onRequest?: (request: RequestReport) => void
   /** Replaces the `fetch` of the platform. */

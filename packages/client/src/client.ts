@@ -44,12 +44,14 @@ export class BatonClient {
   readonly #transport: Transport
   readonly #table: TableField
   readonly #retryForSeconds: number
+  readonly #onFailure: BatonClientOptions['onFailure']
 
   constructor(options: string | URL | BatonClientOptions) {
     const given = typeof options === 'string' || options instanceof URL ? { url: options } : options
     this.#transport = new Transport(given)
     this.#table = new TableField(given.tableField)
     this.#retryForSeconds = given.retryForSeconds ?? DEFAULT_RETRY_FOR_SECONDS
+    this.#onFailure = given.onFailure
   }
 
   /** How this deployment names the table field on the wire. */
@@ -214,7 +216,8 @@ export class BatonClient {
     return this.#persist(() => this.#transport.json({ ...spec, ...limits(options) }), options)
   }
 
-  #persist<T>(attempt: () => Promise<T>, { retryForSeconds, signal, onFailure }: CallOptions): Promise<T> {
+  #persist<T>(attempt: () => Promise<T>, options: CallOptions): Promise<T> {
+    const { retryForSeconds, signal, onFailure = this.#onFailure } = options
     const forMillis = (retryForSeconds ?? this.#retryForSeconds) * 1000
     return persist(attempt, { forMillis, signal, onFailure })
   }

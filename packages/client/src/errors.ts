@@ -52,9 +52,12 @@ export class ContractError extends ProblemError {
   readonly violations: readonly Violation[]
   /** How many there are in all, listed or not. */
   readonly violationCount: number
+  /** Who found it: the client, and then nothing of it was sent, or the service. */
+  readonly foundBy: 'client' | 'service'
 
-  constructor(problem: Problem) {
+  constructor(problem: Problem, foundBy: 'client' | 'service' = 'service') {
     super(problem)
+    this.foundBy = foundBy
     this.violations = problem.errors ?? []
     this.violationCount = this.violations.length + (problem.errorsOmitted ?? 0)
     const [first] = this.violations

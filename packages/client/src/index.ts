@@ -31,7 +31,7 @@ export type {
   TaskView,
   Violation,
 } from '@baton/protocol'
-export { CallBackCheck } from './call-back-check.ts'
+export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
 export type {
   CallOptions,

@@ -3,7 +3,7 @@ import { CallBackCheck } from './call-back-check.ts'
 import { type PieceLimits, piecesOf } from './call-back-pieces.ts'
 import { type CallBackCallOptions, type CallBackReceipt, CallBackSending } from './call-back-sending.ts'
 import type { BatonClient } from './client.ts'
-import { problemError } from './errors.ts'
+import { ContractError } from './errors.ts'
 import { clientOf, type ServiceAddress } from './service.ts'
 
 const DEFAULT_DESCRIPTORS_PER_REQUEST = 50_000
@@ -78,7 +78,7 @@ export class Producer {
     const { tableField } = this.#client
     const wire = Array.from(descriptors, (descriptor) => tableField.toWire(descriptor))
     const found = new CallBackCheck(this.#check).take(wire)
-    if (found !== undefined) throw problemError(found)
+    if (found !== undefined) throw new ContractError(found, 'client')
     for await (const piece of piecesOf(wire, this.#limits)) await sending.send(piece)
   }
 
@@ -86,7 +86,7 @@ export class Producer {
     const check = new CallBackCheck(this.#check)
     const hold = (piece: readonly unknown[]) => {
       const found = check.take(piece)
-      if (found !== undefined) throw sending.interrupted(problemError(found))
+      if (found !== undefined) throw sending.interrupted(new ContractError(found, 'client'))
     }
     for await (const piece of piecesOf(this.#inWireForm(descriptors), this.#limits)) {
       hold(piece.descriptors)

@@ -54,6 +54,21 @@ describe('lost answers', () => {
     await expect(client.pull()).rejects.toThrow(UnreachableError)
   })
 
+  test('each failure that is made good again is told, to the call if it listens, or else to the client', async () => {
+    const told: string[] = []
+    const fails = () => Promise.reject(new TypeError('fetch failed'))
+    const answers = () => Promise.resolve(Response.json({ tasks: [], next: null }))
+    const script = [fails, fails, answers, fails, answers]
+    const client = new BatonClient({
+      url: 'http://127.0.0.1:1',
+      fetch: () => (script.shift() ?? answers)(),
+      onFailure: ({ failures }) => told.push(`client ${failures}`),
+    })
+    await client.tasks()
+    await client.tasks({ onFailure: ({ failures }) => told.push(`call ${failures}`) })
+    expect(told).toEqual(['client 1', 'client 2', 'call 1'])
+  })
+
   test('whoever aborts gets their own reason', async () => {
     const { url } = await ServiceProcess.start()
     const controller = new AbortController()

@@ -111,7 +111,7 @@ describe('what is wrong with a call-back', () => {
     )
     const error = await failureOf(new Producer(url, { descriptorsPerRequest: 10 }).callBack(broken))
     expect(error).toBeInstanceOf(ContractError)
-    expect((error as ContractError).violations).toMatchObject([{ pointer: '/77/record_count' }])
+    expect(error).toMatchObject({ foundBy: 'client', violations: [{ pointer: '/77/record_count' }] })
     await expect(new BatonClient(url).task('broken')).rejects.toMatchObject({ code: 'task_unknown' })
   })
 
@@ -132,6 +132,17 @@ describe('what is wrong with a call-back', () => {
       expect(error.violations.map((violation) => violation.pointer)).toContain(pointer)
       expect(error.stored?.sent).toBe(20)
     }
+    const twice = (await failureOf(
+      producer.callBack(streamOf(descriptor('pointed', 0, 22))),
+    )) as ContractError
+    expect(twice.violations[0]?.detail).toContain('names the same partition as /22:')
+  })
+
+  test('may be found only by the service', async () => {
+    const { url } = shared()
+    const noted = descriptors('noted', 1).map((each) => ({ ...each, note: 'x' }))
+    const sending = new Producer(url, { unknownFields: 'ignore' }).callBack(noted)
+    expect(await failureOf(sending)).toMatchObject({ name: 'ContractError', foundBy: 'service' })
   })
 
   test('an empty call-back breaks the contract, however it comes', async () => {

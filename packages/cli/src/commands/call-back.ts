@@ -2,17 +2,22 @@ import { access, constants, stat } from 'node:fs/promises'
 import { type CallBackReceipt, type PartitionDescriptor, Producer } from '@baton/client'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { connect, connectionFlags } from '../connection.ts'
+import { connect, connectionFlags, sayOnce } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { checkSource } from '../input/check.ts'
+import { LineWindow } from '../input/line-window.ts'
+import { inLines, placeOf } from '../input/place.ts'
 import { spool } from '../input/spool.ts'
 import { fileSource, readValues, type Source } from '../input/values.ts'
 import { interruptible } from '../interruption.ts'
+import { located } from '../located-problem.ts'
 import { counted } from '../show/numbers.ts'
 import { ProgressLine } from '../show/progress-line.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
+
+const RETRY_FOR_SECONDS = 300
 
 export const callBack: Command = {
   operands: 'FILE|-',
@@ -40,7 +45,7 @@ export const callBack: Command = {
       description: 'what the check says to fields that the contract does not know',
     },
     ...connectionFlags,
-    timeout: { ...connectionFlags.timeout, otherwise: '300' },
+    timeout: { ...connectionFlags.timeout, otherwise: String(RETRY_FOR_SECONDS) },
   },
   examples: [
     { line: 'baton call-back partitions.ndjson', says: 'A file, checked first' },
@@ -104,25 +109,41 @@ async function send(
 ): Promise<CallBackReceipt> {
   using progress = new ProgressLine('sending', total)
   const perRequest = given.number('per-request')
-  const retryForSeconds = given.number('timeout')
-  const producer = new Producer(connect(given), {
+  const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
+  const producer = new Producer(connect(given, { onFailure: sayOnce(given, retryForSeconds) }), {
     unknownFields: ruleOf(given),
     ...(perRequest === undefined ? {} : { descriptorsPerRequest: perRequest }),
-    ...(retryForSeconds === undefined ? {} : { retryForSeconds }),
+    retryForSeconds,
   })
   let sent = 0
-  return await producer.callBack(descriptorsOf(source), {
-    signal,
-    onProgress: (now) => {
-      progress.advance(now.sent - sent)
-      sent = now.sent
-    },
-    onFailure: ({ error }) => progress.say(error.message),
-  })
+  const lines = new LineWindow()
+  const lineOf = (position: number) => lines.lineOf(position)
+  try {
+    return await producer.callBack(descriptorsOf(source, lines), {
+      signal,
+      onProgress: (now) => {
+        progress.advance(now.sent - sent)
+        sent = now.sent
+        lines.forget(sent)
+      },
+      ...(process.stderr.isTTY ? { onFailure: ({ error }) => progress.say(error.message) } : {}),
+    })
+  } catch (error) {
+    throw located(error, {
+      placeOf: (pointer) => placeOf(source.name, pointer, lineOf),
+      inItsTerms: (detail) => inLines(detail, lineOf),
+    })
+  }
 }
 
-async function* descriptorsOf(source: Source): AsyncGenerator<PartitionDescriptor, void, undefined> {
-  for await (const { value } of readValues(source)) yield value as PartitionDescriptor
+async function* descriptorsOf(
+  source: Source,
+  lines: LineWindow,
+): AsyncGenerator<PartitionDescriptor, void, undefined> {
+  for await (const { value, line } of readValues(source)) {
+    lines.add(line)
+    yield value as PartitionDescriptor
+  }
 }
 
 function report(given: Arguments, receipt: CallBackReceipt): void {

@@ -4,6 +4,7 @@ import type { Arguments } from '../arguments.ts'
 import type { Command, Example, Flags } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { located } from '../located-problem.ts'
 import { count } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { note, print, printJson } from '../terminal.ts'
@@ -16,6 +17,8 @@ interface Verb {
   readonly examples: readonly Example[]
   /** What is asked before it happens, where it cannot be taken back. */
   readonly question?: string
+  /** What of the command line a pointer into the request means. */
+  readonly placeOf?: (pointer: string, given: Arguments) => string | undefined
   readonly act: (client: BatonClient, taskId: string, given: Arguments) => Promise<ControlAnswer>
 }
 
@@ -52,9 +55,13 @@ const verbs: Readonly<Record<string, Verb>> = {
         says: 'One that was done wrongly',
       },
     ],
+    placeOf: (pointer, given) => {
+      const position = /^\/partitions\/(\d+)$/.exec(pointer)?.[1]
+      return position === undefined ? undefined : namesOf(given)?.[Number(position)]
+    },
     act: (client, taskId, given) => {
       const level = given.number('level')
-      const partitions = given.text('partition')?.split(',')
+      const partitions = namesOf(given)
       return client.retry(taskId, {
         ...(level === undefined ? {} : { level }),
         ...(partitions === undefined ? {} : { partitions }),
@@ -68,6 +75,7 @@ const verbs: Readonly<Record<string, Verb>> = {
       'With the number that there are in all, `baton tasks TASK` tells how many are missing.',
     flags: { partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' } },
     examples: [{ line: 'baton seal orders-2026-03 --partitions 42', says: 'Complete with 42' }],
+    placeOf: (pointer) => (pointer === '/partitions' ? '--partitions' : undefined),
     act: (client, taskId, given) => {
       const partitions = given.number('partitions')
       return client.seal(taskId, partitions === undefined ? {} : { partitions })
@@ -90,10 +98,12 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
 }
 
+const namesOf = (given: Arguments) => given.text('partition')?.split(',')
+
 export function controlCommand(name: string): Command {
   const verb = verbs[name]
   if (verb === undefined) throw new TypeError(`there is no control named ${name}`)
-  const { operands = 'TASK', details, flags = {}, examples, question, act } = verb
+  const { operands = 'TASK', details, flags = {}, examples, question, placeOf, act } = verb
   const operandCount = operands.split(' ').length
   return {
     operands,
@@ -111,7 +121,9 @@ export function controlCommand(name: string): Command {
         note('nothing was changed')
         return exitCodes.refused
       }
-      const answer = await act(connect(given), taskId, given)
+      const answer = await act(connect(given), taskId, given).catch((error: unknown) => {
+        throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) })
+      })
       if (given.switch('json')) printJson(answer)
       else print(`${shown(answer.taskId)} is ${answer.state} (${count(answer.changed)} changed)`)
       return exitCodes.ok

@@ -7,7 +7,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { interruptible } from '../interruption.ts'
 import { Redrawn } from '../show/redrawn.ts'
 import { taskTable, taskView } from '../show/task.ts'
-import { print, printJson, styled } from '../terminal.ts'
+import { print, printJson, remark, styled } from '../terminal.ts'
 
 export const tasks: Command = {
   operands: '[TASK]',
@@ -96,6 +96,7 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
   const screen = !given.switch('json') && process.stdout.isTTY ? new Redrawn(process.stdout) : undefined
   let shown = ''
   let previous = ''
+  let isAway = false
   const show = ({ data, text }: Look) => {
     const json = JSON.stringify(data)
     shown = given.switch('json') ? json : text
@@ -107,12 +108,15 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
     while (true) {
       try {
         const seen = await look(client, given, signal)
+        isAway = false
         show(seen)
         const ending = seen.state === undefined ? undefined : endings[seen.state]
         if (ending !== undefined) return ending
       } catch (error) {
         if (!(error instanceof BatonError) || !error.retryable) throw error
-        screen?.draw(`${shown}\n${styled('red', error.message)}`)
+        if (screen !== undefined) screen.draw(`${shown}\n${styled('red', error.message)}`)
+        else if (!isAway) remark(given, `${error.message}; trying again until it is back`)
+        isAway = true
       }
       await pause(intervalMillis, undefined, { signal })
     }

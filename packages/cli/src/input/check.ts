@@ -1,5 +1,6 @@
 import { CallBackCheck } from '@baton/client'
 import { InputError } from './input-error.ts'
+import { inLines, placeOf } from './place.ts'
 import { type ReadValue, readValues, type Source } from './values.ts'
 
 const DESCRIPTORS_AT_ONCE = 10_000
@@ -15,12 +16,15 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
   const check = new CallBackCheck(options)
   let piece: ReadValue[] = []
   let count = 0
+  const lineOf = (position: number) => piece[position - count]?.line
   const take = () => {
     const found = check.take(piece.map(({ value }) => value))
     if (found !== undefined) {
       const { errors = [], errorsOmitted = 0 } = found
       throw new InputError([
-        ...errors.map(({ pointer, detail }) => `${placeOf(source, piece, pointer, count)}: ${detail}`),
+        ...errors.map(
+          ({ pointer, detail }) => `${placeOf(source.name, pointer, lineOf)}: ${inLines(detail, lineOf)}`,
+        ),
         ...(errorsOmitted > 0 ? [`… and ${errorsOmitted} more`] : []),
       ])
     }
@@ -33,11 +37,4 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
   }
   if (piece.length > 0 || count === 0) take()
   return count
-}
-
-/** File and line, which editors can jump to. */
-function placeOf({ name }: Source, piece: readonly ReadValue[], pointer: string, offset: number): string {
-  const position = /^\/(\d+)/.exec(pointer)?.[1]
-  const line = position === undefined ? undefined : piece[Number(position) - offset]?.line
-  return line === undefined ? name : `${name}:${line}`
 }
