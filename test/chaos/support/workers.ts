@@ -120,11 +120,16 @@ class Worker {
     })
     await this.#settling.settle(fates.get('failed') ?? [], 'failed', this.#node)
     await this.#settling.settle(fates.get('released') ?? [], 'released', this.#node)
-    const late = fates.get('late') ?? []
-    const node = this.#node
-    if (late.length > 0)
-      this.#late.push(sleep(this.#leaseTimes(0.8, 1.8)).then(() => this.#settling.settle(late, 'done', node)))
+    this.#settleLate(fates.get('late') ?? [], this.#node)
     return fates.get('done') ?? []
+  }
+
+  #settleLate(leases: readonly SeenLease[], node: NodeProcess): void {
+    if (leases.length === 0) return
+    const settled = sleep(this.#leaseTimes(0.8, 1.8)).then(() => this.#settling.settle(leases, 'done', node))
+    // Whether it failed is asked when everything is over.
+    settled.catch(() => {})
+    this.#late.push(settled)
   }
 
   async #renew(held: readonly SeenLease[]): Promise<void> {
