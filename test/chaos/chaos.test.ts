@@ -4,7 +4,8 @@ import { startPostgresFleet } from './support/postgres-fleet.ts'
 import { run } from './support/run.ts'
 import { everyDisturbance } from './support/storm.ts'
 
-const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 1_000_000))
+/** The same for everyone, so that a change is not blamed for a storm that others were spared; `npm run chaos` looks further. */
+const seed = Number(process.env['CHAOS_SEED'] ?? 1)
 const size = { producers: 2, workers: 12, operators: 2, backlog: 1500 }
 
 test.each([
