@@ -17,7 +17,10 @@ export interface CoalescerEvents {
 /** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
 const SHARING_LIMIT = 2000
 
-/** The longest that a batch waits for those who were just answered, however long the store takes. */
+/**
+ * So long a batch waits for those who were just answered, where batches are dear. Asleep: turning the loop meanwhile took
+ * the processor from other nodes, 147 instead of 130 microseconds of each of two nodes per pull and settle.
+ */
 const PATIENT_MILLIS = 1
 
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
@@ -50,6 +53,8 @@ class Gathering {
   #gathering: Pending[] = []
   #gatheringWeight = 0
   #scheduled = false
+  /** Runs while a batch waits beyond a turn that brought nobody. */
+  #patience: NodeJS.Timeout | undefined
   #inFlight = 0
   /** As many requests as clients seem to have at a time: the last batch and what came while it was under way. */
   #expected = 0
@@ -70,39 +75,48 @@ class Gathering {
       else {
         this.#gathering.push(pending)
         this.#gatheringWeight += weight
+        if (this.#patience !== undefined && this.#isEnough()) this.#loseNoTime()
         this.#schedule()
       }
     })
   }
 
-  /**
-   * Waits for the end of the event loop's turn, so that every request read in it comes along, and for further turns as
-   * long as they are worth it.
-   */
+  /** Waits for the end of the event loop's turn, so that every request read in it comes along. */
   #schedule(): void {
     if (this.#scheduled || this.#gathering.length === 0 || !this.#mayStart()) return
     this.#scheduled = true
-    let seen = this.#gathering.length
-    const endOfTurn = () => {
-      if (this.#isWorthWaiting(seen)) {
-        seen = this.#gathering.length
-        setImmediate(endOfTurn)
-        return
-      }
-      this.#scheduled = false
-      this.#send()
-    }
-    setImmediate(endOfTurn)
+    this.#endTurn(this.#gathering.length)
   }
 
   /**
-   * Those who were just answered are about to ask again. While turns bring them the batch is worth waiting for, and for a
-   * store whose batches are dear, a little longer. A lone request waits for nobody.
+   * Those who were just answered are about to ask again: while turns bring them, the batch is worth waiting for. A lone
+   * request waits for nobody.
    */
-  #isWorthWaiting(seen: number): boolean {
-    const gathered = this.#gathering.length
-    if (gathered >= this.#expected || this.#gatheringWeight >= this.#batching.full) return false
-    return gathered > seen || performance.now() < this.#patientUntil
+  #endTurn(seen: number): void {
+    setImmediate(() => {
+      if (this.#isEnough()) this.#go()
+      else if (this.#gathering.length > seen) this.#endTurn(this.#gathering.length)
+      else if (performance.now() < this.#patientUntil)
+        this.#patience = setTimeout(() => this.#go(), PATIENT_MILLIS)
+      else this.#go()
+    })
+  }
+
+  #isEnough(): boolean {
+    return this.#gathering.length >= this.#expected || this.#gatheringWeight >= this.#batching.full
+  }
+
+  #go(): void {
+    this.#patience = undefined
+    this.#scheduled = false
+    this.#send()
+  }
+
+  /** All that were waited for are back. */
+  #loseNoTime(): void {
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    setImmediate(() => this.#go())
   }
 
   #mayStart(): boolean {

@@ -67,7 +67,10 @@ const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers, batching?: Batc
   return { store, coalescer, told }
 }
 
-afterEach(() => vi.restoreAllMocks())
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 const unbounded: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 
@@ -145,21 +148,37 @@ describe('batches', () => {
       expect(sizes()).toEqual([3, 2])
     })
 
-    test('where batches are dear it waits beyond such a turn, for its share of the time that the last one took', async () => {
-      let now = 0
-      vi.spyOn(performance, 'now').mockImplementation(() => now)
-      const { store, coalescer } = setUp(answersTo, { ...unbounded, patience: 0.5 })
-      for (let client = 0; client < 3; client += 1) coalescer.ask({ pull: pullOrder() })
-      await turn()
-      now = 1
-      await store.commit()
-      coalescer.ask({ pull: pullOrder() })
-      for (let turns = 0; turns < 5; turns += 1) await turn()
-      expect(store.batches).toHaveLength(1)
-      now = 1.5
-      await turn()
-      await turn()
-      expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([3, 1])
+    describe('and batches are dear', () => {
+      const oneOfThreeIsBack = async () => {
+        vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+        let now = 0
+        vi.spyOn(performance, 'now').mockImplementation(() => now)
+        const { store, coalescer } = setUp(answersTo, { ...unbounded, patience: 0.5 })
+        for (let client = 0; client < 3; client += 1) coalescer.ask({ pull: pullOrder() })
+        await turn()
+        now = 1
+        await store.commit()
+        const askAgain = () => void coalescer.ask({ pull: pullOrder() })
+        askAgain()
+        await turn()
+        return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
+      }
+
+      test('the next one waits beyond a turn that brings nobody, and goes when all are back', async () => {
+        const { askAgain, sizes } = await oneOfThreeIsBack()
+        await turn()
+        expect(sizes()).toEqual([3])
+        askAgain()
+        askAgain()
+        await turn()
+        expect(sizes()).toEqual([3, 3])
+      })
+
+      test('it does not wait for ever', async () => {
+        const { sizes } = await oneOfThreeIsBack()
+        vi.advanceTimersByTime(1)
+        expect(sizes()).toEqual([3, 1])
+      })
     })
   })
 
