@@ -49,10 +49,19 @@ describe('a pooler that lends sessions by transaction, and the URL does not say 
 })
 
 test('what PgBouncer says when it ends a session is not taken for a defect', () => {
-  const ended = Object.assign(new Error('query_wait_timeout'), { code: '08P01' })
+  const ended = Object.assign(new Error('query_wait_timeout'), { code: '08P01', severity: 'FATAL' })
   expect(isSessionOver(ended)).toBe(true)
   expect(asUnavailable(ended)).toMatchObject({ code: 'store_unavailable' })
   expect(asRefused(ended, 'pooler:6432')).toMatchObject({
     message: 'the pooler says: query_wait_timeout; check the database URL, and PostgreSQL at pooler:6432',
   })
+})
+
+test('a statement that was sent wrongly is not taken for the end of a session', () => {
+  const wrong = Object.assign(new Error('bind message supplies 1 parameters'), {
+    code: '08P01',
+    severity: 'ERROR',
+  })
+  expect(isSessionOver(wrong)).toBe(false)
+  expect(asUnavailable(wrong)).toBeUndefined()
 })

@@ -69,12 +69,16 @@ export function isTaken(error: unknown): boolean {
 
 export function isSessionOver(error: unknown): boolean {
   const state = sqlState(error)
-  return error instanceof ConnectionLost || SESSION_IS_OVER.has(state ?? '') || isPoolers(state)
+  return error instanceof ConnectionLost || SESSION_IS_OVER.has(state ?? '') || isPoolers(error)
 }
 
-/** Class 08, connection exceptions: PostgreSQL hardly sends any, and PgBouncer ends sessions with 08P01 whatever the cause. */
-function isPoolers(state: string | undefined): boolean {
-  return state?.startsWith('08') === true
+/**
+ * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 whatever the cause. From PostgreSQL itself, and not
+ * fatal, the same code says that a statement of ours was sent wrongly.
+ */
+function isPoolers(error: unknown): boolean {
+  const { severity } = (error ?? {}) as { severity?: string }
+  return severity === 'FATAL' && sqlState(error)?.startsWith('08') === true
 }
 
 /** Undefined for an error that is the request's or a defect's, not the server's or the network's. */
@@ -104,7 +108,7 @@ export function asRefused(error: unknown, where: string): unknown {
       { cause },
     )
   }
-  const reason = isPoolers(state) ? `the pooler says: ${(cause as Error).message}` : reasonOf(cause, state)
+  const reason = isPoolers(cause) ? `the pooler says: ${(cause as Error).message}` : reasonOf(cause, state)
   if (reason === undefined) return error
   return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
 }
