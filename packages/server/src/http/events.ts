@@ -64,7 +64,11 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
       const follower = new EventFollower(response)
       streams.add(follower)
       const unfollow = handOff.events.follow(knownId(lastId), (tick) => follower.tell(tick))
+      const { socket } = request.raw
+      const hungUp = () => response.destroy()
+      socket.once('end', hungUp)
       response.once('close', () => {
+        socket.off('end', hungUp)
         unfollow()
         streams.remove(follower)
       })

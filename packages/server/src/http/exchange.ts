@@ -8,8 +8,11 @@ import { JSON_TYPE } from './service.ts'
 export interface Exchange {
   readonly headers: IncomingHttpHeaders
   readonly socket: Socket
-  /** Calls `lost` instead of sending when it is certain that not one byte of the answer was given to the socket. */
-  answer(body: string, headers: AnswerHeaders, lost: () => void): void
+  /**
+   * Calls `lost` instead of sending when the client has hung up and not one byte of the answer was given to the socket.
+   * Null: there is nothing to lose, and whoever still reads is answered.
+   */
+  answer(body: string, headers: AnswerHeaders, lost: (() => void) | null): void
 }
 
 /** Names and values in turn, beside those that every answer of the hand-off has. */

@@ -4,6 +4,7 @@ import { answerClientError } from './client-errors.ts'
 import type { Refuse } from './error-answers.ts'
 import type { Exchange, Serve } from './exchange.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
+import { hasHungUp } from './hang-up.ts'
 import { parsedBody } from './json-body.ts'
 import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.ts'
 import type { RouteCounts } from './request-counts.ts'
@@ -131,32 +132,41 @@ export class ExpressConnection {
     } catch (error) {
       const refusal = this.#rules.refuse(error, { method, url })
       this.#send(problemText(refusal, this.#rules))
-      counts.answered(errorCodes[refusal.code].status, performance.now() - began)
+      if (this.#isAnswered) counts.answered(errorCodes[refusal.code].status, performance.now() - began)
     }
   }
 
   readonly #answer: Exchange['answer'] = (body, headers, lost) => {
-    if (this.#socket.writable) this.#send(answerText(body, headers, this.#rules))
-    else lost()
+    if (lost === null || !hasHungUp(this.#socket)) this.#send(answerText(body, headers, this.#rules))
+    else {
+      lost()
+      this.#socket.destroySoon()
+    }
   }
 
   #send({ text, encoding }: AnswerText): void {
+    if (!this.#socket.writable) return
     this.#isAnswered = true
     const isRead = this.#socket.write(text, encoding)
-    if (this.#rules.isLast()) this.#socket.end()
+    // Whoever has stopped sending gets this answer and no other.
+    if (this.#rules.isLast() || this.#socket.readableEnded) this.#socket.end()
     // The next request waits until this answer is on its way.
     else if (isRead && this.#waitingBytes === 0) this.#isAnswering = false
     else if (isRead) process.nextTick(this.#goOn)
   }
 
   readonly #goOn = (): void => {
+    if (this.#socket.readableEnded) {
+      this.#socket.end()
+      return
+    }
     this.#isAnswering = false
     if (this.#socket.isPaused()) this.#socket.resume()
     if (this.#waitingBytes > 0) this.#read(this.#withWaiting(NO_BYTES))
   }
 
   readonly #onDrain = (): void => {
-    if (this.#isAnswering) this.#goOn()
+    if (this.#isAnswering && !this.#socket.writableEnded) this.#goOn()
   }
 
   readonly #onTimeout = (): void => {
@@ -165,7 +175,7 @@ export class ExpressConnection {
 
   readonly #onEnd = (): void => {
     if (this.#neededBytes > 0) answerClientError(new Error('the request has no end'), this.#socket)
-    else this.#socket.end()
+    else if (!this.#isAnswering) this.#socket.end()
   }
 
   readonly #onError = (): void => {

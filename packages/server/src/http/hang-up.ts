@@ -1,16 +1,30 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+
+/**
+ * A client that has stopped sending may still read, as `nc -N` does, or be gone: the network says the same of both. So
+ * all are answered, except those who would be handed something that the dead would keep, and streams without end.
+ */
+export function answerThoseWhoStoppedSending(server: Server): void {
+  // Not documented, and as old as Node: without it connections are ended as soon as the other side ends its half.
+  Object.assign(server, { httpAllowHalfOpen: true })
+}
+
+/** Whether to count on nobody being there any more. */
+export function hasHungUp(socket: Socket): boolean {
+  return !socket.writable || socket.readableEnded
+}
 
 /** Tells a pull that waits when there is nobody left to wait for. */
 export class ClientWatch {
   readonly #socket: Socket
   readonly #controller = new AbortController()
-  readonly #onClose = () => this.#controller.abort()
+  readonly #onEnd = () => this.#controller.abort()
 
   constructor(socket: Socket) {
     this.#socket = socket
-    listenWithoutLimit(socket, this.#onClose)
-    if (socket.destroyed) this.#controller.abort()
+    listenWithoutLimit(socket, this.#onEnd)
+    if (socket.destroyed || socket.readableEnded) this.#controller.abort()
   }
 
   get signal(): AbortSignal {
@@ -18,37 +32,39 @@ export class ClientWatch {
   }
 
   stop(): void {
-    this.#socket.off('close', this.#onClose)
+    this.#socket.off('end', this.#onEnd).off('close', this.#onEnd)
   }
 }
 
 /**
  * Calls `send` while the client is there to be answered, and `lost` when it is certain that not one byte of the
  * answer was given to the socket. Once a byte was, nobody can know what arrived, and `lost` is never called.
+ * Where there is nothing to lose, it is sent in any case.
  */
 export function sendOrLose(
   request: IncomingMessage,
   response: ServerResponse,
   send: () => void,
-  lost: () => void,
+  lost: (() => void) | null,
 ): void {
   // Until an earlier request on the same connection is answered, a response has no socket of its own.
   const { socket } = response
   const connection = socket ?? request.socket
-  if (!connection.writable) {
+  if (lost !== null && hasHungUp(connection)) {
     lost()
+    connection.destroySoon()
     return
   }
-  if (socket === null) {
+  if (lost !== null && socket === null) {
     // The answer waits in memory for its turn.
-    listenWithoutLimit(connection, lost)
-    response.once('socket', () => connection.off('close', lost))
+    const hungUp = () => connection.destroySoon()
+    connection.setMaxListeners(0).once('close', lost).once('end', hungUp)
+    response.once('socket', () => connection.off('close', lost).off('end', hungUp))
   }
   send()
 }
 
 /** Requests that a client sent ahead on one connection each listen, and there may be many. */
-function listenWithoutLimit(socket: Socket, onClose: () => void): void {
-  socket.setMaxListeners(0)
-  socket.once('close', onClose)
+function listenWithoutLimit(socket: Socket, onEnd: () => void): void {
+  socket.setMaxListeners(0).once('end', onEnd).once('close', onEnd)
 }

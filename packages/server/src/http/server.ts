@@ -10,6 +10,7 @@ import { errorAnswers, refusals } from './error-answers.ts'
 import { eventsRoute } from './events.ts'
 import { meetExpectations } from './expectations.ts'
 import { ExpressLane } from './express-lane.ts'
+import { answerThoseWhoStoppedSending } from './hang-up.ts'
 import { healthRoutes } from './health-routes.ts'
 import { instanceRoutes } from './instance-routes.ts'
 import { acceptJsonBodies } from './json-body.ts'
@@ -113,6 +114,7 @@ export async function buildHttp({
     },
     { prefix: basePath },
   )
+  answerThoseWhoStoppedSending(app.server)
   // Where requests are logged, each has to pass Fastify's hooks.
   if (requestLog === null) lane.before(app.server)
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))

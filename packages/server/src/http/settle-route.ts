@@ -42,10 +42,11 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
     const outcome = await handOff.settle({ instance, settlements, pull }, watch?.signal)
     watch?.stop()
     const more = pull === null ? [] : ['preference-applied', preferences.applied]
-    answer(settledJson(outcome), more, () => {
+    const lost = () => {
       // With a key the client settles and asks again, and gets these very leases.
       if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
-    })
+    }
+    answer(settledJson(outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   }
   lane.open('POST', app.prefix, '/settle', settle)

@@ -17,7 +17,11 @@ class Gate {
   }
 
   /** The first `held` calls of a verb wait at the gate with their result in hand. */
-  static before(handOff: HandOff, verb: 'pull' | 'settle', held = Number.POSITIVE_INFINITY): Gate {
+  static before(
+    handOff: HandOff,
+    verb: 'pull' | 'settle' | 'callBack' | 'tasks',
+    held = Number.POSITIVE_INFINITY,
+  ): Gate {
     const gate = new Gate()
     const original = handOff[verb].bind(handOff) as (...args: unknown[]) => Promise<unknown>
     let calls = 0
@@ -41,8 +45,10 @@ async function served(changed = {}) {
   const sockets = new Set<Socket>()
   baton.app.http.server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    const ended = () => sockets.delete(socket)
+    socket.once('end', ended).once('close', ended)
   })
+  /** Those whose client still sends. */
   return { baton, port, connections: () => sockets.size }
 }
 
@@ -74,6 +80,7 @@ describe('a client that hangs up before the first byte of its answer', () => {
     await until(() => connections() === 0)
     gate.open()
     expect(await baton.pull({ prefer: 'wait=60' })).toHaveLength(1)
+    await client.closed()
   })
 
   test('keeps its lease when it gave a key, and finds it again', async () => {
@@ -173,5 +180,62 @@ describe('a client that hangs up after its answer', () => {
     expect(await baton.pull()).toEqual([])
     const settled = await baton.post('/settle', [{ leaseId: leaseId(body.partitions[0]), outcome: 'done' }])
     expect(settled.body.settled).toHaveLength(1)
+  })
+})
+
+describe('a client that stops sending and goes on reading', () => {
+  const posted = (path: string, body: unknown) => {
+    const text = JSON.stringify(body)
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
+    return `${head}Content-Length: ${text.length}\r\n\r\n${text}`
+  }
+
+  test.each([
+    ['callBack', posted('/call-back', [descriptor('orders', 0, 1)]), { accepted: 1 }],
+    ['settle', posted('/settle', [{ leaseId: 'unheard-of', outcome: 'done' }]), { settled: [] }],
+    ['tasks', 'GET /tasks HTTP/1.0\r\n\r\n', { tasks: [] }],
+  ] as const)(
+    'is answered where there is nothing to lose, however long it takes: %s',
+    async (verb, bytes, body) => {
+      const { baton, port, connections } = await served()
+      const gate = Gate.before(baton.app.handOff, verb)
+      const client = await RawConnection.open(port)
+      client.socket.end(bytes)
+      await until(() => gate.reached === 1 && connections() === 0)
+      gate.open()
+      expect(await client.answer()).toMatchObject({ status: 200, body })
+      await client.closed()
+    },
+  )
+
+  test('is answered all that it sent ahead', async () => {
+    const { baton, port, connections } = await served()
+    const gate = Gate.before(baton.app.handOff, 'tasks')
+    const client = await RawConnection.open(port)
+    client.socket.end('GET /tasks HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(3))
+    await until(() => gate.reached === 3 && connections() === 0)
+    gate.open()
+    for (let answers = 0; answers < 3; answers += 1) expect((await client.answer()).status).toBe(200)
+    await client.closed()
+  })
+
+  test('waits for no work, since it may as well be gone', async () => {
+    const { baton, port } = await served()
+    const client = await RawConnection.open(port)
+    client.send(pullBytes({ Prefer: 'wait=60' }))
+    await until(() => baton.app.handOff.waitingPulls === 1)
+    client.socket.end()
+    await until(() => baton.app.handOff.waitingPulls === 0)
+    await client.closed()
+  })
+
+  test('follows no events', async () => {
+    const { baton, port } = await served()
+    const client = await RawConnection.open(port)
+    client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await until(() => baton.app.handOff.events.followers === 1)
+    client.socket.end()
+    await until(() => baton.app.handOff.events.followers === 0)
+    await client.closed()
   })
 })
