@@ -52,7 +52,10 @@ export interface Batching {
   readonly full: number
   /** Full batches under way at once. */
   readonly fullAtOnce: number
-  /** For so much of the time that the last batch took, the next one waits for those who were just answered. */
+  /**
+   * A batch waits a moment for those who were just answered and are not back, if it is about to go within so much of the
+   * time that the last one took.
+   */
   readonly patience?: number
   /** Requests that would make a batch dear for all who share it, and so make batches of their own beside the others. */
   isApart?(ask: Ask): boolean

@@ -68,8 +68,7 @@ export function isTaken(error: unknown): boolean {
 }
 
 export function isSessionOver(error: unknown): boolean {
-  const state = sqlState(error)
-  return error instanceof ConnectionLost || SESSION_IS_OVER.has(state ?? '') || isPoolers(error)
+  return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '') || isPoolers(error)
 }
 
 /**

@@ -16,13 +16,24 @@ const times = statement(
    ) unfolded ON true`,
 )
 
-/** Only ever by who holds the roll lock. */
 const raise = statement(
-  'raise-level',
-  `INSERT INTO baton.level (level, virtual, served) VALUES ($1, $2, $3)
+  'raise-levels',
+  `INSERT INTO baton.level (level, virtual, served)
+   SELECT level, max(virtual), max(served) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (level, virtual, served)
+   GROUP BY level ORDER BY level
    ON CONFLICT (level) DO UPDATE SET virtual = greatest(level.virtual, excluded.virtual),
      served = greatest(level.served, excluded.served)`,
 )
+
+/** Only ever by who holds the roll lock. A level may stand there more than once. */
+export function raiseLevels(
+  tx: Transaction,
+  levels: readonly unknown[],
+  virtuals: readonly unknown[],
+  serveds: readonly unknown[],
+): void {
+  tx.post(raise, [levels, virtuals, serveds])
+}
 
 /**
  * The times of levels for ranking: brought up to date where nothing on the level waits, and written down with what is
@@ -45,7 +56,7 @@ export async function levelsToRank(
     }
     if (row['waiting'] === false && time.served > time.virtual) {
       drain(time)
-      if (deltas === null) tx.post(raise, [level, String(time.virtual), String(time.served)])
+      if (deltas === null) raiseLevels(tx, [level], [String(time.virtual)], [String(time.served)])
       else deltas.drained(level, time)
     }
     found.set(level, time)

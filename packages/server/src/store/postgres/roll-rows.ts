@@ -1,6 +1,7 @@
 import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { counterColumns } from './entries.ts'
+import { raiseLevels } from './level-times.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 import type { UnfoldedSum } from './unfolded.ts'
@@ -31,14 +32,6 @@ const tasksSaved = statement(
   'save-tasks',
   `UPDATE baton.task t SET ${assign([...taskColumns, ...counterColumns])}, changed = nextval('baton.change_order')
    FROM json_populate_recordset(NULL::baton.task, $1) AS r WHERE t.id = r.id`,
-)
-const levelsSaved = statement(
-  'save-levels',
-  `INSERT INTO baton.level (level, virtual, served)
-   SELECT level, max(virtual), max(served) FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (level, virtual, served)
-   GROUP BY level ORDER BY level
-   ON CONFLICT (level) DO UPDATE SET virtual = greatest(level.virtual, excluded.virtual),
-     served = greatest(level.served, excluded.served)`,
 )
 const paceSaved = statement(
   'save-pace',
@@ -103,7 +96,7 @@ export function saveLevels(tx: Transaction, sums: readonly UnfoldedSum[]): void 
   const moved = sums.filter(({ row }) => row['served_text'] !== null)
   if (moved.length === 0) return
   const column = (name: string) => moved.map(({ row }) => row[name])
-  tx.post(levelsSaved, [column('level'), column('virtual_text'), column('served_text')])
+  raiseLevels(tx, column('level'), column('virtual_text'), column('served_text'))
 }
 
 export function savePace(tx: Transaction, sums: readonly UnfoldedSum[]): void {
