@@ -25,14 +25,14 @@ const known = statement(
 const live = statement(
   'live-leases',
   `SELECT p.*, (SELECT name FROM baton.compute_table WHERE id = p.compute_table) AS compute_table_name, t.task_id
-   FROM unnest($1::bigint[]) AS a (id)
+   FROM unnest($1::bigint[]) WITH ORDINALITY AS a (id, position)
    CROSS JOIN LATERAL (
      SELECT id, lane, term, secret, level, rank, idx, spelling, attempts, record_count, due_at, compute_table
      FROM baton.partition WHERE id = a.id AND secret = ANY ($4::text[]) AND state = $3 AND due_at > $2 OFFSET 0
    ) p
    CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = p.lane OFFSET 0) l
    CROSS JOIN LATERAL (SELECT task_id FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t
-   ORDER BY p.level, p.rank, p.id`,
+   ORDER BY a.position`,
 )
 const save = statement(
   'save-keys',
@@ -77,7 +77,10 @@ export function keptLeases(row: Row): KeptLeases {
   return { partitions: (row['partitions'] as string[]).map(Number), secrets: row['secrets'] as string[] }
 }
 
-/** Of the leases that a key was given: those that still live, in the order of the hand-off. */
+/**
+ * Of the leases that a key was given: those that still live, in the order of the hand-off, which is kept with the key: one
+ * that had expired and was renewed has another rank since.
+ */
 export async function liveLeases(
   tx: Transaction,
   { partitions, secrets }: KeptLeases,
@@ -128,7 +131,7 @@ export const keysAreFree = (keys: string) =>
 export const keysRemembered = (keyOf: string) =>
   `remembered AS (
      INSERT INTO baton.pull_key (key, partitions, secrets, forget_at)
-     SELECT key, array_agg(id), array_agg(secret), max(due_at) + ${KEY_GRACE_MILLIS}
-     FROM (SELECT p.id, p.secret, p.due_at, ${keyOf} AS key FROM leased p OFFSET 0) g
+     SELECT key, array_agg(id ORDER BY level, rank, id), array_agg(secret ORDER BY level, rank, id), max(due_at) + ${KEY_GRACE_MILLIS}
+     FROM (SELECT p.id, p.level, p.rank, p.secret, p.due_at, ${keyOf} AS key FROM leased p OFFSET 0) g
      WHERE key IS NOT NULL GROUP BY key
    )`
