@@ -49,6 +49,20 @@ export function pullKeysTopic(harness: StoreHarness): void {
       expect(await store.pull({ key: 'k' })).toEqual({ partitions: [], repeated: true })
     })
 
+    test('a repeat keeps the order of the hand-off, also of leases that expired and were renewed', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 12))
+      const { partitions } = await store.pull({ batch: 12, key: 'k' })
+      const ids = partitions.map(({ lease }) => lease?.id ?? '')
+      // Back-offs end in any order, and that is the order in which they wait again.
+      expect(await store.pass(testPolicy.leaseMillis)).toMatchObject({ expired: 12 })
+      await store.pass(4 * MINUTE)
+      await store.renew(...ids)
+      const again = await store.pull({ batch: 12, key: 'k' })
+      expect(again.repeated).toBe(true)
+      expect(again.partitions.map(({ lease }) => lease?.id)).toEqual(ids)
+    })
+
     test('an empty answer is not recorded: the key may still get something', async () => {
       const store = await open()
       expect(await store.pull({ key: 'k' })).toEqual({ partitions: [], repeated: false })
