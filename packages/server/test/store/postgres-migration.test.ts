@@ -64,11 +64,11 @@ test('a database of the second version goes on where it was', async () => {
   const [version] = await server.query('SELECT version FROM baton.schema_version', name)
   expect(version).toEqual({ version: migrations.length })
 
-  // What a key was given before is what its repeat is given.
+  // What a key was given before is what its repeat is given, in the order that is kept with the key.
   const repeat = await driver.pull({ batch: 4, key: 'k' })
   expect(repeat.partitions.map(({ lease }) => lease?.id)).toEqual([
-    '8-1-abcdefghijklmnop',
     '9-1-abcdefghijklmnop',
+    '8-1-abcdefghijklmnop',
   ])
   const keys = await server.query('SELECT key, partitions, secrets FROM baton.pull_key ORDER BY key', name)
   expect(keys).toMatchObject([
