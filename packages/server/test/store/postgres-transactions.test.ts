@@ -15,8 +15,8 @@ beforeAll(async () => {
   const { url } = await server.createDatabase()
   await (await openPostgresStore({ url, policy: testPolicy })).close()
   const options = { connectMillis: 3000, answerMillis: 40_000, pooledByTransaction: false }
-  connections = new Connections(new Connector([url], options), 1, 5000)
-  transactions = new Transactions(connections, undefined)
+  connections = new Connections(new Connector([url], options), 1, 5000, { enter: async () => {} })
+  transactions = new Transactions(connections, undefined, false)
 })
 afterAll(async () => {
   await connections.close()

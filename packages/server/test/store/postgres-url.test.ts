@@ -10,6 +10,7 @@ describe('the URL of a database', () => {
       hosts: [url],
       listenHosts: [url],
       pooledByTransaction: false,
+      alone: 'when-it-pays',
     })
   })
 
@@ -26,6 +27,7 @@ describe('the URL of a database', () => {
       hosts: ['postgres://pooler:6432/baton?a=b'],
       listenHosts: ['postgres://db:5432/baton?a=b'],
       pooledByTransaction: true,
+      alone: 'when-it-pays',
     })
   })
 
@@ -33,14 +35,21 @@ describe('the URL of a database', () => {
     expect(parseDatabaseUrl('postgres://pooler:6432/baton?pooling=transaction').listenHosts).toEqual([])
   })
 
+  test('says whether a node that has the database to itself hands out from memory', () => {
+    const { alone, hosts } = parseDatabaseUrl('postgres://db/baton?alone=never')
+    expect({ alone, hosts }).toEqual({ alone: 'never', hosts: ['postgres://db/baton'] })
+  })
+
   test('of a socket keeps its parameters', () => {
     expect(parseDatabaseUrl('postgres:///baton?host=%2Frun').hosts).toEqual(['postgres:///baton?host=%2Frun'])
   })
 
-  test.each(['mysql://db/baton', 'db.internal', 'postgres://db/baton?pooling=statement'])(
-    '%s is refused',
-    (url) => {
-      expect(() => parseDatabaseUrl(url)).toThrow(StoreRefused)
-    },
-  )
+  test.each([
+    'mysql://db/baton',
+    'db.internal',
+    'postgres://db/baton?pooling=statement',
+    'postgres://db/baton?alone=maybe',
+  ])('%s is refused', (url) => {
+    expect(() => parseDatabaseUrl(url)).toThrow(StoreRefused)
+  })
 })

@@ -42,6 +42,7 @@ export class Attempt implements Transaction {
     const begun = this.#connection.exec(this.#begin())
     begun.catch(() => {})
     const result = await work(this).catch(async (error: unknown) => {
+      await begun
       throw await this.#causeOf(error)
     })
     await begun

@@ -41,9 +41,9 @@ export interface Grant {
  * a lane is open is read from the task in the same statement, so a pause counts for every later pull. No join: whatever
  * the planner believes of its tables, it can only walk the order and look each task up.
  */
-export const front = (columns: string) =>
+export const front = (columns: string, after = 'true') =>
   `SELECT ${columns} FROM baton.ready r
-   WHERE (SELECT ${laneIsOpen('t', 'r.level')} FROM baton.task t WHERE t.id = r.task) ORDER BY r.level, r.rank, r.id`
+   WHERE ${after} AND (SELECT ${laneIsOpen('t', 'r.level')} FROM baton.task t WHERE t.id = r.task) ORDER BY r.level, r.rank, r.id`
 const claim = statement(
   'claim',
   `WITH candidate AS MATERIALIZED (

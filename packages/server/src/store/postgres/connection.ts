@@ -1,10 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import pg from 'pg'
+import { ENTER_FOR_TRANSACTION } from './alone/presence.ts'
 import { ConnectionLost, sqlState } from './failures.ts'
-import { type Statement, statement } from './statement.ts'
+import type { Statement } from './statement.ts'
 
 export type Row = Record<string, unknown>
+
+/** By this name our sessions are told from those of others. */
+export const APPLICATION = 'baton'
 
 const INT8 = 20
 
@@ -63,6 +67,10 @@ export class Connection {
   readonly lock = String(randomBytes(8).readBigInt64BE())
   /** The number of the last transaction that was marked. */
   lastMark = 0
+  /** Of the server's process behind this session, when it was opened. */
+  processId = 0
+  /** Whether this session has the lock that those who change partitions share; see alone/presence.ts. */
+  isPresent = false
   #gathering = false
   #lost: ConnectionLost | undefined
 
@@ -76,7 +84,7 @@ export class Connection {
   static async open(url: string, options: ConnectionOptions): Promise<Connection> {
     const client = new pg.Client({
       connectionString: url,
-      application_name: 'baton',
+      application_name: APPLICATION,
       connectionTimeoutMillis: options.connectMillis,
       query_timeout: options.answerMillis,
       keepAlive: true,
@@ -102,7 +110,14 @@ export class Connection {
   }
 
   get begin(): string {
-    return this.#options.pooledByTransaction ? `BEGIN; ${transactionSettings}` : 'BEGIN'
+    return this.#options.pooledByTransaction
+      ? `BEGIN; ${transactionSettings}; ${ENTER_FOR_TRANSACTION}`
+      : 'BEGIN'
+  }
+
+  /** Whether what a session has, such as a lock, is there for the next transaction. */
+  get isOwn(): boolean {
+    return !this.#options.pooledByTransaction
   }
 
   async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
@@ -144,8 +159,8 @@ export class Connection {
     return (Array.isArray(result) ? result.at(-1)?.command : result.command) ?? ''
   }
 
-  onNotification(listener: (payload: string) => void): void {
-    this.#client.on('notification', ({ payload }) => listener(payload ?? ''))
+  onNotification(listener: (channel: string, payload: string) => void): void {
+    this.#client.on('notification', ({ channel, payload }) => listener(channel, payload ?? ''))
   }
 
   onLost(listener: () => void): void {
@@ -189,5 +204,3 @@ export class Connection {
     this.#lost ??= new ConnectionLost('the connection to PostgreSQL was lost', { cause: error })
   }
 }
-
-export const isStandby = statement('is-standby', 'SELECT pg_is_in_recovery() AS standby')

@@ -1,4 +1,5 @@
 import { StoreUnavailable } from '../../handoff/store.ts'
+import type { Entering } from './alone/entering.ts'
 import type { Connection } from './connection.ts'
 import type { Connector } from './connector.ts'
 import { NOW, statement } from './statement.ts'
@@ -12,6 +13,8 @@ const takeLeave = statement('take-leave', 'DELETE FROM baton.commit_mark WHERE s
 
 /** Marks that were not touched for a day are forgotten; no connection may rest for so long and then be used. */
 const IDLE_MILLIS = 1_800_000
+/** Much less than entering with a session that is lent holds for; see alone/entering.ts. */
+const LENT_MILLIS = 1_800_000
 
 interface Waiting {
   readonly give: (connection: Connection) => void
@@ -19,24 +22,79 @@ interface Waiting {
   readonly timer: NodeJS.Timeout
 }
 
-/** A handful of connections, opened when they are needed and shared by turns. */
+/**
+ * A handful of connections, opened when they are needed and shared by turns. Who is to change partitions needs one that
+ * has entered, see alone/presence.ts.
+ */
 export class Connections {
   readonly #connector: Connector
+  readonly #entering: Pick<Entering, 'enter'>
   readonly #most: number
   readonly #waitMillis: number
   readonly #idle: { readonly connection: Connection; readonly since: number }[] = []
   readonly #waiting: Waiting[] = []
+  readonly #all = new Set<Connection>()
   #open = 0
+  /** Sessions that are lent keep no lock: entering with one of them holds for all, for a while. */
+  #lentUntil = 0
   #closed = false
 
-  constructor(connector: Connector, most: number, waitMillis: number) {
+  constructor(connector: Connector, most: number, waitMillis: number, entering: Pick<Entering, 'enter'>) {
     this.#connector = connector
     this.#most = most
     this.#waitMillis = waitMillis
+    this.#entering = entering
   }
 
-  /** One that is open and rests, at once. */
-  takeIdle(): Connection | undefined {
+  /** One that is open and rests and has entered, at once. */
+  takeEntered(): Connection | undefined {
+    const connection = this.#takeIdle()
+    if (connection === undefined || connection.isPresent) return connection
+    this.giveBack(connection)
+    return undefined
+  }
+
+  async takeToEnter(): Promise<Connection> {
+    const connection = await this.take()
+    if (connection.isOwn ? connection.isPresent : performance.now() < this.#lentUntil) return connection
+    try {
+      await this.#entering.enter(connection)
+      this.#lentUntil = performance.now() + LENT_MILLIS
+      return connection
+    } catch (error) {
+      // It may have the lock and not have written up what was left behind.
+      connection.destroy()
+      this.giveBack(connection)
+      throw error
+    }
+  }
+
+  /** For sessions that are lent: whoever was told that they are about may have forgotten. */
+  enterAnew(): void {
+    this.#lentUntil = 0
+  }
+
+  /** All that rest and have entered, for a moment: nobody else is given one of them meanwhile. */
+  async withEntered(work: (connection: Connection) => Promise<void>): Promise<void> {
+    const entered = this.#idle
+      .filter(({ connection }) => connection.isPresent)
+      .map(({ connection }) => connection)
+    const rest = this.#idle.filter(({ connection }) => !connection.isPresent)
+    this.#idle.splice(0, this.#idle.length, ...rest)
+    await Promise.allSettled(
+      entered.map(async (connection) => {
+        await work(connection).catch(() => connection.destroy())
+        this.giveBack(connection)
+      }),
+    )
+  }
+
+  /** Of the server's processes behind them. */
+  get processIds(): number[] {
+    return [...this.#all].map(({ processId }) => processId)
+  }
+
+  #takeIdle(): Connection | undefined {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       const { connection, since } = idle
       const isStale = performance.now() - since > IDLE_MILLIS
@@ -49,13 +107,15 @@ export class Connections {
 
   async take(): Promise<Connection> {
     if (this.#closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
-    const idle = this.takeIdle()
+    const idle = this.#takeIdle()
     if (idle !== undefined) return idle
     if (this.#open >= this.#most) return this.#wait()
     this.#open += 1
     try {
       const connection = await this.#connector.connect()
       await connection.run(introduce, [connection.session])
+      this.#all.add(connection)
+      connection.onLost(() => this.#all.delete(connection))
       return connection
     } catch (error) {
       this.#open -= 1

@@ -1,6 +1,10 @@
 import { StoreUnavailable } from '../../handoff/store.ts'
-import { Connection, type ConnectionOptions, isStandby } from './connection.ts'
+import { Connection, type ConnectionOptions } from './connection.ts'
 import { asUnavailable, ConnectionLost } from './failures.ts'
+import { statement } from './statement.ts'
+
+/** A pooler in between makes up a number of its own for the process. */
+const whoAnswers = statement('who-answers', 'SELECT pg_is_in_recovery() AS standby, pg_backend_pid() AS pid')
 
 /** Opens connections to whichever of the hosts takes writes, beginning with the one that did last. */
 export class Connector {
@@ -34,10 +38,11 @@ export class Connector {
 
   async #open(url: string): Promise<Connection> {
     const connection = await Connection.open(url, this.#options)
-    const [answer] = await connection.run(isStandby).catch((error: unknown) => {
+    const [answer] = await connection.run(whoAnswers).catch((error: unknown) => {
       connection.destroy()
       throw error
     })
+    connection.processId = answer?.['pid'] as number
     if (answer?.['standby'] !== true) return connection
     await connection.close()
     throw new StoreUnavailable('store_unavailable', 'this PostgreSQL is a standby and takes no writes')

@@ -101,9 +101,10 @@ export class CountDeltas {
     }
   }
 
-  async flush(tx: Transaction): Promise<void> {
+  /** `at` is when it was counted, for what is written down later. */
+  async flush(tx: Transaction, countedAt?: number): Promise<void> {
     if (this.isEmpty) return
-    const at = await tx.now()
+    const at = countedAt ?? (await tx.now())
     for (const delta of this.#lanes.values())
       if (this.#drained.has(delta.level)) delta.time = this.timeOf(delta.level)
     const rows: object[] = [...this.#lanes.values()].map((delta) => rowOf(delta, at))

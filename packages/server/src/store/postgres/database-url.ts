@@ -13,12 +13,17 @@ export interface DatabaseUrl {
   readonly listenHosts: readonly string[]
   /** A pooler lends each transaction another session: nothing may be left on it. */
   readonly pooledByTransaction: boolean
+  /** Whether a node that has the database to itself hands out from memory: where it pays, wherever it can, or never. */
+  readonly alone: AloneMode
 }
+
+const ALONE_MODES = ['when-it-pays', 'whenever-possible', 'never'] as const
+export type AloneMode = (typeof ALONE_MODES)[number]
 
 const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?]*)@)?([^/?]*)(\/[^?]*)?(?:\?(.*))?$/
 
 /** Parameters that are meant for us; the driver would pass them on to the server. */
-const OURS = ['pooling', 'listen', 'target_session_attrs']
+const OURS = ['pooling', 'listen', 'alone', 'target_session_attrs']
 
 export function parseDatabaseUrl(url: string): DatabaseUrl {
   const match = FORM.exec(url)
@@ -29,6 +34,12 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
   if (pooling !== null && pooling !== 'transaction' && pooling !== 'session') {
     throw new StoreRefused(
       `pooling=${pooling} in the database URL is not known: use pooling=transaction or pooling=session`,
+    )
+  }
+  const alone = parameters.get('alone') ?? 'when-it-pays'
+  if (!isAloneMode(alone)) {
+    throw new StoreRefused(
+      `alone=${alone} in the database URL is not known: use ${ALONE_MODES.map((mode) => `alone=${mode}`).join(' or ')}`,
     )
   }
   const pooledByTransaction = pooling === 'transaction'
@@ -43,5 +54,8 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
     hosts: hostsOf(authority),
     listenHosts: listen === null ? [] : hostsOf(listen),
     pooledByTransaction,
+    alone,
   }
 }
+
+const isAloneMode = (mode: string): mode is AloneMode => (ALONE_MODES as readonly string[]).includes(mode)

@@ -48,6 +48,10 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
+export function isNotAllowed(error: unknown): boolean {
+  return sqlState(error) === NOT_ALLOWED
+}
+
 export function mayRunAgain(error: unknown): boolean {
   return RUN_AGAIN.has(sqlState(error) ?? '')
 }

@@ -49,14 +49,15 @@ export class Filling {
   /** Returns how many partitions became ready. Each lane in a transaction of its own, so that nobody waits in circles. */
   async fill(lanes: readonly number[]): Promise<number> {
     let readied = 0
-    for (const lane of lanes) readied += await afterCommit(() => this.#fillOne(lane), 0)
+    for (const lane of lanes) readied += await afterCommit(() => this.fillOne(lane), 0)
     return readied
   }
 
-  #fillOne(lane: number): Promise<number> {
+  /** Rejects when the store is away. */
+  fillOne(lane: number, window?: number): Promise<number> {
     return this.#transactions.run(async (tx) => {
       const deltas = new CountDeltas()
-      const readied = await fillWaiting(tx, lane, deltas)
+      const readied = await fillWaiting(tx, lane, deltas, window)
       await deltas.flush(tx)
       return readied
     })

@@ -3,16 +3,18 @@ import type { InstanceRole } from '../../handoff/instances.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, PullOrder } from '../../handoff/store.ts'
 import { afterCommit } from './after-commit.ts'
+import type { Alone } from './alone/alone.ts'
+import { NoteInDoubt } from './alone/notes.ts'
 import type { CallBacks, CalledBack } from './call-back.ts'
 import { CountDeltas } from './count-deltas.ts'
-import { Filling } from './filling.ts'
+import type { Filling } from './filling.ts'
 import { LookAgain } from './look-again.ts'
 import type { Names } from './names.ts'
 import { type PlainBatch, type PlainHandOffs, plainBatch } from './plain-hand-off.ts'
 import type { Pull, Pulled } from './pull.ts'
 import type { Roller } from './roller.ts'
 import { answerLeases, type LeaseAnswers } from './settle.ts'
-import { Shrinking } from './shrinking.ts'
+import type { Shrinking } from './shrinking.ts'
 import type { Transactions } from './transactions.ts'
 
 /** What a batch came to when it was committed. */
@@ -37,6 +39,7 @@ export class HandOffs {
   readonly #filling: Filling
   readonly #lookAgain: LookAgain
   readonly #shrinking: Shrinking
+  readonly #alone: Alone
 
   constructor(parts: {
     transactions: Transactions
@@ -46,8 +49,9 @@ export class HandOffs {
     callBacks: CallBacks
     pull: Pull
     plain: PlainHandOffs
-    readied: (count: number) => void
-    failed: (error: unknown) => void
+    filling: Filling
+    shrinking: Shrinking
+    alone: Alone
   }) {
     this.#transactions = parts.transactions
     this.#roller = parts.roller
@@ -56,16 +60,34 @@ export class HandOffs {
     this.#callBacks = parts.callBacks
     this.#pull = parts.pull
     this.#plain = parts.plain
-    this.#filling = new Filling(parts.transactions, parts.readied, parts.failed)
-    this.#shrinking = new Shrinking(parts.transactions, parts.failed)
+    this.#filling = parts.filling
+    this.#shrinking = parts.shrinking
+    this.#alone = parts.alone
     this.#lookAgain = new LookAgain(parts.transactions, parts.roller, parts.pull, this.#filling)
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
     if (!this.#namesAreKnown(batch)) await this.#writeNames(batch)
     const plain = plainBatch(batch, this.#policy)
+    if (plain === undefined) return this.#alone.transact(() => this.#handOff(batch))
+    try {
+      const answers = await this.#alone.handOff(batch, plain)
+      if (answers !== undefined) return answers
+    } catch (error) {
+      if (!(error instanceof NoteInDoubt)) throw error
+      return this.#alone.transactPlain(() => this.#handOff(batch, plain, error.secrets))
+    }
+    return this.#alone.transactPlain(() => this.#handOff(batch, plain))
+  }
+
+  /** `inDoubt` are the secrets of leases that may have been given. */
+  async #handOff(
+    batch: HandOffBatch,
+    plain?: PlainBatch,
+    inDoubt?: readonly string[],
+  ): Promise<HandOffAnswers> {
     const { leases, calledBack, pulled, counted, mayOpenLevels, now } =
-      plain === undefined ? await this.#transact(batch) : await this.#handOffPlain(batch, plain)
+      plain === undefined ? await this.#transact(batch) : await this.#handOffPlain(batch, plain, inDoubt)
     if (counted) this.#roller.kick()
     this.#shrinking.take(leases.setsLeft)
     const filled = await this.#filling.fill(pulled.lanesToFill)
@@ -108,8 +130,16 @@ export class HandOffs {
   }
 
   /** In one statement; what it leaves over is done in a transaction as if it had come later. */
-  async #handOffPlain(batch: HandOffBatch, plain: PlainBatch): Promise<Committed> {
-    const outcome = await this.#plain.run(batch.pulls, plain)
+  async #handOffPlain(
+    batch: HandOffBatch,
+    plain: PlainBatch,
+    inDoubt: readonly string[] | undefined,
+  ): Promise<Committed> {
+    if (inDoubt !== undefined) await this.#transactions.untilBack()
+    const outcome =
+      inDoubt === undefined
+        ? await this.#plain.run(batch.pulls, plain)
+        : await this.#plain.lookUp(batch.pulls, plain.settlements, inDoubt)
     const { leftOver, pulls, mayOpenLevels, earliestDueAt, tripped, claimed, setsLeft } = outcome
     const movedUp = await this.#filling.afterClaimOf(claimed, tripped)
     const pulled: Pulled =

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { MAKE_ROOM } from './alone/presence.ts'
 import type { Connection } from './connection.ts'
 import type { Connector } from './connector.ts'
 import { statement } from './statement.ts'
@@ -22,6 +23,7 @@ const notify = statement(
 export class Hints {
   readonly #connector: Connector
   readonly #heard: (readied: number) => void
+  readonly #makeRoom: () => void
   readonly #node = randomUUID()
   #connection: Connection | undefined
   #hadGap = false
@@ -30,18 +32,27 @@ export class Hints {
   #reconnecting: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(connector: Connector, heard: (readied: number) => void) {
+  constructor(connector: Connector, heard: (readied: number) => void, makeRoom: () => void) {
     this.#connector = connector
     this.#heard = heard
+    this.#makeRoom = makeRoom
+  }
+
+  /** The server's process behind it; undefined while nobody would be heard. */
+  get processId(): number | undefined {
+    return this.#connection?.processId
   }
 
   async start(): Promise<void> {
     if (this.#closed || !this.#connector.hasHosts) return
     try {
       const connection = await this.#connector.connect()
-      connection.onNotification((payload) => this.#receive(payload))
+      connection.onNotification((channel, payload) => {
+        if (channel === MAKE_ROOM) this.#makeRoom()
+        else this.#receive(payload)
+      })
       connection.onLost(() => this.#reconnect())
-      await connection.exec('SET idle_session_timeout = 0; LISTEN baton_ready')
+      await connection.exec(`SET idle_session_timeout = 0; LISTEN baton_ready; LISTEN ${MAKE_ROOM}`)
       this.#connection = connection
       if (this.#closed) await connection.close()
       else if (this.#hadGap) this.#heard(AFTER_A_GAP)

@@ -59,8 +59,7 @@ const firstHeld = statement(
    WHERE lane = $1
      AND ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
    ORDER BY id
-   LIMIT (SELECT ${WINDOW} - count(*) FROM
-     (SELECT FROM baton.ready r WHERE r.lane = $1 LIMIT ${WINDOW}) AS window_now)`,
+   LIMIT (SELECT $3 - count(*) FROM (SELECT FROM baton.ready r WHERE r.lane = $1 LIMIT $3) AS window_now)`,
 )
 const admit = statement(
   'admit',
@@ -109,8 +108,9 @@ export async function fillLane(
   lane: LockedLane,
   count: CountMove,
   deltas: CountDeltas | null,
+  window = WINDOW,
 ): Promise<number> {
-  const rows = (await tx.run(firstHeld, [lane.id, deltas === null])) as unknown as HeldPlace[]
+  const rows = (await tx.run(firstHeld, [lane.id, deltas === null, window])) as unknown as HeldPlace[]
   if (rows.length === 0) return 0
   const time = (await levelsToRank(tx, [lane.level], deltas)).get(lane.level)
   if (time === undefined) throw new Error(`level ${lane.level} has no time`)
@@ -185,11 +185,21 @@ export async function fillAtHand(
 }
 
 /** Waits for the lane's row, in a transaction that holds nothing that others could wait for. */
-export async function fillWaiting(tx: Transaction, lane: number, deltas: CountDeltas): Promise<number> {
-  return fillLocked(tx, await tx.run(lockLanes, [[lane]]), deltas)
+export async function fillWaiting(
+  tx: Transaction,
+  lane: number,
+  deltas: CountDeltas,
+  window = WINDOW,
+): Promise<number> {
+  return fillLocked(tx, await tx.run(lockLanes, [[lane]]), deltas, window)
 }
 
-async function fillLocked(tx: Transaction, rows: readonly Row[], deltas: CountDeltas): Promise<number> {
+async function fillLocked(
+  tx: Transaction,
+  rows: readonly Row[],
+  deltas: CountDeltas,
+  window = WINDOW,
+): Promise<number> {
   let readied = 0
   for (const row of rows) {
     const lane = {
@@ -204,6 +214,7 @@ async function fillLocked(tx: Transaction, rows: readonly Row[], deltas: CountDe
       lane,
       (from, to, records) => deltas.move(lane, from, to, records),
       deltas,
+      window,
     )
     if (filled > 0) saveLaneTags(tx, lane)
     readied += filled

@@ -73,7 +73,7 @@ export class PlainHandOffs {
   async run(pulls: readonly PullOrder[], { settlements, appetite }: PlainBatch): Promise<PlainOutcome> {
     const secrets = Array.from({ length: appetite }, () => this.#secrets.next())
     const rows = await this.#send(pulls, settlements, secrets)
-    if (rows === undefined) return this.#lookUp(pulls, settlements, secrets)
+    if (rows === undefined) return this.lookUp(pulls, settlements, secrets)
     const [first, ...given] = rows
     if (first === undefined || first['now'] === null)
       throw new Error('a hand-off came back without its answer')
@@ -147,7 +147,7 @@ export class PlainHandOffs {
    * It was committed and the answer got lost. The leases are found by their secrets; settlements are
    * judged once more, which changes nothing where they were accepted.
    */
-  async #lookUp(
+  async lookUp(
     pulls: readonly PullOrder[],
     settlements: PlainSettlements,
     secrets: readonly string[],

@@ -34,12 +34,12 @@ const live = statement(
    CROSS JOIN LATERAL (SELECT task_id FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t
    ORDER BY a.position`,
 )
-const save = statement(
-  'save-keys',
-  `INSERT INTO baton.pull_key (key, partitions, secrets, forget_at)
+const saving = `INSERT INTO baton.pull_key (key, partitions, secrets, forget_at)
    SELECT key, string_to_array(partitions, ' ')::bigint[], string_to_array(secrets, ' '), forget_at
-   FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS k (key, partitions, secrets, forget_at)`,
-)
+   FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS k (key, partitions, secrets, forget_at)`
+const save = statement('save-keys', saving)
+/** Answered long ago: whatever is wrong with a key, the others are written. */
+const saveNoted = statement('save-noted-keys', `${saving} ON CONFLICT (key) DO NOTHING`)
 
 /** What one key was given; a secret tells its lease from later ones of the same partition. */
 export interface KeptLeases {
@@ -104,14 +104,38 @@ export interface KeyedLeases {
 }
 
 export function rememberKeys(tx: Transaction, given: readonly KeyedLeases[], now: number): void {
-  if (given.length === 0) return
-  const leases = given.map(({ partitions }) => partitions.flatMap(({ lease }) => lease ?? []))
-  const refs = leases.map((of) => of.flatMap(({ id }) => parseLeaseId(id) ?? []))
-  tx.post(save, [
-    given.map(({ key }) => key),
-    refs.map((of) => of.map(({ partition }) => partition).join(' ')),
-    refs.map((of) => of.map(({ secret }) => secret).join(' ')),
-    leases.map((of) => Math.max(now, ...of.map(({ expiresAt }) => expiresAt)) + KEY_GRACE_MILLIS),
+  saveKeys(
+    tx,
+    given.map(({ key, partitions }) => {
+      const leases = partitions.flatMap(({ lease }) => lease ?? [])
+      const refs = leases.flatMap(({ id }) => parseLeaseId(id) ?? [])
+      return {
+        key,
+        partitions: refs.map(({ partition }) => partition),
+        secrets: refs.map(({ secret }) => secret),
+        forgetAt: Math.max(now, ...leases.map(({ expiresAt }) => expiresAt)) + KEY_GRACE_MILLIS,
+      }
+    }),
+  )
+}
+
+/** A key with what it was given, in the order of the hand-off. */
+export interface SavedKey extends KeptLeases {
+  readonly key: string
+  readonly forgetAt: number
+}
+
+export function saveNotedKeys(tx: Transaction, keys: readonly SavedKey[]): void {
+  saveKeys(tx, keys, saveNoted)
+}
+
+function saveKeys(tx: Transaction, keys: readonly SavedKey[], by = save): void {
+  if (keys.length === 0) return
+  tx.post(by, [
+    keys.map(({ key }) => key),
+    keys.map(({ partitions }) => partitions.join(' ')),
+    keys.map(({ secrets }) => secrets.join(' ')),
+    keys.map(({ forgetAt }) => forgetAt),
   ])
 }
 

@@ -24,7 +24,7 @@ const ROUNDS = 10
 const TURNS_BETWEEN_VACUUMS = 12
 const vacuum = statement(
   'vacuum-small-tables',
-  'VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) baton.count_delta, baton.ready, baton.due',
+  'VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) baton.count_delta, baton.ready, baton.due, baton.note',
 )
 
 /**

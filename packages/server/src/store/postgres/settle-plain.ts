@@ -91,7 +91,7 @@ export function plainSettlements({ settles, renews, undos }: HandOffBatch): Plai
 }
 
 /** What the core makes of such a settlement, for a lease of a first attempt; attempts are added to those before. */
-function plainVerdict(policy: Policy): Change {
+export function plainVerdict(policy: Policy): Change {
   const lease = { partition: 1, term: 1, secret: '' }
   const running = { outcome: null, attempts: 0, releasesInARow: 0, taskCancelled: false }
   const order = {

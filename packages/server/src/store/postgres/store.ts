@@ -2,14 +2,19 @@ import type { Clock } from '../../handoff/clock.ts'
 import { Secrets } from '../../handoff/lease-secrets.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { type Batching, type Store, StoreUnavailable } from '../../handoff/store.ts'
+import { Alone } from './alone/alone.ts'
+import { aloneRules } from './alone/alone-rules.ts'
+import { Entering } from './alone/entering.ts'
+import { Presence } from './alone/presence.ts'
 import { audit } from './audit.ts'
 import { CallBacks } from './call-back.ts'
 import { changePage } from './changes.ts'
 import { Connections } from './connections.ts'
 import { Connector } from './connector.ts'
 import { control } from './control.ts'
-import { parseDatabaseUrl } from './database-url.ts'
+import { type DatabaseUrl, parseDatabaseUrl } from './database-url.ts'
 import { asRefused } from './failures.ts'
+import { Filling } from './filling.ts'
 import { HandOffs } from './hand-off.ts'
 import { Hints } from './hints.ts'
 import { instanceRecord, instanceRecords, recordSightings } from './instance-rows.ts'
@@ -20,11 +25,12 @@ import { partitionPage } from './partition-pages.ts'
 import { isPlain, PlainHandOffs } from './plain-hand-off.ts'
 import { Pull } from './pull.ts'
 import { Roller } from './roller.ts'
+import { Shrinking } from './shrinking.ts'
 import { statement } from './statement.ts'
 import { Sweep } from './sweep.ts'
 import { taskPage, taskRecord } from './task-rows.ts'
 import { Tidy } from './tidy.ts'
-import type { Transaction } from './transaction.ts'
+import { nowStatement, type Transaction } from './transaction.ts'
 import { Transactions } from './transactions.ts'
 
 export interface PostgresStoreOptions {
@@ -55,6 +61,8 @@ const BATCHING: Batching = {
 const CONNECT_MILLIS = 3000
 const ANSWER_MILLIS = 40_000
 const CONNECTION_WAIT_MILLIS = 5000
+/** Everything waits for a note that is under way, so a connection that says nothing is given up sooner. */
+const NOTE_MILLIS = 5000
 
 /** Changes nothing, but as a write: a server that has become read-only must be noticed. */
 const probe = statement('probe', 'UPDATE baton.level SET virtual = virtual WHERE level = -1')
@@ -77,16 +85,24 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   } catch (error) {
     throw asRefused(error, url.where)
   }
-  const connections = new Connections(connector, options.connections ?? CONNECTIONS, CONNECTION_WAIT_MILLIS)
   const listening = new Connector(url.listenHosts, leavingNothing)
-  const store = new PostgresStore(options, connections, listening)
-  await store.start()
+  const noting = new Connector(url.hosts, { ...connectionOptions, answerMillis: NOTE_MILLIS })
+  const store = new PostgresStore(options, url, { connector, noting, listening })
+  try {
+    await store.start()
+  } catch (error) {
+    await store.close()
+    throw asRefused(error, url.where)
+  }
   return store
 }
 
 class PostgresStore implements Store {
   readonly #connections: Connections
   readonly #transactions: Transactions
+  /** For what does not depend on partitions, or is done while this node is alone. */
+  readonly #inside: Transactions
+  readonly #alone: Alone
   readonly #hints: Hints
   readonly #roller: Roller
   readonly #handOffs: HandOffs
@@ -102,33 +118,51 @@ class PostgresStore implements Store {
   #closed = false
 
   constructor(
-    { policy, clock, failed = rethrow }: PostgresStoreOptions,
-    connections: Connections,
-    listening: Connector,
+    { policy, clock, failed = rethrow, connections: most = CONNECTIONS }: PostgresStoreOptions,
+    { pooledByTransaction, alone }: DatabaseUrl,
+    { connector, noting, listening }: Readonly<Record<'connector' | 'noting' | 'listening', Connector>>,
   ) {
-    this.#connections = connections
-    this.#transactions = new Transactions(connections, clock)
-    this.#hints = new Hints(listening, (readied) => this.#hinted(readied))
-    const transactions = this.#transactions
-    const names = new Names(transactions)
+    const presence = new Presence()
+    const entering = new Entering(presence, policy, clock)
+    const connections = new Connections(connector, most, CONNECTION_WAIT_MILLIS, entering)
+    const transactions = new Transactions(connections, clock, true)
+    const inside = new Transactions(connections, clock, false)
+    const names = new Names(inside)
     const secrets = new Secrets()
-    this.#roller = new Roller(transactions, (readied) => this.#tellAll(readied))
+    const readied = (count: number) => this.#tellAll(count)
+    this.#connections = connections
+    this.#transactions = transactions
+    this.#inside = inside
+    this.#hints = new Hints(
+      listening,
+      (count) => this.#hinted(count),
+      () => this.#alone.makeRoom(),
+    )
+    this.#roller = new Roller(inside, (count) => this.#tellRolled(count))
+    const filling = new Filling(inside, readied, failed)
+    const shrinking = new Shrinking(inside, failed)
+    this.#alone = new Alone({
+      ...{ transactions: inside, entering: transactions, policy, names, secrets },
+      ...{ filling, shrinking, readied, failed },
+      ...{ connector: noting, connections, presence, rules: aloneRules[alone] },
+      counted: () => this.#roller.kick(),
+      listener: () => (alone === 'never' || pooledByTransaction ? undefined : this.#hints.processId),
+    })
     this.#handOffs = new HandOffs({
-      transactions,
+      ...{ transactions, names, policy, filling, shrinking },
+      alone: this.#alone,
       roller: this.#roller,
-      names,
-      policy,
       callBacks: new CallBacks(policy, names),
       pull: new Pull(policy, names, secrets),
       plain: new PlainHandOffs(transactions, policy, names, secrets),
-      readied: (count) => this.#tellAll(count),
-      failed,
     })
-    this.#sweep = new Sweep(transactions, policy, clock, this.#roller)
+    this.#sweep = new Sweep({ transactions, policy, clock, roller: this.#roller, alone: this.#alone })
     this.#tidy = new Tidy(transactions, this.#roller, names)
   }
 
+  /** Whatever an earlier node left behind is written up first. */
   async start(): Promise<void> {
+    await this.#transactions.read(nowStatement)
     await this.#hints.start()
   }
 
@@ -155,14 +189,14 @@ class PostgresStore implements Store {
 
   tidy: Store['tidy'] = (order) =>
     this.#track(async () => {
-      const tidied = await this.#tidy.run(order)
+      const tidied = await this.#alone.transact(() => this.#tidy.run(order))
       this.#hints.tell(tidied.readied)
       return tidied
     })
 
   control: Store['control'] = (order) =>
     this.#track(async () => {
-      const result = await this.#transactions.run((tx) => control(tx, order))
+      const result = await this.#alone.transact(() => this.#transactions.run((tx) => control(tx, order)))
       if (result.kind === 'applied') this.#hints.tell(result.readied)
       return result
     })
@@ -176,11 +210,11 @@ class PostgresStore implements Store {
   audit: Store['audit'] = () => this.#view(audit)
 
   recordSightings: Store['recordSightings'] = (sightings) =>
-    this.#track(() => this.#transactions.run((tx) => recordSightings(tx, sightings)))
+    this.#track(() => this.#inside.run((tx) => recordSightings(tx, sightings)))
 
   probe: Store['probe'] = () =>
     this.#track(() =>
-      this.#transactions.run(async (tx) => {
+      this.#inside.run(async (tx) => {
         await tx.write(probe)
       }),
     )
@@ -190,6 +224,7 @@ class PostgresStore implements Store {
     if (this.#closed) return
     this.#closed = true
     await Promise.allSettled(this.#underWay)
+    await this.#alone.close()
     await this.#handOffs.idle()
     await this.#roller.stop()
     await this.#hints.close()
@@ -198,11 +233,19 @@ class PostgresStore implements Store {
 
   /** Counters are folded in first, so what is shown holds everything that was answered before. */
   #view<Result>(look: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#track(async () => {
-      await this.#handOffs.idle()
-      this.#tellAll(await this.#roller.settleUp())
-      return this.#transactions.run(look, { kind: 'reading' })
-    })
+    return this.#track(() =>
+      this.#alone.show(async (transactions) => {
+        await this.#handOffs.idle()
+        this.#tellRolled(await this.#roller.settleUp())
+        return transactions.run(look, { kind: 'reading' })
+      }),
+    )
+  }
+
+  /** What the roller made ready may belong before what a stint has read ahead. */
+  #tellRolled(readied: number): void {
+    this.#tellAll(readied)
+    if (readied > 0) void this.#alone.end()
   }
 
   /** What became ready without a request whose answer could say so. */

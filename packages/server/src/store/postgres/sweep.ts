@@ -3,6 +3,7 @@ import { next } from '../../handoff/life-cycle.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { judgeCancellation, judgeExpiry } from '../../handoff/settlement.ts'
 import type { SweepOrder, SweepResult } from '../../handoff/store.ts'
+import type { Alone } from './alone/alone.ts'
 import { CountDeltas } from './count-deltas.ts'
 import { saveLaneTags } from './lanes.ts'
 import { levelsToRank } from './level-times.ts'
@@ -55,23 +56,36 @@ export class Sweep {
   readonly #policy: Policy
   readonly #clock: (() => number) | undefined
   readonly #roller: Roller
+  readonly #alone: Alone
 
-  constructor(transactions: Transactions, policy: Policy, clock: (() => number) | undefined, roller: Roller) {
-    this.#transactions = transactions
-    this.#policy = policy
-    this.#clock = clock
-    this.#roller = roller
+  constructor(parts: {
+    transactions: Transactions
+    policy: Policy
+    clock: (() => number) | undefined
+    roller: Roller
+    alone: Alone
+  }) {
+    this.#transactions = parts.transactions
+    this.#policy = parts.policy
+    this.#clock = parts.clock
+    this.#roller = parts.roller
+    this.#alone = parts.alone
   }
 
-  async run({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
-    const before = await this.#nextDue(expireLeases)
-    if (before.inMillis === null || before.inMillis > 0) {
-      return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: before.inMillis }
-    }
+  /** As long as nothing is due, a node that is alone stays so. */
+  async run(order: SweepOrder): Promise<SweepResult> {
+    const { inMillis } = await this.#alone.show((transactions) =>
+      this.#nextDue(transactions, order.expireLeases),
+    )
+    if (inMillis !== null && inMillis <= 0) return this.#alone.transact(() => this.#sweepDue(order))
+    return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: inMillis }
+  }
+
+  async #sweepDue({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
     const swept = await this.#transactions.run((tx) => this.#sweep(tx, limit, expireLeases))
     // A lease that expires for good may be the last that a barrier waited for.
     const opened = await this.#roller.settleUp()
-    const after = await this.#nextDue(expireLeases)
+    const after = await this.#nextDue(this.#transactions, expireLeases)
     return {
       ...swept,
       woken: swept.woken + opened,
@@ -79,8 +93,8 @@ export class Sweep {
     }
   }
 
-  async #nextDue(withLeases: boolean): Promise<{ inMillis: number | null }> {
-    const [row] = await this.#transactions.read(nextDue)
+  async #nextDue(transactions: Transactions, withLeases: boolean): Promise<{ inMillis: number | null }> {
+    const [row] = await transactions.read(nextDue)
     // A node that died may have left counters behind.
     if (row?.['unfolded'] === true) this.#roller.kick()
     const now = this.#clock?.() ?? (row?.['now'] as number)

@@ -23,10 +23,16 @@ const DOUBT_MILLIS = 10_000
 export class Transactions {
   readonly #connections: Connections
   readonly #clock: Clock | undefined
+  readonly #mustEnter: boolean
 
-  constructor(connections: Connections, clock: Clock | undefined) {
+  /**
+   * `mustEnter` is for those who rely on what the rows of partitions say, or change it: not while another node hands out
+   * from memory; see alone/.
+   */
+  constructor(connections: Connections, clock: Clock | undefined, mustEnter: boolean) {
     this.#connections = connections
     this.#clock = clock
+    this.#mustEnter = mustEnter
   }
 
   async run<Result>(
@@ -54,6 +60,7 @@ export class Transactions {
           await attempt.rollBack()
           this.#connections.giveBack(connection)
           if (mayRunAgain(error) && ++conflicts < TRIES) {
+            if (!connection.isOwn) this.#connections.enterAnew()
             await sleep(Math.random() * 5 * 2 ** conflicts)
             continue
           }
@@ -76,7 +83,7 @@ export class Transactions {
   async runAlone(statement: Statement, values: readonly unknown[]): Promise<Row[] | undefined> {
     for (let conflicts = 0; ; conflicts += 1) {
       // Without a turn of the event loop: the server works while the last answers are written.
-      const connection = this.#connections.takeIdle() ?? (await this.#take())
+      const connection = this.#connections.takeEntered() ?? (await this.#take())
       try {
         const rows = await connection.runAlone(statement, [...values, connection.lock])
         this.#connections.giveBack(connection)
@@ -94,6 +101,17 @@ export class Transactions {
         await sleep(Math.random() * 5 * 2 ** (conflicts + 1))
       }
     }
+  }
+
+  /** Nobody is alone when it resolves, and nothing that was noted is left. Asks nothing where that is known. */
+  async enter(): Promise<void> {
+    const connection = this.#connections.takeEntered() ?? (await this.#take())
+    this.#connections.giveBack(connection)
+  }
+
+  /** After a commit whose answer got lost: waits for a while until there is somebody who can be asked. */
+  async untilBack(): Promise<void> {
+    await this.#inDoubt(nowStatement, [])
   }
 
   /** A single statement that needs no transaction around it. */
@@ -123,10 +141,14 @@ export class Transactions {
   }
 
   async #take(): Promise<Connection> {
-    try {
-      return await this.#connections.take()
-    } catch (error) {
-      throw asUnavailable(error) ?? error
+    for (let lost = 0; ; lost += 1) {
+      try {
+        return await (this.#mustEnter ? this.#connections.takeToEnter() : this.#connections.take())
+      } catch (error) {
+        // One that rested may turn out to be dead when it enters.
+        if (this.#mustEnter && isSessionOver(error) && lost < LOST_CONNECTIONS) continue
+        throw asUnavailable(error) ?? error
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import { waitingByPlace } from './0004-waiting-by-place.ts'
 import { keysOfPartitions } from './0005-keys-of-partitions.ts'
 import { rollsByTurns } from './0006-rolls-by-turns.ts'
 import { holdersOfSets } from './0007-holders-of-sets.ts'
+import { notes } from './0008-notes.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
 export const migrations: readonly string[] = [
@@ -15,4 +16,5 @@ export const migrations: readonly string[] = [
   keysOfPartitions,
   rollsByTurns,
   holdersOfSets,
+  notes,
 ]

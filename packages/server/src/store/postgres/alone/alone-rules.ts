@@ -1,0 +1,27 @@
+import type { AloneMode } from '../database-url.ts'
+import { LOW_WATER } from '../lanes.ts'
+
+/** When being alone is worth it: beginning and ending take some milliseconds. */
+export interface AloneRules {
+  /** So many plain batches in a row by transactions, before. */
+  readonly afterBatches: number
+  /** So long nothing else was done by transactions. */
+  readonly afterMillis: number
+  /** The most partitions that a batch pulls: larger ones are no dearer in one statement. */
+  readonly largestPull: number
+  /** So many partitions are there to be handed out. */
+  readonly leastReady: number
+}
+
+const WHEN_IT_PAYS: AloneRules = { afterBatches: 3, afterMillis: 20, largestPull: 128, leastReady: 64 }
+const WHENEVER_POSSIBLE: AloneRules = {
+  afterBatches: 0,
+  afterMillis: 0,
+  largestPull: LOW_WATER,
+  leastReady: 1,
+}
+export const aloneRules: Readonly<Record<AloneMode, AloneRules>> = {
+  'when-it-pays': WHEN_IT_PAYS,
+  'whenever-possible': WHENEVER_POSSIBLE,
+  never: WHEN_IT_PAYS,
+}

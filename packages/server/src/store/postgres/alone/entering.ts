@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../../handoff/clock.ts'
+import type { Policy } from '../../../handoff/policy.ts'
+import { Attempt } from '../attempt.ts'
+import type { Connection } from '../connection.ts'
+import { CountDeltas } from '../count-deltas.ts'
+import { mayRunAgain } from '../failures.ts'
+import { fillWaiting } from '../lanes.ts'
+import { NOW, statement } from '../statement.ts'
+import type { Transaction } from '../transaction.ts'
+import type { Presence } from './presence.ts'
+import { writeUpLeft } from './write-up.ts'
+
+/** Whoever was writing the notes up has them locked until its session ends, after 5 seconds at most. */
+const TRIES = 3
+const PAUSE_MILLIS = 100
+
+/**
+ * A session that a pooler lends by transaction keeps no lock. It locks with each transaction, and would wait for a node that is
+ * alone each time; so it says that it is about, and then nobody goes alone for so long.
+ */
+const ABOUT_MILLIS = 7_200_000
+const sayAbout = statement(
+  'say-about',
+  `WITH over AS (DELETE FROM baton.pooled WHERE until < ${NOW} + ${ABOUT_MILLIS})
+   INSERT INTO baton.pooled VALUES (${NOW} + ${ABOUT_MILLIS})`,
+)
+
+/** What a connection goes through before partitions are changed with it. */
+export class Entering {
+  readonly #presence: Presence
+  readonly #policy: Policy
+  readonly #clock: Clock | undefined
+
+  constructor(presence: Presence, policy: Policy, clock: Clock | undefined) {
+    this.#presence = presence
+    this.#policy = policy
+    this.#clock = clock
+  }
+
+  /** Nobody is alone when it resolves, and what a node left behind that was is written up. */
+  async enter(connection: Connection): Promise<void> {
+    // In this order: whoever goes alone after the lock was free has been told before.
+    if (!connection.isOwn) await connection.run(sayAbout)
+    const { notesLeft } = await this.#presence.enter(connection)
+    if (!notesLeft) return
+    const { tripped } = await this.#try(connection, (tx) => writeUpLeft(tx, this.#policy))
+    for (const lane of tripped) await this.#try(connection, (tx) => fill(tx, lane))
+  }
+
+  async #try<Result>(connection: Connection, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries += 1) {
+      const attempt = new Attempt(connection, 'durable', this.#clock)
+      try {
+        return await attempt.make(work)
+      } catch (error) {
+        if (!mayRunAgain(error) || tries === TRIES) throw error
+        await attempt.rollBack()
+        await sleep(PAUSE_MILLIS)
+      }
+    }
+  }
+}
+
+/** A window whose tripwire was handed out by a node that did not come to fill it. */
+async function fill(tx: Transaction, lane: number): Promise<void> {
+  const deltas = new CountDeltas()
+  await fillWaiting(tx, lane, deltas)
+  await deltas.flush(tx)
+}
