@@ -1,4 +1,5 @@
 import type { ParkedNotice } from './change.ts'
+import { inTime } from './in-time.ts'
 import type { InstanceRecord } from './instances.ts'
 import { type InstanceStatus, statusOf } from './sightings.ts'
 import type { Store } from './store.ts'
@@ -11,6 +12,7 @@ const INSTANCES_EVERY_TICKS = 8
 const INSTANCES_WATCHED = 1000
 /** Ticks kept for followers that lost their connection for a moment. */
 const TICKS_KEPT = 150
+const PATIENCE_MILLIS = 2000
 
 export type BatonEvent =
   | { readonly kind: 'task'; readonly row: TaskRow; readonly now: number }
@@ -38,6 +40,8 @@ export class Events {
   readonly #kept: Tick[] = []
   readonly #statuses = new Map<string, InstanceStatus>()
   #position: string | null = null
+  /** Resolves when it is known from where on changes are read. */
+  #begun = Promise.withResolvers<void>()
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -48,6 +52,11 @@ export class Events {
 
   get followers(): number {
     return this.#followers.size
+  }
+
+  /** Whatever happens from then on is told of. A store that is away is not waited for much longer than that. */
+  async begun(): Promise<void> {
+    await inTime(this.#begun.promise, PATIENCE_MILLIS, () => undefined)
   }
 
   /** From now on, or from the tick after `lastId` if it is still known. Returns how to stop. */
@@ -86,6 +95,7 @@ export class Events {
   #rest(): void {
     this.#timer = undefined
     this.#position = null
+    this.#begun = Promise.withResolvers()
     this.#kept.length = 0
     this.#statuses.clear()
     this.#ticks = 0
@@ -103,6 +113,7 @@ export class Events {
       limit: TASKS_PER_TICK,
     })
     this.#position = next
+    this.#begun.resolve()
     return [
       ...(missed ? [{ kind: 'reset' as const }] : []),
       ...tasks.map((row) => ({ kind: 'task' as const, row, now })),

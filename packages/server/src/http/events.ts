@@ -60,7 +60,6 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
       reply.hijack()
       const response = reply.raw
       response.writeHead(200, streamHead)
-      response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
       const follower = new EventFollower(response)
       streams.add(follower)
       const unfollow = handOff.events.follow(knownId(lastId), (tick) => follower.tell(tick))
@@ -72,6 +71,9 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
         unfollow()
         streams.remove(follower)
       })
+      // Who sees the stream open may rely on being told of what it does next.
+      await handOff.events.begun()
+      response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
     },
   })
 }
