@@ -4,8 +4,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0', 'latin1')
 const COMMITTED = Buffer.from('C\0\0\0\x0bCOMMIT\0', 'latin1')
 
-/** A statement that is a transaction of its own: bound to its parameters, and ready for the next one. */
-const COMMITS_ITSELF = Buffer.from('\0baton-hand-off-plain', 'latin1')
+/** Statements that are transactions of their own: bound to their parameters, and ready for the next one. */
+const COMMIT_THEMSELVES = ['\0baton-hand-off-plain', '\0baton-write-note']
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1')
 
 /** What PgBouncer says to a client whose session with the server broke, before it hangs up. */
@@ -54,14 +54,15 @@ export class CuttingProxy {
     await new Promise((resolve) => this.#server.close(resolve))
   }
 
+  /** The server is gone for everyone, until it comes back. */
+  leave(): void {
+    this.#isGone = true
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
   comeBack(): void {
     this.goneAt = undefined
     this.#isGone = false
-  }
-
-  #leave(): void {
-    this.#isGone = true
-    for (const socket of this.#sockets) socket.destroy()
   }
 
   #relay(client: Socket): void {
@@ -85,10 +86,11 @@ export class CuttingProxy {
     }
     client.on('data', (chunk) => {
       if (this.goneAt !== undefined && chunk.includes(this.goneAt)) {
-        this.#leave()
+        this.leave()
         return
       }
-      const answer = chunk.includes(COMMIT) ? COMMITTED : chunk.includes(COMMITS_ITSELF) ? READY : undefined
+      const commitsItself = COMMIT_THEMSELVES.some((name) => chunk.includes(name, 0, 'latin1'))
+      const answer = chunk.includes(COMMIT) ? COMMITTED : commitsItself ? READY : undefined
       const cut = answer === undefined ? null : this.decide()
       if (cut !== null) this.cuts[cut] += 1
       if (cut === 'after') cutAfter = answer

@@ -14,6 +14,7 @@ interface Granted {
 }
 
 export interface LoadOptions {
+  /** Of the nodes; more may be added on the way. */
   readonly urls: readonly string[]
   readonly taskId: string
   readonly arrays: number
@@ -22,6 +23,8 @@ export interface LoadOptions {
   readonly leaseMillis: number
   /** How long a worker is busy with what it pulled. */
   readonly workMillis: number
+  /** After so long without an answer a request is sent again. */
+  readonly answerMillis?: number
 }
 
 /**
@@ -143,7 +146,7 @@ export class Load {
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Record<string, unknown>> {
-    const { urls } = this.#options
+    const { urls, answerMillis = 8000 } = this.#options
     while (true) {
       const url = urls[Math.floor(Math.random() * urls.length)]
       this.requests += 1
@@ -152,7 +155,7 @@ export class Load {
           method,
           headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-          signal: AbortSignal.timeout(8000),
+          signal: AbortSignal.timeout(answerMillis),
         })
         const answer = (await response.json()) as Record<string, unknown>
         if (response.ok) return answer

@@ -23,9 +23,14 @@ export class NodeProcess {
   }
 
   static async start(name: string, args: readonly string[]): Promise<NodeProcess> {
-    const node = new NodeProcess(name, await freePort(), args)
+    const node = await NodeProcess.prepare(name, args)
     await node.start()
     return node
+  }
+
+  /** For one that is started later. */
+  static async prepare(name: string, args: readonly string[]): Promise<NodeProcess> {
+    return new NodeProcess(name, await freePort(), args)
   }
 
   async start(): Promise<void> {

@@ -44,6 +44,17 @@ export function lanesTopic(harness: StoreHarness): void {
       expect(Math.abs(given.small - given.large)).toBeLessThanOrEqual(50)
     })
 
+    test('a level goes before the next one to its end, also where a long array follows a shorter one', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 900))
+      await store.callBack('b', some(1, MANY))
+      await store.callBack('a', some(0, MANY, {}, 900))
+      const tasks: string[] = []
+      while (tasks.length < 900 + MANY + 100)
+        tasks.push(...(await store.pull({ batch: 100 })).partitions.map(({ taskId }) => taskId))
+      expect(tasks.indexOf('b')).toBe(900 + MANY)
+    })
+
     test('a lane that drains and fills again goes on where it was', async () => {
       const store = await open()
       for (let round = 0; round < 3; round += 1) {
