@@ -1,9 +1,18 @@
 import { parseArgs } from 'node:util'
 import type { Disturbance } from './support/disturbances.ts'
 import { startEmbeddedFleet } from './support/embedded-fleet.ts'
-import { startPostgresFleet } from './support/postgres-fleet.ts'
+import { startLoneFleet, startPostgresFleet } from './support/postgres-fleet.ts'
 import { run } from './support/run.ts'
+import { mostlyPlain } from './support/scene.ts'
 import { longStorm } from './support/storm.ts'
+
+const size = { producers: 3, workers: 24, operators: 2, backlog: 6000, ebb: 6000, batch: 50, contrary: 1 }
+const fleets = {
+  three: { on: 'three nodes on PostgreSQL', start: startPostgresFleet, size },
+  lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size: mostlyPlain(size) },
+  embedded: { on: 'the embedded store', start: startEmbeddedFleet, size },
+}
+const isFleet = (name: string): name is keyof typeof fleets => Object.hasOwn(fleets, name)
 
 const { values } = parseArgs({
   options: {
@@ -11,10 +20,15 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
     'lease-seconds': { type: 'string', default: '0.6' },
     only: { type: 'string', default: '' },
+    fleet: { type: 'string', default: 'three' },
+    /** Short for `--fleet embedded`. */
     embedded: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(values.seconds)
+const name = values.embedded ? 'embedded' : values.fleet
+if (!isFleet(name)) throw new Error(`--fleet is one of ${Object.keys(fleets).join(', ')}, not ${name}`)
+const { on, start, size: of } = fleets[name]
 const startedAt = Date.now()
 const say = (text: string) => {
   const elapsed = String(Math.round((Date.now() - startedAt) / 1000)).padStart(4)
@@ -26,18 +40,17 @@ const chosen = (disturbances: readonly Disturbance[]) => {
   const names = values.only.split(',')
   return values.only === '' ? disturbances : disturbances.filter(({ name }) => names.includes(name))
 }
-const start = values.embedded ? startEmbeddedFleet : startPostgresFleet
 const startFleet = async (leaseMillis: number) => {
   const fleet = await start(leaseMillis)
   process.once('SIGINT', () => fleet.dispose().finally(() => process.exit(130)))
   return fleet
 }
 
-say(`seed ${values.seed}, ${seconds} s on ${values.embedded ? 'the embedded store' : 'PostgreSQL'}`)
+say(`seed ${values.seed}, ${seconds} s on ${on}`)
 const { findings, leases, done, unanswered } = await run({
   seed: Number(values.seed),
   leaseMillis: Number(values['lease-seconds']) * 1000,
-  size: { producers: 3, workers: 24, operators: 2, backlog: 6000 },
+  size: of,
   startFleet,
   storm: (scene, disturbances) =>
     longStorm(scene, chosen(disturbances), seconds, (name) =>

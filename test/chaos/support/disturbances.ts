@@ -36,6 +36,24 @@ export function freezeNode(nodes: readonly NodeProcess[], millis: number): Distu
   }
 }
 
+/** Another node comes, is asked like the others, and leaves. Perhaps it comes because one of them is frozen, and takes over from it. */
+export function visit(nodes: NodeProcess[], visitor: NodeProcess): Disturbance {
+  return {
+    name: 'visit',
+    happen: async (chance) => {
+      const frozen = chance.happens(0.5) ? chance.pick(nodes) : undefined
+      frozen?.signal('SIGSTOP')
+      await visitor.startUntilItRuns()
+      nodes.push(visitor)
+      await sleep(chance.between(200, 1000))
+      frozen?.signal('SIGCONT')
+      await sleep(chance.between(200, 1000))
+      nodes.splice(nodes.indexOf(visitor), 1)
+      await visitor.kill()
+    },
+  }
+}
+
 /** As an administrator or a fail-over ends sessions: some of those that are at work. */
 export function terminateBackends(server: PostgresServer, database: string): Disturbance {
   return {

@@ -21,6 +21,7 @@ class Operator {
 
   async turn(): Promise<void> {
     await sleep(this.#chance.between(50, 250))
+    if (!this.#chance.happens(this.#scene.size.contrary)) return
     const open = [...this.#scene.history.tasks.values()].filter(
       ({ accepted, cancelSentAt, isInHand }) => accepted.size > 0 && cancelSentAt === undefined && !isInHand,
     )

@@ -11,7 +11,8 @@ export async function produce(scene: Scene, name: string): Promise<void> {
   const { history, size } = scene
   for (let number = 0; scene.isStormy; number += 1) {
     await producer.callBackTask(`${name}-${number}`)
-    while (scene.isStormy && history.waiting > size.backlog) await sleep(20)
+    if (history.waiting <= size.backlog) continue
+    while (scene.isStormy && history.waiting > size.ebb) await sleep(20)
   }
 }
 
@@ -28,7 +29,7 @@ class Producer {
 
   async callBackTask(taskId: string): Promise<void> {
     const chance = this.#chance
-    const task = new ProducedTask(taskId, chance.happens(0.4))
+    const task = new ProducedTask(taskId, chance.happens(0.4 * this.#scene.size.contrary))
     this.#scene.history.tasks.set(taskId, task)
     const levels = chance.between(task.hasBarrier ? 2 : 1, 4)
     const largest = Math.max(40, this.#scene.size.backlog / 4)

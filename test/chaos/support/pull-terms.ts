@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Chance } from './chance.ts'
+import type { Scene, Size } from './scene.ts'
 
 /** How a worker asks for partitions. */
 export interface PullTerms {
@@ -9,14 +10,13 @@ export interface PullTerms {
 }
 
 const SMALL = 5
-const MEDIUM = 50
 const LARGE = 700
 const CALM = 200
 
-export function pullTerms(chance: Chance, isStormy: boolean): PullTerms {
-  const batch = isStormy ? someBatch(chance) : CALM
+export function pullTerms(chance: Chance, { isStormy, size }: Scene): PullTerms {
+  const batch = isStormy ? someBatch(chance, size) : CALM
   const preferences = [`batch=${batch}`]
-  if (isStormy && chance.happens(0.1)) preferences.push(`records=${chance.between(1, 6000)}`)
+  if (isStormy && chance.happens(0.1 * size.contrary)) preferences.push(`records=${chance.between(1, 6000)}`)
   if (chance.happens(0.4)) preferences.push('wait=1')
   // Nobody may have used it before, not even an earlier run with the same seed.
   const key = chance.happens(0.8) ? randomUUID() : null
@@ -24,7 +24,7 @@ export function pullTerms(chance: Chance, isStormy: boolean): PullTerms {
   return { headers, batch, key }
 }
 
-function someBatch(chance: Chance): number {
+function someBatch(chance: Chance, { batch, contrary }: Size): number {
   const draw = chance.below(100)
-  return draw < 35 ? chance.between(1, SMALL) : draw < 96 ? chance.between(1, MEDIUM) : LARGE
+  return draw < 35 ? chance.between(1, SMALL) : draw < 100 - 4 * contrary ? chance.between(1, batch) : LARGE
 }

@@ -8,8 +8,21 @@ export interface Size {
   readonly producers: number
   readonly workers: number
   readonly operators: number
-  /** Producers wait while so many partitions are not finished. */
+  /** Producers wait when so many partitions are not finished, until only `ebb` are left. */
   readonly backlog: number
+  readonly ebb: number
+  /** The most that a pull asks for, but for the few large ones. */
+  readonly batch: number
+  /** How often anybody does anything but pull and settle as done, as a share of how often that is otherwise. */
+  readonly contrary: number
+}
+
+/**
+ * A node that is alone hands out from memory as long as nobody wants anything else of it. So those who use it rarely do, their
+ * pulls are small enough to be answered together, and tasks are called back in bursts.
+ */
+export function mostlyPlain(size: Size): Size {
+  return { ...size, ebb: size.backlog / 3, batch: 6, contrary: 0.01 }
 }
 
 /** What everyone who takes part in a run shares. */

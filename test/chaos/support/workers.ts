@@ -56,12 +56,12 @@ class Worker {
   }
 
   async #pull(): Promise<SeenLease[]> {
-    const { asking, isStormy } = this.#scene
+    const { asking, isStormy, size } = this.#scene
     const chance = this.#chance
-    const terms = pullTerms(chance, isStormy)
+    const terms = pullTerms(chance, this.#scene)
     const headers = { 'x-instance-id': this.#name, ...terms.headers }
-    const hangUpAfter = isStormy && chance.happens(0.04) ? chance.below(15) : undefined
-    const hasTwin = terms.key !== null && chance.happens(0.08)
+    const hangUpAfter = isStormy && chance.happens(0.04 * size.contrary) ? chance.below(15) : undefined
+    const hasTwin = terms.key !== null && chance.happens(0.08 * size.contrary)
     const [first, twin] = await Promise.all([
       asking.ask(this.#node, questions.pull, { path: '/pull', headers, hangUpAfter }),
       hasTwin
@@ -74,7 +74,8 @@ class Worker {
 
   /** Because no answer came, or out of forgetfulness: then a node may have died in between, and leases have ended. */
   async #repeated(headers: Readonly<Record<string, string>>, key: string | null, wasAnswered: boolean) {
-    const isForgetful = wasAnswered && this.#scene.isStormy && this.#chance.happens(0.06)
+    const { isStormy, size } = this.#scene
+    const isForgetful = wasAnswered && isStormy && this.#chance.happens(0.06 * size.contrary)
     if (key === null || (wasAnswered && !isForgetful)) return undefined
     if (isForgetful) await sleep(this.#leaseTimes(0, 2))
     return this.#scene.asking.insist(questions.pull, { path: '/pull', headers }, this.#chance)
@@ -96,19 +97,20 @@ class Worker {
       return
     }
     const chance = this.#chance
+    const { contrary } = this.#scene.size
     await sleep(chance.between(0, 30))
-    if (chance.happens(0.1)) await this.#renew(held.slice(0, chance.between(1, held.length)))
-    if (chance.happens(0.03)) {
+    if (chance.happens(0.1 * contrary)) await this.#renew(held.slice(0, chance.between(1, held.length)))
+    if (chance.happens(0.03 * contrary)) {
       await sleep(this.#leaseTimes(0.8, 1.4))
       await this.#renew(held)
     }
     let done = [...held]
-    if (chance.happens(0.5)) done = await this.#handleContrarily(held)
+    if (chance.happens(0.5 * contrary)) done = await this.#handleContrarily(held)
     const cut = chance.happens(0.3) ? chance.below(done.length + 1) : 0
     await this.#settling.settle(done.slice(0, cut), 'done', this.#node)
     const rest = done.slice(cut)
     if (chance.happens(0.45))
-      this.#held = await this.#settling.settleAndPull(rest, this.#node, pullTerms(chance, true))
+      this.#held = await this.#settling.settleAndPull(rest, this.#node, pullTerms(chance, this.#scene))
     else await this.#settling.settle(rest, 'done', this.#node)
   }
 
