@@ -73,7 +73,9 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
       })
       // Who sees the stream open may rely on being told of what it does next.
       await handOff.events.begun()
-      response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
+      // Meanwhile it may have hung up, or the node may be shutting down.
+      if (!response.writableEnded && !response.destroyed)
+        response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
     },
   })
 }
