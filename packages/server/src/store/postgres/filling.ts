@@ -1,6 +1,7 @@
 import { afterCommit } from './after-commit.ts'
 import { CountDeltas } from './count-deltas.ts'
 import { fillWaiting } from './lanes.ts'
+import type { Transaction } from './transaction.ts'
 import type { Transactions } from './transactions.ts'
 
 /** So few partitions cannot empty what stands behind a tripwire before its window is filled. */
@@ -55,11 +56,14 @@ export class Filling {
 
   /** Rejects when the store is away. */
   fillOne(lane: number, window?: number): Promise<number> {
-    return this.#transactions.run(async (tx) => {
-      const deltas = new CountDeltas()
-      const readied = await fillWaiting(tx, lane, deltas, window)
-      await deltas.flush(tx)
-      return readied
-    })
+    return this.#transactions.run((tx) => fillCounted(tx, lane, window))
   }
+}
+
+/** Fills a window in a transaction that does nothing else. */
+export async function fillCounted(tx: Transaction, lane: number, window?: number): Promise<number> {
+  const deltas = new CountDeltas()
+  const readied = await fillWaiting(tx, lane, deltas, window)
+  await deltas.flush(tx)
+  return readied
 }

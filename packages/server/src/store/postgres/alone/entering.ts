@@ -3,9 +3,8 @@ import type { Clock } from '../../../handoff/clock.ts'
 import type { Policy } from '../../../handoff/policy.ts'
 import { Attempt } from '../attempt.ts'
 import type { Connection } from '../connection.ts'
-import { CountDeltas } from '../count-deltas.ts'
 import { mayRunAgain } from '../failures.ts'
-import { fillWaiting } from '../lanes.ts'
+import { fillCounted } from '../filling.ts'
 import { NOW, statement } from '../statement.ts'
 import type { Transaction } from '../transaction.ts'
 import type { Presence } from './presence.ts'
@@ -45,7 +44,8 @@ export class Entering {
     const { notesLeft } = await this.#presence.enter(connection)
     if (!notesLeft) return
     const { tripped } = await this.#try(connection, (tx) => writeUpLeft(tx, this.#policy))
-    for (const lane of tripped) await this.#try(connection, (tx) => fill(tx, lane))
+    // Their tripwires were handed out by a node that did not come to fill the windows.
+    for (const lane of tripped) await this.#try(connection, (tx) => fillCounted(tx, lane))
   }
 
   async #try<Result>(connection: Connection, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
@@ -60,11 +60,4 @@ export class Entering {
       }
     }
   }
-}
-
-/** A window whose tripwire was handed out by a node that did not come to fill it. */
-async function fill(tx: Transaction, lane: number): Promise<void> {
-  const deltas = new CountDeltas()
-  await fillWaiting(tx, lane, deltas)
-  await deltas.flush(tx)
 }
