@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import type { Policy } from '../../src/handoff/policy.ts'
+import { WINDOW } from '../../src/store/postgres/lanes.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { Driver, nameOf, some } from './conformance/driver.ts'
 import { HOUR, MINUTE, TestClock, testPolicy } from './conformance/harness.ts'
@@ -101,9 +102,9 @@ describe.each([
 
   test.each(['p.idx', '-1', '1000000000'])('of what is held behind a window, at rank %s', async (rank) => {
     const store = await scene()
-    await store.callBack('a', some(0, 1200))
+    await store.callBack('a', some(0, WINDOW + 200))
     expect(await store.plant("p.state = 'held' AND p.id IN (SELECT id FROM baton.held)", rank)).toBe(200)
-    expect((await store.names(100, keyed)).toSorted()).toEqual(indexes(0, 1200))
+    expect((await store.names(100, keyed)).toSorted()).toEqual(indexes(0, WINDOW + 200))
     expect(await store.strays()).toBe(0)
   })
 

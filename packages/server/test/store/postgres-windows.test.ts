@@ -27,11 +27,21 @@ async function lockLanes(url: string): Promise<() => Promise<void>> {
   }
 }
 
-test('a window whose lane is locked when its turn comes is filled all the same, and tasks go on side by side', async () => {
+async function openStore() {
   const clock = new TestClock()
   const { name, url } = await server.borrowDatabase()
   const store = await openPostgresStore({ url, policy: testPolicy, clock: clock.now })
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  const close = async () => {
+    expect(await store.audit()).toEqual([])
+    await store.close()
+    await server.giveBack(name)
+  }
+  return { driver, url, close }
+}
+
+test('a window whose lane is locked when its turn comes is filled all the same, and tasks go on side by side', async () => {
+  const { driver, url, close } = await openStore()
   await driver.callBack('small', some(0, 5000, { recordCount: 10 }))
   await driver.callBack('large', some(0, 5000, { recordCount: 40 }))
   const given = { small: 0, large: 0 }
@@ -44,7 +54,19 @@ test('a window whose lane is locked when its turn comes is filled all the same, 
       given[taskId as 'small' | 'large'] += recordCount
     expect(Math.abs(given.small - given.large)).toBeLessThanOrEqual(50)
   }
-  expect(await store.audit()).toEqual([])
-  await store.close()
-  await server.giveBack(name)
+  await close()
+})
+
+test('claims side by side never go past the end of a window that is about to be filled', async () => {
+  const { driver, url, close } = await openStore()
+  const [claims, batch] = [8, 400]
+  await driver.callBack('a', [...some(0, claims * batch), ...some(1, batch)])
+  const letGo = await lockLanes(url)
+  const pulling = Promise.all(Array.from({ length: claims }, () => driver.pull({ batch })))
+  await Promise.race([pulling, sleep(LONGER_THAN_LOOKED_FOR)])
+  await letGo()
+  const given = (await pulling).flatMap(({ partitions }) => partitions)
+  expect(given.filter(({ level }) => level === 1)).toEqual([])
+  expect(new Set(given.map(({ index }) => index)).size).toBe(claims * batch)
+  await close()
 })

@@ -1,5 +1,5 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import { STEP, WINDOW } from './lanes.ts'
+import { LOW_WATER, WINDOW } from './lanes.ts'
 import { removeFrom, WAITS } from './places.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
@@ -38,7 +38,7 @@ const setTripwire = statement(
   `WITH place AS (
      ${removeFrom(
        'ready',
-       `SELECT q.lies FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${STEP / 2}) r
+       `SELECT q.lies FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${LOW_WATER}) r
         CROSS JOIN LATERAL (
           SELECT ctid AS lies, id, stay FROM baton.ready WHERE lane = $1 AND id = r.id FOR UPDATE SKIP LOCKED
         ) q

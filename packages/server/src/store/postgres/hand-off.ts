@@ -115,6 +115,7 @@ export class HandOffs {
   async #transact(batch: HandOffBatch): Promise<Committed> {
     // What is given back or renewed passes over a set that is locked, and nearly always it would be our own lock.
     if (!isOnlyDone(batch)) await this.#shrinking.idle()
+    if (batch.pulls.length > 0) await this.#filling.idle()
     return this.#transactions.run(async (tx) => {
       const deltas = new CountDeltas()
       const leases = await answerLeases(tx, batch, deltas, this.#policy)
@@ -138,14 +139,13 @@ export class HandOffs {
     if (inDoubt !== undefined) await this.#transactions.untilBack()
     const outcome =
       inDoubt === undefined
-        ? await this.#plain.run(batch.pulls, plain)
+        ? await this.#filling.claim(plain.appetite, () => this.#plain.run(batch.pulls, plain))
         : await this.#plain.lookUp(batch.pulls, plain.settlements, inDoubt)
-    const { leftOver, pulls, mayOpenLevels, earliestDueAt, tripped, claimed, setsLeft } = outcome
-    const movedUp = await this.#filling.afterClaimOf(claimed, tripped)
+    const { leftOver, pulls, mayOpenLevels, earliestDueAt, setsLeft } = outcome
     const pulled: Pulled =
       pulls === undefined
         ? postponed(batch.pulls)
-        : { results: pulls, earliestDueAt, movedUp, lanesToFill: [] }
+        : { results: pulls, earliestDueAt, movedUp: 0, lanesToFill: [] }
     if (leftOver.size === 0) {
       const leases = {
         ...NO_LEASES,

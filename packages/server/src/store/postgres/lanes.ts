@@ -21,10 +21,13 @@ import type { Transaction } from './transaction.ts'
  * the window is a tripwire: whoever is handed it fills the window in the same transaction. Tags are
  * changed only by who has locked the lane's row. Who holds that lock never waits for a partition's.
  */
-export const WINDOW = 1000
+export const WINDOW = 2000
 
-/** How many partitions stand behind a tripwire. A claim takes at most this many, so no lane runs dry in it. */
-export const LOW_WATER = 500
+/** How many partitions stand behind a tripwire: enough for those who claim while the window is filled, see filling.ts. */
+export const LOW_WATER = 1000
+
+/** The most partitions that one claim takes: no lane runs dry in it. */
+export const LARGEST_CLAIM = LOW_WATER / 2
 
 /** The most rows that one transaction takes out of reach; what is left, later steps take. */
 export const STEP = 1000

@@ -5,7 +5,8 @@ import { LEASE_MAX_MILLIS, type Policy } from '../../handoff/policy.ts'
 import { type HandOffBatch, type PullOrder, type PullResult, StoreUnavailable } from '../../handoff/store.ts'
 import type { Row } from './connection.ts'
 import { largestSet } from './due-sets.ts'
-import { LOW_WATER } from './lanes.ts'
+import type { Claimed } from './filling.ts'
+import { LARGEST_CLAIM } from './lanes.ts'
 import { LanesOfLeases } from './lanes-of-leases.ts'
 import type { Names } from './names.ts'
 import { leasesGiven, plainHandOffs } from './plain-statement.ts'
@@ -21,7 +22,7 @@ export interface PlainBatch {
   readonly appetite: number
 }
 
-export interface PlainOutcome {
+export interface PlainOutcome extends Claimed {
   readonly now: number
   /** Partitions whose settlement has to be judged. */
   readonly leftOver: ReadonlySet<number>
@@ -30,9 +31,6 @@ export interface PlainOutcome {
   /** Undefined when nothing was claimed, because settlements come first. */
   readonly pulls: readonly PullResult[] | undefined
   readonly earliestDueAt: number | null
-  /** Lanes whose tripwire was handed out. */
-  readonly tripped: readonly number[]
-  readonly claimed: number
   /** Sets of leases that have to shrink; see shrinking.ts. */
   readonly setsLeft: readonly string[]
 }
@@ -50,7 +48,7 @@ export function plainBatch(batch: HandOffBatch, policy: Policy): PlainBatch | un
     return undefined
   if (pulls.some(({ records }) => records !== null) || hasTwins(pulls)) return undefined
   const appetite = pulls.reduce((sum, { batch: wanted }) => sum + wanted, 0)
-  if (appetite > LOW_WATER) return undefined
+  if (appetite > LARGEST_CLAIM) return undefined
   const settlements = plainSettlements(batch)
   const asked = settles.reduce((sum, { settlements: of }) => sum + of.length, 0)
   return asked === settlements.size ? { settlements, appetite } : undefined
@@ -92,7 +90,7 @@ export class PlainHandOffs {
       pulls: wasClaimed ? claimed.results : undefined,
       earliestDueAt: claimed.earliestDueAt,
       tripped: [...tripped],
-      claimed: given.length,
+      takenOf: byLanes(given),
       setsLeft: (first['sets_left'] ?? []) as string[],
     }
   }
@@ -162,7 +160,7 @@ export class PlainHandOffs {
       pulls: rows.length === 0 ? undefined : results,
       earliestDueAt,
       tripped: [],
-      claimed: rows.length,
+      takenOf: byLanes(rows),
       setsLeft: [],
     }
   }
@@ -178,6 +176,16 @@ export class PlainHandOffs {
       return Array.from({ length: batch }, () => holder)
     })
   }
+}
+
+/** How many partitions of each lane are among the rows. */
+function byLanes(rows: readonly Row[]): ReadonlyMap<number, number> {
+  const counts = new Map<number, number>()
+  for (const row of rows) {
+    const lane = row['lane'] as number
+    counts.set(lane, (counts.get(lane) ?? 0) + 1)
+  }
+  return counts
 }
 
 /** A second pull with the same key needs the first one's outcome. */

@@ -8,7 +8,7 @@ import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import { type Candidate, claimCandidates, type Grant, writeDeliveries, writeLeases } from './claim.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import { largestSet } from './due-sets.ts'
-import { fillAtHand, LOW_WATER } from './lanes.ts'
+import { fillAtHand, LARGEST_CLAIM } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type KeptLeases, type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
 import type { Transaction } from './transaction.ts'
@@ -103,7 +103,7 @@ export class Pull {
           sum + (order.records === null ? portion.room : Math.min(portion.room, guess)),
         0,
       )
-      const wanted = Math.min(appetite, LOW_WATER)
+      const wanted = Math.min(appetite, LARGEST_CLAIM)
       if (wanted === 0) return { earliestDueAt, movedUp, lanesToFill: [] }
       const candidates = await claimCandidates(tx, wanted)
       share(

@@ -1,5 +1,5 @@
 import type { AloneMode } from '../database-url.ts'
-import { LOW_WATER } from '../lanes.ts'
+import { LARGEST_CLAIM } from '../lanes.ts'
 
 /** When being alone is worth it: beginning and ending take some milliseconds. */
 export interface AloneRules {
@@ -17,7 +17,7 @@ const WHEN_IT_PAYS: AloneRules = { afterBatches: 3, afterMillis: 20, largestPull
 const WHENEVER_POSSIBLE: AloneRules = {
   afterBatches: 0,
   afterMillis: 0,
-  largestPull: LOW_WATER,
+  largestPull: LARGEST_CLAIM,
   leastReady: 1,
 }
 export const aloneRules: Readonly<Record<AloneMode, AloneRules>> = {
