@@ -65,7 +65,8 @@ export class Filling {
   }
 
   #mayComeToAnEnd(most: number): boolean {
-    return Math.max(0, ...this.#takenSince.values()) + this.#claiming + most > LOW_WATER
+    const taken = Math.max(0, ...this.#takenSince.values())
+    return most > 0 && taken + this.#claiming + most > LOW_WATER
   }
 
   #fillBehind({ takenOf, tripped }: Claimed): void {
