@@ -43,10 +43,10 @@ What is missing is skipped; what is there is started on a free loopback port in 
 stopped at the end.
 `
 
-async function startAll(chosen: readonly Peer[], bench: PeersBench) {
+async function startAll(beside: readonly Peer[], bench: PeersBench) {
   const contenders: PeerContender[] = []
   const skipped: string[] = []
-  for (const peer of chosen) {
+  for (const peer of beside) {
     bench.progress.say(`starting ${peer.name}`)
     try {
       contenders.push(...(await peer.start(bench)))
@@ -69,11 +69,15 @@ function print(result: PeersResult): void {
   for (const line of result.skipped) process.stdout.write(`\nSkipped: ${line}\n`)
 }
 
+function chosen({ only }: Options): readonly Peer[] {
+  const unknown = only.filter((name) => !peers.some((peer) => peer.name === name))
+  if (unknown.length > 0) throw new Error(`no peer named ${unknown.join(', ')}; see --list`)
+  return only.length === 0 ? peers : peers.filter((peer) => only.includes(peer.name))
+}
+
 async function main(options: Options): Promise<void> {
-  const { only, sizes, mode, flags } = options
-  const chosen = only.length === 0 ? peers : peers.filter((peer) => only.includes(peer.name))
-  if (only.length > chosen.length)
-    throw new Error(`--only knows ${peers.map((peer) => peer.name).join(', ')}`)
+  const { sizes, mode, flags } = options
+  const beside = chosen(options)
   const progress = new Progress()
   const resultsFile = new ResultsFile(options, WHOLE_PAGE, (text) => progress.say(text))
   const cleanUp = new CleanUp()
@@ -82,7 +86,7 @@ async function main(options: Options): Promise<void> {
   const database = (name: string) => postgres.database(name)
   const bench: PeersBench = { sizes, progress, cleanUp, consumers: CONSUMERS, batch: BATCH, database }
   try {
-    const { contenders, skipped } = await startAll(chosen, bench)
+    const { contenders, skipped } = await startAll(beside, bench)
     const rows = await interleave(contenders, sizes, progress)
     const figures = mode === 'quick' ? [] : comparisonFigures(contenders, rows)
     const result = { contenders, rows, figures, skipped }
@@ -90,6 +94,9 @@ async function main(options: Options): Promise<void> {
     const nothing = unmeasured({ rows, figures, notes: [] })
     if (nothing.length > 0) throw new Error(`nothing was measured of: ${nothing.join('; ')}`)
     resultsFile.write(() => peersPage(bench, flags, result), skipped)
+  } catch (error) {
+    progress.say(`failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+    process.exitCode = 1
   } finally {
     await cleanUp.run()
   }
@@ -101,6 +108,6 @@ try {
   else if (options.list) process.stdout.write(`${peers.map((peer) => peer.name).join('\n')}\n`)
   else await main(options)
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
   process.exitCode = 2
 }
