@@ -1,7 +1,7 @@
 /** Milliseconds since the epoch. Injected, so that tests decide what time it is. */
 export type Clock = () => number
 
-export const systemClock: Clock = Date.now
+export const systemClock: Clock = () => Date.now()
 
 /** Of two times, of which either may be none. */
 export function earlier(a: number | null, b: number | null): number | null {

@@ -1,3 +1,4 @@
+import { systemClock } from './clock.ts'
 import { expiryGraceMillis, type Policy } from './policy.ts'
 import { FORGET_INSTANCES_MILLIS } from './sightings.ts'
 import type { Store } from './store.ts'
@@ -8,6 +9,8 @@ const SWEEP_AT_LEAST_MILLIS = 1000
 const TIDY_MILLIS = 10_000
 /** Ended per transaction, so that a flood of expiries never holds pulls up for long. */
 const SWEEP_LIMIT = 500
+/** A wall clock that gains more than this on the monotonic one between two sweeps was set; one that is kept right gains far less. */
+const CLOCK_JUMP_MILLIS = 1000
 /** Where other nodes can make partitions ready, a hint that got lost is made up for after so long. */
 const LOOK_AROUND_MILLIS = 2000
 
@@ -34,6 +37,8 @@ export class Upkeep {
   #sweepAt = Number.POSITIVE_INFINITY
   #sweeping = false
   #expireFrom = 0
+  /** How far the wall clock is ahead of the monotonic one. */
+  #clockAhead = 0
   #lookAroundAt = 0
   #stopped = true
   #running: Promise<unknown> = Promise.resolve()
@@ -47,6 +52,7 @@ export class Upkeep {
 
   start(): void {
     this.#stopped = false
+    this.#clockAhead = systemClock() - performance.now()
     this.beginGrace()
     this.dueIn(0)
     this.tidySoon(0)
@@ -59,7 +65,7 @@ export class Upkeep {
     await this.#running
   }
 
-  /** After a start or an outage workers get the chance to renew before their leases are taken. */
+  /** After a start, an outage or a jump of the clock workers get the chance to renew before their leases are taken. */
   beginGrace(): void {
     this.#expireFrom = performance.now() + expiryGraceMillis(this.#policy)
   }
@@ -93,6 +99,7 @@ export class Upkeep {
     this.#sweepAt = Number.POSITIVE_INFINITY
     let nextMillis = SWEEP_AT_LEAST_MILLIS
     try {
+      if (this.#clockWasSetAhead()) this.beginGrace()
       const expireLeases = performance.now() >= this.#expireFrom
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, expireLeases })
       if (swept.woken > 0) this.#events.readied(swept.woken)
@@ -107,6 +114,14 @@ export class Upkeep {
     const announced = this.#sweepAt - performance.now()
     this.#sweepAt = Number.POSITIVE_INFINITY
     this.dueIn(Math.min(nextMillis, announced))
+  }
+
+  /** By an operator, a time server, or a machine that slept: leases seem overdue that are not. */
+  #clockWasSetAhead(): boolean {
+    const ahead = systemClock() - performance.now()
+    const wasSet = ahead - this.#clockAhead > CLOCK_JUMP_MILLIS
+    this.#clockAhead = ahead
+    return wasSet
   }
 
   #lookAround(): void {

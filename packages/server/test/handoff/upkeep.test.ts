@@ -92,6 +92,18 @@ describe('the grace after a start', () => {
     await vi.advanceTimersByTimeAsync(2 * SECOND)
     expect(store.sweptWithExpiry().length).toBeGreaterThan(before)
   })
+
+  test('begins anew when the clock was set ahead', async () => {
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(90 * SECOND)
+    const before = store.sweptWithExpiry().length
+    expect(before).toBeGreaterThan(0)
+    vi.setSystemTime(Date.now() + 600 * SECOND)
+    await vi.advanceTimersByTimeAsync(59 * SECOND)
+    expect(store.sweptWithExpiry()).toHaveLength(before)
+    await vi.advanceTimersByTimeAsync(2 * SECOND)
+    expect(store.sweptWithExpiry().length).toBeGreaterThan(before)
+  })
 })
 
 describe('sweeping', () => {
