@@ -150,6 +150,9 @@ describe('baton call-back', () => {
     const missing = await baton(['call-back', scratch.file('missing')])
     expect(missing).toMatchObject({ code: 2 })
     expect(missing.stderr).toContain('cannot be read (ENOENT)')
+    const folder = await baton(['call-back', scratch.file('.')])
+    expect(folder).toMatchObject({ code: 2 })
+    expect(folder.stderr).toContain('cannot be read (EISDIR)')
   })
 
   test('a service that is away is exit code 5', async () => {

@@ -22,9 +22,9 @@ export function parsePrefer(header: string | string[] | undefined): Preferences 
     } else if (name === 'batch' && number >= 1) {
       preferences.batch = Math.min(number, MAX_BATCH)
       applied.push(`batch=${preferences.batch}`)
-    } else if (name === 'records' && Number.isSafeInteger(number)) {
-      preferences.records = number
-      applied.push(`records=${number}`)
+    } else if (name === 'records') {
+      preferences.records = Math.min(number, Number.MAX_SAFE_INTEGER)
+      applied.push(`records=${preferences.records}`)
     }
   }
   preferences.applied = applied.join(', ')

@@ -45,8 +45,12 @@ describe('the Prefer header', () => {
     })
   })
 
-  test('ignores a record budget beyond what can be counted', () => {
-    expect(parsePrefer('records=9007199254740992')).toEqual({ applied: '' })
+  test('cuts a record budget down to what can be counted', () => {
+    for (const records of ['9007199254740992', '9'.repeat(400)])
+      expect(parsePrefer(`records=${records}`)).toEqual({
+        records: Number.MAX_SAFE_INTEGER,
+        applied: 'records=9007199254740991',
+      })
   })
 
   test('counts the first mention of a preference only, over several headers too', () => {

@@ -76,6 +76,7 @@ async function sourceOf(file: string): Promise<Source> {
   if (file === '-') return { name: 'stdin', chunks: () => process.stdin }
   try {
     await access(file, constants.R_OK)
+    if ((await stat(file)).isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
   } catch (error) {
     throw new UsageError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }

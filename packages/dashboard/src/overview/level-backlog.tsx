@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { add } from '../parts/level-bar.tsx'
 import { compact, exact } from '../parts/numbers.ts'
 import { measureOf, Segments } from '../parts/split-bar.tsx'
-import { levelsOfTask, wantLevels } from '../service/levels.ts'
+import { levelsOfTask, tasksWithMoreLevels, wantLevels } from '../service/levels.ts'
 import { unfinishedTasks } from '../service/tasks.ts'
 
 const LEVELS_SHOWN = 8
@@ -17,6 +17,7 @@ export function LevelBacklog() {
     return levels === undefined ? [] : [levels]
   })
   const rows = backlogByLevel(read.flat())
+  const hasMore = taskIds.some((taskId) => tasksWithMoreLevels.value.has(taskId))
   const largest = Math.max(1, ...rows.map(({ left }) => left))
   const shown = rows.slice(0, LEVELS_SHOWN)
   return (
@@ -47,7 +48,9 @@ export function LevelBacklog() {
         </ol>
       )}
       {rows.length > shown.length ? (
-        <p class="quiet">and {rows.length - shown.length} higher levels</p>
+        <p class="quiet">
+          and {rows.length - shown.length} {hasMore ? 'or more' : ''} higher levels
+        </p>
       ) : null}
     </section>
   )

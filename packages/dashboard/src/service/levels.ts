@@ -1,4 +1,4 @@
-import type { LevelView } from '@baton/protocol'
+import type { LevelView, TaskView } from '@baton/protocol'
 import { signal } from '@preact/signals'
 import { client } from './connection.ts'
 import { tasks } from './tasks.ts'
@@ -9,6 +9,11 @@ const SLOWEST_SHARE = 20
 
 /** The levels of tasks on the screen, as they were when last looked at. */
 export const levelsOfTask = signal<ReadonlyMap<string, readonly LevelView[]>>(new Map())
+
+/** Tasks that have more levels than they tell of. */
+export const tasksWithMoreLevels = signal<ReadonlySet<string>>(new Set())
+
+type Levels = Pick<TaskView, 'levels' | 'levelsOmitted'>
 
 const wanted = new Map<string, number>()
 /** What each task's records looked like when its levels were read. */
@@ -28,10 +33,14 @@ export function wantLevels(taskId: string): () => void {
 }
 
 /** `look` is the task as it was known when its levels were asked for: what came since may not be in them. */
-export function noteLevels(taskId: string, levels: readonly LevelView[], look: string): void {
+export function noteLevels(taskId: string, { levels, levelsOmitted }: Levels, look: string): void {
   seen.set(taskId, look)
   readAt.set(taskId, Date.now())
   levelsOfTask.value = new Map([...levelsOfTask.peek(), [taskId, levels]])
+  const hadMore = tasksWithMoreLevels.peek().has(taskId)
+  if (hadMore === levelsOmitted > 0) return
+  const others = [...tasksWithMoreLevels.peek()].filter((other) => other !== taskId)
+  tasksWithMoreLevels.value = new Set(hadMore ? others : [...others, taskId])
 }
 
 async function readOn(): Promise<void> {
@@ -54,8 +63,7 @@ async function readOn(): Promise<void> {
 async function read(taskId: string): Promise<void> {
   const look = lookOf(taskId)
   try {
-    const { levels } = await client.peek().task(taskId)
-    noteLevels(taskId, levels, look)
+    noteLevels(taskId, await client.peek().task(taskId), look)
   } catch {
     // The bar without levels is still right; the next change asks again.
     seen.set(taskId, look)

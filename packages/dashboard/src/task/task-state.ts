@@ -63,7 +63,7 @@ async function readTask(taskId: string): Promise<LoadedTask> {
   const look = lookOf(taskId)
   try {
     const view = await client.peek().task(taskId)
-    noteLevels(taskId, view.levels, look)
+    noteLevels(taskId, view, look)
     return { kind: 'there', view }
   } catch (error) {
     noteRefusal(error)
