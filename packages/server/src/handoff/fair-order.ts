@@ -49,9 +49,9 @@ export function advance(level: LevelTime, rank: bigint, recordCount: number): vo
 
 /**
  * Nothing on the level waits: whatever its lanes were owed is settled, and all start equal.
- * Asked just before ranking instead of at the pull that drained the level, which is the same,
- * because nothing was ranked in between, and costs pulls nothing. What it comes to has to be kept with what is ranked:
- * whoever is ranked next does not find the level drained.
+ * Asked just before ranking instead of at the pull that drained the level: it costs pulls nothing, and makes a difference
+ * only where a partition was given back in between, which then waits at its old rank like any other. What it comes to has
+ * to be kept with what is ranked: whoever is ranked next does not find the level drained.
  */
 export function drain(level: LevelTime): void {
   level.virtual = larger(level.virtual, level.served)
