@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { WINDOW } from '../../src/store/postgres/lanes.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { Driver, some } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
@@ -68,5 +69,46 @@ test('claims side by side never go past the end of a window that is about to be 
   const given = (await pulling).flatMap(({ partitions }) => partitions)
   expect(given.filter(({ level }) => level === 1)).toEqual([])
   expect(new Set(given.map(({ index }) => index)).size).toBe(claims * batch)
+  await close()
+})
+
+test('pulls by transaction side by side do not go past it either', async () => {
+  const { driver, url, close } = await openStore()
+  await driver.callBack('a', [...some(0, 5000), ...some(1, 500)])
+  const letGo = await lockLanes(url)
+  const pulling = Promise.all(
+    [1000, 50, 1000, 50, 1000].map((batch) =>
+      driver.pull({ batch, records: batch === 50 ? 1_000_000 : null }),
+    ),
+  )
+  await Promise.race([pulling, sleep(LONGER_THAN_LOOKED_FOR)])
+  await letGo()
+  expect((await pulling).flatMap(({ partitions }) => partitions).filter(({ level }) => level === 1)).toEqual(
+    [],
+  )
+  await close()
+})
+
+test('what is handed out again takes no room in a window', async () => {
+  const { driver, close } = await openStore()
+  await driver.callBack('a', [...some(0, 5000), ...some(1, 500)])
+  for (let given = 0; given < 1500; given += 500) await driver.pull({ batch: 500 })
+  await driver.pass(testPolicy.leaseMillis)
+  await driver.pass(testPolicy.backoffMaxMillis)
+  for (let given = 0; given < 5000; given += 500) {
+    const { partitions } = await driver.pull({ batch: 500 })
+    expect(partitions.filter(({ level }) => level === 1)).toEqual([])
+  }
+  await close()
+})
+
+test('a call-back that nearly fitted a window leaves enough behind its tripwire', async () => {
+  const { driver, close } = await openStore()
+  await driver.callBack('a', some(0, WINDOW - 10))
+  await driver.callBack('a', [...some(0, 310, {}, WINDOW - 10), ...some(1, 500)])
+  const levels: number[] = []
+  while (levels.length < WINDOW + 300)
+    levels.push(...(await driver.pull({ batch: 100 })).partitions.map(({ level }) => level))
+  expect(levels.filter((level) => level === 1)).toEqual([])
   await close()
 })

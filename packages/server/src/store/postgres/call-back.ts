@@ -16,7 +16,7 @@ import {
 import { type CalledBackTask, lockCalledBackTasks, saveCalledBackTask } from './called-back-tasks.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import { moveTallies } from './entries.ts'
-import { holdLane, STEP, saveLaneTags, tripwireAt, WINDOW } from './lanes.ts'
+import { holdLane, LOW_WATER, saveLaneTags, tripwireAt, WINDOW } from './lanes.ts'
 import { levelsToRank } from './level-times.ts'
 import type { Names } from './names.ts'
 import { insertPartitions, type NewPartition, noteProducer, noteTables } from './new-partitions.ts'
@@ -119,6 +119,7 @@ export class CallBacks {
     const rows: NewPartition[] = []
     const indexes = new Map<number, number[]>()
     let readied = 0
+    const nearlyFull: number[] = []
     for (const [level, arriving] of byLevel) {
       const lane = lanes.get(level)
       const time = times.get(level)
@@ -138,11 +139,14 @@ export class CallBacks {
         arriving.map(({ index }) => index),
       )
       readied += space
+      if (tripwire !== -1 && space < LOW_WATER) nearlyFull.push(lane.id)
       if (space > 0) saveLaneTags(tx, lane)
       else if (isLaneOpen(entry, level)) placeTripwire(tx, lane.id)
     }
     const tables = new Set(rows.map(({ table }) => table))
     insertPartitions(tx, entry.id, rows, await tx.now())
+    // Too few stand behind a tripwire among those that still fitted: one among those before them is better.
+    for (const lane of nearlyFull) placeTripwire(tx, lane)
     ranges.add(tx, indexes)
     noteTables(tx, entry.id, [...tables])
     return readied
@@ -209,7 +213,8 @@ async function closeBarrier(
   if (before === null) return
   const closing = (await lockLanesOfTask(tx, task.id, [before])).get(before)
   if (closing === undefined) return
-  const held = await holdLane(tx, closing, STEP, (from, to, records) => {
+  // The whole window: a lane that opens again before the rest is held would go on from the middle of it.
+  const held = await holdLane(tx, closing, WINDOW, (from, to, records) => {
     deltas.move(closing, from, to, records)
     moveTallies(task, from, to, records)
   })

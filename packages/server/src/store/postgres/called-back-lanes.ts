@@ -19,7 +19,7 @@ const windows = statement(
   'windows-of-lanes',
   `SELECT l.id, (SELECT h.id FROM baton.held h WHERE h.lane = l.id ORDER BY h.id LIMIT 1) IS NOT NULL AS has_backlog,
      (SELECT count(*) FROM
-       (SELECT FROM baton.ready r WHERE r.lane = l.id LIMIT ${WINDOW}) w)
+       (SELECT FROM baton.ready r WHERE r.lane = l.id AND r.fresh LIMIT ${WINDOW}) w)
        AS ready
    FROM unnest($1::bigint[]) AS l (id)`,
 )
@@ -38,7 +38,7 @@ const setTripwire = statement(
   `WITH place AS (
      ${removeFrom(
        'ready',
-       `SELECT q.lies FROM (SELECT id FROM baton.ready WHERE lane = $1 ORDER BY id DESC OFFSET ${LOW_WATER}) r
+       `SELECT q.lies FROM (SELECT id FROM baton.ready WHERE lane = $1 AND fresh ORDER BY id DESC OFFSET ${LOW_WATER}) r
         CROSS JOIN LATERAL (
           SELECT ctid AS lies, id, stay FROM baton.ready WHERE lane = $1 AND id = r.id FOR UPDATE SKIP LOCKED
         ) q

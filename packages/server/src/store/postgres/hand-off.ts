@@ -11,7 +11,7 @@ import type { Filling } from './filling.ts'
 import { LookAgain } from './look-again.ts'
 import type { Names } from './names.ts'
 import { type PlainBatch, type PlainHandOffs, plainBatch } from './plain-hand-off.ts'
-import type { Pull, Pulled } from './pull.ts'
+import { appetiteOf, claimedBy, type Pull, type Pulled } from './pull.ts'
 import type { Roller } from './roller.ts'
 import { answerLeases, type LeaseAnswers } from './settle.ts'
 import type { Shrinking } from './shrinking.ts'
@@ -90,7 +90,6 @@ export class HandOffs {
       plain === undefined ? await this.#transact(batch) : await this.#handOffPlain(batch, plain, inDoubt)
     if (counted) this.#roller.kick()
     this.#shrinking.take(leases.setsLeft)
-    const filled = await this.#filling.fill(pulled.lanesToFill)
     const opened = mayOpenLevels ? await afterCommit(() => this.#roller.settleUp(), 0) : 0
     const { results, dueAt, readied } = await this.#lookAgain.run(batch.pulls, pulled)
     const earliest = earlier(leases.earliestDueAt, dueAt)
@@ -100,8 +99,7 @@ export class HandOffs {
       undone: leases.undone,
       callBacks: calledBack.results,
       pulls: results,
-      readied:
-        calledBack.readied + leases.returned + leases.undone + filled + opened + pulled.movedUp + readied,
+      readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp + readied,
       nextDueInMillis: earliest === null ? null : earliest - now,
     }
   }
@@ -115,7 +113,14 @@ export class HandOffs {
   async #transact(batch: HandOffBatch): Promise<Committed> {
     // What is given back or renewed passes over a set that is locked, and nearly always it would be our own lock.
     if (!isOnlyDone(batch)) await this.#shrinking.idle()
-    if (batch.pulls.length > 0) await this.#filling.idle()
+    const { committed } = await this.#filling.claim(appetiteOf(batch.pulls), async () => {
+      const committed = await this.#commit(batch)
+      return { committed, ...claimedBy(committed.pulled) }
+    })
+    return committed
+  }
+
+  #commit(batch: HandOffBatch): Promise<Committed> {
     return this.#transactions.run(async (tx) => {
       const deltas = new CountDeltas()
       const leases = await answerLeases(tx, batch, deltas, this.#policy)
@@ -137,10 +142,11 @@ export class HandOffs {
     inDoubt: readonly string[] | undefined,
   ): Promise<Committed> {
     if (inDoubt !== undefined) await this.#transactions.untilBack()
-    const outcome =
+    const outcome = await this.#filling.claim(plain.appetite, () =>
       inDoubt === undefined
-        ? await this.#filling.claim(plain.appetite, () => this.#plain.run(batch.pulls, plain))
-        : await this.#plain.lookUp(batch.pulls, plain.settlements, inDoubt)
+        ? this.#plain.run(batch.pulls, plain)
+        : this.#plain.lookUp(batch.pulls, plain.settlements, inDoubt),
+    )
     const { leftOver, pulls, mayOpenLevels, earliestDueAt, setsLeft } = outcome
     const pulled: Pulled =
       pulls === undefined

@@ -1,6 +1,6 @@
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { holdsBarrier, isLaneOpen } from '../../handoff/task-record.ts'
-import { fillLane, holdLane, LOW_WATER, STEP } from './lanes.ts'
+import { fillLane, holdLane, LOW_WATER, STEP, WINDOW } from './lanes.ts'
 import type { Roll } from './roll.ts'
 
 /**
@@ -67,7 +67,7 @@ async function setOpenLevel(roll: Roll, task: TaskEntry, level: number | null): 
   roll.touch(task)
   const closes = before !== null && (level === null || before > level)
   const closing = closes ? await roll.laneOf(task, before) : undefined
-  if (closing !== undefined && !isLaneOpen(task, closing.level)) await hold(roll, closing, STEP)
+  if (closing !== undefined && !isLaneOpen(task, closing.level)) await hold(roll, closing, WINDOW)
   const opening = level === null ? undefined : await roll.laneOf(task, level)
   return opening === undefined ? 0 : fill(roll, opening)
 }

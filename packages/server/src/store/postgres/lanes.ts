@@ -23,7 +23,7 @@ import type { Transaction } from './transaction.ts'
  */
 export const WINDOW = 2000
 
-/** How many partitions stand behind a tripwire: enough for those who claim while the window is filled, see filling.ts. */
+/** How many partitions stand behind a tripwire: for those who claim while the window is filled, see filling.ts. */
 export const LOW_WATER = 1000
 
 /** The most partitions that one claim takes: no lane runs dry in it. */
@@ -56,13 +56,18 @@ export type CountMove = (from: PartitionState, to: PartitionState, recordCount: 
 export const laneIsOpen = (task: string, level: string) =>
   `NOT ${task}.paused AND NOT ${task}.cancelled AND (NOT ${task}.level_barrier OR ${level} <= ${task}.open_level)`
 
+/**
+ * At least LOW_WATER, so that as many stand behind the new tripwire: what other claims have just taken still counts as
+ * there, and so does what a node that is alone has not written up. What is handed out again is not of the window.
+ */
 const firstHeld = statement(
   'first-held',
   `SELECT id, stay, record_count FROM baton.held
    WHERE lane = $1
      AND ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
    ORDER BY id
-   LIMIT (SELECT $3 - count(*) FROM (SELECT FROM baton.ready r WHERE r.lane = $1 LIMIT $3) AS window_now)`,
+   LIMIT (SELECT greatest(${WINDOW} - count(*), ${LOW_WATER}) FROM
+     (SELECT FROM baton.ready r WHERE r.lane = $1 AND r.fresh LIMIT ${WINDOW}) AS window_now)`,
 )
 const admit = statement(
   'admit',
@@ -111,9 +116,8 @@ export async function fillLane(
   lane: LockedLane,
   count: CountMove,
   deltas: CountDeltas | null,
-  window = WINDOW,
 ): Promise<number> {
-  const rows = (await tx.run(firstHeld, [lane.id, deltas === null, window])) as unknown as HeldPlace[]
+  const rows = (await tx.run(firstHeld, [lane.id, deltas === null])) as unknown as HeldPlace[]
   if (rows.length === 0) return 0
   const time = (await levelsToRank(tx, [lane.level], deltas)).get(lane.level)
   if (time === undefined) throw new Error(`level ${lane.level} has no time`)
@@ -188,21 +192,11 @@ export async function fillAtHand(
 }
 
 /** Waits for the lane's row, in a transaction that holds nothing that others could wait for. */
-export async function fillWaiting(
-  tx: Transaction,
-  lane: number,
-  deltas: CountDeltas,
-  window = WINDOW,
-): Promise<number> {
-  return fillLocked(tx, await tx.run(lockLanes, [[lane]]), deltas, window)
+export async function fillWaiting(tx: Transaction, lane: number, deltas: CountDeltas): Promise<number> {
+  return fillLocked(tx, await tx.run(lockLanes, [[lane]]), deltas)
 }
 
-async function fillLocked(
-  tx: Transaction,
-  rows: readonly Row[],
-  deltas: CountDeltas,
-  window = WINDOW,
-): Promise<number> {
+async function fillLocked(tx: Transaction, rows: readonly Row[], deltas: CountDeltas): Promise<number> {
   let readied = 0
   for (const row of rows) {
     const lane = {
@@ -217,7 +211,6 @@ async function fillLocked(
       lane,
       (from, to, records) => deltas.move(lane, from, to, records),
       deltas,
-      window,
     )
     if (filled > 0) saveLaneTags(tx, lane)
     readied += filled

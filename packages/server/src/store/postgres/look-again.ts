@@ -5,7 +5,7 @@ import { NOTHING } from '../../handoff/waiting-pulls.ts'
 import { front } from './claim.ts'
 import { CountDeltas } from './count-deltas.ts'
 import type { Filling } from './filling.ts'
-import type { Pull, Pulled } from './pull.ts'
+import { appetiteOf, claimedBy, type Pull, type Pulled } from './pull.ts'
 import type { Roller } from './roller.ts'
 import { statement } from './statement.ts'
 import { dropStraysInFront } from './strays.ts'
@@ -77,24 +77,22 @@ export class LookAgain {
     // Whatever comes of it, another roller may have filled or opened something just before.
     const readied = isUnfolded ? await this.#roller.settleUp() : 0
     if (isContended) await sleep(Math.random() * LOOK_AGAIN_MILLIS)
-    const second = await this.#transactions.run(async (tx) => {
-      const deltas = new CountDeltas()
-      const pulled = await this.#pull.run(
-        tx,
-        again.map(({ order }) => order),
-        deltas,
-        true,
-      )
-      await deltas.flush(tx)
-      return pulled
+    const orders = again.map(({ order }) => order)
+    const { second } = await this.#filling.claim(appetiteOf(orders), async () => {
+      const second = await this.#transactions.run(async (tx) => {
+        const deltas = new CountDeltas()
+        const pulled = await this.#pull.run(tx, orders, deltas, true)
+        await deltas.flush(tx)
+        return pulled
+      })
+      return { second, ...claimedBy(second) }
     })
-    const filled = await this.#filling.fill(second.lanesToFill)
     // Nothing was there the second time either: perhaps what looks ready is nobody's place any more.
     if (isContended && second.results.every((result) => result?.partitions.length === 0))
       await this.#transactions.read(dropStraysInFront)
     this.#roller.kick()
     for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
     const dueAt = earlier(earliestDueAt, second.earliestDueAt)
-    return { results: settled, dueAt, readied: readied + second.movedUp + filled }
+    return { results: settled, dueAt, readied: readied + second.movedUp }
   }
 }

@@ -10,6 +10,7 @@ import { LARGEST_CLAIM } from './lanes.ts'
 import { LanesOfLeases } from './lanes-of-leases.ts'
 import type { Names } from './names.ts'
 import { leasesGiven, plainHandOffs } from './plain-statement.ts'
+import { appetiteOf } from './pull.ts'
 import { type PlainSettlements, plainSettlements, plainValues } from './settle-plain.ts'
 import { type Given, sharedOut } from './shared-out.ts'
 import { dropStrays, dropStraysInFront } from './strays.ts'
@@ -47,7 +48,7 @@ export function plainBatch(batch: HandOffBatch, policy: Policy): PlainBatch | un
   if (renews.length + undos.length + callBacks.length > 0 || policy.delivery === 'at-most-once')
     return undefined
   if (pulls.some(({ records }) => records !== null) || hasTwins(pulls)) return undefined
-  const appetite = pulls.reduce((sum, { batch: wanted }) => sum + wanted, 0)
+  const appetite = appetiteOf(pulls)
   if (appetite > LARGEST_CLAIM) return undefined
   const settlements = plainSettlements(batch)
   const asked = settles.reduce((sum, { settlements: of }) => sum + of.length, 0)
@@ -90,7 +91,7 @@ export class PlainHandOffs {
       pulls: wasClaimed ? claimed.results : undefined,
       earliestDueAt: claimed.earliestDueAt,
       tripped: [...tripped],
-      takenOf: byLanes(given),
+      claimed: given.length,
       setsLeft: (first['sets_left'] ?? []) as string[],
     }
   }
@@ -159,8 +160,8 @@ export class PlainHandOffs {
       mayOpenLevels: true,
       pulls: rows.length === 0 ? undefined : results,
       earliestDueAt,
-      tripped: [],
-      takenOf: byLanes(rows),
+      tripped: lanesOf(rows),
+      claimed: rows.length,
       setsLeft: [],
     }
   }
@@ -178,15 +179,8 @@ export class PlainHandOffs {
   }
 }
 
-/** How many partitions of each lane are among the rows. */
-function byLanes(rows: readonly Row[]): ReadonlyMap<number, number> {
-  const counts = new Map<number, number>()
-  for (const row of rows) {
-    const lane = row['lane'] as number
-    counts.set(lane, (counts.get(lane) ?? 0) + 1)
-  }
-  return counts
-}
+/** Whether a tripwire was among them is not known: a window that is filled once more does no harm. */
+const lanesOf = (rows: readonly Row[]) => [...new Set(rows.map((row) => row['lane'] as number))]
 
 /** A second pull with the same key needs the first one's outcome. */
 function hasTwins(pulls: readonly PullOrder[]): boolean {

@@ -8,6 +8,7 @@ import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import { type Candidate, claimCandidates, type Grant, writeDeliveries, writeLeases } from './claim.ts'
 import type { CountDeltas } from './count-deltas.ts'
 import { largestSet } from './due-sets.ts'
+import type { Claimed } from './filling.ts'
 import { fillAtHand, LARGEST_CLAIM } from './lanes.ts'
 import type { Names } from './names.ts'
 import { type KeptLeases, type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
@@ -31,6 +32,16 @@ export interface Pulled {
   readonly movedUp: number
   /** Lanes whose window has to be filled after the commit: they were somebody else's at the moment. */
   readonly lanesToFill: readonly number[]
+}
+
+/** The most partitions that pulls may take. */
+export function appetiteOf(orders: readonly PullOrder[]): number {
+  return orders.reduce((sum, { batch }) => sum + batch, 0)
+}
+
+export function claimedBy({ results, lanesToFill }: Pulled): Claimed {
+  const claimed = results.reduce((sum, result) => sum + (result?.partitions.length ?? 0), 0)
+  return { claimed, tripped: lanesToFill }
 }
 
 const NOTHING_GIVEN = { dueAt: null, tripped: [] }

@@ -4,7 +4,6 @@ import type { HandOffAnswers, HandOffBatch } from '../../../handoff/store.ts'
 import type { Connection } from '../connection.ts'
 import { asUnavailable, isSessionOver } from '../failures.ts'
 import type { Filling } from '../filling.ts'
-import { WINDOW } from '../lanes.ts'
 import type { Names } from '../names.ts'
 import type { PlainBatch } from '../plain-hand-off.ts'
 import { sharedOut } from '../shared-out.ts'
@@ -27,12 +26,6 @@ import { writeUp } from './write-up.ts'
 const WRITE_UP_MILLIS = 100
 /** When so many are left in front, the next ones are read: the others last until they are there. */
 const READ_BELOW = READ_AHEAD / 2
-/**
- * What was handed out and is not written up still counts as ready when a window is filled: at most what the front had, and
- * what was under way before. So it is filled that much further, or nothing might be added to it.
- */
-const LONE_WINDOW = WINDOW + 2 * READ_AHEAD
-
 export interface StintParts {
   readonly transactions: Transactions
   readonly policy: Policy
@@ -201,7 +194,7 @@ export class Stint {
     if (notes.length > 0) await this.#writeUp(notes)
     for (const lane of this.#tripped) {
       this.#tripped.delete(lane)
-      this.#parts.readied(await this.#parts.filling.fillOne(lane, LONE_WINDOW))
+      this.#parts.readied(await this.#parts.filling.fillOne(lane))
       this.#front.wasFilled(lane)
     }
     if (!this.#isOver) await this.#front.readOn()
