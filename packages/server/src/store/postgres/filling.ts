@@ -14,8 +14,11 @@ export interface Claimed {
 
 /** A claim, or the filling of a window behind one: until it is over, others may take from what stands behind a tripwire. */
 interface UnderWay {
-  /** How many partitions all claims had taken when it began. */
-  readonly since: number
+  /**
+   * How many partitions all claims had taken when it began. A claim that may not see what a filling adds, because it was
+   * under way before the end of that, counts from where the filling does.
+   */
+  since: number
   readonly over: Promise<void>
 }
 
@@ -62,13 +65,13 @@ export class Filling {
     const room = Math.min(most, LOW_WATER)
     this.#admission = this.#admission.then(() => this.#admit(room))
     await this.#admission
-    const since = this.#taken
+    const began = this.#taken
     const claim = run()
     const over = claim
       .then(
         ({ claimed, tripped }) => {
           this.#taken += claimed
-          for (const lane of tripped) this.#fillBehind(lane, since)
+          for (const lane of tripped) this.#fillBehind(lane, began)
         },
         () => {},
       )
@@ -76,7 +79,7 @@ export class Filling {
         this.#claiming -= room
         this.#claims.delete(underWay)
       })
-    const underWay = { since, over }
+    const underWay = { since: Math.min(began, ...sinceOf(this.#fillings)), over }
     this.#claims.add(underWay)
     return claim
   }
@@ -84,7 +87,7 @@ export class Filling {
   async #admit(room: number): Promise<void> {
     while (true) {
       const underWay = [...this.#claims, ...this.#fillings]
-      const taken = this.#taken - Math.min(this.#taken, ...underWay.map(({ since }) => since))
+      const taken = this.#taken - Math.min(this.#taken, ...sinceOf(underWay))
       if (taken + this.#claiming + room <= LOW_WATER) break
       await Promise.race(underWay.map(({ over }) => over))
     }
@@ -99,6 +102,7 @@ export class Filling {
       })
     const underWay = { since, over }
     this.#fillings.add(underWay)
+    for (const claim of this.#claims) claim.since = Math.min(claim.since, since)
   }
 
   /** Returns how many partitions became ready. Each lane in a transaction of its own, so that nobody waits in circles. */
@@ -113,6 +117,8 @@ export class Filling {
     return this.#transactions.run((tx) => fillCounted(tx, lane))
   }
 }
+
+const sinceOf = (underWay: Iterable<UnderWay>) => Array.from(underWay, ({ since }) => since)
 
 /** Fills a window in a transaction that does nothing else. */
 export async function fillCounted(tx: Transaction, lane: number): Promise<number> {
