@@ -152,7 +152,7 @@ describe('baton call-back', () => {
     expect(missing.stderr).toContain('cannot be read (ENOENT)')
     const folder = await baton(['call-back', scratch.file('.')])
     expect(folder).toMatchObject({ code: 2 })
-    expect(folder.stderr).toContain('cannot be read (EISDIR)')
+    expect(folder.stderr).toContain('is a folder, not a file of descriptors')
   })
 
   test('a service that is away is exit code 5', async () => {

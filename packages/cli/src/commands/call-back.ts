@@ -76,10 +76,10 @@ async function sourceOf(file: string): Promise<Source> {
   if (file === '-') return { name: 'stdin', chunks: () => process.stdin }
   try {
     await access(file, constants.R_OK)
-    if ((await stat(file)).isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' })
   } catch (error) {
     throw new UsageError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
+  if ((await stat(file)).isDirectory()) throw new UsageError(`${file} is a folder, not a file of descriptors`)
   return fileSource(file)
 }
 

@@ -49,7 +49,7 @@ export function LevelBacklog() {
       )}
       {rows.length > shown.length ? (
         <p class="quiet">
-          and {rows.length - shown.length} {hasMore ? 'or more' : ''} higher levels
+          and {rows.length - shown.length} {hasMore ? 'or more higher' : 'higher'} levels
         </p>
       ) : null}
     </section>

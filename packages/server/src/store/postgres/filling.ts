@@ -65,6 +65,7 @@ export class Filling {
     const room = Math.min(most, LOW_WATER)
     this.#admission = this.#admission.then(() => this.#admit(room))
     await this.#admission
+    // Nothing may be waited for from here to where it is entered: who comes next is admitted after that.
     const began = this.#taken
     const claim = run()
     const over = claim

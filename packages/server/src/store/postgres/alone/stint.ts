@@ -26,6 +26,7 @@ import { writeUp } from './write-up.ts'
 const WRITE_UP_MILLIS = 100
 /** When so many are left in front, the next ones are read: the others last until they are there. */
 const READ_BELOW = READ_AHEAD / 2
+
 export interface StintParts {
   readonly transactions: Transactions
   readonly policy: Policy
