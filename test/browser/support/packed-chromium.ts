@@ -1,0 +1,44 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import packed from '@sparticuz/chromium'
+
+/** Of all machines that tests run on, the package has a browser for this one. */
+export const isPackedForThisMachine = process.platform === 'linux' && process.arch === 'x64'
+
+/**
+ * The package unpacks itself into the temporary folder and takes whatever lies there already: each version gets a
+ * folder of its own, which appears under its name only when it is complete, since test files run side by side.
+ */
+export async function unpackedChromium(): Promise<string> {
+  const folder = join(tmpdir(), `baton-chromium-${packedVersion()}`)
+  if (!existsSync(folder)) {
+    const being = mkdtempSync(`${folder}-`)
+    await unpackInto(being)
+    try {
+      renameSync(being, folder)
+    } catch {
+      rmSync(being, { recursive: true, force: true })
+    }
+  }
+  return join(folder, 'chromium')
+}
+
+async function unpackInto(folder: string): Promise<void> {
+  const usual = process.env['TMPDIR']
+  process.env['TMPDIR'] = folder
+  mkdirSync(folder, { recursive: true })
+  try {
+    await packed.executablePath()
+  } finally {
+    if (usual === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = usual
+  }
+}
+
+function packedVersion(): string {
+  const entry = createRequire(import.meta.url).resolve('@sparticuz/chromium')
+  const { version } = JSON.parse(readFileSync(join(dirname(entry), '..', 'package.json'), 'utf8'))
+  return version
+}
