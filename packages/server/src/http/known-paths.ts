@@ -12,6 +12,8 @@ export class KnownPaths {
 
   /** The known path that differs from this one by nothing but slashes and the case of letters. */
   alike(path: string): string | undefined {
+    // Longer ones would only be taken apart to be given up.
+    if (path.length > 2 * LONGEST_HINT) return undefined
     const given = segmentsOf(path)
     for (const pattern of this.#patterns.values()) {
       // Within a path with a task id two slashes are a task id that is missing, not a slash too many.

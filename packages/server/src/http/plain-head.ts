@@ -15,8 +15,12 @@ export const LONGEST_PLAIN_HEAD = 4096
 
 const HEAD_END = '\r\n\r\n'
 const REQUEST_LINE = /^(GET|POST) (\/[\x21-\x7e]*) HTTP\/1\.1$/
-/** The field names of RFC 9110; of the values, what is printable and needs no trimming inside. */
-const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e\x80-\xff]*?)[ \t]*$/
+/**
+ * The field names of RFC 9110, and values of what is printable. Blanks around a value are taken off afterwards: a pattern
+ * that looks for their end begins anew at each blank, which took 40 ms for a head full of them.
+ */
+const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
+const BLANKS = ' \t'
 
 /** Fields that change how a message is read, or what becomes of the connection. */
 const OUT_OF_THE_ORDINARY = ['transfer-encoding', 'content-encoding', 'expect', 'upgrade', 'te', 'trailer']
@@ -47,11 +51,21 @@ export function readPlainHead(text: string): PlainHead | undefined {
 function readFields(lines: readonly string[]): IncomingHttpHeaders | undefined {
   const fields: Record<string, string> = Object.create(null)
   for (const line of lines) {
-    const [, name, value] = FIELD_LINE.exec(line) ?? []
-    if (name === undefined || value === undefined) return undefined
+    const [, name, padded] = FIELD_LINE.exec(line) ?? []
+    if (name === undefined || padded === undefined) return undefined
+    const value = withoutBlanks(padded)
+    if (value.includes('\t')) return undefined
     const key = name.toLowerCase()
     if (key in fields) return undefined
     fields[key] = value
   }
   return fields
+}
+
+function withoutBlanks(padded: string): string {
+  let start = 0
+  let end = padded.length
+  while (start < end && BLANKS.includes(padded.charAt(start))) start += 1
+  while (start < end && BLANKS.includes(padded.charAt(end - 1))) end -= 1
+  return padded.slice(start, end)
 }

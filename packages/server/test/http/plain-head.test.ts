@@ -14,6 +14,8 @@ describe('a plain head', () => {
       text,
       bodyBytes: 0,
     })
+    const blanks = head('GET /pull HTTP/1.1', 'Host: \t a\t ', 'Prefer:', 'X-Instance-Id:   ')
+    expect(readPlainHead(blanks)?.headers).toEqual({ host: 'a', prefer: '', 'x-instance-id': '' })
     const text2 = head(...settle)
     expect(readPlainHead(`${text2}[{"leaseId":"a"}]`)).toMatchObject({ text: text2, bodyBytes: 17 })
   })
@@ -34,6 +36,7 @@ describe('a plain head', () => {
     ['with a folded field', head('GET /pull HTTP/1.1', 'Host: a', 'Prefer: wait=1,', ' batch=2')],
     ['with a space before a colon', head('GET /pull HTTP/1.1', 'Host: a', 'Content-Length : 4')],
     ['with a field without a name', head('GET /pull HTTP/1.1', 'Host: a', ': b')],
+    ['with a tab inside a field', head('GET /pull HTTP/1.1', 'Host: a', 'Prefer: a\tb')],
     ['with NUL in a field', head('GET /pull HTTP/1.1', 'Host: a', 'Prefer: \0')],
     ['with a body where none belongs', head('GET /pull HTTP/1.1', 'Host: a', 'Content-Length: 4')],
     ['that wants its connection closed', head('GET /pull HTTP/1.1', 'Host: a', 'Connection: close')],
