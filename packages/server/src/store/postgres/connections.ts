@@ -112,16 +112,25 @@ export class Connections {
     if (this.#open >= this.#most) return this.#wait()
     this.#open += 1
     try {
-      const connection = await this.#connector.connect()
-      await connection.run(introduce, [connection.session])
-      this.#all.add(connection)
-      connection.onLost(() => this.#all.delete(connection))
-      return connection
+      return await this.#introduced(await this.#connector.connect())
     } catch (error) {
       this.#open -= 1
       this.#failNext(error)
       throw error
     }
+  }
+
+  async #introduced(connection: Connection): Promise<Connection> {
+    try {
+      await connection.run(introduce, [connection.session])
+    } catch (error) {
+      // Nobody else knows of it, and the server has only so many.
+      connection.destroy()
+      throw error
+    }
+    this.#all.add(connection)
+    connection.onLost(() => this.#all.delete(connection))
+    return connection
   }
 
   giveBack(connection: Connection): void {

@@ -43,9 +43,10 @@ const SERVER_IS_UNABLE = new Map([
 const DISK_FULL = '53100'
 const NOT_ALLOWED = '42501'
 
+/** Undefined for what did not come from the server: an EPIPE of the socket looks like one. */
 export function sqlState(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
+  return code !== undefined && syscall === undefined && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
 export function isNotAllowed(error: unknown): boolean {

@@ -45,8 +45,9 @@ export class Hints {
 
   async start(): Promise<void> {
     if (this.#closed || !this.#connector.hasHosts) return
+    let connection: Connection | undefined
     try {
-      const connection = await this.#connector.connect()
+      connection = await this.#connector.connect()
       connection.onNotification((channel, payload) => {
         if (channel === MAKE_ROOM) this.#makeRoom()
         else this.#receive(payload)
@@ -58,6 +59,7 @@ export class Hints {
       else if (this.#hadGap) this.#heard(AFTER_A_GAP)
       this.#hadGap = false
     } catch {
+      connection?.destroy()
       this.#reconnect()
     }
   }

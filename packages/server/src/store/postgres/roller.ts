@@ -1,3 +1,4 @@
+import { asUnavailable } from './failures.ts'
 import { settleLanes } from './lane-windows.ts'
 import { Roll } from './roll.ts'
 import { statement } from './statement.ts'
@@ -34,14 +35,20 @@ const vacuum = statement(
 export class Roller {
   readonly #transactions: Transactions
   readonly #readied: (count: number) => void
+  readonly #failed: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
   #turn: Promise<unknown> = Promise.resolve()
   #turns = 0
   #stopped = false
 
-  constructor(transactions: Transactions, readied: (count: number) => void) {
+  constructor(
+    transactions: Transactions,
+    readied: (count: number) => void,
+    failed: (error: unknown) => void,
+  ) {
     this.#transactions = transactions
     this.#readied = readied
+    this.#failed = failed
   }
 
   /** Something was counted. */
@@ -53,8 +60,11 @@ export class Roller {
         (readied = 0) => {
           if (readied > 0) this.#readied(readied)
         },
-        // The store is away: counters stay as they are and keep until later.
-        () => this.kick(),
+        (error: unknown) => {
+          if (asUnavailable(error) === undefined) this.#failed(error)
+          // Counters stay as they are and keep until later.
+          this.kick()
+        },
       )
     }, FOLD_MILLIS)
   }

@@ -138,7 +138,7 @@ class PostgresStore implements Store {
       (count) => this.#hinted(count),
       () => this.#alone.makeRoom(),
     )
-    this.#roller = new Roller(inside, (count) => this.#tellRolled(count))
+    this.#roller = new Roller(inside, (count) => this.#tellRolled(count), failed)
     const filling = new Filling(inside, readied, failed)
     const shrinking = new Shrinking(inside, failed)
     this.#alone = new Alone({
