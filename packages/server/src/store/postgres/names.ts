@@ -1,11 +1,12 @@
 import type { InstanceRole } from '../../handoff/instances.ts'
 import type { Row } from './connection.ts'
 import type { RowNames } from './handed-out-row.ts'
+import { KnownNames } from './known-names.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 import type { Transactions } from './transactions.ts'
 
-/** Long names that many rows share, kept once and spoken of by number. */
+/** Long names that many rows share, kept once and spoken of by number. So many are known, and as many from before. */
 const CACHED_NAMES = 50_000
 
 /** Another node may forget an instance, after days of silence; so what is known of one is asked again. */
@@ -47,10 +48,12 @@ const insertInstances = statement(
  */
 export class Names {
   readonly #transactions: Transactions
-  readonly #tableIds = new Map<string, number>()
-  readonly #tableNames = new Map<number, string>()
-  readonly #tasks = new Map<number, string>()
-  readonly #instances = new Map<string, { readonly id: number; readonly until: number }>()
+  readonly #tableIds = new KnownNames<string, number>()
+  readonly #tableNames = new KnownNames<number, string>()
+  readonly #tasks = new KnownNames<number, string>()
+  readonly #instances = new KnownNames<string, { readonly id: number; readonly since: number }>()
+  /** What was learned of instances before is asked again. */
+  #instancesSince = 0
 
   constructor(transactions: Transactions) {
     this.#transactions = transactions
@@ -69,7 +72,8 @@ export class Names {
   }
 
   knowsInstance(name: string): boolean {
-    return (this.#instances.get(name)?.until ?? 0) > performance.now()
+    const since = this.#instances.get(name)?.since ?? -1
+    return since >= this.#instancesSince && since > performance.now() - INSTANCES_KNOWN_MILLIS
   }
 
   knownInstance(name: string): number {
@@ -116,8 +120,8 @@ export class Names {
   }
 
   async writeInstances(instances: ReadonlyMap<string, InstanceRole>): Promise<void> {
-    const at = performance.now()
-    const missing = [...instances.keys()].filter((name) => (this.#instances.get(name)?.until ?? 0) <= at)
+    const since = performance.now()
+    const missing = [...instances.keys()].filter((name) => !this.knowsInstance(name))
     if (missing.length === 0) return
     this.#trim()
     let rows = await this.#transactions.read(instancesByName, [missing])
@@ -126,14 +130,13 @@ export class Names {
       await this.#transactions.read(insertInstances, [missing, roles, await this.#transactions.now()])
       rows = await this.#transactions.read(instancesByName, [missing])
     }
-    for (const row of rows) {
-      const known = { id: row['id'] as number, until: at + INSTANCES_KNOWN_MILLIS }
-      this.#instances.set(row['instance_id'] as string, known)
-    }
+    for (const row of rows)
+      this.#instances.set(row['instance_id'] as string, { id: row['id'] as number, since })
   }
 
+  /** Some are gone; hand-offs under way still know theirs. */
   forgetInstances(): void {
-    this.#instances.clear()
+    this.#instancesSince = performance.now()
   }
 
   #taskOfLane(lane: number): string {
@@ -150,7 +153,7 @@ export class Names {
   }
 
   #trim(): void {
-    if (this.#tableIds.size + this.#tasks.size + this.#instances.size < CACHED_NAMES) return
-    for (const map of [this.#tableIds, this.#tableNames, this.#tasks, this.#instances]) map.clear()
+    if (this.#tableIds.recent + this.#tasks.recent + this.#instances.recent < CACHED_NAMES) return
+    for (const known of [this.#tableIds, this.#tableNames, this.#tasks, this.#instances]) known.age()
   }
 }
