@@ -5,7 +5,7 @@ import type { Store } from './store.ts'
 
 /** The longest that upkeep sleeps: what other nodes brought about is noticed within it. */
 const SWEEP_AT_LEAST_MILLIS = 1000
-/** Nobody waits for it: who leaves work behind has it done at once. */
+/** How often leftovers are looked for; whoever leaves some behind asks for it at once. */
 const TIDY_MILLIS = 10_000
 /** Ended per transaction, so that a flood of expiries never holds pulls up for long. */
 const SWEEP_LIMIT = 500
@@ -36,12 +36,14 @@ export class Upkeep {
   #tidyTimer: NodeJS.Timeout | undefined
   #sweepAt = Number.POSITIVE_INFINITY
   #sweeping = false
+  #tidyAt = Number.POSITIVE_INFINITY
+  #tidying = false
   #expireFrom = 0
   /** How far the wall clock is ahead of the monotonic one. */
   #clockAhead = 0
   #lookAroundAt = 0
   #stopped = true
-  #running: Promise<unknown> = Promise.resolve()
+  readonly #running = new Set<Promise<void>>()
 
   constructor(store: Store, policy: Policy, retentionMillis: number, events: UpkeepEvents) {
     this.#store = store
@@ -62,7 +64,7 @@ export class Upkeep {
     this.#stopped = true
     clearTimeout(this.#sweepTimer)
     clearTimeout(this.#tidyTimer)
-    await this.#running
+    await Promise.all(this.#running)
   }
 
   /** After a start, an outage or a jump of the clock workers get the chance to renew before their leases are taken. */
@@ -86,12 +88,17 @@ export class Upkeep {
 
   tidySoon(millis: number): void {
     if (this.#stopped) return
+    const at = performance.now() + millis
+    if (at >= this.#tidyAt) return
+    this.#tidyAt = at
+    if (this.#tidying) return
     clearTimeout(this.#tidyTimer)
-    this.#tidyTimer = setTimeout(() => this.#track(this.#tidy()), millis)
+    this.#tidyTimer = setTimeout(() => this.#track(this.#tidy()), Math.max(0, millis))
   }
 
   #track(work: Promise<void>): void {
-    this.#running = Promise.all([this.#running, work])
+    this.#running.add(work)
+    void work.finally(() => this.#running.delete(work))
   }
 
   async #sweep(): Promise<void> {
@@ -131,6 +138,8 @@ export class Upkeep {
   }
 
   async #tidy(): Promise<void> {
+    this.#tidying = true
+    this.#tidyAt = Number.POSITIVE_INFINITY
     let nextMillis = TIDY_MILLIS
     try {
       const order = { retentionMillis: this.#retentionMillis, forgetInstancesMillis: FORGET_INSTANCES_MILLIS }
@@ -140,6 +149,10 @@ export class Upkeep {
     } catch (error) {
       this.#events.failed(error)
     }
-    this.tidySoon(nextMillis)
+    this.#tidying = false
+    // Whoever left something behind meanwhile wants it seen to at once.
+    const asked = this.#tidyAt - performance.now()
+    this.#tidyAt = Number.POSITIVE_INFINITY
+    this.tidySoon(Math.min(nextMillis, asked))
   }
 }

@@ -19,6 +19,7 @@ class QuietStore {
   readonly tidies: number[] = []
   results: (Partial<SweepResult> | Error)[] = []
   tidyResults: TidyResult[] = []
+  tidyTakes: Promise<void> = Promise.resolve()
   readonly #start = performance.now()
 
   get now(): number {
@@ -34,6 +35,7 @@ class QuietStore {
 
   readonly tidy = async (): Promise<TidyResult> => {
     this.tidies.push(this.now)
+    await this.tidyTakes
     return this.tidyResults.shift() ?? { more: false, readied: 0 }
   }
 
@@ -193,6 +195,20 @@ describe('tidying', () => {
     running.tidySoon(0)
     await vi.advanceTimersByTimeAsync(10)
     expect(store.tidies).toEqual([0, 400])
+  })
+
+  test('an order that leaves work behind while it is under way is followed up when it is over', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    store.tidyTakes = promise
+    const running = upkeep()
+    running.start()
+    await vi.advanceTimersByTimeAsync(100)
+    running.tidySoon(0)
+    await vi.advanceTimersByTimeAsync(100)
+    expect(store.tidies).toEqual([0])
+    resolve()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(store.tidies).toEqual([0, 200])
   })
 })
 
