@@ -31,7 +31,7 @@ type Follower = (tick: Tick) => void
 
 /**
  * Follows what changes, for those who watch. Changes are read from the store, so every node sees
- * every node's; they are read once per tick whoever many watch, and not at all when nobody does.
+ * every node's; they are read once per tick however many watch, and not at all when nobody does.
  */
 export class Events {
   readonly #store: Pick<Store, 'changes' | 'instances'>
@@ -81,12 +81,9 @@ export class Events {
   }
 
   async #tick(): Promise<void> {
-    try {
-      const events = [...(await this.#changes()), ...(await this.#instanceChanges())]
-      if (events.length > 0) this.#tell({ id: this.#position ?? '', events })
-    } catch (error) {
-      this.#failed(error)
-    }
+    // Each on its own: changes that were read are not read again, so they must not get lost with the instances.
+    await this.#tellOf(() => this.#changes())
+    await this.#tellOf(() => this.#instanceChanges())
     if (this.#followers.size > 0) this.#timer = setTimeout(() => void this.#tick(), TICK_MILLIS)
     else this.#rest()
   }
@@ -99,6 +96,15 @@ export class Events {
     this.#kept.length = 0
     this.#statuses.clear()
     this.#ticks = 0
+  }
+
+  async #tellOf(read: () => Promise<BatonEvent[]>): Promise<void> {
+    try {
+      const events = await read()
+      if (events.length > 0) this.#tell({ id: this.#position ?? '', events })
+    } catch (error) {
+      this.#failed(error)
+    }
   }
 
   #tell(tick: Tick): void {
