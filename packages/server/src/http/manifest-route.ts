@@ -25,11 +25,16 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Ser
       .join('')
 
   async function* lines(taskId: string, first: PartitionPage): AsyncGenerator<string> {
-    let page: PartitionPage | null = first
-    while (page !== null) {
+    let page = first
+    while (true) {
       const text = textOf(page)
       if (text !== '') yield text
-      page = page.next === null ? null : await pageAfter(taskId, page.next)
+      if (page.next === null) return
+      const following = await pageAfter(taskId, page.next)
+      // Breaking off is the only way left to say that what was sent is not all.
+      if (following === null || following.facts.purgedAt !== null)
+        throw new Error('retention removed the partitions while their manifest was read')
+      page = following
     }
   }
 

@@ -1,0 +1,29 @@
+import { problemSchema } from '@baton/protocol'
+import Fastify from 'fastify'
+import { expect, onTestFinished, test } from 'vitest'
+import { emptyTally } from '../../src/handoff/task-record.ts'
+import { manifestRoute } from '../../src/http/manifest-route.ts'
+import type { Service } from '../../src/http/service.ts'
+
+const facts = { taskId: 'orders', purgedAt: null as number | null, partitions: emptyTally() }
+const line = {
+  ...{ level: 0, index: 0, spelling: null, computeTableName: 'results.orders', recordCount: 1 },
+  ...{ state: 'done', attempts: 1, holder: null, dueAt: null, reason: null, reportedRecords: null },
+  ...{ calledBackAt: 0, settledAt: 0 },
+}
+
+test('breaks off when retention removes what is still to come', async () => {
+  const pages = [
+    { facts, partitions: [line], next: { level: 0, index: 0 } },
+    { facts: { ...facts, purgedAt: 1 }, partitions: [], next: null },
+  ]
+  const handOff = { partitions: async () => pages.shift() }
+  const app = Fastify()
+  app.addSchema({ ...problemSchema, $id: 'Problem' })
+  onTestFinished(() => app.close())
+  manifestRoute(app, { handOff, tableField: 'computeTableName' } as unknown as Service)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const answer = await fetch(`${url}/tasks/orders/manifest`)
+  expect(answer.status).toBe(200)
+  await expect(answer.text()).rejects.toThrow()
+})
