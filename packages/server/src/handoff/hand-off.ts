@@ -115,8 +115,23 @@ export class HandOff {
     const { settled, refused, totals } = outcome
     this.counts.noteSettle(outcome)
     this.#presence.note(instance, 'worker', totals)
-    const pulled = pull === null ? null : await this.#handOut(pull, answer.pull, signal, epoch)
+    const pulled = pull === null ? null : await this.#pullAfterSettling(pull, answer.pull, signal, epoch)
     return { settled, refused, pulled }
+  }
+
+  /** What was settled is settled, and is answered also if the store goes away while the pull waits. */
+  async #pullAfterSettling(
+    pull: PullRequest,
+    found: PullResult | undefined,
+    signal: AbortSignal | undefined,
+    epoch: number,
+  ): Promise<Pulled> {
+    try {
+      return await this.#handOut(pull, found, signal, epoch)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error
+      return { ...NOTHING, waited: true }
+    }
   }
 
   async renew(leaseIds: readonly string[], instance: string | null): Promise<Renewal[]> {

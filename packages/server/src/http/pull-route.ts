@@ -21,8 +21,7 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
     const preferences = preferencesOf(headers)
     const order = pullRequestOf(headers, preferences)
     const watch = order.waitMillis > 0 ? new ClientWatch(socket) : undefined
-    const { partitions, waited } = await handOff.pull(order, watch?.signal)
-    watch?.stop()
+    const { partitions, waited } = await handOff.pull(order, watch?.signal).finally(() => watch?.stop())
     const more: string[] = []
     if (preferences.applied !== '') more.push('preference-applied', preferences.applied)
     if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)

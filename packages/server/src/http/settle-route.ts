@@ -39,8 +39,9 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
     const instance = pull === null ? callerOf(headers) : pull.instance
     const settlements = checked.settlements.map(settlementOf)
     const watch = pull !== null && pull.waitMillis > 0 ? new ClientWatch(socket) : undefined
-    const outcome = await handOff.settle({ instance, settlements, pull }, watch?.signal)
-    watch?.stop()
+    const outcome = await handOff
+      .settle({ instance, settlements, pull }, watch?.signal)
+      .finally(() => watch?.stop())
     const more = pull === null ? [] : ['preference-applied', preferences.applied]
     const lost = () => {
       // With a key the client settles and asks again, and gets these very leases.

@@ -167,6 +167,27 @@ describe('when the store went away before it looked for partitions', () => {
   })
 })
 
+describe('when the store goes away while a pull waits', () => {
+  const away = new StoreUnavailable('store_unavailable', 'the store is away')
+  const goAwayForPulls = () => {
+    const answer = under.store.handOff
+    under.store.handOff = async (batch) => {
+      if (batch.pulls.length > 0) throw away
+      return answer(batch)
+    }
+  }
+
+  test('a settle that also pulls is answered: it has settled', async () => {
+    await callBack(1)
+    const settlements = [{ leaseId: await pullOne(), order: settlement() }]
+    const settling = handOff.settle({ instance: null, settlements, pull: pullRequest({ waitMillis: LONG }) })
+    await untilWaiting(1)
+    goAwayForPulls()
+    await callBack(1, 'b')
+    expect(await settling).toMatchObject({ settled: [settlements[0]?.leaseId], pulled: { partitions: [] } })
+  })
+})
+
 describe('draining', () => {
   test('nothing more is handed out, those who wait are answered, settling goes on', async () => {
     await callBack(2)
