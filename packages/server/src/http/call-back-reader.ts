@@ -55,8 +55,8 @@ export class CallBackReader {
     const worker = new Worker(entry, { name: 'baton-reader' })
     worker.unref()
     worker.on('message', (reply: ReadingReply) => this.#receive(reply))
-    worker.on('error', (error) => this.#giveUp(error))
-    worker.on('exit', () => this.#giveUp(new Error('the reader of call-backs has ended')))
+    worker.on('error', (error) => this.#giveUp(worker, error))
+    worker.on('exit', () => this.#giveUp(worker, new Error('the reader of call-backs has ended')))
     this.#worker = worker
     return worker
   }
@@ -86,7 +86,9 @@ export class CallBackReader {
     }
   }
 
-  #giveUp(error: Error): void {
+  #giveUp(worker: Worker, error: Error): void {
+    // One that failed ends a moment later, when another may have taken its place.
+    if (this.#worker !== worker) return
     this.#worker = undefined
     for (const { reject } of this.#readings.values()) reject(error)
     this.#readings.clear()
