@@ -12,6 +12,9 @@ export const CONFLICTS_NAMED = 100
 
 /** A search reads at most so many tasks per page, and says where it stopped. */
 export const TASKS_SEARCHED = 5000
+/** However few are wanted: a search for one of five thousand would look five thousand times. */
+export const tasksReadAtATime = (limit: number, search: string | null) =>
+  search === null ? limit : Math.max(limit, ROWS_AT_A_TIME)
 
 /** A page of partitions reads at most so many rows, however few of them match, and so many at a time. */
 export const ROWS_READ = 2000

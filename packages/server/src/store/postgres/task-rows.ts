@@ -15,6 +15,7 @@ import {
   MISMATCHES_SHOWN,
   TABLES_SHOWN,
   TASKS_SEARCHED,
+  tasksReadAtATime,
 } from '../../handoff/view-limits.ts'
 import type { Row } from './connection.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
@@ -99,12 +100,13 @@ export async function taskPage(
 ): Promise<TaskPage> {
   const now = await tx.now()
   const found: Row[] = []
+  const atATime = tasksReadAtATime(limit, search)
   let position = before ?? Number.MAX_SAFE_INTEGER
   let read = 0
   while (read < TASKS_SEARCHED) {
     const rows = await tx.run(state === null ? newest : newestIn, [
       position,
-      limit,
+      atATime,
       ...(state === null ? [] : [state]),
     ])
     for (const row of rows) {
@@ -112,7 +114,7 @@ export async function taskPage(
       position = row['id'] as number
       if (search === null || (row['task_id'] as string).includes(search)) found.push(row)
     }
-    if (rows.length < limit) return { now, tasks: await taskRows(tx, found), next: null }
+    if (rows.length < atATime) return { now, tasks: await taskRows(tx, found), next: null }
     read += rows.length
   }
   return { now, tasks: await taskRows(tx, found), next: position }

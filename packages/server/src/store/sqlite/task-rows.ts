@@ -17,6 +17,7 @@ import {
   MISMATCHES_SHOWN,
   TABLES_SHOWN,
   TASKS_SEARCHED,
+  tasksReadAtATime,
 } from '../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 
@@ -53,20 +54,21 @@ export class TaskRows {
 
   list({ state, before, limit, search }: TaskQuery, now: number): TaskPage {
     const tasks: TaskRow[] = []
+    const atATime = tasksReadAtATime(limit, search)
     let position = before ?? Number.MAX_SAFE_INTEGER
     let read = 0
     while (read < TASKS_SEARCHED) {
       const rows =
         state === null
-          ? this.#sql.newest.all(position, limit)
-          : this.#sql.newestIn.all(state, position, limit)
+          ? this.#sql.newest.all(position, atATime)
+          : this.#sql.newestIn.all(state, position, atATime)
       for (const row of rows) {
         if (tasks.length === limit) return { now, tasks, next: position }
         position = row['id'] as number
         if (search === null || (row['task_id'] as string).includes(search))
           tasks.push(this.#row(readTask(row)))
       }
-      if (rows.length < limit) return { now, tasks, next: null }
+      if (rows.length < atATime) return { now, tasks, next: null }
       read += rows.length
     }
     return { now, tasks, next: position }
