@@ -5,7 +5,8 @@ import { publishedPackages, root, versionFaults } from './packages.ts'
 
 /**
  * Makes the tarballs that `npm publish` takes: `node release/build.ts [FOLDER]`, into dist/ unless told otherwise.
- * Everything is made anew, so that nothing of a file that no longer exists is published.
+ * All code is made anew, so that nothing of a file that no longer exists is published; the page is the one that
+ * `npm run build` has just made, or made here if there is none.
  */
 const target = resolve(process.argv[2] ?? `${root}dist`)
 const run = (command: string, ...args: string[]) =>

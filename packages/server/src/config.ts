@@ -107,7 +107,7 @@ export const configSchema = Type.Object({
     minimum: 0.001,
     maximum: 1024,
     default: 32,
-    description: 'largest call-back in megabytes',
+    description: 'largest call-back in MiB',
   }),
   retentionDays: Type.Number({
     minimum: 0,

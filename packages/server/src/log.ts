@@ -4,8 +4,8 @@ import type { Config } from './config.ts'
 export type ServiceLog = Logger
 
 /**
- * Structured, to standard error: standard output carries the one line that says where the service listens. Headers
- * are never logged; should one slip into a line, the token in it does not.
+ * Structured, to standard error: standard output carries the one line that says where the service listens. Of the
+ * headers only the name of an instance is logged; should others slip into a line, the token in them does not.
  */
 export function createLog(level: Config['logLevel']): ServiceLog {
   const secret = ['authorization', 'headers.authorization', '*.authorization', '*.headers.authorization']

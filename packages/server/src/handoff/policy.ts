@@ -22,7 +22,7 @@ export const KEY_GRACE_MILLIS = 600_000
 const PATIENT_RELEASES = 2
 
 /** An outage must not burn everyone's attempt at once: expiry pauses this long after it. */
-export const EXPIRY_GRACE_MAX_MILLIS = 60_000
+const EXPIRY_GRACE_MAX_MILLIS = 60_000
 
 export function expiryGraceMillis(policy: Policy): number {
   return Math.min(policy.leaseMillis, EXPIRY_GRACE_MAX_MILLIS)

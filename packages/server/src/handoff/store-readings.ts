@@ -13,7 +13,7 @@ const AWAY: StoreReading = { canCommit: false, backlog: null }
 
 /** Whoever asks has a time limit of its own, ten seconds by custom, and wants to know the rest in any case. */
 const PATIENCE_MILLIS = 2000
-/** So many times as long as it took a reading is good for: however often it is asked for, looking stays a small part. */
+/** A reading is used again for this many times as long as it took: however often somebody asks, looking stays a small part. */
 const KEPT_TIMES = 20
 const KEPT_MOST_MILLIS = 10_000
 

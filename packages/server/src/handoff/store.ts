@@ -12,7 +12,8 @@ import type { PartitionPage, PartitionQuery, TaskPage, TaskQuery, TaskRecord } f
  *
  * A store executes. What may happen is decided by life-cycle.ts, settlement.ts, fair-order.ts and
  * sharing.ts, which every store calls inside its transaction. A promise that resolves means that
- * the outcome is durable; one that rejects with StoreUnavailable means that nothing happened.
+ * the outcome is durable. One that rejects with StoreUnavailable means that nothing happened by halves: after a commit
+ * whose answer got lost it may have happened, and sending the same again is safe.
  */
 export interface Store {
   /** Everything that arrived together, in one transaction: settle first, so that pulls see the result. */
@@ -53,8 +54,8 @@ export interface Batching {
   /** Full batches under way at once. */
   readonly fullAtOnce: number
   /**
-   * A batch waits a moment for those who were just answered and are not back, if it is about to go within so much of the
-   * time that the last one took.
+   * How long a batch may wait for clients that were just answered and have not asked again, as a share of the time that
+   * the last batch took.
    */
   readonly patience?: number
   /** Requests that would make a batch dear for all who share it, and so make batches of their own beside the others. */

@@ -139,7 +139,6 @@ export interface PartitionRecord {
   readonly reason: string | null
   readonly reportedRecords: number | null
   readonly calledBackAt: number
-  readonly leasedAt: number | null
   readonly settledAt: number | null
 }
 

@@ -11,7 +11,7 @@ import { preferencesOf, pullRequestOf } from './request-headers.ts'
 import { JSON_TYPE, type Service } from './service.ts'
 
 /** How soon an empty-handed client that does not wait may ask again. */
-export const EMPTY_RETRY_AFTER_SECONDS = '1'
+const EMPTY_RETRY_AFTER_SECONDS = '1'
 
 export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
   const write = handedOutWriter(tableField)

@@ -7,14 +7,16 @@ import { removeFrom } from './places.ts'
  * per partition, pulled and settled in batches of 50.
  *
  * A set says when to look at which partitions; whether their leases still run, their rows alone say. So that it goes
- * when nobody needs it any more, leases that end are taken from what is `remaining` of it. Whoever waits there with rows
- * locked waits in circles: so hand-offs take theirs off after the commit (shrinking.ts), and transactions pass over a
+ * when nobody needs it any more, leases that end are taken from what is `remaining` of it. Waiting there with rows
+ * locked would deadlock: so hand-offs take theirs off after the commit (shrinking.ts), and transactions pass over a
  * set that is locked, unless they remove it: who shrinks it then waits for nobody. What remains is never too few by that.
  * A set that is left over holds nobody up and goes when its time has come.
  */
 
 /** In SQL: a number that no other set has, and the next ones for the other sets of a claim. */
 export const NEXT_SET = "nextval('baton.due_number')"
+/** The most sets that one claim may number: the sequence goes on by 512. */
+export const SETS_AT_ONCE = 500
 
 /** Leases that end at the same time are due together, up to so many: whoever looks at the set looks at each of them. */
 const LARGEST_SET = 64

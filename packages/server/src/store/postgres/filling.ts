@@ -106,7 +106,7 @@ export class Filling {
     for (const claim of this.#claims) claim.since = Math.min(claim.since, since)
   }
 
-  /** Returns how many partitions became ready. Each lane in a transaction of its own, so that nobody waits in circles. */
+  /** Returns how many partitions became ready. Each lane in a transaction of its own, so that none waits for another's. */
   async fill(lanes: readonly number[]): Promise<number> {
     let readied = 0
     for (const lane of lanes) readied += await afterCommit(() => this.fillOne(lane), 0)

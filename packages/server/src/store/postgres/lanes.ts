@@ -18,7 +18,7 @@ import type { Transaction } from './transaction.ts'
  * whatever the backlog, and closing a lane of a million partitions touches the window alone.
  *
  * Several nodes take from one window, and none of them counts what the others took. So one row of
- * the window is a tripwire: whoever is handed it fills the window in the same transaction. Tags are
+ * the window is a tripwire: whoever is handed it fills the window, in the same transaction or right after it. Tags are
  * changed only by who has locked the lane's row. Who holds that lock never waits for a partition's.
  */
 export const WINDOW = 2000
@@ -170,7 +170,7 @@ export function saveLaneTags(tx: Transaction, lane: LockedLane): void {
 
 /**
  * Fills the lanes whose tripwire this transaction was handed, except those that are still locked after some looks: the
- * roller, which locks most, takes some milliseconds. Waiting for the lock would be waiting in circles, because lanes are
+ * roller, which locks most, takes some milliseconds. Waiting for the lock would deadlock, because lanes are
  * locked in the order in which claims come across them. Nobody else fills these before they are nearly empty, so the
  * caller has to after its commit: see filling.ts.
  */

@@ -1,9 +1,7 @@
 import { StoreRefused } from '../../handoff/store.ts'
+import { MIGRATION_LOCK } from './advisory-locks.ts'
 import type { Connection } from './connection.ts'
 import { migrations } from './migrations/index.ts'
-
-/** Nodes that start together take turns; whoever comes second finds the work done. */
-export const MIGRATION_LOCK = 0x6261_7401
 
 export async function migrate(connection: Connection): Promise<void> {
   await connection.exec(

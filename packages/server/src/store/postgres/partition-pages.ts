@@ -21,7 +21,7 @@ const laneFrom = statement(
 )
 const columns = `p.level, p.idx AS index, p.spelling, t.name AS "computeTableName", p.record_count AS "recordCount",
   p.state, p.attempts, i.instance_id AS holder, CASE WHEN p.state IN ('leased', 'delayed') THEN p.due_at END AS "dueAt", p.reason, p.reported_records AS "reportedRecords",
-  p.called_back_at AS "calledBackAt", p.leased_at AS "leasedAt", p.settled_at AS "settledAt"`
+  p.called_back_at AS "calledBackAt", p.settled_at AS "settledAt"`
 const joins =
   'JOIN baton.compute_table t ON t.id = p.compute_table LEFT JOIN baton.instance i ON i.id = p.holder'
 const rowsOfLane = statement(

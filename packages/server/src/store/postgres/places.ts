@@ -2,8 +2,8 @@
 export type Queue = 'held' | 'ready' | 'due'
 
 /**
- * In SQL: removes places from a queue, of which there are nearly always few in it and then many again. `places` selects
- * where they lie, one by one: a join could begin with the queue, which was planned when it was empty and has
+ * In SQL: removes places from a queue. Queues swing between nearly empty and thousands of rows, so `places` selects where
+ * they lie, one by one: a join could begin with the queue, which was planned when it was empty and has
  * thousands of dead entries now. Places are only written and removed, never changed, so they lie where they lay; a set in
  * `due` may be shrunk at the same moment, and is left over at worst (due-sets.ts).
  */

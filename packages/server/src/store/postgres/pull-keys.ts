@@ -1,13 +1,11 @@
 import { formatLeaseId, type LeaseRef, parseLeaseId } from '../../handoff/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
 import type { HandedOut } from '../../handoff/store.ts'
+import { KEY_LOCKS } from './advisory-locks.ts'
 import type { Row } from './connection.ts'
 import { handedOutOf } from './handed-out-row.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
-
-/** The class of the advisory locks that keys of pulls are locked by. */
-const KEY_LOCKS = 0x6261_7402
 
 const tryLock = statement(
   'try-lock-keys',

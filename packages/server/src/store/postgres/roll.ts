@@ -1,15 +1,13 @@
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { addCapped, taskState } from '../../handoff/task-record.ts'
+import { ROLL_LOCK } from './advisory-locks.ts'
 import type { Row } from './connection.ts'
 import { addTallies, laneColumns, moveTallies, readLane, readTask } from './entries.ts'
 import { saveLanes, saveLevels, savePace, saveParked, saveTasks } from './roll-rows.ts'
 import { NOW, statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 import { takeDeltas } from './unfolded.ts'
-
-/** Held by whoever folds counters in, opens levels or decides that a task is done: one at a time, on all nodes. */
-const ROLL_LOCK = 0x6261_7403
 
 const rolling = `setval('baton.rolled_at', ${NOW})`
 const lock = statement('lock-roll', `SELECT pg_advisory_xact_lock(${ROLL_LOCK}), ${rolling}`)

@@ -32,7 +32,7 @@ const lanesOf = {
  * What nearly every settlement is: done, of a lease that runs. One update finds the rows, makes sure
  * of that and writes; the verdict is the same as the core's, which judges all others. Locking rows
  * first, as for those, costs as much again as the update. Lanes of cancelled tasks are not among those
- * `concerned`; they are compared in a way that no index can be read by. The time when the lease
+ * `concerned`; array_position compares them, so that no index can be chosen. The time when the lease
  * would have ended stays in the row, and says where its set is. A lease that is renewed at this moment has a set that
  * this statement cannot see; it is among those that are left.
  */

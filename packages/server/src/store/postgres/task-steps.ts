@@ -1,7 +1,6 @@
 import { next } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { isLaneOpen } from '../../handoff/task-record.ts'
-import { fill, hold, settleLanes } from './lane-windows.ts'
+import { fill, settleLanes } from './lane-windows.ts'
 import { readyOfLane, STEP } from './lanes.ts'
 import { lockedOf, WAITS } from './places.ts'
 import { changeQueued } from './queues.ts'
@@ -10,7 +9,7 @@ import { statement } from './statement.ts'
 import { dropStraysOfLane } from './strays.ts'
 
 /** Work on a whole task that is done in bounded transactions and survives a restart in between. */
-export type Step = 'fill' | 'hold' | 'cancel' | 'rerun'
+export type Step = 'fill' | 'cancel' | 'rerun'
 
 export interface Progress {
   changed: number
@@ -144,12 +143,6 @@ async function workOn(
       progress.readied += readied
       progress.changed += readied
       return null
-    }
-    case 'hold': {
-      if (isLaneOpen(lane.task, lane.level)) return null
-      const held = await hold(roll, lane, limit)
-      progress.changed += held
-      return held === limit ? after : null
     }
     case 'cancel': {
       const cancelled = await cancelWaiting(roll, lane, limit)

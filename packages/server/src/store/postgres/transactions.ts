@@ -26,7 +26,7 @@ export class Transactions {
   readonly #mustEnter: boolean
 
   /**
-   * `mustEnter` is for those who rely on what the rows of partitions say, or change it: not while another node hands out
+   * `mustEnter` is for work that reads or changes the rows of partitions: it must not run while another node hands out
    * from memory; see alone/.
    */
   constructor(connections: Connections, clock: Clock | undefined, mustEnter: boolean) {

@@ -103,12 +103,6 @@ export class Lanes {
     return rows.length
   }
 
-  /** Lanes of a task from `afterLevel` on that have partitions in the given state. */
-  lanesWith(task: TaskEntry, state: 'ready' | 'held', afterLevel: number): LaneEntry[] {
-    const rows = this.#sql.lanesOfTask.all(task.id, afterLevel) as { id: number }[]
-    return rows.map((row) => this.#ledger.lane(row.id)).filter((lane) => lane.partitions[state] > 0)
-  }
-
   /**
    * Brings barriers, windows and closed lanes in line with what a transaction did to these lanes.
    * Returns how many partitions became ready.
@@ -178,7 +172,6 @@ function prepare(db: DatabaseSync) {
        FROM partition WHERE lane = ? AND state = 'ready' ORDER BY id LIMIT ?`,
     ),
     hold: db.prepare('UPDATE partition SET state = ?, rank = NULL WHERE id = ?'),
-    lanesOfTask: db.prepare('SELECT id FROM lane WHERE task = ? AND level > ? ORDER BY level LIMIT 1000'),
     nextLane: db.prepare('SELECT id FROM lane WHERE task = ? AND level > ? ORDER BY level LIMIT 1'),
   }
 }

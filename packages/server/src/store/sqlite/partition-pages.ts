@@ -75,7 +75,7 @@ function lastIndex(rows: readonly PartitionRecord[]): number {
 function prepare(db: DatabaseSync) {
   const columns = `p.idx AS "index", p.spelling, t.name AS computeTableName, p.record_count AS recordCount, p.state,
     p.attempts, i.instance_id AS holder, p.due_at AS dueAt, p.reason, p.reported_records AS reportedRecords,
-    p.called_back_at AS calledBackAt, p.leased_at AS leasedAt, p.settled_at AS settledAt`
+    p.called_back_at AS calledBackAt, p.settled_at AS settledAt`
   const joins = 'JOIN compute_table t ON t.id = p.compute_table LEFT JOIN instance i ON i.id = p.holder'
   return {
     task: db.prepare('SELECT * FROM task WHERE task_id = ?'),

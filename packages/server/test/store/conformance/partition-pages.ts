@@ -75,7 +75,6 @@ export function partitionPagesTopic(harness: StoreHarness): void {
         state: 'leased',
         holder: 'worker-1',
         calledBackAt: start,
-        leasedAt: start + MINUTE,
         dueAt: start + 11 * MINUTE,
         attempts: 0,
         reason: null,

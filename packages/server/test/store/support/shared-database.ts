@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { PostgresServer } from '../../../../../test/postgres/support/postgres-server.ts'
 import type { Policy } from '../../../src/handoff/policy.ts'
+import { PRESENCE_LOCKS } from '../../../src/store/postgres/advisory-locks.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { Driver } from '../conformance/driver.ts'
 import { TestClock, testPolicy } from '../conformance/harness.ts'
@@ -64,7 +65,7 @@ export class SharedDatabase {
   /** Whether a node hands out from memory. */
   async isHadAlone(): Promise<boolean> {
     const rows = await this.query(
-      `SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = ${0x6261_7403} AND mode = 'ExclusiveLock' AND granted
+      `SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = ${PRESENCE_LOCKS} AND mode = 'ExclusiveLock' AND granted
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     return rows.length > 0

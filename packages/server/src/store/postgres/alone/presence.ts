@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailable } from '../../../handoff/store.ts'
+import { PRESENCE_LOCKS } from '../advisory-locks.ts'
 import type { Connection } from '../connection.ts'
 import { isNotAllowed } from '../failures.ts'
 import { NOW, statement } from '../statement.ts'
@@ -8,9 +9,8 @@ import { NOW, statement } from '../statement.ts'
  * Who changes partitions by transactions shares this lock, with each of its connections. Who hands out from memory has
  * it alone, and so knows that nobody else does either.
  */
-const CLASS = 0x6261_7403
-const LOCK = `${CLASS}, 0`
-const HELD_ALONE = `locktype = 'advisory' AND classid = ${CLASS} AND objid = 0 AND objsubid = 2 AND granted
+const LOCK = `${PRESENCE_LOCKS}, 0`
+const HELD_ALONE = `locktype = 'advisory' AND classid = ${PRESENCE_LOCKS} AND objid = 0 AND objsubid = 2 AND granted
    AND mode = 'ExclusiveLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
 /** In SQL: whether there may be nodes whose sessions are lent to them by transaction, so that none keeps a lock. */

@@ -1,7 +1,7 @@
 import { next } from '../../../handoff/life-cycle.ts'
 import type { Policy } from '../../../handoff/policy.ts'
 import { besideId } from '../beside-ids.ts'
-import { enterSets, largestSet, NEXT_SET, setsLeftBy } from '../due-sets.ts'
+import { enterSets, largestSet, NEXT_SET, SETS_AT_ONCE, setsLeftBy } from '../due-sets.ts'
 import { saveNotedKeys } from '../pull-keys.ts'
 import { plainVerdict } from '../settle-plain.ts'
 import { type Statement, statement } from '../statement.ts'
@@ -15,9 +15,6 @@ const removeNotes = statement(
   'DELETE FROM baton.note WHERE number BETWEEN $1 AND $2 RETURNING number',
 )
 const removeLeftNotes = statement('remove-left-notes', 'DELETE FROM baton.note RETURNING number, at, body')
-
-/** A statement numbers its sets within a run of 512; see due-sets.ts. */
-const SETS_AT_ONCE = 500
 
 /** In SQL: what both kinds of hand-out write into the row of a partition, from arrays beside the sorted ids. */
 const handedOut = `term = p.term + 1, rank = ${besideId('$2::bigint[]')}, fresh = ${besideId('$4::boolean[]')},
