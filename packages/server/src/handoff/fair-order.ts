@@ -62,6 +62,20 @@ export function setBack(lane: LaneTags, firstWaitingRank: bigint): void {
   if (firstWaitingRank < lane.finish) lane.finish = firstWaitingRank
 }
 
+/** A partition that waits, as far as its place in the order goes. */
+export interface Ranked {
+  readonly id: number
+  readonly lane: { readonly level: number }
+  readonly rank: bigint
+}
+
+/** The order of the hand-off. */
+export function compareRanked(a: Ranked, b: Ranked): number {
+  if (a.lane.level !== b.lane.level) return a.lane.level - b.lane.level
+  if (a.rank !== b.rank) return a.rank < b.rank ? -1 : 1
+  return a.id - b.id
+}
+
 function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }

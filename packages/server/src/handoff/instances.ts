@@ -1,5 +1,5 @@
 import type { TaskEntry } from './task-entry.ts'
-import { totalOf } from './task-record.ts'
+import { type TaskState, totalOf } from './task-record.ts'
 
 export type InstanceRole = 'service' | 'worker' | 'producer'
 
@@ -50,7 +50,7 @@ export interface InstanceRecord {
 /** A task as the record of its producer shows it. */
 export interface ProducedTask {
   readonly taskId: string
-  readonly state: string
+  readonly state: TaskState
   readonly lastCallBackAt: number
   readonly partitions: { readonly total: number; readonly done: number }
   readonly records: { readonly total: number; readonly done: number }

@@ -10,8 +10,8 @@ import type { PartitionPage, PartitionQuery, TaskPage, TaskQuery, TaskRecord } f
 /**
  * What the hand-off needs of a store: domain verbs, each a transaction of its own.
  *
- * A store executes. What may happen is decided by life-cycle.ts, settlement.ts, fair-order.ts and
- * sharing.ts, which every store calls inside its transaction. A promise that resolves means that
+ * A store executes. What may happen is decided by life-cycle.ts, settlement.ts, fair-order.ts, sharing.ts,
+ * call-back-rules.ts, control-rules.ts and task-course.ts, which every store calls inside its transaction. A promise that resolves means that
  * the outcome is durable. One that rejects with StoreUnavailable means that nothing happened by halves: after a commit
  * whose answer got lost it may have happened, and sending the same again is safe.
  */

@@ -1,10 +1,10 @@
 import type { LaneTags } from './fair-order.ts'
-import type { Tally, TaskFacts } from './task-record.ts'
+import type { Tally, TaskFacts, TaskState } from './task-record.ts'
 
 /** A task as a store has it at hand while a transaction changes it. */
 export interface TaskEntry extends Changing<Omit<TaskFacts, FixedFacts>>, Pick<TaskFacts, FixedFacts> {
   readonly id: number
-  state: string
+  state: TaskState
 }
 
 type FixedFacts = 'taskId' | 'firstCallBackAt' | 'partitions' | 'records'

@@ -91,11 +91,7 @@ export function statusView(instance: InstanceRecord): InstanceStatus {
     ...(node === null ? {} : { version: node.version, startedAt: at(node.startedAt) }),
     ...(role === 'producer' || tasks.length > 0
       ? {
-          tasks: tasks.map((task) => ({
-            ...task,
-            state: task.state as never,
-            lastCallBackAt: at(task.lastCallBackAt),
-          })),
+          tasks: tasks.map((task) => ({ ...task, lastCallBackAt: at(task.lastCallBackAt) })),
         }
       : {}),
   }

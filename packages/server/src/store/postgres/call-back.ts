@@ -1,9 +1,11 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import { isSamePartition, refusalOfNew } from '../../handoff/call-back-rules.ts'
 import { rankFresh } from '../../handoff/fair-order.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
+import { beginAnew } from '../../handoff/task-course.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
-import { isLaneOpen, taskState, totalOf } from '../../handoff/task-record.ts'
+import { isLaneOpen, taskState } from '../../handoff/task-record.ts'
 import { CONFLICTS_NAMED } from '../../handoff/view-limits.ts'
 import {
   type CalledBackLane,
@@ -79,11 +81,9 @@ export class CallBacks {
     const { fresh, duplicates, conflicts, total } = compared
     if (total > 0) return refused({ kind: 'conflict', conflicts, total })
     if (fresh.length > 0 && !task.isNew) {
-      if (entry.cancelled) return refused({ kind: 'task_cancelled' })
-      if (entry.sealed) return refused({ kind: 'task_sealed' })
       const records = fresh.reduce((sum, { recordCount }) => sum + recordCount, 0)
-      if (!Number.isSafeInteger(totalOf(entry.records) + records))
-        return refused({ kind: 'record_total_too_large' })
+      const refusal = refusalOfNew(entry, records)
+      if (refusal !== undefined) return refused(refusal)
     }
     const now = await tx.now()
     const madeReady = fresh.length === 0 ? 0 : await this.#store(tx, task, compared, deltas)
@@ -101,10 +101,7 @@ export class CallBacks {
     { lanes, fresh, ranges }: Comparison,
     deltas: CountDeltas,
   ): Promise<number> {
-    if (!isNew && taskState(entry) === 'done') {
-      entry.generation += 1
-      entry.purgedAt = null
-    }
+    if (!isNew && taskState(entry) === 'done') beginAnew(entry)
     const byLevel = Map.groupBy(fresh, ({ level }) => level)
     const levels = [...byLevel.keys()]
     await closeBarrier(tx, entry, Math.min(...levels), deltas)
@@ -182,7 +179,7 @@ async function compare(tx: Transaction, task: CalledBackTask, { partitions }: Ca
   let total = 0
   for (const { lane, index, position, partition } of repeated) {
     const known = stored.get(`${lane.id}-${index}`)
-    if (known === undefined || isSame(known, partition)) continue
+    if (known === undefined || isSamePartition(known, partition)) continue
     total += 1
     if (total <= CONFLICTS_NAMED) conflicts.push({ position, known })
   }
@@ -219,10 +216,4 @@ async function closeBarrier(
     moveTallies(task, from, to, records)
   })
   if (held > 0) saveLaneTags(tx, closing)
-}
-
-function isSame(a: CalledBackPartition, b: CalledBackPartition): boolean {
-  return (
-    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
-  )
 }

@@ -1,3 +1,4 @@
+import { compareRanked } from '../../handoff/fair-order.ts'
 import { besideId } from './beside-ids.ts'
 import { enterSets, NEXT_SET } from './due-sets.ts'
 import type { LaneKey } from './entries.ts'
@@ -94,13 +95,7 @@ export async function claimCandidates(tx: Transaction, limit: number): Promise<C
     spelling: row['spelling'] as string | null,
   }))
   // A row that was waited for may have moved in the order meanwhile.
-  return candidates.sort(inOrder)
-}
-
-function inOrder(a: Candidate, b: Candidate): number {
-  if (a.lane.level !== b.lane.level) return a.lane.level - b.lane.level
-  if (a.rank !== b.rank) return a.rank < b.rank ? -1 : 1
-  return a.id - b.id
+  return candidates.sort(compareRanked)
 }
 
 export function writeLeases(tx: Transaction, grants: readonly Grant[], state: string, now: number): void {

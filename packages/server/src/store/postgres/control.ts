@@ -1,18 +1,13 @@
 import type { ControlOrder, ControlResult } from '../../handoff/control.ts'
+import { type Applied, refusalOf, seal } from '../../handoff/control-rules.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
-import { isLaneOpen, taskState, totalOf, unfinishedOf } from '../../handoff/task-record.ts'
+import { isLaneOpen, taskState, unfinishedOf } from '../../handoff/task-record.ts'
 import { hold, placeBarrier, settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
 import { retry } from './retry.ts'
 import { Roll } from './roll.ts'
 import { advanceStep, beginStep, cancelLate, dropStep } from './task-steps.ts'
 import type { Transaction } from './transaction.ts'
-
-export interface Applied {
-  readonly changed: number
-  readonly readied?: number
-  readonly more?: boolean
-}
 
 /**
  * Orders to a task. The flag counts from this transaction on; rows follow in steps. It is decided by
@@ -25,7 +20,7 @@ export async function control(tx: Transaction, order: ControlOrder): Promise<Con
   const { task, lanes } = folded
   const opened = await settleLanes(roll, lanes)
   task.state = taskState(task)
-  const outcome = await applyOrRefuse(roll, task, order)
+  const outcome = refusalOf(task, order) ?? (await apply(roll, task, order))
   await settleLanes(roll, roll.touchedLanes)
   if (!('kind' in outcome)) roll.touch(task)
   await cancelLate(roll)
@@ -33,17 +28,6 @@ export async function control(tx: Transaction, order: ControlOrder): Promise<Con
   if ('kind' in outcome) return outcome
   const { changed, readied = 0, more = false } = outcome
   return { kind: 'applied', state: taskState(task), changed, readied: readied + opened, more }
-}
-
-function applyOrRefuse(
-  roll: Roll,
-  task: TaskEntry,
-  order: ControlOrder,
-): Promise<Applied | ControlResult> | ControlResult {
-  if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
-  const needsWork = order.verb === 'pause' || order.verb === 'cancel' || order.verb === 'skip-parked'
-  if (needsWork && !task.cancelled && unfinishedOf(task.partitions) === 0) return { kind: 'task_finished' }
-  return apply(roll, task, order)
 }
 
 function apply(roll: Roll, task: TaskEntry, order: ControlOrder): Promise<Applied | ControlResult> {
@@ -94,15 +78,6 @@ async function cancel(roll: Roll, task: TaskEntry): Promise<Applied> {
     await beginStep(roll, task, 'cancel')
   }
   return { changed, more: (await advanceStep(roll, task, 'cancel')).more }
-}
-
-function seal(task: TaskEntry, expected: number | null): Applied | ControlResult {
-  const known = totalOf(task.partitions)
-  if (expected !== null && expected < known) return { kind: 'more_are_known', known }
-  const changed = task.sealed && (expected === null || task.expectedPartitions === expected) ? 0 : 1
-  task.sealed = true
-  task.expectedPartitions = expected ?? task.expectedPartitions
-  return { changed }
 }
 
 /** Lets the barrier pass what is parked on the open level, and on those that it then opens. */

@@ -1,6 +1,6 @@
 import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { emptyTally, type Tally } from '../../handoff/task-record.ts'
+import { emptyTally, type Tally, type TaskState } from '../../handoff/task-record.ts'
 import type { Row } from './connection.ts'
 
 /** What never changes about a lane. */
@@ -32,7 +32,7 @@ export function readTask(row: Row): TaskEntry {
   return {
     id: row['id'] as number,
     taskId: row['task_id'] as string,
-    state: row['state'] as string,
+    state: row['state'] as TaskState,
     paused: row['paused'] as boolean,
     cancelled: row['cancelled'] as boolean,
     sealed: row['sealed'] as boolean,

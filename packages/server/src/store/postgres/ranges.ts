@@ -1,10 +1,6 @@
+import { type IndexRun, runsOf } from '../../handoff/index-runs.ts'
 import { statement } from './statement.ts'
 import type { Transaction } from './transaction.ts'
-
-export interface Range {
-  readonly first: number
-  readonly last: number
-}
 
 /**
  * The ranges of a lane that meet any of the runs or lie next to them. The ranges of a lane do not
@@ -33,20 +29,9 @@ const insert = statement(
   `INSERT INTO baton.lane_range (lane, first, last) SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])`,
 )
 
-/** Indexes that follow one another without a gap. */
-export function runsOf(indexes: readonly number[]): Range[] {
-  const runs: { first: number; last: number }[] = []
-  for (const index of indexes.toSorted((a, b) => a - b)) {
-    const run = runs.at(-1)
-    if (run !== undefined && index === run.last + 1) run.last = index
-    else runs.push({ first: index, last: index })
-  }
-  return runs
-}
-
 /** What is known of the lanes around the given indexes: which of them were ever called back. */
 export class KnownRanges {
-  readonly #byLane = new Map<number, Range[]>()
+  readonly #byLane = new Map<number, IndexRun[]>()
 
   static async read(tx: Transaction, lanes: ReadonlyMap<number, readonly number[]>): Promise<KnownRanges> {
     const known = new KnownRanges()
@@ -100,8 +85,8 @@ export class KnownRanges {
   }
 }
 
-function merge(ranges: readonly Range[]): Range[] {
-  const merged: { first: number; last: number }[] = []
+function merge(ranges: readonly IndexRun[]): IndexRun[] {
+  const merged: IndexRun[] = []
   for (const { first, last } of ranges.toSorted((a, b) => a.first - b.first)) {
     const below = merged.at(-1)
     if (below !== undefined && first <= below.last + 1) below.last = Math.max(below.last, last)

@@ -1,8 +1,7 @@
 import type { ControlResult, RetryOrder } from '../../handoff/control.ts'
+import type { Applied } from '../../handoff/control-rules.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { taskState } from '../../handoff/task-record.ts'
-import type { Applied } from './control.ts'
 import { settleLanes } from './lane-windows.ts'
 import { STEP } from './lanes.ts'
 import { changeQueued } from './queues.ts'
@@ -42,8 +41,6 @@ export async function retry(
   task: TaskEntry,
   order: RetryOrder,
 ): Promise<Applied | ControlResult> {
-  if (order.done && task.sealed && taskState(task) === 'done') return { kind: 'task_sealed' }
-  if (order.done && task.purgedAt !== null) return { kind: 'task_purged' }
   if (order.partitions !== null) return retryNamed(roll, task, order.partitions, order.done)
   const lanes = await roll.lanesWith(task, 'parked')
   const progress = await retryParked(

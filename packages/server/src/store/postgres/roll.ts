@@ -1,6 +1,7 @@
 import type { PartitionState } from '../../handoff/life-cycle.ts'
+import { bringUpToDate } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { addCapped, taskState } from '../../handoff/task-record.ts'
+import { addCapped } from '../../handoff/task-record.ts'
 import { ROLL_LOCK } from './advisory-locks.ts'
 import type { Row } from './connection.ts'
 import { addTallies, laneColumns, moveTallies, readLane, readTask } from './entries.ts'
@@ -156,12 +157,7 @@ export class Roll {
   async flush(): Promise<void> {
     if (this.#touchedTasks.size === 0) return
     const now = await this.tx.now()
-    for (const task of this.#touchedTasks) {
-      task.state = taskState(task)
-      const finished = task.state === 'done' || task.state === 'cancelled'
-      if (finished) task.finishedAt ??= this.#countedAt.get(task) ?? now
-      else task.finishedAt = null
-    }
+    for (const task of this.#touchedTasks) bringUpToDate(task, this.#countedAt.get(task) ?? now)
     saveLanes(this.tx, [...this.#touchedLanes])
     saveTasks(this.tx, [...this.#touchedTasks])
   }

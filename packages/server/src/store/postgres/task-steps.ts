@@ -1,4 +1,5 @@
 import { next } from '../../handoff/life-cycle.ts'
+import { type Finished, takeBack } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { fill, settleLanes } from './lane-windows.ts'
 import { readyOfLane, STEP } from './lanes.ts'
@@ -174,12 +175,8 @@ async function cancelWaiting(roll: Roll, lane: LaneEntry, limit: number): Promis
   return cancelled
 }
 
-/** What was recorded when a partition was finished, and is taken back when it runs again. */
-export interface DoneRow {
+export interface DoneRow extends Finished {
   readonly id: number
-  readonly outcome: string | null
-  readonly record_count: number
-  readonly reported_records: number | null
 }
 
 async function rerunDone(
@@ -205,19 +202,8 @@ async function rerunDone(
 export async function rerun(roll: Roll, lane: LaneEntry, rows: readonly DoneRow[]): Promise<void> {
   if (rows.length === 0) return
   const to = next('done', 'rerun')
-  const { task } = lane
-  if (task.state === 'done') {
-    task.generation += 1
-    task.state = 'open'
-  }
-  for (const { outcome, record_count, reported_records } of rows) {
-    roll.move(lane, 'done', to, record_count)
-    if (outcome === 'delivered') task.delivered -= 1
-    if (reported_records === null) continue
-    task.reportedDeclared -= record_count
-    task.reportedRecords = Math.max(0, task.reportedRecords - reported_records)
-    if (reported_records !== record_count) task.mismatched -= 1
-  }
+  takeBack(lane.task, rows)
+  for (const { record_count } of rows) roll.move(lane, 'done', to, record_count)
   const ids = rows.map(({ id }) => id)
   changeQueued(roll.tx, ids, () => roll.tx.post(rerunRows, [ids, to]))
 }

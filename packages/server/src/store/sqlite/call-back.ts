@@ -1,8 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import { isSamePartition, refusalOfNew } from '../../handoff/call-back-rules.ts'
 import { rankFresh } from '../../handoff/fair-order.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
+import { beginAnew } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { taskState, totalOf } from '../../handoff/task-record.ts'
 import { CONFLICTS_NAMED } from '../../handoff/view-limits.ts'
@@ -59,11 +61,10 @@ export class CallBacks {
     if (total > 0) return { kind: 'conflict', conflicts, total }
     const accepted = callBack.partitions.length - duplicates
     if (accepted > 0 && task !== undefined) {
-      if (task.cancelled) return { kind: 'task_cancelled' }
-      if (task.sealed) return { kind: 'task_sealed' }
       let records = 0
       for (const { fresh } of arrivals) for (const { recordCount } of fresh) records += recordCount
-      if (!Number.isSafeInteger(totalOf(task.records) + records)) return { kind: 'record_total_too_large' }
+      const refusal = refusalOfNew(task, records)
+      if (refusal !== undefined) return refusal
     }
     const owner = task ?? this.#ledger.createTask(callBack.taskId, this.#policy.levelBarrier, now)
     if (accepted > 0) yield* this.#store(owner, arrivals, now)
@@ -95,7 +96,7 @@ export class CallBacks {
         continue
       }
       const stored = this.#stored(arrival.lane, partition.index)
-      if (stored === undefined || isSame(stored, partition)) duplicates += 1
+      if (stored === undefined || isSamePartition(stored, partition)) duplicates += 1
       else if (++total <= CONFLICTS_NAMED) conflicts.push({ position, known: stored })
     }
     return { arrivals, duplicates, conflicts, total }
@@ -119,10 +120,7 @@ export class CallBacks {
 
   *#store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): Steps<void> {
     // Also when it was finished by a settle of this very transaction: settles come first.
-    if (totalOf(task.partitions) > 0 && taskState(task) === 'done') {
-      task.generation += 1
-      task.purgedAt = null
-    }
+    if (totalOf(task.partitions) > 0 && taskState(task) === 'done') beginAnew(task)
     const tables = new Set<string>()
     let sinceYield = 0
     for (const { level, lane, fresh } of arrivals) {
@@ -167,12 +165,6 @@ export class CallBacks {
 }
 
 const neverLeased = { term: 0, attempts: 0, releases: 0, fresh: true }
-
-function isSame(a: CalledBackPartition, b: CalledBackPartition): boolean {
-  return (
-    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
-  )
-}
 
 function prepare(db: DatabaseSync) {
   return {

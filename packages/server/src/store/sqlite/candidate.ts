@@ -34,10 +34,3 @@ export function candidateOf(row: CandidateRow, lane: LaneEntry, rank: bigint, fr
   const [recordCount, id, idx, term, attempts, releases, spelling, computeTable] = row
   return { id, lane, idx, term, attempts, releases, spelling, recordCount, computeTable, rank, fresh }
 }
-
-/** The order of the hand-off. */
-export function compareCandidates(a: Candidate, b: Candidate): number {
-  if (a.lane.level !== b.lane.level) return a.lane.level - b.lane.level
-  if (a.rank !== b.rank) return a.rank < b.rank ? -1 : 1
-  return a.id - b.id
-}

@@ -1,17 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
+import { type Applied, refusalOf, seal } from '../../handoff/control-rules.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { taskState, totalOf, unfinishedOf } from '../../handoff/task-record.ts'
+import { taskState, unfinishedOf } from '../../handoff/task-record.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { DoneRow, TaskSteps } from './task-steps.ts'
-
-interface Applied {
-  readonly changed: number
-  readonly readied?: number
-  readonly more?: boolean
-}
 
 /** Orders to a task. The flag counts from this transaction on; rows follow in steps. */
 export class Control {
@@ -30,9 +25,8 @@ export class Control {
   run(order: ControlOrder, now: number): ControlResult {
     const task = this.#ledger.taskNamed(order.taskId)
     if (task === undefined) return { kind: 'task_unknown' }
-    if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
-    const needsWork = order.verb === 'pause' || order.verb === 'cancel' || order.verb === 'skip-parked'
-    if (needsWork && !task.cancelled && unfinishedOf(task.partitions) === 0) return { kind: 'task_finished' }
+    const refusal = refusalOf(task, order)
+    if (refusal !== undefined) return refusal
     const outcome = this.#apply(task, order, now)
     if ('kind' in outcome) return outcome
     this.#ledger.touch(task)
@@ -49,7 +43,7 @@ export class Control {
       case 'cancel':
         return this.#cancel(task, now)
       case 'seal':
-        return this.#seal(task, order.expectedPartitions)
+        return seal(task, order.expectedPartitions)
       case 'skip-parked':
         return this.#skipParked(task)
       case 'level-barrier':
@@ -90,15 +84,6 @@ export class Control {
     return { changed, more: this.#steps.advance(task, 'cancel').more }
   }
 
-  #seal(task: TaskEntry, expected: number | null): Applied | ControlResult {
-    const known = totalOf(task.partitions)
-    if (expected !== null && expected < known) return { kind: 'more_are_known', known }
-    const changed = task.sealed && (expected === null || task.expectedPartitions === expected) ? 0 : 1
-    task.sealed = true
-    task.expectedPartitions = expected ?? task.expectedPartitions
-    return { changed }
-  }
-
   /** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
   #skipParked(task: TaskEntry): Applied {
     let changed = 0
@@ -130,8 +115,6 @@ export class Control {
   }
 
   #retry(task: TaskEntry, order: RetryOrder, now: number): Applied | ControlResult {
-    if (order.done && task.sealed && taskState(task) === 'done') return { kind: 'task_sealed' }
-    if (order.done && task.purgedAt !== null) return { kind: 'task_purged' }
     if (order.partitions !== null) return this.#retryNamed(task, order.partitions, order.done)
     const lanes = this.#sql.lanesWithParked.all(task.id) as { id: number; level: number }[]
     const parked = lanes.filter(({ level }) => order.level === null || level === order.level)

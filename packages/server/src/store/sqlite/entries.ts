@@ -1,6 +1,6 @@
 import { partitionStates } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { emptyTally, type Tally } from '../../handoff/task-record.ts'
+import { emptyTally, type Tally, type TaskState } from '../../handoff/task-record.ts'
 
 /** A value of a row, as statements take it and the journal keeps it. */
 export type Value = number | string | null
@@ -39,7 +39,7 @@ export function readTask(row: Row): TaskEntry {
   return {
     id: row['id'] as number,
     taskId: row['task_id'] as string,
-    state: row['state'] as string,
+    state: row['state'] as TaskState,
     paused: row['paused'] === 1,
     cancelled: row['cancelled'] === 1,
     sealed: row['sealed'] === 1,

@@ -1,13 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { drain, type LevelTime } from '../../handoff/fair-order.ts'
+import { compareRanked, drain, type LevelTime } from '../../handoff/fair-order.ts'
 import type { Books } from './books.ts'
-import {
-  CANDIDATE_COLUMNS,
-  type Candidate,
-  type CandidateRow,
-  candidateOf,
-  compareCandidates,
-} from './candidate.ts'
+import { CANDIDATE_COLUMNS, type Candidate, type CandidateRow, candidateOf } from './candidate.ts'
 
 type Row = [lane: number, rankText: string, fresh: number, ...candidate: CandidateRow]
 
@@ -63,7 +57,7 @@ export class Front {
   reaches(candidate: Candidate): boolean {
     if (this.#reach !== 'some') return this.isWhole
     const last = this.#waiting.at(-1)
-    return last !== undefined && compareCandidates(candidate, last) < 0
+    return last !== undefined && compareRanked(candidate, last) < 0
   }
 
   join(candidate: Candidate): void {
@@ -125,9 +119,9 @@ export class Front {
   #order(): void {
     if (this.#joined.length === 0) return
     this.#leaveOutHandedOut()
-    const joined = this.#joined.sort(compareCandidates)
+    const joined = this.#joined.sort(compareRanked)
     const behind = this.#waiting.splice(this.#placeOf(joined[0] as Candidate))
-    const ordered = behind.length === 0 ? joined : [...behind, ...joined].sort(compareCandidates)
+    const ordered = behind.length === 0 ? joined : [...behind, ...joined].sort(compareRanked)
     for (const candidate of ordered) this.#waiting.push(candidate)
     this.#joined = []
   }
@@ -145,7 +139,7 @@ export class Front {
     let high = this.#waiting.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (compareCandidates(this.#waiting[middle] as Candidate, candidate) < 0) low = middle + 1
+      if (compareRanked(this.#waiting[middle] as Candidate, candidate) < 0) low = middle + 1
       else high = middle
     }
     return low

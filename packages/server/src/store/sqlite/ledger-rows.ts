@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { taskState } from '../../handoff/task-record.ts'
 import { assignCounters, counters, type Value } from './entries.ts'
 import type { MoveRow } from './moves.ts'
 import type { PaceRow } from './pace.ts'
@@ -70,15 +69,6 @@ export function changed<Entry extends object>(
     found.push(entry)
   }
   return found
-}
-
-/** What follows from the counters: the task's state, and when it came to its end. */
-export function bringUpToDate(task: TaskEntry, now: number): void {
-  const state = taskState(task)
-  const finished = state === 'done' || state === 'cancelled'
-  if (finished && task.finishedAt === null) task.finishedAt = now
-  if (!finished) task.finishedAt = null
-  task.state = state
 }
 
 export function prepareSaving(db: DatabaseSync) {

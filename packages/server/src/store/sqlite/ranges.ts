@@ -1,10 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { type IndexRun, runsOf } from '../../handoff/index-runs.ts'
 import type { LaneEntry } from '../../handoff/task-entry.ts'
-
-interface Range {
-  first: number
-  last: number
-}
 
 /** Which indexes of a lane were ever called back, as ranges: mostly one per lane. */
 export class Ranges {
@@ -16,17 +12,17 @@ export class Ranges {
 
   /** A test for many indexes in a row: neighbours are answered from the range that was read last. */
   contains(lane: LaneEntry): (index: number) => boolean {
-    let known: Range | undefined
-    let gap: Range | undefined
+    let known: IndexRun | undefined
+    let gap: IndexRun | undefined
     return (index) => {
       if (known !== undefined && index >= known.first && index <= known.last) return true
       if (gap !== undefined && index >= gap.first && index <= gap.last) return false
-      const below = this.#sql.atOrBelow.get(lane.id, index) as unknown as Range | undefined
+      const below = this.#sql.atOrBelow.get(lane.id, index) as unknown as IndexRun | undefined
       if (below !== undefined && index <= below.last) {
         known = below
         return true
       }
-      const above = this.#sql.above.get(lane.id, index) as unknown as Range | undefined
+      const above = this.#sql.above.get(lane.id, index) as unknown as IndexRun | undefined
       gap = {
         first: below === undefined ? 0 : below.last + 1,
         last: (above?.first ?? Number.MAX_SAFE_INTEGER + 1) - 1,
@@ -38,12 +34,12 @@ export class Ranges {
   /** The indexes are new: none of them lies in a range yet. */
   add(lane: LaneEntry, indexes: readonly number[]): void {
     for (const run of runsOf(indexes)) {
-      const below = this.#sql.atOrBelow.get(lane.id, run.first) as unknown as Range | undefined
+      const below = this.#sql.atOrBelow.get(lane.id, run.first) as unknown as IndexRun | undefined
       if (below !== undefined && below.last === run.first - 1) {
         run.first = below.first
         this.#sql.remove.run(lane.id, below.first)
       }
-      const above = this.#sql.above.get(lane.id, run.last) as unknown as Range | undefined
+      const above = this.#sql.above.get(lane.id, run.last) as unknown as IndexRun | undefined
       if (above !== undefined && above.first === run.last + 1) {
         run.last = above.last
         this.#sql.remove.run(lane.id, above.first)
@@ -51,16 +47,6 @@ export class Ranges {
       this.#sql.insert.run(lane.id, run.first, run.last)
     }
   }
-}
-
-function runsOf(indexes: readonly number[]): Range[] {
-  const runs: Range[] = []
-  for (const index of indexes.toSorted((a, b) => a - b)) {
-    const run = runs.at(-1)
-    if (run !== undefined && index === run.last + 1) run.last = index
-    else runs.push({ first: index, last: index })
-  }
-  return runs
 }
 
 function prepare(db: DatabaseSync) {

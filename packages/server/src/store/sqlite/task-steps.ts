@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { next } from '../../handoff/life-cycle.ts'
+import { type Finished, takeBack } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -18,12 +19,8 @@ interface StepRow {
 
 const ALL_LEVELS = -1
 
-/** What was recorded when a partition was finished, and is taken back when it runs again. */
-export interface DoneRow {
+export interface DoneRow extends Finished {
   readonly id: number
-  readonly outcome: string | null
-  readonly record_count: number
-  readonly reported_records: number | null
 }
 
 interface Progress {
@@ -150,17 +147,7 @@ export class TaskSteps {
   /** As if it had just been called back; whoever finished it before no longer holds a lease of it. */
   rerun(lane: LaneEntry, row: DoneRow): void {
     const to = next('done', 'rerun')
-    const { task } = lane
-    if (task.state === 'done') {
-      task.generation += 1
-      task.state = 'open'
-    }
-    if (row.outcome === 'delivered') task.delivered -= 1
-    if (row.reported_records !== null) {
-      task.reportedDeclared -= row.record_count
-      task.reportedRecords = Math.max(0, task.reportedRecords - row.reported_records)
-      if (row.reported_records !== row.record_count) task.mismatched -= 1
-    }
+    takeBack(lane.task, [row])
     this.#sql.rerun.run(to, row.id)
     this.#ledger.move(lane, 'done', to, row.record_count)
   }

@@ -1,0 +1,20 @@
+import type { CalledBackPartition } from '@baton/protocol'
+import type { CallBackResult } from './store.ts'
+import type { TaskEntry } from './task-entry.ts'
+import { totalOf } from './task-record.ts'
+
+/** Why a task takes no new partitions with so many records; undefined if it does. Repeated ones are never refused. */
+export function refusalOfNew(task: TaskEntry, records: number): CallBackResult | undefined {
+  if (task.cancelled) return { kind: 'task_cancelled' }
+  if (task.sealed) return { kind: 'task_sealed' }
+  return Number.isSafeInteger(totalOf(task.records) + records)
+    ? undefined
+    : { kind: 'record_total_too_large' }
+}
+
+/** Whether what is called back again says the same as the first time. */
+export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition): boolean {
+  return (
+    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
+  )
+}
