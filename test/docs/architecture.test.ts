@@ -49,6 +49,30 @@ describe('imports', () => {
     expect(wrong).toEqual([])
   })
 
+  test.each(['packages/server/src/http', 'packages/server/src/store/postgres'])(
+    'folders of %s lead one way',
+    (part) => {
+      const sources = globSync(`${part}/*/**/*.ts`, { cwd: root })
+      const folderOf = (path: string) => path.slice(part.length + 1).split('/', 1)[0] ?? ''
+      const uses = Map.groupBy(
+        sources.flatMap((path) =>
+          importsOf(path)
+            .filter((used) => dirname(used).startsWith(`${part}/`) && folderOf(used) !== folderOf(path))
+            .map((used) => ({ folder: folderOf(path), used: folderOf(used) })),
+        ),
+        ({ folder }) => folder,
+      )
+      // Whoever uses nobody that is left is taken away; those that use each other in a circle never are.
+      const left = new Set(sources.map(folderOf))
+      for (let before = -1; before !== left.size; ) {
+        before = left.size
+        for (const folder of left)
+          if (!uses.get(folder)?.some(({ used }) => left.has(used))) left.delete(folder)
+      }
+      expect([...left]).toEqual([])
+    },
+  )
+
   test('the protocol uses nothing of Node', () => {
     const sources = globSync('packages/protocol/src/**/*.ts', { cwd: root })
     expect(sources.filter((path) => importsOf(path).some((name) => name.startsWith('node:')))).toEqual([])

@@ -2,8 +2,8 @@ import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { flagOf, settingNames, variableOf } from '../../packages/server/src/config.ts'
 import { helpText } from '../../packages/server/src/help-text.ts'
-import { metrics } from '../../packages/server/src/http/metrics.ts'
-import { roles } from '../../packages/server/src/http/tokens.ts'
+import { roles } from '../../packages/server/src/http/admission/tokens.ts'
+import { metrics } from '../../packages/server/src/http/metrics/metrics.ts'
 import { TestApp, testFolder } from '../../packages/server/test/support/test-app.ts'
 import {
   fencesOf,

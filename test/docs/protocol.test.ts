@@ -22,7 +22,7 @@ import {
   transitions,
 } from '../../packages/server/src/handoff/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/policy.ts'
-import { MAX_LIMIT } from '../../packages/server/src/http/paging.ts'
+import { MAX_LIMIT } from '../../packages/server/src/http/routes/paging.ts'
 import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
 import { servedRoutes } from './support/routes.ts'

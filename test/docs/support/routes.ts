@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openApp } from '../../../packages/server/src/app.ts'
-import { readPageFiles } from '../../../packages/server/src/http/page-files.ts'
+import { readPageFiles } from '../../../packages/server/src/http/page/page-files.ts'
 import { readSettings } from '../../../packages/server/src/settings.ts'
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }

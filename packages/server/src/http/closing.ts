@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
-import type { ExpressLane } from './express-lane.ts'
+import type { ExpressLane } from './express/express-lane.ts'
 
 const IDLE_CHECK_MILLIS = 50
 

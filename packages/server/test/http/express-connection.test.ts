@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Serve } from '../../src/http/exchange.ts'
-import { ExpressLane } from '../../src/http/express-lane.ts'
-import { RequestCounts } from '../../src/http/request-counts.ts'
+import { ExpressLane } from '../../src/http/express/express-lane.ts'
+import type { Serve } from '../../src/http/requests/exchange.ts'
+import { RequestCounts } from '../../src/http/requests/request-counts.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 
 interface Door {

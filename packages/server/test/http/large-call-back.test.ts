@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LARGE_BODY_BYTES } from '../../src/http/call-back-reader.ts'
+import { LARGE_BODY_BYTES } from '../../src/http/requests/json-body.ts'
 import { descriptor, TestApp } from '../support/test-app.ts'
 
 /** Large enough to be read on a thread of its own and to be stored in several steps. */

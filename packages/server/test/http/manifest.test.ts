@@ -2,7 +2,7 @@ import { problemSchema } from '@baton/protocol'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyTally } from '../../src/handoff/task-record.ts'
-import { manifestRoute } from '../../src/http/manifest-route.ts'
+import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 import type { Service } from '../../src/http/service.ts'
 
 const facts = { taskId: 'orders', purgedAt: null as number | null, partitions: emptyTally() }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { metrics } from '../../src/http/metrics.ts'
+import { metrics } from '../../src/http/metrics/metrics.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
 import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'

@@ -1,9 +1,9 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
-import { apiReferenceRoute } from '../../src/http/api-reference.ts'
-import { pageRoutes } from '../../src/http/page.ts'
-import { type PageFile, readPageFiles } from '../../src/http/page-files.ts'
+import { apiReferenceRoute } from '../../src/http/page/api-reference.ts'
+import { pageRoutes } from '../../src/http/page/page.ts'
+import { type PageFile, readPageFiles } from '../../src/http/page/page-files.ts'
 
 const files = readPageFiles()
 const assets = [...files.keys()].filter((path) => path.startsWith('assets/'))

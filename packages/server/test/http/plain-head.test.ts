@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readPlainHead } from '../../src/http/plain-head.ts'
+import { readPlainHead } from '../../src/http/express/plain-head.ts'
 
 const head = (...lines: string[]) => `${lines.join('\r\n')}\r\n\r\n`
 const settle = ['POST /settle HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 17']

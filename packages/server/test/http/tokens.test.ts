@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readTokensFile } from '../../src/http/tokens.ts'
+import { readTokensFile } from '../../src/http/admission/tokens.ts'
 import { descriptor, TestApp, testFolder } from '../support/test-app.ts'
 
 const tokenFor = {

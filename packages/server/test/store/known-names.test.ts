@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { KnownNames } from '../../src/store/postgres/known-names.ts'
+import { KnownNames } from '../../src/store/postgres/rows/known-names.ts'
 
 test('what was asked for since the last time stays, and what nobody asks for goes', () => {
   const known = new KnownNames<string, number>()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import type { AloneMode } from '../../src/store/postgres/database-url.ts'
+import type { AloneMode } from '../../src/store/postgres/session/database-url.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 

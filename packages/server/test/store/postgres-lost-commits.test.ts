@@ -3,7 +3,7 @@ import { CuttingProxy } from '../../../../test/postgres/support/cutting-proxy.ts
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { parseLeaseId } from '../../src/handoff/lease-id.ts'
 import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
-import type { AloneMode } from '../../src/store/postgres/database-url.ts'
+import type { AloneMode } from '../../src/store/postgres/session/database-url.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'

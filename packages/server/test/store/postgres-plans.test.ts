@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { sessionSettings } from '../../src/store/postgres/connection.ts'
-import { statements } from '../../src/store/postgres/statement.ts'
+import { sessionSettings } from '../../src/store/postgres/session/connection.ts'
+import { statements } from '../../src/store/postgres/session/statement.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { testPolicy } from './conformance/harness.ts'
 

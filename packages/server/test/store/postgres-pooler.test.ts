@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { StoreRefused, StoreUnavailable } from '../../src/handoff/store.ts'
-import type { Connection } from '../../src/store/postgres/connection.ts'
-import { asRefused, asUnavailable, isSessionOver } from '../../src/store/postgres/failures.ts'
-import { refuseLentSessions } from '../../src/store/postgres/lent-sessions.ts'
+import type { Connection } from '../../src/store/postgres/session/connection.ts'
+import { asRefused, asUnavailable, isSessionOver } from '../../src/store/postgres/session/failures.ts'
+import { refuseLentSessions } from '../../src/store/postgres/session/lent-sessions.ts'
 
 /** The first connection meets these sessions one after the other, and so does the second. */
 function connectorTo(...meetings: [readonly number[], readonly number[]]) {

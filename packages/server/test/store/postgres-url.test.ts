@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { StoreRefused } from '../../src/handoff/store.ts'
-import { parseDatabaseUrl } from '../../src/store/postgres/database-url.ts'
+import { parseDatabaseUrl } from '../../src/store/postgres/session/database-url.ts'
 
 describe('the URL of a database', () => {
   test('with one host is left as it is', () => {

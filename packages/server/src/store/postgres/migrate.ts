@@ -1,7 +1,7 @@
 import { StoreRefused } from '../../handoff/store.ts'
-import { MIGRATION_LOCK } from './advisory-locks.ts'
-import type { Connection } from './connection.ts'
 import { migrations } from './migrations/index.ts'
+import { MIGRATION_LOCK } from './session/advisory-locks.ts'
+import type { Connection } from './session/connection.ts'
 
 export async function migrate(connection: Connection): Promise<void> {
   await connection.exec(

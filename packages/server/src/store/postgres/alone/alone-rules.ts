@@ -1,5 +1,5 @@
-import type { AloneMode } from '../database-url.ts'
-import { LARGEST_CLAIM } from '../lanes.ts'
+import type { AloneMode } from '../session/database-url.ts'
+import { LARGEST_CLAIM } from '../windows/lanes.ts'
 
 /** When being alone is worth it: beginning and ending take some milliseconds. */
 export interface AloneRules {

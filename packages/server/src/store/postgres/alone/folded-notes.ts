@@ -1,7 +1,7 @@
 import { next } from '../../../handoff/life-cycle.ts'
 import { KEY_GRACE_MILLIS } from '../../../handoff/policy.ts'
-import { CountDeltas } from '../count-deltas.ts'
-import type { SavedKey } from '../pull-keys.ts'
+import { CountDeltas } from '../counters/count-deltas.ts'
+import type { SavedKey } from '../pull/pull-keys.ts'
 import type { Note, NotedFinish, NotedLease } from './notes.ts'
 
 /** A lease that was settled, and when. */

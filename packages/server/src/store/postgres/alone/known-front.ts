@@ -1,10 +1,10 @@
-import { front } from '../claim.ts'
-import type { Row } from '../connection.ts'
-import type { RowNames } from '../handed-out-row.ts'
-import type { Names } from '../names.ts'
-import { WAITS } from '../places.ts'
-import { statement } from '../statement.ts'
-import type { Transactions } from '../transactions.ts'
+import { front } from '../pull/claim.ts'
+import { WAITS } from '../queues/places.ts'
+import type { RowNames } from '../rows/handed-out-row.ts'
+import type { Names } from '../rows/names.ts'
+import type { Row } from '../session/connection.ts'
+import { statement } from '../session/statement.ts'
+import type { Transactions } from '../session/transactions.ts'
 
 /** A partition that is ready, as it was read. */
 export interface FrontPartition {

@@ -1,8 +1,8 @@
 import type { LeaseRef } from '../../../handoff/lease-id.ts'
-import type { LaneKey } from '../entries.ts'
-import type { PlainSettlements } from '../settle-plain.ts'
-import { statement } from '../statement.ts'
-import type { Transactions } from '../transactions.ts'
+import type { PlainSettlements } from '../leases/settle-plain.ts'
+import type { LaneKey } from '../rows/entries.ts'
+import { statement } from '../session/statement.ts'
+import type { Transactions } from '../session/transactions.ts'
 import type { NotedFinish } from './notes.ts'
 
 /** Of leases that nobody has settled yet. */

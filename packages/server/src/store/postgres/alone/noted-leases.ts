@@ -1,6 +1,6 @@
 import { leaseMillis, type Policy } from '../../../handoff/policy.ts'
 import type { PullOrder } from '../../../handoff/store.ts'
-import type { Names } from '../names.ts'
+import type { Names } from '../rows/names.ts'
 import type { FrontPartition } from './known-front.ts'
 import type { NotedLease } from './notes.ts'
 

@@ -1,6 +1,6 @@
-import type { Connection } from '../connection.ts'
-import type { LaneKey } from '../entries.ts'
-import { NOW, statement } from '../statement.ts'
+import type { LaneKey } from '../rows/entries.ts'
+import type { Connection } from '../session/connection.ts'
+import { NOW, statement } from '../session/statement.ts'
 
 /** As the sequence of runs counts; what a run numbers no other does. */
 export const NOTES_OF_A_RUN = 1_000_000

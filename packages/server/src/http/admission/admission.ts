@@ -1,0 +1,125 @@
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { type Refusal, sendProblem } from '../answers/problems.ts'
+import { crossSiteFault } from './cross-site.ts'
+import type { HostRule } from './host-rule.ts'
+import type { Role, Tokens } from './tokens.ts'
+
+/**
+ * What a route asks of a caller: `probe` nothing at all, `open` no token, `anyone` whatever token there is, `view` one
+ * that may look; the others change something and ask for the role of that name.
+ */
+export type Access = 'probe' | 'open' | 'anyone' | 'view' | 'producer' | 'worker' | 'operator'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access
+  }
+}
+
+export interface AdmissionOptions {
+  readonly hosts: HostRule
+  /** Null: nobody is asked for a token, and the Host header is looked at instead. */
+  readonly tokens: Tokens | null
+}
+
+/** Null: not even a token is asked for. */
+const admitted: Record<Exclude<Access, 'probe'>, readonly Role[] | null> = {
+  open: null,
+  anyone: ['producer', 'worker', 'operator', 'viewer'],
+  view: ['operator', 'viewer'],
+  producer: ['producer'],
+  worker: ['worker'],
+  operator: ['operator'],
+}
+
+const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator'])
+
+/** Why a request must not be served; undefined when it may be. */
+export type Admission = (request: AskedWith) => Refusal | undefined
+
+/** All of a request that decides about it. */
+type AskedWith = Pick<IncomingMessage, 'headers' | 'httpVersionMinor'>
+
+/** Sees to it that every route says who may call it, and puts the check in front of everything else. */
+export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const access = route.config?.access
+    if (access === undefined)
+      throw new Error(`the route ${route.method} ${route.url} does not say who may call it`)
+    if (access === 'probe') return
+    const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
+    route.onRequest = [refusing(admission(access, options)), ...others]
+  })
+}
+
+function refusing(refusalOf: Admission) {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const refusal = refusalOf(request.raw)
+    if (refusal === undefined) done()
+    else sendProblem(reply, refusal.code, refusal.detail, refusal.options)
+  }
+}
+
+/** One function per route, decided once: requests pay only for the rules that apply to them. */
+export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: AdmissionOptions): Admission {
+  const allowed = admitted[access]
+  const isChanging = changing.has(access)
+  return (request) => {
+    if (tokens === null) {
+      const refusal = hostRefusal(request, hosts)
+      if (refusal !== undefined) return refusal
+    }
+    const { headers } = request
+    if (isChanging) {
+      const fault = crossSiteFault(headers, hosts)
+      if (fault !== undefined) return { code: 'cross_site_refused', detail: fault }
+    }
+    if (tokens === null || allowed === null) return undefined
+    return tokenRefusal(headers.authorization, tokens, allowed)
+  }
+}
+
+/** Also for paths that no route has: a foreign page learns nothing about what is here. */
+export function hostRefusal(
+  { headers: { host }, httpVersionMinor }: AskedWith,
+  hosts: HostRule,
+): Refusal | undefined {
+  if (host === undefined) {
+    // Left out by old clients only; HTTP/1.1 demands it.
+    if (httpVersionMinor === 0) return undefined
+    return { code: 'bad_request', detail: 'a request of HTTP/1.1 needs a Host header' }
+  }
+  if (hosts.admits(host)) return undefined
+  return {
+    code: 'host_refused',
+    detail:
+      'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS',
+  }
+}
+
+function tokenRefusal(
+  authorization: string | undefined,
+  tokens: Tokens,
+  allowed: readonly Role[],
+): Refusal | undefined {
+  const token = authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
+  if (token === undefined) {
+    return {
+      code: 'token_missing',
+      detail: 'send a token of this service: Authorization: Bearer <token>',
+      options: { headers: { 'www-authenticate': 'Bearer realm="Baton"' } },
+    }
+  }
+  const roles = tokens.rolesOf(token)
+  if (roles === undefined) {
+    return {
+      code: 'token_unknown',
+      detail: 'the token is not one of this service',
+      options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
+    }
+  }
+  if (allowed.some((role) => roles.has(role))) return undefined
+  const detail = `the token's roles do not cover this; it takes ${allowed.join(' or ')}`
+  return { code: 'token_refused', detail }
+}

@@ -1,0 +1,29 @@
+import { isLoopback } from '../../loopback.ts'
+import { remembered } from '../requests/remembered.ts'
+
+/**
+ * A page of another site can have a browser call this service under that site's own name, by pointing the name at
+ * 127.0.0.1. The Host header then gives it away: only loopback names and hosts that the operator named are served.
+ */
+export class HostRule {
+  readonly #allowed: ReadonlySet<string>
+  readonly #isAdmitted = remembered((host) => this.isNamed(host) || isLoopback(withoutPort(host)))
+
+  constructor(allowedHosts: readonly string[]) {
+    this.#allowed = new Set(allowedHosts.map((host) => host.toLowerCase()))
+  }
+
+  admits(host: string): boolean {
+    return this.#isAdmitted(host)
+  }
+
+  /** Whether the operator named it, with this port or without any. */
+  isNamed(host: string): boolean {
+    const name = host.toLowerCase()
+    return this.#allowed.has(name) || this.#allowed.has(withoutPort(name))
+  }
+}
+
+function withoutPort(host: string): string {
+  return host.replace(/:\d*$/, '')
+}

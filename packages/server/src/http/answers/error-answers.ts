@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import type { ProblemCode } from '@baton/protocol'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { StoreUnavailable } from '../../handoff/store.ts'
+import type { Service } from '../service.ts'
+import { type Refusal, RequestProblem, sendProblem } from './problems.ts'
+
+const TOO_LARGE = 'FST_ERR_CTP_BODY_TOO_LARGE'
+
+/** What Fastify itself finds wrong with a request, by its error code. */
+const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
+  [TOO_LARGE]: { code: 'body_too_large', detail: 'the body is larger than the service accepts here' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: 'unsupported_media_type',
+    detail: 'the body must be sent with Content-Type: application/json',
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: 'bad_request',
+    detail: 'the body is shorter or longer than its Content-Length says',
+  },
+  FST_ERR_BAD_URL: { code: 'bad_request', detail: 'the path is not validly percent-encoded UTF-8' },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'bad_request', detail: 'a segment of the path is too long' },
+}
+
+/** Which request it was, for the log. */
+interface Asked {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+}
+
+export type Refuse = (error: unknown, asked: Asked) => Refusal
+
+/** The one place where an error becomes a problem. */
+export function refusals({ log }: Pick<Service, 'log'>): Refuse {
+  return (error, { method, url }) => {
+    if (error instanceof RequestProblem) return error
+    if (error instanceof StoreUnavailable) return { code: error.code, detail: error.message }
+    const fault = frameworkFaults[codeOf(error)]
+    if (fault !== undefined) return fault
+    if (isClientFault(error))
+      return { code: 'bad_request', detail: 'the request could not be read to its end' }
+    const instance = `urn:uuid:${randomUUID()}`
+    log.error({ err: error, instance, method, url }, 'a request failed unexpectedly')
+    return {
+      code: 'internal',
+      detail: 'something went wrong inside the service; its log has the details',
+      options: { extra: { instance } },
+    }
+  }
+}
+
+/** Fastify's error handler. */
+export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refuse) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    // Fastify ends the connection after any fault in a body. Where the whole body was read that only costs the
+    // client a new one; where it was not, discarding the rest lets the client read the answer first.
+    if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
+    if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
+    const { code, detail, options } = refuse(error, request)
+    return sendProblem(reply, code, codeOf(error) === TOO_LARGE ? tooLarge(request) : detail, options)
+  }
+}
+
+/** The limit of a call-back is a setting; that of the others is not. */
+function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): string {
+  const limit = `${Number((bodyLimit / 2 ** 20).toFixed(3))} MiB`
+  if (config.readsLargeBodies !== true) return `the body is larger than ${limit}, the most that this takes`
+  return `the body is larger than ${limit}, the most that a call-back may have here; call the task back in several arrays, or raise the limit with --body-limit-mb`
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code)
+}
+
+/** The connection broke while the body arrived, or the like: Fastify marks these with a status of its own. */
+function isClientFault(error: unknown): boolean {
+  const status = (error as { statusCode?: unknown } | null)?.statusCode
+  return typeof status === 'number' && status >= 400 && status < 500
+}

@@ -1,0 +1,62 @@
+import { PROBLEM_MEDIA_TYPE, type ProblemCode } from '@baton/protocol'
+import type { Access } from '../admission/admission.ts'
+import { operationExamples } from './api-examples.ts'
+import { problemExamples, problemsOf } from './api-problems.ts'
+
+/** Who an operation is for, as the reference groups them. */
+export type Actor = 'producer' | 'worker' | 'operator' | 'anyone'
+
+const actors: Record<Access, Actor> = {
+  producer: 'producer',
+  worker: 'worker',
+  operator: 'operator',
+  view: 'operator',
+  anyone: 'anyone',
+  open: 'anyone',
+  probe: 'anyone',
+}
+
+export const actorOf = (access: Access | undefined): Actor => actors[access ?? 'open']
+
+interface Content {
+  examples?: Record<string, unknown>
+}
+
+interface Operation {
+  operationId?: string
+  requestBody?: { content?: Record<string, Content> }
+  responses?: Record<string, { content?: Record<string, Content> }>
+}
+
+/**
+ * Adds to the document what routes do not say about themselves: an example of each request and answer, and which
+ * problems an operation can be refused with.
+ */
+export function completeDocument<Document extends object>(document: Document, tableField: string): Document {
+  const examples = operationExamples(tableField)
+  const { components = {}, paths = {} } = document as {
+    components?: object
+    paths?: Record<string, Record<string, Operation>>
+  }
+  for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
+    const { operationId = '' } = operation
+    const example = examples[operationId]
+    if (example?.request !== undefined) addExample(operation.requestBody?.content, example.request)
+    if (example !== undefined) addExample(operation.responses?.['200']?.content, example.answer)
+    addProblems(operation.responses?.['default']?.content, problemsOf(operationId))
+  }
+  const named = Object.fromEntries(
+    Object.entries(problemExamples).map(([code, value]) => [code, { summary: value.title, value }]),
+  )
+  return { ...document, components: { ...components, examples: named } }
+}
+
+function addExample(content: Record<string, Content> | undefined, value: unknown): void {
+  for (const part of Object.values(content ?? {})) part.examples = { usual: { value } }
+}
+
+function addProblems(content: Record<string, Content> | undefined, codes: readonly ProblemCode[]): void {
+  const part = content?.[PROBLEM_MEDIA_TYPE]
+  if (part === undefined) return
+  part.examples = Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]))
+}

@@ -1,0 +1,58 @@
+import { problemSchema } from '@baton/protocol'
+import swagger from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
+import { version } from '../../version.ts'
+import { actorOf, completeDocument } from './api-document.ts'
+
+/** Must come before the routes: the document is made of what they say about themselves. */
+export async function describeRoutes(
+  app: FastifyInstance,
+  { basePath, tableField }: { readonly basePath: string; readonly tableField: string },
+): Promise<void> {
+  app.addSchema({ ...problemSchema, $id: 'Problem' })
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Baton',
+        version,
+        description:
+          'Hands the partitions of a computed table to a fleet of workers, each to exactly one at a time.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: basePath === '' ? '/' : basePath }],
+      tags: [
+        { name: 'hand-off', description: 'Call back, pull, renew, settle' },
+        { name: 'tasks', description: 'How far tasks are, and control over them' },
+        { name: 'instances', description: 'Who takes part' },
+        { name: 'health', description: 'For whoever runs the service' },
+      ],
+      components: {
+        securitySchemes: {
+          token: { type: 'http', scheme: 'bearer', description: 'Where the service was given tokens' },
+        },
+      },
+      security: [{}, { token: [] }],
+    },
+    transform: ({ schema, url, route }) => ({
+      url,
+      schema: { ...schema, 'x-actor': actorOf(route.config?.access) },
+    }),
+    transformObject: (document) =>
+      'openapiObject' in document
+        ? completeDocument(document.openapiObject, tableField)
+        : document.swaggerObject,
+    hideUntagged: true,
+    refResolver: { buildLocalReference: (json) => String(json['$id']) },
+  })
+}
+
+export function openapiRoute(app: FastifyInstance): void {
+  app.route({
+    method: 'GET',
+    url: '/openapi.json',
+    config: { access: 'anyone' },
+    schema: { hide: true },
+    handler: (_request, reply) => reply.send(app.swagger()),
+  })
+}

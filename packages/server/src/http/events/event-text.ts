@@ -1,0 +1,56 @@
+import { type EventName, type ParkedEvent, partitionName } from '@baton/protocol'
+import type { ParkedNotice } from '../../handoff/change.ts'
+import type { BatonEvent, Tick } from '../../handoff/events.ts'
+import { summariseTask } from '../../handoff/task-view.ts'
+import { statusView } from '../routes/instance-routes.ts'
+
+/** Each tick is written once, however many follow and whenever they catch up. */
+const written = new WeakMap<Tick, Buffer>()
+
+/**
+ * A tick as it goes over the wire. The id stands with the last event alone: a connection that breaks in the middle
+ * of a tick resumes before it, and hears the whole of it again.
+ */
+export function tickText(tick: Tick): Buffer {
+  let text = written.get(tick)
+  if (text === undefined) {
+    const last = tick.events.length - 1
+    text = Buffer.from(
+      tick.events.map((event, at) => `${at === last ? `id: ${tick.id}\n` : ''}${eventText(event)}`).join(''),
+    )
+    written.set(tick, text)
+  }
+  return text
+}
+
+export function resetText(id: string): string {
+  return `id: ${id}\n${eventText({ kind: 'reset' })}`
+}
+
+function eventText(event: BatonEvent): string {
+  switch (event.kind) {
+    case 'task':
+      return named('task', summariseTask(event.row, event.now))
+    case 'parked':
+      return named('parked', parkedView(event.notice))
+    case 'instance':
+      return named('instance', statusView(event.instance))
+    case 'reset':
+      return named('reset', {})
+  }
+}
+
+/** JSON has no raw line breaks, so one data line always holds it. */
+function named(name: EventName, data: object): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+function parkedView({ taskId, level, index, spelling, attempts, reason }: ParkedNotice): ParkedEvent {
+  return {
+    taskId,
+    partition_name: spelling ?? partitionName(taskId, level, index),
+    priorityLevel: level,
+    attempts,
+    reason,
+  }
+}

@@ -1,0 +1,92 @@
+import { eventSchemas } from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import { RequestProblem } from '../answers/problems.ts'
+import { problemAnswers } from '../api-document/documented.ts'
+import { leaveUntimed } from '../requests/request-counts.ts'
+import type { Service } from '../service.ts'
+import { EventFollower } from './event-follower.ts'
+import { MOST_STREAMS, type OpenStreams } from './open-streams.ts'
+
+const LONGEST_EVENT_ID = 256
+const RECONNECT_AFTER_MILLIS = 2000
+
+const streamHead = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-store',
+  // Proxies in front would otherwise gather events until a buffer is full.
+  'x-accel-buffering': 'no',
+}
+
+export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams: OpenStreams): void {
+  app.route({
+    method: 'GET',
+    url: '/events',
+    config: { access: 'view' },
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'followEvents',
+      summary: 'Follow what happens, as server-sent events',
+      description:
+        'Tasks are told of as they are now, a few times a second at most. A client that reconnects with Last-Event-ID ' +
+        'hears what it missed, or `reset` when that is no longer known: it then looks at everything anew. A client ' +
+        'that reads too slowly also gets a `reset`, in place of what it left waiting.',
+      tags: ['tasks'],
+      headers: Type.Object({
+        'last-event-id': Type.Optional(
+          Type.String({
+            maxLength: LONGEST_EVENT_ID,
+            description: 'The id of the last event that was received',
+          }),
+        ),
+      }),
+      response: {
+        200: {
+          description: 'Events without end; the data of each is JSON',
+          content: { 'text/event-stream': { schema: streamSchema } },
+        },
+        ...problemAnswers,
+      },
+    },
+    handler: async (request, reply) => {
+      if (handOff.isDraining) {
+        throw new RequestProblem('shutting_down', 'this node tells of nothing more')
+      }
+      if (streams.isFull) {
+        throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
+      }
+      const lastId = request.headers['last-event-id']
+      leaveUntimed(reply)
+      reply.hijack()
+      const response = reply.raw
+      response.writeHead(200, streamHead)
+      const follower = new EventFollower(response)
+      streams.add(follower)
+      const unfollow = handOff.events.follow(knownId(lastId), (tick) => follower.tell(tick))
+      const { socket } = request.raw
+      const hungUp = () => response.destroy()
+      socket.once('end', hungUp)
+      response.once('close', () => {
+        socket.off('end', hungUp)
+        unfollow()
+        streams.remove(follower)
+      })
+      // Who sees the stream open may rely on being told of what it does next.
+      await handOff.events.begun()
+      // Meanwhile it may have hung up, or the node may be shutting down.
+      if (!response.writableEnded && !response.destroyed)
+        response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
+    },
+  })
+}
+
+/** In a document JSON Schema can describe the data of an event, not the lines around it. */
+const streamSchema = Type.Unsafe<string>({
+  type: 'string',
+  description: 'Lines of `id`, `event` and `data`. The data of an event, by its name, is as in x-events.',
+  'x-events': eventSchemas,
+})
+
+function knownId(lastId: string | string[] | undefined): string | null {
+  return typeof lastId === 'string' && lastId !== '' && lastId.length <= LONGEST_EVENT_ID ? lastId : null
+}

@@ -1,0 +1,54 @@
+import { STATUS_CODES } from 'node:http'
+import { type Refusal, writtenProblem } from '../answers/problems.ts'
+import { type AnswerHeaders, standingHeaders } from '../requests/exchange.ts'
+
+/** What becomes of the connection after an answer. */
+export interface Staying {
+  readonly keepAliveMillis: number
+  isLast(): boolean
+}
+
+/** The text of an answer as it goes to the socket. */
+export interface AnswerText {
+  readonly text: string
+  readonly encoding: 'latin1' | 'utf8'
+}
+
+const OK_HEAD = `HTTP/1.1 200 OK\r\n${fieldLines(standingHeaders)}`
+
+export function answerText(body: string, headers: AnswerHeaders, staying: Staying): AnswerText {
+  const bytes = Buffer.byteLength(body)
+  return {
+    text: `${OK_HEAD}${fieldLines(headers)}${lastLines(bytes, staying)}${body}`,
+    // ASCII is the same in both; as Latin-1 it is copied and not converted.
+    encoding: bytes === body.length ? 'latin1' : 'utf8',
+  }
+}
+
+export function problemText(refusal: Refusal, staying: Staying): AnswerText {
+  const { status, headers, body } = writtenProblem(refusal)
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fieldLines(Object.entries(headers).flat())}`
+  return { text: `${head}${lastLines(body.length, staying)}${body}`, encoding: 'utf8' }
+}
+
+function fieldLines(headers: AnswerHeaders): string {
+  let lines = ''
+  for (let at = 0; at < headers.length; at += 2) lines += `${headers[at]}: ${headers[at + 1]}\r\n`
+  return lines
+}
+
+function lastLines(contentLength: number, { isLast, keepAliveMillis }: Staying): string {
+  const connection = isLast()
+    ? 'close'
+    : `keep-alive\r\nKeep-Alive: timeout=${Math.floor(keepAliveMillis / 1000)}`
+  return `content-length: ${contentLength}\r\nDate: ${dateNow()}\r\nConnection: ${connection}\r\n\r\n`
+}
+
+let formatted = { second: Number.NaN, text: '' }
+
+/** Formatted once a second. */
+function dateNow(): string {
+  const second = Math.floor(Date.now() / 1000)
+  if (formatted.second !== second) formatted = { second, text: new Date(second * 1000).toUTCString() }
+  return formatted.text
+}

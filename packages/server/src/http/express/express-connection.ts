@@ -1,0 +1,203 @@
+import type { Socket } from 'node:net'
+import { errorCodes } from '@baton/protocol'
+import { answerClientError } from '../answers/client-errors.ts'
+import type { Refuse } from '../answers/error-answers.ts'
+import type { Exchange, Serve } from '../requests/exchange.ts'
+import { hasHungUp } from '../requests/hang-up.ts'
+import { parsedBody } from '../requests/json-body.ts'
+import type { RouteCounts } from '../requests/request-counts.ts'
+import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
+import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.ts'
+
+/** A thousand settlements with reasons; what is larger is not where a request's own cost counts. */
+const LONGEST_PLAIN_REQUEST = 256 * 1024
+/** A body may come after its head, but those who keep us waiting are left to Node's timers. */
+const PATIENCE_MILLIS = 1000
+/** A client has one head for its pulls, and one for its settles of each length; lease ids differ by a character or two. */
+const KNOWN_HEADS = 4
+
+export interface ExpressRules extends Staying {
+  /** Undefined: this lane does not serve it. Depends on nothing but the head. */
+  routeOf(head: PlainHead): ExpressRoute | undefined
+  readonly refuse: Refuse
+  /** Gives the socket to Node's HTTP server. */
+  handOver(): void
+  /** The connection is closed, or is no longer ours. */
+  left(): void
+}
+
+export interface ExpressRoute {
+  readonly serve: Serve
+  readonly counts: RouteCounts
+}
+
+type KnownHead = PlainHead & ExpressRoute
+
+/** One connection, one request after the other, until a request comes that is for others to serve. */
+export class ExpressConnection {
+  readonly #socket: Socket
+  readonly #rules: ExpressRules
+  readonly #heads: KnownHead[] = []
+  #isAnswering = false
+  /** Something was sent to whoever made the request at hand. */
+  #isAnswered = false
+  /** The beginning of a request, or what was sent ahead while another is answered. */
+  #waiting: Buffer[] = []
+  #waitingBytes = 0
+  /** How many bytes make it worth looking at what waits. */
+  #neededBytes = 0
+  #patience: NodeJS.Timeout | undefined
+
+  constructor(socket: Socket, rules: ExpressRules) {
+    this.#socket = socket
+    this.#rules = rules
+    socket.setNoDelay(true)
+    socket.setTimeout(rules.keepAliveMillis)
+    socket.on('timeout', this.#onTimeout).on('error', this.#onError).on('end', this.#onEnd)
+    socket.on('close', this.#onClose).on('drain', this.#onDrain).on('data', this.#onData)
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  closeIfIdle(): void {
+    if (!this.#isAnswering && this.#waitingBytes === 0) this.close()
+  }
+
+  readonly #onData = (bytes: Buffer): void => {
+    if (this.#isAnswering || this.#waitingBytes + bytes.length < this.#neededBytes) {
+      this.#waiting.push(bytes)
+      this.#waitingBytes += bytes.length
+      // Who sends ahead without end is not read ahead without end.
+      if (this.#isAnswering && this.#waitingBytes > LONGEST_PLAIN_REQUEST) this.#socket.pause()
+    } else this.#read(this.#withWaiting(bytes))
+  }
+
+  #withWaiting(bytes: Buffer): Buffer {
+    if (this.#waitingBytes === 0) return bytes
+    clearTimeout(this.#patience)
+    const all = Buffer.concat([...this.#waiting, bytes])
+    this.#waiting = []
+    this.#waitingBytes = 0
+    this.#neededBytes = 0
+    return all
+  }
+
+  /** `bytes` begin with a request. */
+  #read(bytes: Buffer): void {
+    const head = this.#headOf(bytes.toString('latin1', 0, Math.min(bytes.length, LONGEST_PLAIN_HEAD)))
+    const bodyAt = head?.text.length ?? 0
+    const end = bodyAt + (head?.bodyBytes ?? 0)
+    // Node's server works on several requests of a connection at once; whoever sends ahead is better off there.
+    if (head === undefined || bytes.length > end) {
+      this.#handOver(bytes)
+      return
+    }
+    if (bytes.length < end) {
+      this.#waitForRest(bytes, end)
+      return
+    }
+    this.#isAnswering = true
+    void this.#serve(head, bytes.subarray(bodyAt))
+  }
+
+  #headOf(text: string): KnownHead | undefined {
+    const known = this.#heads.find((head) => text.startsWith(head.text))
+    if (known !== undefined) return known
+    const head = readPlainHead(text)
+    if (head === undefined || head.text.length + head.bodyBytes > LONGEST_PLAIN_REQUEST) return undefined
+    const route = this.#rules.routeOf(head)
+    if (route === undefined) return undefined
+    if (this.#heads.length === KNOWN_HEADS) this.#heads.shift()
+    const fresh = { ...head, ...route }
+    this.#heads.push(fresh)
+    return fresh
+  }
+
+  #waitForRest(bytes: Buffer, neededBytes: number): void {
+    this.#waiting = [bytes]
+    this.#waitingBytes = bytes.length
+    this.#neededBytes = neededBytes
+    this.#patience = setTimeout(() => this.#handOver(this.#withWaiting(NO_BYTES)), PATIENCE_MILLIS)
+  }
+
+  async #serve({ method, url, headers, serve, counts }: KnownHead, body: Buffer): Promise<void> {
+    const began = performance.now()
+    this.#isAnswered = false
+    try {
+      const exchange = { headers, socket: this.#socket, answer: this.#answer }
+      const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
+      if (this.#isAnswered) counts.answered(200, waited ? null : performance.now() - began)
+    } catch (error) {
+      const refusal = this.#rules.refuse(error, { method, url })
+      this.#send(problemText(refusal, this.#rules))
+      if (this.#isAnswered) counts.answered(errorCodes[refusal.code].status, performance.now() - began)
+    }
+  }
+
+  readonly #answer: Exchange['answer'] = (body, headers, lost) => {
+    if (lost === null || !hasHungUp(this.#socket)) this.#send(answerText(body, headers, this.#rules))
+    else {
+      lost()
+      this.#socket.destroySoon()
+    }
+  }
+
+  #send({ text, encoding }: AnswerText): void {
+    if (!this.#socket.writable) return
+    this.#isAnswered = true
+    const isRead = this.#socket.write(text, encoding)
+    // Whoever has stopped sending gets this answer and no other.
+    if (this.#rules.isLast() || this.#socket.readableEnded) this.#socket.end()
+    // The next request waits until this answer is on its way.
+    else if (isRead && this.#waitingBytes === 0) this.#isAnswering = false
+    else if (isRead) process.nextTick(this.#goOn)
+  }
+
+  readonly #goOn = (): void => {
+    if (this.#socket.readableEnded) {
+      this.#socket.end()
+      return
+    }
+    this.#isAnswering = false
+    if (this.#socket.isPaused()) this.#socket.resume()
+    if (this.#waitingBytes > 0) this.#read(this.#withWaiting(NO_BYTES))
+  }
+
+  readonly #onDrain = (): void => {
+    if (this.#isAnswering && !this.#socket.writableEnded) this.#goOn()
+  }
+
+  readonly #onTimeout = (): void => {
+    if (!this.#isAnswering) this.close()
+  }
+
+  readonly #onEnd = (): void => {
+    if (this.#neededBytes > 0) answerClientError(new Error('the request has no end'), this.#socket)
+    else if (!this.#isAnswering) this.#socket.end()
+  }
+
+  readonly #onError = (): void => {
+    this.close()
+  }
+
+  readonly #onClose = (): void => {
+    clearTimeout(this.#patience)
+    this.#rules.left()
+  }
+
+  #handOver(bytes: Buffer): void {
+    const socket = this.#socket
+    socket.off('data', this.#onData).off('drain', this.#onDrain).off('timeout', this.#onTimeout)
+    socket.off('error', this.#onError).off('end', this.#onEnd).off('close', this.#onClose)
+    socket.setTimeout(0)
+    socket.pause()
+    socket.unshift(bytes)
+    this.#rules.left()
+    this.#rules.handOver()
+    process.nextTick(() => socket.resume())
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0)

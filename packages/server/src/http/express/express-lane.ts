@@ -1,0 +1,74 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Admission } from '../admission/admission.ts'
+import type { Refuse } from '../answers/error-answers.ts'
+import type { Serve } from '../requests/exchange.ts'
+import type { RequestCounts } from '../requests/request-counts.ts'
+import type { Service } from '../service.ts'
+import { ExpressConnection, type ExpressRoute } from './express-connection.ts'
+import type { PlainHead } from './plain-head.ts'
+
+/**
+ * The way past Node's HTTP server and Fastify for the two requests that workers make all day. Both are made for any
+ * request there is; a null server on them takes 50 µs of its thread for a pull and a settle, one on bare sockets 25.
+ *
+ * It serves only what is plain in every respect and admitted at the door. With the first request that is not, the
+ * connection goes to Node's server with every byte of it, and stays there: the same functions serve it.
+ */
+export class ExpressLane {
+  readonly #admission: Admission
+  readonly #refuse: Refuse
+  readonly #handOff: Service['handOff']
+  readonly #requests: RequestCounts
+  readonly #routes = new Map<string, ExpressRoute>()
+  readonly #connections = new Set<ExpressConnection>()
+
+  constructor(
+    admission: Admission,
+    refuse: Refuse,
+    { handOff }: Pick<Service, 'handOff'>,
+    requests: RequestCounts,
+  ) {
+    this.#admission = admission
+    this.#refuse = refuse
+    this.#handOff = handOff
+    this.#requests = requests
+  }
+
+  open(method: PlainHead['method'], prefix: string, path: string, serve: Serve): void {
+    this.#routes.set(`${method} ${prefix}${path}`, { serve, counts: this.#requests.of(method, path) })
+  }
+
+  /** From here on new connections of `server` come here first. */
+  before(server: Server): void {
+    const others = server.listeners('connection') as ((socket: Socket) => void)[]
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => {
+      const connection = new ExpressConnection(socket, {
+        keepAliveMillis: server.keepAliveTimeout,
+        routeOf: (head) => this.#routeOf(head),
+        refuse: this.#refuse,
+        isLast: () => this.#handOff.isDraining,
+        handOver: () => {
+          for (const serve of others) serve.call(server, socket)
+        },
+        left: () => this.#connections.delete(connection),
+      })
+      this.#connections.add(connection)
+    })
+  }
+
+  closeIdle(): void {
+    for (const connection of this.#connections) connection.closeIfIdle()
+  }
+
+  closeAll(): void {
+    for (const connection of this.#connections) connection.close()
+  }
+
+  #routeOf(head: PlainHead): ExpressRoute | undefined {
+    const route = this.#routes.get(`${head.method} ${head.url}`)
+    if (route === undefined) return undefined
+    return this.#admission({ headers: head.headers, httpVersionMinor: 1 }) === undefined ? route : undefined
+  }
+}

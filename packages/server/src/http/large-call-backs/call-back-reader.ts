@@ -1,0 +1,96 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type CallBackCheck, type CalledBackPartition, checkCallBack } from '@baton/protocol'
+import { RequestProblem } from '../answers/problems.ts'
+import type { ReadingOrder, ReadingReply } from './call-back-reader-thread.ts'
+import { addPartitions } from './called-back-columns.ts'
+
+interface Reading {
+  readonly partitions: CalledBackPartition[]
+  readonly resolve: (checked: CallBackCheck) => void
+  readonly reject: (error: Error) => void
+}
+
+type CheckOptions = ReadingOrder['options']
+
+/** Turns the body of a call-back, parsed or still in bytes, into what its check found. */
+export class CallBackReader {
+  readonly #options: CheckOptions
+  readonly #readings = new Map<number, Reading>()
+  #worker: Worker | undefined
+  #lastId = 0
+
+  constructor(options: CheckOptions) {
+    this.#options = options
+  }
+
+  async read(body: unknown): Promise<CallBackCheck> {
+    return Buffer.isBuffer(body) ? this.#readOnThread(body) : checkCallBack(body, this.#options)
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate()
+  }
+
+  #readOnThread(bytes: Buffer): Promise<CallBackCheck> {
+    return new Promise((resolve, reject) => {
+      this.#lastId += 1
+      this.#readings.set(this.#lastId, { partitions: [], resolve, reject })
+      const body = wholeBufferOf(bytes)
+      const order: ReadingOrder = { id: this.#lastId, body, options: this.#options }
+      this.#thread().postMessage(order, [body])
+    })
+  }
+
+  /** Started with the first large body: most services never see one. */
+  #thread(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const entry = new URL(`./call-back-reader-thread${extname(import.meta.url)}`, import.meta.url)
+    const worker = new Worker(entry, { name: 'baton-reader' })
+    worker.unref()
+    worker.on('message', (reply: ReadingReply) => this.#receive(reply))
+    worker.on('error', (error) => this.#giveUp(worker, error))
+    worker.on('exit', () => this.#giveUp(worker, new Error('the reader of call-backs has ended')))
+    this.#worker = worker
+    return worker
+  }
+
+  #receive(reply: ReadingReply): void {
+    const reading = this.#readings.get(reply.id)
+    if (reading === undefined) return
+    if (reply.kind === 'piece') {
+      addPartitions(reply.columns, reading.partitions)
+      return
+    }
+    this.#readings.delete(reply.id)
+    switch (reply.kind) {
+      case 'read': {
+        const { taskId, recordTotal } = reply
+        reading.resolve({ ok: true, callBack: { taskId, recordTotal, partitions: reading.partitions } })
+        return
+      }
+      case 'violations':
+        reading.resolve(reply.failure)
+        return
+      case 'not-json':
+        reading.reject(new RequestProblem('body_not_json', reply.detail))
+        return
+      case 'failed':
+        reading.reject(new Error(reply.detail))
+    }
+  }
+
+  #giveUp(worker: Worker, error: Error): void {
+    // One that failed ends a moment later, when another may have taken its place.
+    if (this.#worker !== worker) return
+    this.#worker = undefined
+    for (const { reject } of this.#readings.values()) reject(error)
+    this.#readings.clear()
+  }
+}
+
+/** The thread takes the memory over; a view of a shared pool has to be copied out of it first. */
+function wholeBufferOf({ buffer, byteOffset, byteLength }: Buffer): ArrayBuffer {
+  const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength
+  return isWhole ? buffer : (buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer)
+}

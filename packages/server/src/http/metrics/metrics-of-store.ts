@@ -1,0 +1,55 @@
+import { MOST_TASKS } from '../../handoff/backlog.ts'
+import { by, counter, gauge, histogram, type Metric } from './metric.ts'
+
+const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** What this node asks of its store. */
+export const storeMetrics: readonly Metric[] = [
+  histogram(
+    'baton_commit_orders',
+    [],
+    'call-backs, pulls, renewals and settles that shared one commit',
+    ({ handOff }) => [[[], handOff.storeCounts.commitOrders]],
+  ),
+  histogram(
+    'baton_store_duration_seconds',
+    ['verb'],
+    'time that the store took for what it did; hand-off is the commit of call-backs, pulls, renewals and settles',
+    function* ({ handOff }) {
+      for (const [verb, { seconds }] of handOff.storeCounts.verbs) yield [[kebab(verb)], seconds]
+    },
+  ),
+  counter(
+    'baton_store_failures_total',
+    ['verb'],
+    'what the store was asked and could not do',
+    function* ({ handOff }) {
+      for (const [verb, { failures }] of handOff.storeCounts.verbs) yield [[kebab(verb)], failures]
+    },
+  ),
+  gauge('baton_store_up', [], '1 when the store has just committed a write', ({ store }) =>
+    Number(store.canCommit),
+  ),
+]
+
+/** What all nodes find in the store they share; each of them says the same. */
+export const backlogMetrics: readonly Metric[] = [
+  gauge('baton_tasks', ['state'], 'tasks that are open, paused or stalled', ({ store: { backlog } }) =>
+    by(backlog?.tasks ?? {}),
+  ),
+  gauge(
+    'baton_partitions',
+    ['state'],
+    'partitions of these tasks that are ready, held, leased, delayed or parked',
+    ({ store: { backlog } }) => by(backlog?.partitions ?? {}),
+  ),
+  gauge('baton_records', ['state'], 'records of these partitions', ({ store: { backlog } }) =>
+    by(backlog?.records ?? {}),
+  ),
+  gauge(
+    'baton_backlog_complete',
+    [],
+    `0 when there are more such tasks than the ${MOST_TASKS} that are added up`,
+    ({ store: { backlog } }) => (backlog === null ? [] : Number(backlog.isComplete)),
+  ),
+]

@@ -1,0 +1,55 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
+import { checkInstanceId, type Preferences, parsePrefer } from '@baton/protocol'
+import type { PullRequest } from '../../handoff/requests.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { remembered } from './remembered.ts'
+
+const readInstanceId = remembered((text: string): string => {
+  const checked = checkInstanceId(decoded(text))
+  if (checked.ok) return checked.instanceId
+  throw new RequestProblem('parameter_invalid', `X-Instance-Id ${checked.detail}`)
+})
+
+/** Who sends the request, if it says so. */
+export function callerOf(headers: IncomingHttpHeaders): string | null {
+  const text = headers['x-instance-id']
+  return text === undefined ? null : readInstanceId(String(text))
+}
+
+/** Node reads headers as Latin-1. What is UTF-8 all the same must be the name that the URL will spell. */
+function decoded(text: string): string {
+  if (!/[\x80-\xff]/.test(text)) return text
+  const bytes = Buffer.from(text, 'latin1')
+  return isUtf8(bytes) ? bytes.toString('utf8') : text
+}
+
+/** Names what this pull is, so that sending it again cannot lease twice. */
+function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
+  const text = headers['idempotency-key']
+  if (text === undefined) return null
+  const key = String(text)
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
+  throw new RequestProblem(
+    'parameter_invalid',
+    'Idempotency-Key must have 1 to 255 visible ASCII characters, no spaces, and be given once',
+  )
+}
+
+const readPreferences = remembered(parsePrefer)
+const noPreferences: Preferences = { applied: '' }
+
+export function preferencesOf(headers: IncomingHttpHeaders): Preferences {
+  const text = headers['prefer']
+  return text === undefined ? noPreferences : readPreferences(String(text))
+}
+
+export function pullRequestOf(headers: IncomingHttpHeaders, preferences: Preferences): PullRequest {
+  return {
+    instance: callerOf(headers),
+    batch: preferences.batch ?? 1,
+    records: preferences.records ?? null,
+    key: idempotencyKeyOf(headers),
+    waitMillis: (preferences.waitSeconds ?? 0) * 1000,
+  }
+}

@@ -1,0 +1,102 @@
+import {
+  type CallBack,
+  type Conflict,
+  callBackAnswerSchema,
+  callBackRequestSchema,
+  listedViolations,
+  partitionName,
+} from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import type { Conflict as KnownConflict } from '../../handoff/store.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { answers, instanceHeader } from '../api-document/documented.ts'
+import { bodyBudget } from '../large-call-backs/body-budget.ts'
+import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
+import { callerOf } from '../requests/request-headers.ts'
+import { JSON_TYPE, type Service } from '../service.ts'
+
+export function callBackRoute(app: FastifyInstance, service: Service): void {
+  const { handOff, tableField, unknownFields, callBackLimitBytes } = service
+  const reader = new CallBackReader({ tableField, unknownFields })
+  app.addHook('onClose', () => reader.close())
+  app.route({
+    method: 'POST',
+    url: '/call-back',
+    bodyLimit: callBackLimitBytes,
+    onRequest: bodyBudget(callBackLimitBytes),
+    config: { access: 'producer', readsLargeBodies: true },
+    schema: {
+      operationId: 'callBack',
+      summary: 'Describe partitions of a task, to be handed out',
+      tags: ['hand-off'],
+      headers: Type.Object(instanceHeader),
+      body: callBackRequestSchema(tableField),
+      response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
+    },
+    handler: async (request, reply) => {
+      const checked = await reader.read(request.body)
+      if (!checked.ok) {
+        throw new RequestProblem('contract_violation', 'the array breaks the contract; see errors', {
+          extra: listedViolations(checked),
+        })
+      }
+      const { callBack } = checked
+      const result = await handOff.callBack(callBack, callerOf(request.raw.headers))
+      switch (result.kind) {
+        case 'stored': {
+          const { accepted, duplicates } = result
+          reply.header('content-type', JSON_TYPE)
+          return reply.send(JSON.stringify({ taskId: callBack.taskId, accepted, duplicates }))
+        }
+        case 'conflict':
+          throw conflictProblem(callBack, result.conflicts, result.total, tableField)
+        case 'task_cancelled':
+          throw new RequestProblem('task_cancelled', 'the task is cancelled and takes no new partitions')
+        case 'task_sealed':
+          throw new RequestProblem(
+            'task_sealed',
+            'the task is sealed, and the array holds partitions that are new',
+          )
+        case 'record_total_too_large':
+          throw new RequestProblem(
+            'record_total_too_large',
+            'with this array the records of the task would add up to more than 2^53 - 1',
+          )
+      }
+    },
+  })
+}
+
+function conflictProblem(
+  callBack: CallBack,
+  found: readonly KnownConflict[],
+  total: number,
+  tableField: string,
+): RequestProblem {
+  const conflicts = found.map((conflict) => describe(callBack, conflict, tableField))
+  const omitted = total - conflicts.length
+  const number = total === 1 ? '1 partition is' : `${total} partitions are`
+  return new RequestProblem(
+    'partition_conflict',
+    `${number} already known with other content; nothing of the array was stored`,
+    { extra: omitted > 0 ? { conflicts, conflictsOmitted: omitted } : { conflicts } },
+  )
+}
+
+function describe(callBack: CallBack, { position, known }: KnownConflict, tableField: string): Conflict {
+  const sent = callBack.partitions[position]
+  if (sent === undefined) throw new Error(`a conflict at ${position}, beyond the array`)
+  const nameOf = ({ level, index, spelling }: typeof sent) =>
+    spelling ?? partitionName(callBack.taskId, level, index)
+  const differing: [string, string | number, string | number][] = [
+    ['partition_name', nameOf(sent), nameOf(known)],
+    ['record_count', sent.recordCount, known.recordCount],
+    [tableField, sent.computeTableName, known.computeTableName],
+  ]
+  const detail = differing
+    .filter(([, here, before]) => here !== before)
+    .map(([field, here, before]) => `${field} is ${here} here and ${before} in what was accepted before`)
+    .join('; ')
+  return { pointer: `/${position}`, partition_name: nameOf(sent), detail }
+}

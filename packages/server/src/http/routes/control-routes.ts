@@ -1,0 +1,175 @@
+import {
+  type ControlAnswer,
+  controlAnswerSchema,
+  explainPartitionName,
+  MAX_LISTED_VIOLATIONS,
+  parsePartitionName,
+  quoted,
+  type RetryRequest,
+  retryRequestSchema,
+  sealRequestSchema,
+} from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type, { type TSchema } from 'typebox'
+import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { answers } from '../api-document/documented.ts'
+import type { Service } from '../service.ts'
+import { brokenControl, controlBody } from './control-body.ts'
+import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
+
+type Order = (taskId: string, body: unknown) => ControlOrder
+
+interface ControlRoute {
+  readonly verb: ControlOrder['verb']
+  readonly summary: string
+  readonly body: TSchema
+  readonly order: Order
+}
+
+const closed = { additionalProperties: false }
+const noFields = Type.Object({}, closed)
+const sealFields = Type.Object(sealRequestSchema.properties, closed)
+const retryFields = Type.Object(retryRequestSchema.properties, closed)
+const barrierFields = Type.Object(
+  { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False takes the barrier away' })) },
+  closed,
+)
+
+const plain = (verb: 'pause' | 'resume' | 'cancel' | 'skip-parked', summary: string): ControlRoute => ({
+  verb,
+  summary,
+  body: noFields,
+  order: (taskId, body) => {
+    controlBody(noFields, body)
+    return { verb, taskId }
+  },
+})
+
+const controlRouteList: readonly ControlRoute[] = [
+  plain('pause', 'Hand out nothing more of the task; leases run on'),
+  plain('resume', 'End a pause'),
+  plain('cancel', 'Give the task up: what is not done is cancelled, its leases are lost'),
+  plain('skip-parked', 'Open the level barrier although partitions are parked'),
+  {
+    verb: 'retry',
+    summary: 'Give parked partitions fresh attempts: all, a level, or those named',
+    body: retryFields,
+    order: (taskId, body) => retryOrder(taskId, controlBody(retryFields, body)),
+  },
+  {
+    verb: 'seal',
+    summary: 'Say that no more partitions will come',
+    body: sealFields,
+    order: (taskId, body) => {
+      const { partitions } = controlBody(sealFields, body)
+      return { verb: 'seal', taskId, expectedPartitions: partitions ?? null }
+    },
+  },
+  {
+    verb: 'level-barrier',
+    summary: 'Let each level wait until all lower ones are done, or end that',
+    body: barrierFields,
+    order: (taskId, body) => ({
+      verb: 'level-barrier',
+      taskId,
+      enabled: controlBody(barrierFields, body).enabled ?? true,
+    }),
+  },
+]
+
+export function controlRoutes(app: FastifyInstance, { handOff }: Service): void {
+  for (const { verb, summary, body, order } of controlRouteList) {
+    app.route<{ Params: TaskParams }>({
+      method: 'POST',
+      url: `/tasks/:taskId/${verb}`,
+      config: { access: 'operator', bodyOptional: true },
+      schema: {
+        operationId: verb.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
+        summary,
+        tags: ['tasks'],
+        params: taskParams,
+        body,
+        response: answers(controlAnswerSchema, 'Done; repeating it changes nothing more'),
+      },
+      handler: async (request, reply) => {
+        const taskId = taskIdOf(request.params)
+        const result = await handOff.control(order(taskId, request.body))
+        return reply.header('cache-control', 'no-store').send(answerTo(taskId, verb, result))
+      },
+    })
+  }
+}
+
+function retryOrder(taskId: string, { level, partitions, done }: RetryRequest): RetryOrder {
+  if (level !== undefined && partitions !== undefined) {
+    throw brokenControl([
+      {
+        pointer: '',
+        detail: 'give a level or partitions, not both: partitions say their level in their names',
+      },
+    ])
+  }
+  const named = partitions?.map((name) => parsePartitionName(taskId, name)) ?? null
+  const misnamed = partitions?.flatMap((name, at) => {
+    if (named?.[at] !== undefined) return []
+    const detail = `each element of partitions ${explainPartitionName(taskId, name)}, got ${quoted(name)}`
+    return [{ pointer: `/partitions/${at}`, detail }]
+  })
+  if (misnamed !== undefined && misnamed.length > 0) throw brokenControl(misnamed)
+  return {
+    verb: 'retry',
+    taskId,
+    level: level ?? null,
+    partitions: named?.filter((parsed) => parsed !== undefined) ?? null,
+    done: done ?? false,
+  }
+}
+
+function answerTo(taskId: string, verb: string, result: ControlResult): ControlAnswer {
+  switch (result.kind) {
+    case 'applied':
+      return { taskId, state: result.state, changed: result.changed }
+    case 'task_unknown':
+      throw unknownTask(taskId)
+    case 'task_cancelled':
+      throw new RequestProblem('task_cancelled', `the task is cancelled: ${verb} can do nothing for it`)
+    case 'task_sealed':
+      throw new RequestProblem('task_sealed', 'the task is sealed and done, which is final')
+    case 'task_finished':
+      throw new RequestProblem(
+        'task_finished',
+        `every partition of the task is done: ${verb} has nothing to act on`,
+      )
+    case 'task_purged':
+      throw new RequestProblem('task_purged', 'retention removed the partitions of the task')
+    case 'more_are_known':
+      throw brokenControl([
+        {
+          pointer: '/partitions',
+          detail: `the task has ${result.known} partitions already; expect at least as many`,
+        },
+      ])
+    case 'barrier_without_leases':
+      throw brokenControl([
+        {
+          pointer: '/enabled',
+          detail: 'this service delivers at most once, and a level barrier needs leases',
+        },
+      ])
+    case 'partitions_unknown': {
+      const { positions } = result
+      const errors = positions
+        .slice(0, MAX_LISTED_VIOLATIONS)
+        .map((at) => ({ pointer: `/partitions/${at}`, detail: 'the task has no such partition' }))
+      const omitted = positions.length - errors.length
+      throw new RequestProblem(
+        'partition_unknown',
+        'some of the partitions are not known; nothing was changed',
+        {
+          extra: omitted > 0 ? { errors, errorsOmitted: omitted } : { errors },
+        },
+      )
+    }
+  }
+}

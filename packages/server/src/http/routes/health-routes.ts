@@ -1,0 +1,43 @@
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import { RequestProblem } from '../answers/problems.ts'
+import { answers } from '../api-document/documented.ts'
+import type { Service } from '../service.ts'
+
+/** For whoever runs the process. Open to all: they say nothing that a closed port would not. */
+export function healthRoutes(app: FastifyInstance, { handOff }: Service): void {
+  const word = <Word extends string>(status: Word) =>
+    Type.Object({ status: Type.Unsafe<Word>({ type: 'string', enum: [status] }) })
+
+  app.route({
+    method: 'GET',
+    url: '/livez',
+    config: { access: 'probe' },
+    schema: {
+      operationId: 'livez',
+      summary: 'Whether the process is alive',
+      tags: ['health'],
+      response: answers(word('alive'), 'It is'),
+    },
+    handler: (_request, reply) => reply.header('cache-control', 'no-store').send({ status: 'alive' }),
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/readyz',
+    config: { access: 'probe' },
+    schema: {
+      operationId: 'readyz',
+      summary: 'Whether the node can hand off: it is not shutting down and its store can commit',
+      tags: ['health'],
+      response: answers(word('ready'), 'It can'),
+    },
+    handler: async (_request, reply) => {
+      if (handOff.isDraining) {
+        throw new RequestProblem('shutting_down', 'this node finishes what it has and takes nothing new')
+      }
+      await handOff.probe()
+      return reply.header('cache-control', 'no-store').send({ status: 'ready' })
+    },
+  })
+}

@@ -1,0 +1,98 @@
+import {
+  checkInstanceId,
+  type InstanceList,
+  type InstanceStatus,
+  instanceListSchema,
+  instanceStatusSchema,
+} from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import type { InstanceRecord } from '../../handoff/instances.ts'
+import { statusOf } from '../../handoff/sightings.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { answers } from '../api-document/documented.ts'
+import type { Service } from '../service.ts'
+import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
+
+export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void {
+  app.route<{ Querystring: Query }>({
+    method: 'GET',
+    url: '/test/instance-status',
+    config: { access: 'anyone' },
+    schema: {
+      operationId: 'instanceStatus',
+      summary: 'What is known about one instance; about the node that answers when none is named',
+      tags: ['instances'],
+      querystring: Type.Object({
+        instanceId: Type.Optional(Type.String({ minLength: 1, maxLength: 256, examples: ['loader-7'] })),
+      }),
+      response: answers(instanceStatusSchema, 'The instance'),
+    },
+    handler: async (request, reply) => {
+      const asked = instanceIdOf(request.query)
+      const instance = await handOff.instance(asked)
+      if (instance === null) {
+        throw new RequestProblem('instance_unknown', 'no instance of that name is known here')
+      }
+      return reply.header('cache-control', 'no-store').send(statusView(instance))
+    },
+  })
+
+  app.route<{ Querystring: Query }>({
+    method: 'GET',
+    url: '/instances',
+    config: { access: 'view' },
+    schema: {
+      operationId: 'listInstances',
+      summary: 'All known instances, by name',
+      tags: ['instances'],
+      querystring: Type.Object(pageParameters),
+      response: answers(instanceListSchema, 'One page of instances'),
+    },
+    handler: async (request, reply) => {
+      const limit = limitOf(request.query)
+      const after = cursorOf(request.query, (position) =>
+        typeof position === 'string' ? position : undefined,
+      )
+      // One more than asked for tells whether there is a next page.
+      const found = await handOff.instances({ after, limit: limit + 1 })
+      const page = found.slice(0, limit)
+      const last = found.length > limit ? page.at(-1) : undefined
+      const list: InstanceList = {
+        instances: page.map(statusView),
+        next: last === undefined ? null : writeCursor(last.instanceId),
+      }
+      return reply.header('cache-control', 'no-store').send(list)
+    },
+  })
+}
+
+function instanceIdOf(query: Query): string | null {
+  const given = once(query, 'instanceId')
+  if (given === undefined) return null
+  const checked = checkInstanceId(given)
+  if (checked.ok) return checked.instanceId
+  throw new RequestProblem('parameter_invalid', `the query parameter instanceId ${checked.detail}`)
+}
+
+const at = (millis: number) => new Date(millis).toISOString()
+
+/** An instance as the wire shows it. */
+export function statusView(instance: InstanceRecord): InstanceStatus {
+  const { instanceId, role, firstSeenAt, lastSeenAt, leases, totals, node, tasks } = instance
+  return {
+    instanceId,
+    role,
+    status: statusOf(instance),
+    firstSeenAt: at(firstSeenAt),
+    lastSeenAt: at(lastSeenAt),
+    leases,
+    totals,
+    ...(node === null ? {} : { version: node.version, startedAt: at(node.startedAt) }),
+    ...(role === 'producer' || tasks.length > 0
+      ? {
+          tasks: tasks.map((task) => ({ ...task, lastCallBackAt: at(task.lastCallBackAt) })),
+        }
+      : {}),
+  }
+}

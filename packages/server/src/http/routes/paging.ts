@@ -1,0 +1,74 @@
+import Type from 'typebox'
+import { RequestProblem } from '../answers/problems.ts'
+
+const DEFAULT_LIMIT = 100
+export const MAX_LIMIT = 1000
+
+/** Query parameters as the router gives them: given twice, a parameter is an array. */
+export type Query = Readonly<Record<string, string | string[] | undefined>>
+
+export const pageParameters = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Entries per page' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ description: '`next` of the page before; a page without `next` is the last' }),
+  ),
+}
+
+/** A parameter that may be given once; empty counts as given. */
+export function once(query: Query, name: string): string | undefined {
+  const value = query[name]
+  if (Array.isArray(value)) throw invalid(name, 'must be given once')
+  return value
+}
+
+export function invalid(name: string, rule: string): RequestProblem {
+  return new RequestProblem('parameter_invalid', `the query parameter ${name} ${rule}`)
+}
+
+export function limitOf(query: Query): number {
+  const text = once(query, 'limit')
+  if (text === undefined) return DEFAULT_LIMIT
+  const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > MAX_LIMIT) throw invalid('limit', `must be an integer from 1 to ${MAX_LIMIT}`)
+  return limit
+}
+
+export function numberOf(query: Query, name: string): number | null {
+  const text = once(query, name)
+  if (text === undefined) return null
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(number)) throw invalid(name, 'must be a non-negative integer')
+  return number
+}
+
+export function wordOf<Word extends string>(query: Query, name: string, words: readonly Word[]): Word | null {
+  const text = once(query, name)
+  if (text === undefined) return null
+  const word = words.find((candidate) => candidate === text)
+  if (word === undefined) throw invalid(name, `must be one of ${words.join(', ')}`)
+  return word
+}
+
+/** Opaque to clients, so that what it holds may change. */
+export function writeCursor(position: unknown): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url')
+}
+
+/** `read` answers undefined for a position that this list never gives out. */
+export function cursorOf<Position>(
+  query: Query,
+  read: (position: unknown) => Position | undefined,
+): Position | null {
+  const text = once(query, 'cursor')
+  if (text === undefined) return null
+  let position: Position | undefined
+  try {
+    position = read(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
+  } catch {
+    position = undefined
+  }
+  if (position === undefined) throw invalid('cursor', 'must be the next of an earlier page')
+  return position
+}

@@ -1,0 +1,66 @@
+import { pullAnswerSchema } from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import { handedOutWriter } from '../answers/handed-out-json.ts'
+import { answers, pullHeaders } from '../api-document/documented.ts'
+import type { ExpressLane } from '../express/express-lane.ts'
+import { exchangeOver, type Serve } from '../requests/exchange.ts'
+import { ClientWatch } from '../requests/hang-up.ts'
+import { leaveUntimed } from '../requests/request-counts.ts'
+import { preferencesOf, pullRequestOf } from '../requests/request-headers.ts'
+import { JSON_TYPE, type Service } from '../service.ts'
+
+/** How soon an empty-handed client that does not wait may ask again. */
+const EMPTY_RETRY_AFTER_SECONDS = '1'
+
+export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
+  const write = handedOutWriter(tableField)
+  const config = { access: 'worker' as const }
+
+  const pull: Serve = async ({ headers, socket, answer }) => {
+    const preferences = preferencesOf(headers)
+    const order = pullRequestOf(headers, preferences)
+    const watch = order.waitMillis > 0 ? new ClientWatch(socket) : undefined
+    const { partitions, waited } = await handOff.pull(order, watch?.signal).finally(() => watch?.stop())
+    const more: string[] = []
+    if (preferences.applied !== '') more.push('preference-applied', preferences.applied)
+    if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
+    answer(`{"partitions":${write(partitions)}}`, more, () => {
+      // With a key the client asks again and gets these very leases.
+      if (order.key === null) handOff.undo(partitions)
+    })
+    return { waited }
+  }
+  lane.open('GET', app.prefix, '/pull', pull)
+
+  app.route({
+    method: 'GET',
+    url: '/pull',
+    config,
+    exposeHeadRoute: false,
+    schema: {
+      operationId: 'pull',
+      summary: 'Take the next partitions under a lease',
+      tags: ['hand-off'],
+      headers: Type.Object(pullHeaders),
+      response: answers(
+        pullAnswerSchema(tableField),
+        'What was handed out; an empty array when nothing is ready',
+      ),
+    },
+    handler: async (request, reply) => {
+      const { waited } = await pull(exchangeOver(request.raw, reply.raw, handOff), undefined)
+      if (waited) leaveUntimed(reply)
+      return reply.hijack()
+    },
+  })
+
+  // HEAD is how caches, monitors and link checkers look at a URL: it must never lease.
+  app.route({
+    method: 'HEAD',
+    url: '/pull',
+    config,
+    schema: { hide: true },
+    handler: (_request, reply) => reply.type(JSON_TYPE).header('cache-control', 'no-store').send(),
+  })
+}

@@ -1,0 +1,51 @@
+import { checkRenewal, listedViolations, renewAnswerSchema, renewRequestSchema } from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import { secondsOf, timestampOf } from '../answers/handed-out-json.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { refusalsJson } from '../answers/refusals-json.ts'
+import { answers, instanceHeader } from '../api-document/documented.ts'
+import { callerOf } from '../requests/request-headers.ts'
+import { JSON_TYPE, LEASE_LIMIT_BYTES, type Service } from '../service.ts'
+
+export function renewRoute(app: FastifyInstance, { handOff }: Service): void {
+  app.route({
+    method: 'POST',
+    url: '/renew',
+    bodyLimit: LEASE_LIMIT_BYTES,
+    config: { access: 'worker' },
+    schema: {
+      operationId: 'renew',
+      summary: 'Extend leases by their full length from now',
+      tags: ['hand-off'],
+      headers: Type.Object(instanceHeader),
+      body: renewRequestSchema,
+      response: answers(renewAnswerSchema, 'What became of each lease'),
+    },
+    handler: async (request, reply) => {
+      const checked = checkRenewal(request.body)
+      if (!checked.ok) {
+        throw new RequestProblem('contract_violation', 'the lease ids break the contract; see errors', {
+          extra: listedViolations(checked),
+        })
+      }
+      const renewals = await handOff.renew(checked.leaseIds, callerOf(request.raw.headers))
+      const renewed = []
+      const refused = []
+      for (const renewal of renewals) {
+        const { leaseId } = renewal
+        if (renewal.refused !== null) refused.push({ leaseId, code: renewal.refused })
+        else {
+          const { expiresAt, expiresInMillis } = renewal
+          renewed.push({
+            leaseId,
+            expiresAt: timestampOf(expiresAt),
+            expiresInSeconds: secondsOf(expiresInMillis),
+          })
+        }
+      }
+      reply.header('content-type', JSON_TYPE).header('cache-control', 'no-store')
+      return reply.send(`{"renewed":${JSON.stringify(renewed)},"refused":${refusalsJson(refused)}}`)
+    },
+  })
+}

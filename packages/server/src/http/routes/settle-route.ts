@@ -1,0 +1,100 @@
+import {
+  checkSettlements,
+  listedViolations,
+  MAX_KEPT_REASON_LENGTH,
+  type Preferences,
+  type Settlement,
+  settleAnswerSchema,
+  settleRequestSchema,
+} from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import type { Settled } from '../../handoff/requests.ts'
+import type { SettlementOrder } from '../../handoff/settlement.ts'
+import { handedOutWriter } from '../answers/handed-out-json.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { refusalsJson } from '../answers/refusals-json.ts'
+import { answers, pullHeaders } from '../api-document/documented.ts'
+import type { ExpressLane } from '../express/express-lane.ts'
+import { exchangeOver, type Serve } from '../requests/exchange.ts'
+import { ClientWatch } from '../requests/hang-up.ts'
+import { leaveUntimed } from '../requests/request-counts.ts'
+import { callerOf, preferencesOf, pullRequestOf } from '../requests/request-headers.ts'
+import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
+
+export function settleRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
+  const write = handedOutWriter(tableField)
+  const settledJson = ({ settled, refused, pulled }: Settled) =>
+    `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
+
+  const settle: Serve = async ({ headers, socket, answer }, body) => {
+    const checked = checkSettlements(body)
+    if (!checked.ok) {
+      throw new RequestProblem('contract_violation', 'the settlements break the contract; see errors', {
+        extra: listedViolations(checked),
+      })
+    }
+    const preferences = preferencesOf(headers)
+    const pull = asksToPull(preferences) ? pullRequestOf(headers, preferences) : null
+    const instance = pull === null ? callerOf(headers) : pull.instance
+    const settlements = checked.settlements.map(settlementOf)
+    const watch = pull !== null && pull.waitMillis > 0 ? new ClientWatch(socket) : undefined
+    const outcome = await handOff
+      .settle({ instance, settlements, pull }, watch?.signal)
+      .finally(() => watch?.stop())
+    const more = pull === null ? [] : ['preference-applied', preferences.applied]
+    const lost = () => {
+      // With a key the client settles and asks again, and gets these very leases.
+      if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
+    }
+    answer(settledJson(outcome), more, pull === null ? null : lost)
+    return { waited: outcome.pulled?.waited ?? false }
+  }
+  lane.open('POST', app.prefix, '/settle', settle)
+
+  app.route({
+    method: 'POST',
+    url: '/settle',
+    bodyLimit: LEASE_LIMIT_BYTES,
+    config: { access: 'worker' },
+    schema: {
+      operationId: 'settle',
+      summary: 'Say how the work under leases ended, and optionally pull in the same request',
+      tags: ['hand-off'],
+      headers: Type.Object(pullHeaders),
+      body: settleRequestSchema,
+      response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
+    },
+    handler: async (request, reply) => {
+      const { waited } = await settle(exchangeOver(request.raw, reply.raw, handOff), request.body)
+      if (waited) leaveUntimed(reply)
+      return reply.hijack()
+    },
+  })
+}
+
+function asksToPull({ batch, waitSeconds, records }: Preferences): boolean {
+  return batch !== undefined || waitSeconds !== undefined || records !== undefined
+}
+
+function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, records }: Settlement): {
+  leaseId: string
+  order: SettlementOrder
+} {
+  return {
+    leaseId,
+    order: {
+      outcome,
+      reason: reason === undefined ? null : kept(reason),
+      retryAfterMillis: retryAfterSeconds === undefined ? null : Math.round(retryAfterSeconds * 1000),
+      final: final ?? false,
+      records: records ?? null,
+    },
+  }
+}
+
+/** A stack trace must not cost a worker its settlement, and a cut must not leave half of a character. */
+function kept(reason: string): string {
+  if (reason.length <= MAX_KEPT_REASON_LENGTH) return reason
+  return reason.slice(0, MAX_KEPT_REASON_LENGTH).replace(/[\ud800-\udbff]$/, '')
+}

@@ -1,0 +1,29 @@
+import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
+import Type from 'typebox'
+import { RequestProblem } from '../answers/problems.ts'
+
+export interface TaskParams {
+  readonly taskId: string
+}
+
+export const taskParams = Type.Object({
+  taskId: Type.String({
+    minLength: 1,
+    maxLength: MAX_TASK_ID_LENGTH,
+    description: 'Percent-encoded where it holds a slash or other reserved characters',
+    examples: ['orders-2026-03'],
+  }),
+})
+
+/** Decoded by the router. A NUL is refused here: no store has room for it in a text. */
+export function taskIdOf({ taskId }: TaskParams): string {
+  if (!taskId.includes('\0') && [...taskId].length <= MAX_TASK_ID_LENGTH) return taskId
+  throw new RequestProblem(
+    'parameter_invalid',
+    `the task id in the path must have at most ${MAX_TASK_ID_LENGTH} characters and no NUL`,
+  )
+}
+
+export function unknownTask(taskId: string): RequestProblem {
+  return new RequestProblem('task_unknown', `no task ${JSON.stringify(taskId)} was ever called back here`)
+}

@@ -1,0 +1,133 @@
+import {
+  partitionListSchema,
+  partitionStates,
+  type TaskList,
+  taskListSchema,
+  taskStates,
+  taskViewSchema,
+} from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import type { PartitionQuery } from '../../handoff/task-record.ts'
+import { summariseTask, viewPartition, viewTask } from '../../handoff/task-view.ts'
+import { answers } from '../api-document/documented.ts'
+import type { Service } from '../service.ts'
+import {
+  cursorOf,
+  limitOf,
+  numberOf,
+  once,
+  pageParameters,
+  type Query,
+  wordOf,
+  writeCursor,
+} from './paging.ts'
+import { tableFieldRenamer } from './table-field.ts'
+import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
+
+const filter = (words: readonly string[]) =>
+  Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words] }))
+
+export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Service): void {
+  const withTableField = tableFieldRenamer(tableField)
+
+  app.route<{ Querystring: Query }>({
+    method: 'GET',
+    url: '/tasks',
+    config: { access: 'view' },
+    schema: {
+      operationId: 'listTasks',
+      summary: 'All tasks, newest first',
+      tags: ['tasks'],
+      querystring: Type.Object({
+        state: filter(taskStates),
+        search: Type.Optional(Type.String({ description: 'Only tasks whose id contains this' })),
+        ...pageParameters,
+      }),
+      response: answers(
+        taskListSchema,
+        'One page of tasks; short or even empty pages may be followed by others',
+      ),
+    },
+    handler: async ({ query }, reply) => {
+      const page = await handOff.tasks({
+        state: wordOf(query, 'state', taskStates),
+        search: once(query, 'search') ?? null,
+        before: cursorOf(query, asPosition),
+        limit: limitOf(query),
+      })
+      const list: TaskList = {
+        tasks: page.tasks.map((row) => summariseTask(row, page.now)),
+        next: page.next === null ? null : writeCursor(page.next),
+      }
+      return reply.header('cache-control', 'no-store').send(list)
+    },
+  })
+
+  app.route<{ Params: TaskParams }>({
+    method: 'GET',
+    url: '/tasks/:taskId',
+    config: { access: 'view' },
+    schema: {
+      operationId: 'viewTask',
+      summary: 'How far a task is',
+      tags: ['tasks'],
+      params: taskParams,
+      response: answers(taskViewSchema, 'The task'),
+    },
+    handler: async ({ params }, reply) => {
+      const taskId = taskIdOf(params)
+      const record = await handOff.task(taskId)
+      if (record === null) throw unknownTask(taskId)
+      return reply.header('cache-control', 'no-store').send(viewTask(record))
+    },
+  })
+
+  app.route<{ Params: TaskParams; Querystring: Query }>({
+    method: 'GET',
+    url: '/tasks/:taskId/partitions',
+    config: { access: 'view' },
+    schema: {
+      operationId: 'listPartitions',
+      summary: 'The partitions of a task, by level and index',
+      tags: ['tasks'],
+      params: taskParams,
+      querystring: Type.Object({
+        state: filter(partitionStates),
+        level: Type.Optional(Type.Integer({ minimum: 0 })),
+        ...pageParameters,
+      }),
+      response: answers(
+        partitionListSchema(tableField),
+        'One page of partitions; short or even empty pages may be followed by others',
+      ),
+    },
+    handler: async ({ params, query }, reply) => {
+      const taskId = taskIdOf(params)
+      const page = await handOff.partitions({
+        taskId,
+        state: wordOf(query, 'state', partitionStates),
+        level: numberOf(query, 'level'),
+        after: cursorOf(query, asPlace),
+        limit: limitOf(query),
+      })
+      if (page === null) throw unknownTask(taskId)
+      const { facts, partitions, next } = page
+      return reply.header('cache-control', 'no-store').send({
+        partitions: partitions.map((record) => withTableField(viewPartition(facts, record))),
+        next: next === null ? null : writeCursor([next.level, next.index]),
+      })
+    },
+  })
+}
+
+function asPosition(position: unknown): number | undefined {
+  return Number.isSafeInteger(position) ? (position as number) : undefined
+}
+
+function asPlace(position: unknown): NonNullable<PartitionQuery['after']> | undefined {
+  if (!Array.isArray(position) || position.length !== 2 || !position.every(Number.isSafeInteger))
+    return undefined
+  const [level, index] = position as [number, number]
+  return { level, index }
+}

@@ -1,0 +1,159 @@
+import type { InstanceRole } from '../../../handoff/instances.ts'
+import type { Row } from '../session/connection.ts'
+import { statement } from '../session/statement.ts'
+import type { Transaction } from '../session/transaction.ts'
+import type { Transactions } from '../session/transactions.ts'
+import type { RowNames } from './handed-out-row.ts'
+import { KnownNames } from './known-names.ts'
+
+/** Long names that many rows share, kept once and spoken of by number. So many are known, and as many from before. */
+const CACHED_NAMES = 50_000
+
+/** Another node may forget an instance, after days of silence; so what is known of one is asked again. */
+const INSTANCES_KNOWN_MILLIS = 60_000
+
+const tablesById = statement(
+  'compute-tables-by-id',
+  'SELECT id, name FROM baton.compute_table WHERE id = ANY($1::bigint[])',
+)
+const tablesByName = statement(
+  'compute-tables-by-name',
+  'SELECT id, name FROM baton.compute_table WHERE name = ANY($1::text[])',
+)
+const insertTables = statement(
+  'insert-compute-tables',
+  `INSERT INTO baton.compute_table (name)
+   SELECT name FROM unnest($1::text[]) WITH ORDINALITY AS n (name, position) ORDER BY position
+   ON CONFLICT (name) DO NOTHING`,
+)
+const tasksOfLanes = statement(
+  'tasks-of-lanes',
+  `SELECT l.id, (SELECT task_id FROM baton.task t WHERE t.id = l.task) AS task_id FROM baton.lane l
+   WHERE l.id = ANY($1::bigint[])`,
+)
+const instancesByName = statement(
+  'instances-by-name',
+  'SELECT id, instance_id FROM baton.instance WHERE instance_id = ANY($1::text[])',
+)
+const insertInstances = statement(
+  'insert-instances',
+  `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at)
+   SELECT name, role, $3, $3 FROM unnest($1::text[], $2::text[]) AS n (name, role) ORDER BY 1
+   ON CONFLICT (instance_id) DO NOTHING`,
+)
+
+/**
+ * Written ahead of the transaction that needs them: a name that then goes unused does no harm, and
+ * nobody waits for somebody else's transaction because both met a new name.
+ */
+export class Names {
+  readonly #transactions: Transactions
+  readonly #tableIds = new KnownNames<string, number>()
+  readonly #tableNames = new KnownNames<number, string>()
+  readonly #tasks = new KnownNames<number, string>()
+  readonly #instances = new KnownNames<string, { readonly id: number; readonly since: number }>()
+  /** What was learned of instances before is asked again. */
+  #instancesSince = 0
+
+  constructor(transactions: Transactions) {
+    this.#transactions = transactions
+  }
+
+  computeTable(id: number): string {
+    const name = this.#tableNames.get(id)
+    if (name === undefined) throw new Error(`compute table ${id} was not loaded`)
+    return name
+  }
+
+  computeTableId(name: string): number {
+    const id = this.#tableIds.get(name)
+    if (id === undefined) throw new Error(`compute table ${name} was not written down`)
+    return id
+  }
+
+  knowsInstance(name: string): boolean {
+    const since = this.#instances.get(name)?.since ?? -1
+    return since >= this.#instancesSince && since > performance.now() - INSTANCES_KNOWN_MILLIS
+  }
+
+  knownInstance(name: string): number {
+    const known = this.#instances.get(name)
+    if (known === undefined) throw new Error(`instance ${name} was not written down`)
+    return known.id
+  }
+
+  async loadTables(tx: Transaction, rows: readonly { readonly computeTable: number }[]): Promise<void> {
+    const missing = new Set<number>()
+    for (const { computeTable } of rows) if (!this.#tableNames.has(computeTable)) missing.add(computeTable)
+    if (missing.size > 0) this.#keepTables(await tx.run(tablesById, [[...missing]]))
+  }
+
+  /** Of rows of partitions, which refer to them by lane and by compute table. Neither is ever renamed. */
+  async namesOf(rows: readonly Row[]): Promise<RowNames[]> {
+    const isKnown = ({ lane, compute_table: table }: Row) =>
+      this.#tasks.has(lane as number) && this.#tableNames.has(table as number)
+    if (!rows.every(isKnown)) {
+      this.#trim()
+      const [tasks, tables] = await Promise.all([
+        this.#transactions.read(tasksOfLanes, [[...new Set(rows.map(({ lane }) => lane))]]),
+        this.#transactions.read(tablesById, [[...new Set(rows.map(({ compute_table: table }) => table))]]),
+      ])
+      for (const row of tasks) this.#tasks.set(row['id'] as number, row['task_id'] as string)
+      this.#keepTables(tables)
+    }
+    return rows.map(({ lane, compute_table: table }) => ({
+      taskId: this.#taskOfLane(lane as number),
+      computeTableName: this.computeTable(table as number),
+    }))
+  }
+
+  async writeTables(names: Iterable<string>): Promise<void> {
+    const missing = [...new Set(names)].filter((name) => !this.#tableIds.has(name))
+    if (missing.length === 0) return
+    this.#trim()
+    let rows = await this.#transactions.read(tablesByName, [missing])
+    if (rows.length < missing.length) {
+      await this.#transactions.read(insertTables, [missing])
+      rows = await this.#transactions.read(tablesByName, [missing])
+    }
+    this.#keepTables(rows)
+  }
+
+  async writeInstances(instances: ReadonlyMap<string, InstanceRole>): Promise<void> {
+    const since = performance.now()
+    const missing = [...instances.keys()].filter((name) => !this.knowsInstance(name))
+    if (missing.length === 0) return
+    this.#trim()
+    let rows = await this.#transactions.read(instancesByName, [missing])
+    if (rows.length < missing.length) {
+      const roles = missing.map((name) => instances.get(name))
+      await this.#transactions.read(insertInstances, [missing, roles, await this.#transactions.now()])
+      rows = await this.#transactions.read(instancesByName, [missing])
+    }
+    for (const row of rows)
+      this.#instances.set(row['instance_id'] as string, { id: row['id'] as number, since })
+  }
+
+  /** Some are gone; hand-offs under way still know theirs. */
+  forgetInstances(): void {
+    this.#instancesSince = performance.now()
+  }
+
+  #taskOfLane(lane: number): string {
+    const name = this.#tasks.get(lane)
+    if (name === undefined) throw new Error(`the task of lane row ${lane} was not loaded`)
+    return name
+  }
+
+  #keepTables(rows: readonly Record<string, unknown>[]): void {
+    for (const row of rows) {
+      this.#tableIds.set(row['name'] as string, row['id'] as number)
+      this.#tableNames.set(row['id'] as number, row['name'] as string)
+    }
+  }
+
+  #trim(): void {
+    if (this.#tableIds.recent + this.#tasks.recent + this.#instances.recent < CACHED_NAMES) return
+    for (const known of [this.#tableIds, this.#tableNames, this.#tasks, this.#instances]) known.age()
+  }
+}

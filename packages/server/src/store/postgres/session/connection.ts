@@ -1,0 +1,206 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
+import pg from 'pg'
+import { ConnectionLost, sqlState } from './failures.ts'
+import { ENTER_FOR_TRANSACTION } from './presence.ts'
+import type { Statement } from './statement.ts'
+
+export type Row = Record<string, unknown>
+
+/** By this name our sessions are told from those of others. */
+export const APPLICATION = 'baton'
+
+const INT8 = 20
+
+/**
+ * Counts and times fit a number and are read as one. Ranks do not: statements cast them to text.
+ */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+}
+
+export interface ConnectionOptions {
+  readonly connectMillis: number
+  /** The longest that an answer may take before the connection counts as lost. */
+  readonly answerMillis: number
+  /** Set per transaction instead of per session, and no named statements. */
+  readonly pooledByTransaction: boolean
+}
+
+/**
+ * What every session of ours needs, whatever the server's defaults are. A commit is durable. Nobody
+ * waits long for a lock, and a node that is cut off in the middle of a transaction loses its locks.
+ * All statements are look-ups by index: with the alternatives switched off no stale statistics can
+ * talk the planner into reading a table of a million partitions, and with generic plans the tests
+ * of the plans test what is run. A table that was empty when it was vacuumed counts as empty until the next vacuum,
+ * however much is written into it: then reading it whole and keeping that at hand looks as cheap as looking one row up.
+ */
+const SETTINGS = {
+  synchronous_commit: 'on',
+  lock_timeout: '5s',
+  statement_timeout: '30s',
+  idle_in_transaction_session_timeout: '5s',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
+  jit: 'off',
+  plan_cache_mode: 'force_generic_plan',
+}
+
+export const sessionSettings = Object.entries(SETTINGS)
+  .map(([name, value]) => `SET ${name} = '${value}'`)
+  .join('; ')
+const transactionSettings = Object.entries(SETTINGS)
+  .map(([name, value]) => `SET LOCAL ${name} = '${value}'`)
+  .join('; ')
+
+/** One session with the server. Statements are sent as they come, without waiting for one another. */
+export class Connection {
+  readonly #client: pg.Client
+  readonly #options: ConnectionOptions
+  /** Names this connection in baton.commit_mark; see attempt.ts. */
+  readonly session = randomUUID()
+  /** The key of an advisory lock that this connection alone takes; see `runAlone`. */
+  readonly lock = String(randomBytes(8).readBigInt64BE())
+  /** The number of the last transaction that was marked. */
+  lastMark = 0
+  /** Of the server's process behind this session, when it was opened. */
+  processId = 0
+  /** Whether this session has the lock that those who change partitions share; see session/presence.ts. */
+  isPresent = false
+  #gathering = false
+  #lost: ConnectionLost | undefined
+
+  private constructor(client: pg.Client, options: ConnectionOptions) {
+    this.#client = client
+    this.#options = options
+    client.on('error', (error) => this.#lose(error))
+    client.on('end', () => this.#lose(undefined))
+  }
+
+  static async open(url: string, options: ConnectionOptions): Promise<Connection> {
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: APPLICATION,
+      connectionTimeoutMillis: options.connectMillis,
+      query_timeout: options.answerMillis,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      pipeline: true,
+      types,
+    })
+    const connection = new Connection(client, options)
+    try {
+      await client.connect()
+      if (!options.pooledByTransaction) await connection.exec(sessionSettings)
+      return connection
+    } catch (error) {
+      connection.destroy()
+      throw sqlState(error) === undefined && (error as NodeJS.ErrnoException).syscall === undefined
+        ? new ConnectionLost('the server did not answer in time', { cause: error })
+        : error
+    }
+  }
+
+  get isLost(): boolean {
+    return this.#lost !== undefined
+  }
+
+  get begin(): string {
+    return this.#options.pooledByTransaction
+      ? `BEGIN; ${transactionSettings}; ${ENTER_FOR_TRANSACTION}`
+      : 'BEGIN'
+  }
+
+  /** Whether what a session has, such as a lock, is there for the next transaction. */
+  get isOwn(): boolean {
+    return !this.#options.pooledByTransaction
+  }
+
+  async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    this.#gather()
+    return this.#query(statement, values)
+  }
+
+  async #query(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const { name, text } = statement
+    const config = this.#options.pooledByTransaction ? { text } : { name, text }
+    const result = await this.#guard(this.#client.query({ ...config, values: [...values] }))
+    return result.rows as Row[]
+  }
+
+  /** A statement that is a transaction of its own. */
+  async runAlone(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    if (!this.#options.pooledByTransaction) {
+      const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
+      stream.cork()
+      const answer = this.#query(statement, values)
+      stream.uncork()
+      return answer
+    }
+    const [, rows, tag] = await Promise.all([
+      this.exec(this.begin),
+      this.run(statement, values),
+      this.exec('COMMIT'),
+    ])
+    if (tag !== 'COMMIT') throw new Error('the transaction had failed before it was committed')
+    return rows
+  }
+
+  /** Text without parameters; may hold several statements. Returns the tag of the last command. */
+  async exec(text: string): Promise<string> {
+    this.#gather()
+    const result = (await this.#guard(this.#client.query(text))) as unknown as
+      | pg.QueryResult
+      | pg.QueryResult[]
+    return (Array.isArray(result) ? result.at(-1)?.command : result.command) ?? ''
+  }
+
+  onNotification(listener: (channel: string, payload: string) => void): void {
+    this.#client.on('notification', ({ channel, payload }) => listener(channel, payload ?? ''))
+  }
+
+  onLost(listener: () => void): void {
+    this.#client.on('end', listener)
+  }
+
+  async close(): Promise<void> {
+    if (!this.isLost) await this.#client.end().catch(() => {})
+  }
+
+  destroy(): void {
+    this.#lose(undefined)
+    const { connection } = this.#client as unknown as { connection: { stream: { destroy(): void } } }
+    connection.stream.destroy()
+  }
+
+  /** What is sent in one turn of the event loop goes out in one packet. */
+  #gather(): void {
+    if (this.#gathering) return
+    this.#gathering = true
+    const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
+    stream.cork()
+    setImmediate(() => {
+      this.#gathering = false
+      stream.uncork()
+    })
+  }
+
+  /** Errors of the socket come in many shapes; to those who wait for an answer they are all one. */
+  async #guard<Result>(answer: Promise<Result>): Promise<Result> {
+    try {
+      return await answer
+    } catch (error) {
+      if (sqlState(error) !== undefined) throw error
+      this.#lose(error)
+      throw new ConnectionLost('the connection to PostgreSQL was lost', { cause: error })
+    }
+  }
+
+  #lose(error: unknown): void {
+    this.#lost ??= new ConnectionLost('the connection to PostgreSQL was lost', { cause: error })
+  }
+}

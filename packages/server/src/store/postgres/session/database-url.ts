@@ -1,0 +1,61 @@
+import { StoreRefused } from '../../../handoff/store.ts'
+
+/**
+ * A database URL as libpq writes it: several hosts with commas, tried in turn. The driver knows
+ * one host only, so the URL is taken apart here and each host becomes a URL of its own.
+ */
+export interface DatabaseUrl {
+  /** Where that is, without names and passwords, for people. */
+  readonly where: string
+  /** One URL per host, in the order in which they were given. */
+  readonly hosts: readonly string[]
+  /** Where to listen for hints: the same hosts, unless a pooler lends sessions there. None if it is not known where. */
+  readonly listenHosts: readonly string[]
+  /** A pooler lends each transaction another session: nothing may be left on it. */
+  readonly pooledByTransaction: boolean
+  /** Whether a node that has the database to itself hands out from memory: where it pays, wherever it can, or never. */
+  readonly alone: AloneMode
+}
+
+const ALONE_MODES = ['when-it-pays', 'whenever-possible', 'never'] as const
+export type AloneMode = (typeof ALONE_MODES)[number]
+
+const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?]*)@)?([^/?]*)(\/[^?]*)?(?:\?(.*))?$/
+
+/** Parameters that are meant for us; the driver would pass them on to the server. */
+const OURS = ['pooling', 'listen', 'alone', 'target_session_attrs']
+
+export function parseDatabaseUrl(url: string): DatabaseUrl {
+  const match = FORM.exec(url)
+  if (match === null) throw new StoreRefused('the database URL must begin with postgres:// or postgresql://')
+  const [, scheme, user, authority = '', database = '', query = ''] = match
+  const parameters = new URLSearchParams(query)
+  const pooling = parameters.get('pooling')
+  if (pooling !== null && pooling !== 'transaction' && pooling !== 'session') {
+    throw new StoreRefused(
+      `pooling=${pooling} in the database URL is not known: use pooling=transaction or pooling=session`,
+    )
+  }
+  const alone = parameters.get('alone') ?? 'when-it-pays'
+  if (!isAloneMode(alone)) {
+    throw new StoreRefused(
+      `alone=${alone} in the database URL is not known: use ${ALONE_MODES.map((mode) => `alone=${mode}`).join(' or ')}`,
+    )
+  }
+  const pooledByTransaction = pooling === 'transaction'
+  const listen = parameters.get('listen') ?? (pooledByTransaction ? null : authority)
+  for (const name of OURS) parameters.delete(name)
+  const rest = parameters.toString()
+  const urlFor = (host: string) =>
+    `${scheme}://${user === undefined ? '' : `${user}@`}${host}${database}${rest === '' ? '' : `?${rest}`}`
+  const hostsOf = (hosts: string) => hosts.split(',').map((host) => urlFor(host.trim()))
+  return {
+    where: authority === '' ? (parameters.get('host') ?? 'the local socket') : authority,
+    hosts: hostsOf(authority),
+    listenHosts: listen === null ? [] : hostsOf(listen),
+    pooledByTransaction,
+    alone,
+  }
+}
+
+const isAloneMode = (mode: string): mode is AloneMode => (ALONE_MODES as readonly string[]).includes(mode)

@@ -1,0 +1,128 @@
+import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
+
+/** The way to the server is gone, or the server ends sessions: try again on another connection. */
+export class ConnectionLost extends Error {
+  override name = 'ConnectionLost'
+}
+
+/** SQLSTATE classes and codes after which the same transaction may be run again. */
+const RUN_AGAIN = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '55P03', // lock_not_available: somebody waits for a node that is cut off; its session ends soon
+])
+
+const SESSION_IS_OVER = new Set([
+  '57P01', // admin_shutdown
+  '57P02', // crash_shutdown
+  '57P05', // idle_session_timeout
+  '25P03', // idle_in_transaction_session_timeout
+  '25P04', // transaction_timeout
+  '25006', // read_only_sql_transaction: this host has become a standby
+])
+
+/** What one of our sessions left behind was met by another. */
+const POOLED = 'a pooler lends sessions by transaction, and the database URL does not say pooling=transaction'
+
+const SERVER_IS_UNABLE = new Map([
+  ['57P03', 'PostgreSQL is starting or stopping'],
+  ['57014', 'PostgreSQL took too long'],
+  ['53000', 'PostgreSQL is out of resources'],
+  ['53200', 'PostgreSQL is out of memory'],
+  ['53300', 'PostgreSQL has no connection left'],
+  ['53400', 'PostgreSQL has reached a configured limit'],
+  ['58000', 'PostgreSQL met a system error'],
+  ['58030', 'PostgreSQL met an input or output error'],
+  ['28P01', 'PostgreSQL refuses the password'],
+  ['28000', 'PostgreSQL refuses the user'],
+  ['3D000', 'the database does not exist'],
+  ['26000', POOLED], // invalid_sql_statement_name
+  ['42P05', POOLED], // duplicate_prepared_statement
+])
+
+const DISK_FULL = '53100'
+const NOT_ALLOWED = '42501'
+
+/** Undefined for what did not come from the server: an EPIPE of the socket looks like one. */
+export function sqlState(error: unknown): string | undefined {
+  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
+  return code !== undefined && syscall === undefined && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+export function isNotAllowed(error: unknown): boolean {
+  return sqlState(error) === NOT_ALLOWED
+}
+
+export function mayRunAgain(error: unknown): boolean {
+  return RUN_AGAIN.has(sqlState(error) ?? '')
+}
+
+const CONSEQUENCES = new Set([
+  '25P02', // in_failed_sql_transaction
+  '26000', // invalid_sql_statement_name: it could not be prepared any more, and was sent twice in one go
+])
+
+/** Perhaps only because the transaction had failed before. */
+export function isConsequence(error: unknown): boolean {
+  return CONSEQUENCES.has(sqlState(error) ?? '')
+}
+
+/** Somebody wrote the same key since the statement began, which sees it when it is run again. */
+export function isTaken(error: unknown): boolean {
+  return sqlState(error) === '23505'
+}
+
+export function isSessionOver(error: unknown): boolean {
+  return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '') || isPoolers(error)
+}
+
+/**
+ * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 whatever the cause. From PostgreSQL itself, and not
+ * fatal, the same code says that a statement of ours was sent wrongly.
+ */
+function isPoolers(error: unknown): boolean {
+  const { severity } = (error ?? {}) as { severity?: string }
+  return severity === 'FATAL' && sqlState(error)?.startsWith('08') === true
+}
+
+/** Undefined for an error that is the request's or a defect's, not the server's or the network's. */
+export function asUnavailable(error: unknown): StoreUnavailable | undefined {
+  if (error instanceof StoreUnavailable) return error
+  const state = sqlState(error)
+  if (state === DISK_FULL) {
+    return new StoreUnavailable('store_full', 'the disk of PostgreSQL is full; nothing was stored', {
+      cause: error,
+    })
+  }
+  const reason = reasonOf(error, state)
+  if (reason === undefined) return undefined
+  return new StoreUnavailable('store_unavailable', `${reason}; the request can be sent again`, {
+    cause: error,
+  })
+}
+
+/** For whoever starts the service: what is wrong, where, and what to look at. */
+export function asRefused(error: unknown, where: string): unknown {
+  const cause = error instanceof StoreUnavailable ? (error.cause ?? error) : error
+  const state = sqlState(cause)
+  if (state === NOT_ALLOWED) {
+    const { message } = cause as Error
+    return new StoreRefused(
+      `PostgreSQL at ${where} does not let this user make its tables (${message}); grant it CREATE on the database`,
+      { cause },
+    )
+  }
+  const reason = isPoolers(cause) ? `the pooler says: ${(cause as Error).message}` : reasonOf(cause, state)
+  if (reason === undefined) return error
+  return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
+}
+
+function reasonOf(error: unknown, state: string | undefined): string | undefined {
+  if (isSessionOver(error)) return 'the connection to PostgreSQL was lost'
+  if (mayRunAgain(error))
+    return 'PostgreSQL could not finish the transaction for others that ran at the same time'
+  if (state !== undefined) return SERVER_IS_UNABLE.get(state)
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code !== undefined && syscall !== undefined) return `PostgreSQL cannot be reached (${code})`
+  return undefined
+}

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../../handoff/clock.ts'
+import { StoreUnavailable } from '../../../handoff/store.ts'
+import { Attempt } from './attempt.ts'
+import type { Connection, Row } from './connection.ts'
+import type { Connections } from './connections.ts'
+import { asUnavailable, isSessionOver, isTaken, mayRunAgain } from './failures.ts'
+import { type Statement, statement } from './statement.ts'
+import { nowStatement, type Transaction, type TransactionOptions } from './transaction.ts'
+
+/** Locks the mark, and so waits for a commit that is under way. */
+const readMark = statement('read-mark', 'SELECT number FROM baton.commit_mark WHERE session = $1 FOR UPDATE')
+
+/** Waits for a statement that may still be under way on a connection that was lost. */
+const awaitEnd = statement('await-end', 'SELECT pg_advisory_xact_lock($1::bigint)')
+
+/** Conflicts with other transactions; each try begins anew. */
+const TRIES = 6
+/** Connections that turn out to be dead one after another: after a restart every idle one is. */
+const LOST_CONNECTIONS = 12
+const DOUBT_MILLIS = 10_000
+
+export class Transactions {
+  readonly #connections: Connections
+  readonly #clock: Clock | undefined
+  readonly #mustEnter: boolean
+
+  /**
+   * `mustEnter` is for work that reads or changes the rows of partitions: it must not run while another node hands out
+   * from memory; see alone/.
+   */
+  constructor(connections: Connections, clock: Clock | undefined, mustEnter: boolean) {
+    this.#connections = connections
+    this.#clock = clock
+    this.#mustEnter = mustEnter
+  }
+
+  async run<Result>(
+    work: (tx: Transaction) => Promise<Result>,
+    { kind = 'durable' }: TransactionOptions = {},
+  ): Promise<Result> {
+    let conflicts = 0
+    let lost = 0
+    while (true) {
+      const connection = await this.#take()
+      const attempt = new Attempt(connection, kind, this.#clock)
+      try {
+        const result = await attempt.make(work)
+        this.#connections.giveBack(connection)
+        return result
+      } catch (error) {
+        if (isSessionOver(error)) {
+          connection.destroy()
+          this.#connections.giveBack(connection)
+          if (attempt.committing !== undefined && (await this.#wasCommitted(connection)))
+            return attempt.committing.result as Result
+          lost += 1
+          if (lost < LOST_CONNECTIONS) continue
+        } else {
+          await attempt.rollBack()
+          this.#connections.giveBack(connection)
+          if (mayRunAgain(error) && ++conflicts < TRIES) {
+            if (!connection.isOwn) this.#connections.enterAnew()
+            await sleep(Math.random() * 5 * 2 ** conflicts)
+            continue
+          }
+        }
+        throw asUnavailable(error) ?? error
+      }
+    }
+  }
+
+  /** What `now` is, if that is known without asking. */
+  get knownNow(): number | null {
+    return this.#clock?.() ?? null
+  }
+
+  /**
+   * One statement that is a whole durable transaction, in one round trip. Its last parameter, after `values`, is the lock
+   * of the connection, which it has to take before it writes. Undefined when the answer got lost: then it is over, and
+   * the caller has to find out whether it was committed. A mark would tell, for one more row written by every batch.
+   */
+  async runAlone(statement: Statement, values: readonly unknown[]): Promise<Row[] | undefined> {
+    for (let conflicts = 0; ; conflicts += 1) {
+      // Without a turn of the event loop: the server works while the last answers are written.
+      const connection = this.#connections.takeEntered() ?? (await this.#take())
+      try {
+        const rows = await connection.runAlone(statement, [...values, connection.lock])
+        this.#connections.giveBack(connection)
+        return rows
+      } catch (error) {
+        const isOver = isSessionOver(error)
+        if (isOver) connection.destroy()
+        this.#connections.giveBack(connection)
+        if (isOver) {
+          await this.#inDoubt(awaitEnd, [connection.lock])
+          return undefined
+        }
+        if (!(mayRunAgain(error) || isTaken(error)) || conflicts + 1 >= TRIES)
+          throw asUnavailable(error) ?? error
+        await sleep(Math.random() * 5 * 2 ** (conflicts + 1))
+      }
+    }
+  }
+
+  /** Nobody is alone when it resolves, and nothing that was noted is left. Asks nothing where that is known. */
+  async enter(): Promise<void> {
+    const connection = this.#connections.takeEntered() ?? (await this.#take())
+    this.#connections.giveBack(connection)
+  }
+
+  /** After a commit whose answer got lost: waits for a while until there is somebody who can be asked. */
+  async untilBack(): Promise<void> {
+    await this.#inDoubt(nowStatement, [])
+  }
+
+  /** A single statement that needs no transaction around it. */
+  async read(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#alone((connection) => connection.run(statement, values))
+  }
+
+  async now(): Promise<number> {
+    if (this.#clock !== undefined) return this.#clock()
+    return (await this.read(nowStatement))[0]?.['now'] as number
+  }
+
+  async #alone<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    for (let failed = 0; ; failed += 1) {
+      const connection = await this.#take()
+      try {
+        return await work(connection)
+      } catch (error) {
+        const isOver = isSessionOver(error)
+        if (failed >= (isOver ? LOST_CONNECTIONS : TRIES) || !(isOver || mayRunAgain(error)))
+          throw asUnavailable(error) ?? error
+        if (isOver) connection.destroy()
+      } finally {
+        this.#connections.giveBack(connection)
+      }
+    }
+  }
+
+  async #take(): Promise<Connection> {
+    for (let lost = 0; ; lost += 1) {
+      try {
+        return await (this.#mustEnter ? this.#connections.takeToEnter() : this.#connections.take())
+      } catch (error) {
+        // One that rested may turn out to be dead when it enters.
+        if (this.#mustEnter && isSessionOver(error) && lost < LOST_CONNECTIONS) continue
+        throw asUnavailable(error) ?? error
+      }
+    }
+  }
+
+  async #wasCommitted({ session, lastMark }: Connection): Promise<boolean> {
+    const [row] = await this.#inDoubt(readMark, [session])
+    return row !== undefined && (row['number'] as number) >= lastMark
+  }
+
+  /** Asks until there is somebody who answers. */
+  async #inDoubt(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const until = performance.now() + DOUBT_MILLIS
+    while (true) {
+      try {
+        return await this.read(statement, values)
+      } catch (error) {
+        if (performance.now() >= until) {
+          throw new StoreUnavailable(
+            'store_unavailable',
+            'the connection to PostgreSQL was lost during a commit and PostgreSQL is still away',
+            { cause: error },
+          )
+        }
+        await sleep(100)
+      }
+    }
+  }
+}

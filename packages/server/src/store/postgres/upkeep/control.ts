@@ -1,0 +1,126 @@
+import type { ControlOrder, ControlResult } from '../../../handoff/control.ts'
+import { type Applied, refusalOf, seal } from '../../../handoff/control-rules.ts'
+import type { TaskEntry } from '../../../handoff/task-entry.ts'
+import { isLaneOpen, taskState, unfinishedOf } from '../../../handoff/task-record.ts'
+import { hold, placeBarrier, settleLanes } from '../roll/lane-windows.ts'
+import { Roll } from '../roll/roll.ts'
+import { advanceStep, beginStep, cancelLate, dropStep } from '../roll/task-steps.ts'
+import type { Transaction } from '../session/transaction.ts'
+import { STEP } from '../windows/lanes.ts'
+import { retry } from './retry.ts'
+
+/**
+ * Orders to a task. The flag counts from this transaction on; rows follow in steps. It is decided by
+ * counters, so it is the roller's turn: they are folded in first.
+ */
+export async function control(tx: Transaction, order: ControlOrder): Promise<ControlResult> {
+  const roll = await Roll.begin(tx)
+  const folded = await roll.foldTask(order.taskId)
+  if (folded === undefined) return { kind: 'task_unknown' }
+  const { task, lanes } = folded
+  const opened = await settleLanes(roll, lanes)
+  task.state = taskState(task)
+  const outcome = refusalOf(task, order) ?? (await apply(roll, task, order))
+  await settleLanes(roll, roll.touchedLanes)
+  if (!('kind' in outcome)) roll.touch(task)
+  await cancelLate(roll)
+  await roll.flush()
+  if ('kind' in outcome) return outcome
+  const { changed, readied = 0, more = false } = outcome
+  return { kind: 'applied', state: taskState(task), changed, readied: readied + opened, more }
+}
+
+function apply(roll: Roll, task: TaskEntry, order: ControlOrder): Promise<Applied | ControlResult> {
+  switch (order.verb) {
+    case 'pause':
+      return pause(roll, task)
+    case 'resume':
+      return resume(roll, task)
+    case 'cancel':
+      return cancel(roll, task)
+    case 'seal':
+      return Promise.resolve(seal(task, order.expectedPartitions))
+    case 'skip-parked':
+      return skipParked(roll, task)
+    case 'level-barrier':
+      return setBarrier(roll, task, order.enabled)
+    case 'retry':
+      return retry(roll, task, order)
+  }
+}
+
+async function pause(roll: Roll, task: TaskEntry): Promise<Applied> {
+  const changed = task.paused ? 0 : 1
+  task.paused = true
+  await dropStep(roll, task, 'fill')
+  return { changed, more: await holdClosed(roll, task) }
+}
+
+/** What a pause did not get to hold is held first: a lane comes back as a whole, in its own order. */
+async function resume(roll: Roll, task: TaskEntry): Promise<Applied> {
+  if (task.paused && (await holdClosed(roll, task))) return { changed: 0, more: true }
+  const changed = task.paused ? 1 : 0
+  if (task.paused) {
+    task.paused = false
+    await beginStep(roll, task, 'fill')
+  }
+  const { readied, more } = await advanceStep(roll, task, 'fill')
+  return { changed, readied, more }
+}
+
+async function cancel(roll: Roll, task: TaskEntry): Promise<Applied> {
+  const before = task.cancelled
+  const changed = before ? 0 : unfinishedOf(task.partitions)
+  if (!before) {
+    task.cancelled = true
+    await dropStep(roll, task, 'fill')
+    await dropStep(roll, task, 'rerun')
+    await beginStep(roll, task, 'cancel')
+  }
+  return { changed, more: (await advanceStep(roll, task, 'cancel')).more }
+}
+
+/** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
+async function skipParked(roll: Roll, task: TaskEntry): Promise<Applied> {
+  let changed = 0
+  let readied = 0
+  while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
+    const lane = await roll.laneOf(task, task.openLevel)
+    if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
+    lane.parkedSkipped = true
+    roll.touch(lane)
+    changed += 1
+    readied += await placeBarrier(roll, task)
+  }
+  return { changed, readied }
+}
+
+async function setBarrier(roll: Roll, task: TaskEntry, enabled: boolean): Promise<Applied> {
+  const changed = task.levelBarrier === enabled ? 0 : 1
+  if (changed === 1) {
+    task.levelBarrier = enabled
+    task.openLevel = null
+    if (!enabled) await beginStep(roll, task, 'fill')
+  }
+  if (!enabled) {
+    const { readied, more } = await advanceStep(roll, task, 'fill')
+    return { changed, readied, more }
+  }
+  const readied = await placeBarrier(roll, task)
+  return { changed, readied, more: await holdClosed(roll, task) }
+}
+
+/**
+ * One step of taking a task's closed lanes out of the reach of pulls; true while some is left. Rows
+ * that a pull has locked at the moment are not waited for: who claims them before this transaction
+ * was before it, and what is given back later is held then.
+ */
+async function holdClosed(roll: Roll, task: TaskEntry): Promise<boolean> {
+  let left = STEP
+  for (const lane of await roll.lanesWith(task, 'ready')) {
+    if (isLaneOpen(task, lane.level)) continue
+    left -= await hold(roll, lane, left)
+    if (left === 0) return true
+  }
+  return false
+}

@@ -1,0 +1,122 @@
+import { unfinishedStates } from '../../../handoff/life-cycle.ts'
+import type { TidyOrder, TidyResult } from '../../../handoff/store.ts'
+import type { LaneEntry } from '../../../handoff/task-entry.ts'
+import { unfinishedOf } from '../../../handoff/task-record.ts'
+import { settleLanes } from '../roll/lane-windows.ts'
+import { Roll } from '../roll/roll.ts'
+import type { Roller } from '../roll/roller.ts'
+import { advanceStep, cancelLate, type Step } from '../roll/task-steps.ts'
+import type { Names } from '../rows/names.ts'
+import { statement } from '../session/statement.ts'
+import type { Transaction } from '../session/transaction.ts'
+import type { Transactions } from '../session/transactions.ts'
+import { STEP } from '../windows/lanes.ts'
+import { Forgetting } from './forgetting.ts'
+
+/** All that a node asks while there is nothing to tidy: every ten seconds, a few look-ups. */
+const todo = statement(
+  'to-tidy',
+  `SELECT (SELECT json_build_object('task', task, 'step', step, 'onlyLevel', only_level) FROM baton.task_step ORDER BY task LIMIT 1) AS step,
+     (SELECT id FROM baton.task
+      WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1
+        AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0
+      ORDER BY finished_at LIMIT 1) AS finished,
+     EXISTS (SELECT FROM baton.pull_key WHERE forget_at <= $2)
+       OR EXISTS (SELECT FROM baton.instance WHERE last_seen_at < $3) AS forgettable`,
+)
+const laneToPurge = statement(
+  'lane-to-purge',
+  `SELECT level FROM baton.lane WHERE task = $1 AND level > $2 AND purged < done_partitions + cancelled_partitions
+   ORDER BY level LIMIT 1`,
+)
+const remove = statement(
+  'purge',
+  `DELETE FROM baton.partition WHERE id IN (
+     SELECT id FROM baton.partition WHERE lane = $1 AND idx >= 0 AND state IN ('done', 'cancelled')
+     ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED)
+   RETURNING record_count`,
+)
+const forgetPace = statement('forget-pace-of-task', 'DELETE FROM baton.pace WHERE task = $1')
+
+/** What can be done later, a little at a time, so that no pull waits for it; on whichever node comes first. */
+export class Tidy {
+  readonly #transactions: Transactions
+  readonly #roller: Roller
+  readonly #forgetting: Forgetting
+
+  constructor(transactions: Transactions, roller: Roller, names: Names) {
+    this.#transactions = transactions
+    this.#roller = roller
+    this.#forgetting = new Forgetting(transactions, names)
+  }
+
+  async run(order: TidyOrder): Promise<TidyResult> {
+    const opened = await this.#roller.settleUp()
+    const now = await this.#transactions.now()
+    const finishedBefore = now - order.retentionMillis
+    const unseenSince = now - order.forgetInstancesMillis
+    const [row] = await this.#transactions.read(todo, [finishedBefore, now, unseenSince])
+    const step = row?.['step'] as StepAt | null
+    const finished = row?.['finished'] as number | null
+    const stepped =
+      step === null ? { more: false, readied: 0 } : await this.#transactions.run((tx) => advance(tx, step))
+    const forgot = row?.['forgettable'] === true ? await this.#forgetting.run(now, unseenSince) : false
+    if (finished !== null) await this.#transactions.run((tx) => purge(tx, finished, finishedBefore))
+    await this.#forgetting.forgetTraces(now)
+    return { more: stepped.more || forgot || finished !== null, readied: stepped.readied + opened }
+  }
+}
+
+interface StepAt {
+  readonly task: number
+  readonly step: Step
+  readonly onlyLevel: number
+}
+
+async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): Promise<TidyResult> {
+  const roll = await Roll.begin(tx)
+  const folded = await roll.foldTask(id)
+  if (folded === undefined) return { more: false, readied: 0 }
+  const opened = await settleLanes(roll, folded.lanes)
+  const { readied, more } = await advanceStep(roll, folded.task, step, onlyLevel)
+  await settleLanes(roll, roll.touchedLanes)
+  await cancelLate(roll)
+  await roll.flush()
+  return { more, readied: readied + opened }
+}
+
+/** Removes rows of the task that finished first; its counters stay as its summary. */
+async function purge(tx: Transaction, id: number, finishedBefore: number): Promise<void> {
+  const roll = await Roll.begin(tx)
+  const folded = await roll.foldTask(id)
+  if (folded === undefined) return
+  const { task } = folded
+  // A call-back may have reopened it since it was looked at.
+  const isFinished = task.finishedAt !== null && task.finishedAt < finishedBefore && task.purgedAt === null
+  if (!isFinished || unfinishedOf(task.partitions) > 0) return roll.flush()
+  let left = STEP
+  let level = -1
+  while (left > 0) {
+    const [next] = await tx.run(laneToPurge, [task.id, level])
+    if (next === undefined) {
+      task.purgedAt = await tx.now()
+      roll.touch(task)
+      await tx.write(forgetPace, [task.id])
+      break
+    }
+    level = next['level'] as number
+    const lane = await roll.laneOf(task, level)
+    if (lane !== undefined) left -= await purgeLane(roll, lane, left)
+  }
+  await roll.flush()
+}
+
+async function purgeLane(roll: Roll, lane: LaneEntry, limit: number): Promise<number> {
+  const rows = await roll.tx.write(remove, [lane.id, limit])
+  for (const row of rows) {
+    lane.purged += 1
+    lane.purgedRecords += row['record_count'] as number
+  }
+  if (rows.length > 0) roll.touch(lane)
+  return rows.length
+}

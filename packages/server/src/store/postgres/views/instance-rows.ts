@@ -1,0 +1,132 @@
+import {
+  type InstanceRecord,
+  type InstanceTotals,
+  noTotals,
+  producedTask,
+  type Sighting,
+} from '../../../handoff/instances.ts'
+import { PRODUCED_TASKS_SHOWN } from '../../../handoff/view-limits.ts'
+import { readTask } from '../rows/entries.ts'
+import type { Row } from '../session/connection.ts'
+import { statement } from '../session/statement.ts'
+import type { Transaction } from '../session/transaction.ts'
+
+/** The columns of the totals, by their names in the core. */
+const totalColumns = {
+  pulls: 'pulls',
+  partitions: 'partitions',
+  records: 'records',
+  done: 'done',
+  failed: 'failed',
+  released: 'released',
+  callBacks: 'call_backs',
+  calledBack: 'called_back',
+} as const satisfies Record<keyof InstanceTotals, string>
+const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
+const columns = totals.map(([, column]) => column)
+
+/** In the order of their names: nodes that write the same clients down do not wait in a circle. */
+const save = statement(
+  'record-sightings',
+  `INSERT INTO baton.instance
+     (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')})
+   SELECT instance_id, role, $2, $2, version, started_at, coalesce(draining, false), ${columns.join(', ')}
+   FROM json_populate_recordset(NULL::baton.instance, $1) ORDER BY instance_id
+   ON CONFLICT (instance_id) DO UPDATE SET
+     role = excluded.role, last_seen_at = excluded.last_seen_at, version = excluded.version,
+     started_at = excluded.started_at, draining = excluded.draining,
+     ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`,
+)
+const byName = statement('instance', 'SELECT * FROM baton.instance WHERE instance_id = $1')
+const list = statement(
+  'instances',
+  'SELECT * FROM baton.instance WHERE instance_id > $1 ORDER BY instance_id LIMIT $2',
+)
+/** Reads the running leases alone: its size is the number of leases, not of partitions. */
+const leases = statement(
+  'leases-of-instances',
+  `SELECT p.holder, count(*) AS leases FROM (
+     SELECT unnest(ids) AS id, number FROM baton.due WHERE NOT delayed AND due_at > $1 AND holders && $2::bigint[] OFFSET 0
+   ) q CROSS JOIN LATERAL (
+     SELECT holder FROM baton.partition
+     WHERE id = q.id AND state = 'leased' AND due_with = q.number AND holder = ANY ($2::bigint[]) OFFSET 0
+   ) p GROUP BY p.holder`,
+)
+const producedTasks = statement(
+  'produced-tasks',
+  `SELECT t.*, p.instance AS produced_by, p.last_call_back_at AS produced_at
+   FROM unnest($1::bigint[]) AS wanted (instance) CROSS JOIN LATERAL
+     (SELECT * FROM baton.produced_task WHERE instance = wanted.instance
+      ORDER BY last_call_back_at DESC LIMIT ${PRODUCED_TASKS_SHOWN}) p
+   JOIN baton.task t ON t.id = p.task
+   ORDER BY p.last_call_back_at DESC`,
+)
+
+/** Several sightings of one instance come to one: a statement cannot write a row twice. */
+export async function recordSightings(tx: Transaction, sightings: readonly Sighting[]): Promise<void> {
+  const rows = new Map<string, Record<string, unknown>>()
+  for (const { instanceId, role, totals: increments, node } of sightings) {
+    const before = rows.get(instanceId)
+    rows.set(instanceId, {
+      instance_id: instanceId,
+      role,
+      version: node?.version ?? null,
+      started_at: node?.startedAt ?? null,
+      draining: node?.draining ?? false,
+      ...Object.fromEntries(
+        totals.map(([name, column]) => [
+          column,
+          increments[name] + ((before?.[column] as number | undefined) ?? 0),
+        ]),
+      ),
+    })
+  }
+  if (rows.size > 0) await tx.write(save, [JSON.stringify([...rows.values()]), await tx.now()])
+}
+
+export async function instanceRecord(tx: Transaction, instanceId: string): Promise<InstanceRecord | null> {
+  const [record] = await records(tx, await tx.run(byName, [instanceId]))
+  return record ?? null
+}
+
+export async function instanceRecords(
+  tx: Transaction,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<InstanceRecord[]> {
+  return records(tx, await tx.run(list, [after ?? '', limit]))
+}
+
+async function records(tx: Transaction, rows: readonly Row[]): Promise<InstanceRecord[]> {
+  if (rows.length === 0) return []
+  const now = await tx.now()
+  const ids = rows.map((row) => row['id'])
+  const [held, produced] = await Promise.all([tx.run(leases, [now, ids]), tx.run(producedTasks, [ids])])
+  const heldBy = new Map(held.map((row) => [row['holder'], row['leases'] as number]))
+  const producedBy = Map.groupBy(produced, (row) => row['produced_by'])
+  return rows.map((row) => ({
+    instanceId: row['instance_id'] as string,
+    role: row['role'] as InstanceRecord['role'],
+    firstSeenAt: row['first_seen_at'] as number,
+    lastSeenAt: row['last_seen_at'] as number,
+    totals: readTotals(row),
+    leases: heldBy.get(row['id']) ?? 0,
+    node:
+      row['started_at'] === null
+        ? null
+        : {
+            version: row['version'] as string,
+            startedAt: row['started_at'] as number,
+            draining: row['draining'] as boolean,
+          },
+    now,
+    tasks: (producedBy.get(row['id']) ?? []).map((task) =>
+      producedTask(readTask(task), task['produced_at'] as number),
+    ),
+  }))
+}
+
+function readTotals(row: Row): InstanceTotals {
+  const read = noTotals()
+  for (const [name, column] of totals) read[name] = row[column] as number
+  return read
+}

@@ -1,0 +1,168 @@
+import { PACE_SECONDS_KEPT } from '../../../handoff/eta.ts'
+import {
+  gapsBetween,
+  type IndexRange,
+  type LaneFacts,
+  type PaceSecond,
+  type TaskPage,
+  type TaskQuery,
+  type TaskRecord,
+  type TaskRow,
+} from '../../../handoff/task-record.ts'
+import {
+  GAPS_SHOWN,
+  LANES_SHOWN,
+  MISMATCHES_SHOWN,
+  TABLES_SHOWN,
+  TASKS_SEARCHED,
+  tasksReadAtATime,
+} from '../../../handoff/view-limits.ts'
+import { laneColumns, readTallies, readTask } from '../rows/entries.ts'
+import type { Row } from '../session/connection.ts'
+import { statement } from '../session/statement.ts'
+import type { Transaction } from '../session/transaction.ts'
+
+const taskByName = statement('task', 'SELECT * FROM baton.task WHERE task_id = $1')
+const newest = statement('newest-tasks', 'SELECT * FROM baton.task WHERE id < $1 ORDER BY id DESC LIMIT $2')
+const newestIn = statement(
+  'newest-tasks-in-state',
+  'SELECT * FROM baton.task WHERE state = $3 AND id < $1 ORDER BY id DESC LIMIT $2',
+)
+const openLanes = statement(
+  'open-lanes',
+  `SELECT ${laneColumns} FROM baton.lane
+   WHERE (task, level) IN (SELECT * FROM unnest($1::bigint[], $2::bigint[]))`,
+)
+const pace = statement(
+  'pace',
+  `SELECT p.* FROM unnest($1::bigint[]) AS wanted (task) CROSS JOIN LATERAL
+     (SELECT task, second, partitions, records FROM baton.pace WHERE task = wanted.task
+      ORDER BY second DESC LIMIT ${PACE_SECONDS_KEPT}) p`,
+)
+const lanes = statement(
+  'lanes-of-task',
+  `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 ORDER BY level LIMIT ${LANES_SHOWN}`,
+)
+const laneCount = statement('lane-count', 'SELECT count(*) AS lanes FROM baton.lane WHERE task = $1')
+const ranges = statement(
+  'ranges-of-lanes',
+  `SELECT wanted.lane, r.first, r.last FROM unnest($1::bigint[]) AS wanted (lane) CROSS JOIN LATERAL
+     (SELECT first, last FROM baton.lane_range WHERE lane = wanted.lane ORDER BY first LIMIT ${GAPS_SHOWN + 1}) r`,
+)
+const lastRanges = statement(
+  'last-range-of-lanes',
+  `SELECT wanted.lane, r.last FROM unnest($1::bigint[]) AS wanted (lane) CROSS JOIN LATERAL
+     (SELECT last FROM baton.lane_range WHERE lane = wanted.lane ORDER BY first DESC LIMIT 1) r`,
+)
+const tables = statement(
+  'compute-tables-of-task',
+  `SELECT c.name FROM baton.task_compute_table t JOIN baton.compute_table c ON c.id = t.compute_table
+   WHERE t.task = $1 ORDER BY t.compute_table LIMIT ${TABLES_SHOWN}`,
+)
+const mismatches = statement(
+  'mismatches',
+  `SELECT l.level, p.idx AS index, p.spelling, p.record_count AS declared, p.reported_records AS reported
+   FROM (SELECT id, level FROM baton.lane WHERE task = $1 ORDER BY level) l CROSS JOIN LATERAL
+     (SELECT idx, spelling, record_count, reported_records FROM baton.partition
+      WHERE lane = l.id AND reported_records IS NOT NULL AND reported_records <> record_count
+      ORDER BY idx LIMIT ${MISMATCHES_SHOWN}) p
+   LIMIT ${MISMATCHES_SHOWN}`,
+)
+
+/** A task for those who look: counters and short lists, never a walk over partitions. */
+export async function taskRecord(tx: Transaction, taskId: string): Promise<TaskRecord | null> {
+  const [row] = await tx.run(taskByName, [taskId])
+  if (row === undefined) return null
+  const id = row['id']
+  const [rows, laneRows, counted, names, unequal, now] = await Promise.all([
+    taskRows(tx, [row]),
+    tx.run(lanes, [id]),
+    tx.run(laneCount, [id]),
+    tx.run(tables, [id]),
+    row['mismatched'] === 0 ? [] : tx.run(mismatches, [id]),
+    tx.now(),
+  ])
+  const [task] = rows
+  if (task === undefined) return null
+  return {
+    ...task,
+    now,
+    lanes: await laneFacts(tx, laneRows),
+    lanesOmitted: (counted[0]?.['lanes'] as number) - laneRows.length,
+    computeTables: names.map(({ name }) => name as string),
+    mismatches: unequal as unknown as TaskRecord['mismatches'],
+  }
+}
+
+export async function taskPage(
+  tx: Transaction,
+  { state, before, limit, search }: TaskQuery,
+): Promise<TaskPage> {
+  const now = await tx.now()
+  const found: Row[] = []
+  const atATime = tasksReadAtATime(limit, search)
+  let position = before ?? Number.MAX_SAFE_INTEGER
+  let read = 0
+  while (read < TASKS_SEARCHED) {
+    const rows = await tx.run(state === null ? newest : newestIn, [
+      position,
+      atATime,
+      ...(state === null ? [] : [state]),
+    ])
+    for (const row of rows) {
+      if (found.length === limit) return { now, tasks: await taskRows(tx, found), next: position }
+      position = row['id'] as number
+      if (search === null || (row['task_id'] as string).includes(search)) found.push(row)
+    }
+    if (rows.length < atATime) return { now, tasks: await taskRows(tx, found), next: null }
+    read += rows.length
+  }
+  return { now, tasks: await taskRows(tx, found), next: position }
+}
+
+/** Tasks with what else is shown of them in a list. */
+export async function taskRows(tx: Transaction, rows: readonly Row[]): Promise<TaskRow[]> {
+  if (rows.length === 0) return []
+  const withOpenLevel = rows.filter((row) => row['open_level'] !== null)
+  const [seconds, open] = await Promise.all([
+    tx.run(pace, [rows.map((row) => row['id'])]),
+    withOpenLevel.length === 0
+      ? []
+      : tx.run(openLanes, [
+          withOpenLevel.map((row) => row['id']),
+          withOpenLevel.map((row) => row['open_level']),
+        ]),
+  ])
+  const secondsOf = Map.groupBy(seconds, (row) => row['task'] as number)
+  const openOf = new Map(open.map((row) => [row['task'] as number, row]))
+  return rows.map((row) => {
+    const facts = readTask(row)
+    const openLane = openOf.get(facts.id)
+    return {
+      facts,
+      openLane: openLane === undefined ? null : readTallies(openLane),
+      pace: (secondsOf.get(facts.id) ?? []).map(
+        ({ second, partitions, records }) => ({ second, partitions, records }) as PaceSecond,
+      ),
+    }
+  })
+}
+
+async function laneFacts(tx: Transaction, rows: readonly Row[]): Promise<LaneFacts[]> {
+  const ids = rows.map((row) => row['id'] as number)
+  const [firsts, lasts] = await Promise.all([tx.run(ranges, [ids]), tx.run(lastRanges, [ids])])
+  const rangesOf = Map.groupBy(firsts, (row) => row['lane'] as number)
+  const lastOf = new Map(lasts.map((row) => [row['lane'] as number, row['last'] as number]))
+  return rows.map((row) => {
+    const id = row['id'] as number
+    const known = (rangesOf.get(id) ?? []) as unknown as IndexRange[]
+    return {
+      level: row['level'] as number,
+      parkedSkipped: row['parked_skipped'] as boolean,
+      ...readTallies(row),
+      firstIndex: known[0]?.first ?? 0,
+      lastIndex: lastOf.get(id) ?? 0,
+      gaps: gapsBetween(known),
+    }
+  })
+}
