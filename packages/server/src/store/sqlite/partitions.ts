@@ -91,6 +91,8 @@ export class Partitions {
       this.#sql.outcome.run(change.outcome, partition.id)
       return null
     }
+    // Revived or parked by a late word: it may be at the front, and must not be handed out any more.
+    if (!isFinish && partition.state === 'ready') this.#front.forget()
     this.#ledger.move(lane, partition.state, change.to, recordCount)
     switch (change.to) {
       case 'done':

@@ -13,6 +13,7 @@ import type { Front } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
+import type { PartitionEntry } from './partitions.ts'
 
 interface Serving {
   readonly position: number
@@ -120,26 +121,12 @@ export class Pull {
   }
 
   #lease(candidate: Candidate, holder: number | null, now: number): HandedOut {
-    const { id, lane, recordCount, attempts, releases } = candidate
+    const { id, recordCount, attempts } = candidate
     const length = leaseMillis(this.#policy, recordCount)
     const lease = { partition: id, term: candidate.term + 1, secret: this.#secrets.next() }
     const expiresAt = now + length
     const { term, secret } = lease
-    this.#books.deferred.lease(
-      {
-        id,
-        lane,
-        recordCount,
-        state: 'leased',
-        term,
-        secret,
-        outcome: null,
-        attempts,
-        releasesInARow: releases,
-        taskCancelled: false,
-      },
-      [term, secret, holder, expiresAt, now, id],
-    )
+    this.#books.deferred.lease(leasedEntry(candidate, secret), [term, secret, holder, expiresAt, now, id])
     if (this.earliestDueAt === null || expiresAt < this.earliestDueAt) this.earliestDueAt = expiresAt
     return this.#handedOut(candidate, {
       id: formatLeaseId(lease),
@@ -150,10 +137,16 @@ export class Pull {
   }
 
   #deliver(candidate: Candidate, holder: number | null, now: number): HandedOut {
-    const { task } = candidate.lane
-    this.#sql.deliver.run(holder, now, now, candidate.id)
-    this.#ledger.countFinished(task, candidate.recordCount)
-    task.delivered += 1
+    const { id, lane, recordCount } = candidate
+    const { deferred } = this.#books
+    // As a lease that is over at once: its way into the window may be put off as well, and comes before.
+    const leased = leasedEntry(candidate, NO_SECRET)
+    deferred.lease(leased, [leased.term, NO_SECRET, holder, now, now, id])
+    const attempts = candidate.attempts + 1
+    const delivered = { ...leased, state: next('ready', 'deliver'), outcome: 'delivered' as const, attempts }
+    deferred.finish(delivered, [delivered.outcome, attempts, now, null, id])
+    this.#ledger.countFinished(lane.task, recordCount)
+    lane.task.delivered += 1
     return this.#handedOut(candidate, null)
   }
 
@@ -209,6 +202,17 @@ function upToAnEmptyWindow(candidates: readonly Candidate[]): readonly Candidate
   return last === -1 ? candidates : candidates.slice(0, last + 1)
 }
 
+/** Of what is handed out without a lease: no lease id has it. */
+const NO_SECRET = ''
+
+function leasedEntry(candidate: Candidate, secret: string): PartitionEntry {
+  const { id, lane, recordCount, attempts, releases: releasesInARow, term } = candidate
+  return {
+    ...{ id, lane, recordCount, attempts, releasesInARow, secret },
+    ...{ state: 'leased', term: term + 1, outcome: null, taskCancelled: false },
+  }
+}
+
 /** What is said of a partition to whoever gets it. */
 type Described = Pick<Candidate, 'lane' | 'idx' | 'spelling' | 'computeTable' | 'recordCount'>
 
@@ -220,10 +224,6 @@ interface LiveRow extends Omit<Described, 'lane'> {
 
 function prepare(db: DatabaseSync) {
   return {
-    deliver: db.prepare(
-      `UPDATE partition SET state = 'done', fresh = 0, term = term + 1, attempts = attempts + 1, outcome = 'delivered', holder = ?,
-         leased_at = ?, settled_at = ? WHERE id = ?`,
-    ),
     live: db.prepare(
       `SELECT lane, idx, attempts, spelling, record_count AS recordCount, compute_table AS computeTable,
          due_at AS dueAt

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { one, some } from './driver.ts'
+import { type Driver, nameOf, one, some } from './driver.ts'
 import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 export function atMostOnceTopic(harness: StoreHarness): void {
@@ -21,6 +21,22 @@ export function atMostOnceTopic(harness: StoreHarness): void {
       await store.pull({ batch: 5 })
       expect((await store.task('a')).facts).toMatchObject({ delivered: 2, finishedAt: store.clock.now() })
       expect(await store.sweep()).toMatchObject({ expired: 0, nextDueInMillis: null })
+    })
+
+    test.each([
+      ['an order to the task', (store: Driver) => store.control({ verb: 'pause', taskId: 'a' })],
+      ['a restart', (store: Driver) => store.reopen({ ...testPolicy, delivery: 'at-most-once' })],
+    ])('nothing is handed out twice, also after %s', async (_, happens) => {
+      const store = await open({ delivery: 'at-most-once' })
+      await store.callBack('a', some(0, 300))
+      const names: string[] = []
+      for (let pulls = 0; pulls < 40; pulls += 1) names.push(...(await store.pull()).partitions.map(nameOf))
+      await happens(store)
+      await store.control({ verb: 'resume', taskId: 'a' })
+      names.push(...(await store.pull({ batch: 500 })).partitions.map(nameOf))
+      expect(names.toSorted()).toEqual([...new Set(names)].toSorted())
+      expect(names).toHaveLength(300)
+      expect((await store.task('a')).facts).toMatchObject({ delivered: 300 })
     })
 
     test('a key was served once: its repeat gets nothing, and nothing new', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Driver } from './driver.ts'
-import { some } from './driver.ts'
+import { nameOf, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 type LateStanding = 'delayed' | 'ready' | 'held' | 'parked'
@@ -73,6 +73,29 @@ export function lateSettleTopic(harness: StoreHarness): void {
         expect(await store.partition('a', 0, 0)).toMatchObject({ attempts: 1 })
       })
     }
+
+    const lastWords: [string, (store: Driver, leaseId: string) => Promise<unknown>, string][] = [
+      ['done', (store, leaseId) => store.settle(leaseId), 'done'],
+      [
+        'failed for good',
+        (store, leaseId) => store.settle(leaseId, { outcome: 'failed', final: true }),
+        'parked',
+      ],
+      ['renew', (store, leaseId) => store.renew(leaseId), 'leased'],
+    ]
+    for (const [word, say, state] of lastWords)
+      test(`${word}: a partition that was known to be next is not handed out any more`, async () => {
+        const store = await open()
+        await store.callBack('a', some(1, 1))
+        const { leaseId } = await store.pullOne()
+        await store.pass(testPolicy.leaseMillis)
+        await store.pass(20 * MINUTE)
+        await store.callBack('b', some(0, 1))
+        expect((await store.pull()).partitions.map(nameOf)).toEqual(['b-0-0'])
+        await say(store, leaseId)
+        expect((await store.pull()).partitions).toEqual([])
+        expect(await store.states('a')).toEqual({ '1-0': state })
+      })
 
     test('after a newer lease the old one is lost, whatever it says', async () => {
       const store = await open()
