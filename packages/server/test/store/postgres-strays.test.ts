@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import type { Policy } from '../../src/handoff/policy.ts'
+import { dropStraysInFront } from '../../src/store/postgres/queues/strays.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { WINDOW } from '../../src/store/postgres/windows/lanes.ts'
 import { Driver, nameOf, some } from './conformance/driver.ts'
@@ -77,6 +78,21 @@ async function scene(policy: Partial<Policy> = {}): Promise<Scene> {
 
 const indexes = (first: number, count: number) =>
   Array.from({ length: count }, (_, at) => `a-0-${first + at}`).toSorted()
+
+test('who looks for stray places hides none from those who pull', async () => {
+  const store = await scene()
+  await store.callBack('a', [...some(0, 3), ...some(1, 3)])
+  await store.pull()
+  expect(await store.plant("p.state = 'leased'", '-1')).toBe(1)
+  const client = new pg.Client({ connectionString: server.url(store.database) })
+  await client.connect()
+  await client.query('BEGIN')
+  expect((await client.query(dropStraysInFront.text)).rowCount).toBe(1)
+  expect((await store.pull({ batch: 2 })).partitions.map(nameOf)).toEqual(['a-0-1', 'a-0-2'])
+  await client.query('COMMIT')
+  await client.end()
+  expect(await store.strays()).toBe(0)
+})
 
 describe.each([
   ['in one statement', false],

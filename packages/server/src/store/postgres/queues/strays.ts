@@ -1,5 +1,5 @@
 import { statement } from '../session/statement.ts'
-import { lockedOf, placesOf, removeFrom } from './places.ts'
+import { placesOf, removeFrom, WAITS } from './places.ts'
 
 /**
  * A hand-off that is one statement does not see what was queued after it began: a partition that was
@@ -15,28 +15,24 @@ export const dropStrays = statement(
    )
    ${removeFrom('ready', placesOf('ready', 'changed s', "lane = s.lane AND id = s.id AND (s.state <> 'held' OR s.stay <> stay)", 'FOR UPDATE SKIP LOCKED'))}`,
 )
-/** Of the places `q`; those of partitions that were purged since have no row that could be locked. */
-const straysAmong = (places: string, isStray: string) =>
-  `WITH place AS MATERIALIZED (${places}), stray AS MATERIALIZED (
-     SELECT q.lies FROM place q ${lockedOf('id', `(${isStray})`)}
-     UNION ALL
-     SELECT q.lies FROM place q WHERE (SELECT id FROM baton.partition WHERE id = q.id) IS NULL
-   )`
-const straysOfReady = (places: string) =>
-  `${straysAmong(places, "state <> 'held' OR stay <> q.stay")} ${removeFrom('ready', 'SELECT lies FROM stray')}`
+/**
+ * What is no stray is not locked, not even for a moment: a claim would pass it over and hand out what comes after. Nor is
+ * any row: a place is of one stay, which never comes again, so a stray place is one for good.
+ */
+const straysAmong = (places: string) =>
+  `WITH stray AS MATERIALIZED (
+     SELECT q.lies FROM (${places}) q WHERE (SELECT id FROM baton.partition WHERE id = q.id AND ${WAITS}) IS NULL
+   )
+   ${removeFrom('ready', 'SELECT ctid FROM baton.ready WHERE ctid = ANY (ARRAY(SELECT lies FROM stray)) FOR UPDATE SKIP LOCKED')}`
 
 /** At the front of the order, where every place comes sooner or later. */
 export const dropStraysInFront = statement(
   'drop-strays-in-front',
-  straysOfReady(
-    'SELECT ctid AS lies, stay, id FROM baton.ready ORDER BY level, rank, id LIMIT 1000 FOR UPDATE SKIP LOCKED',
-  ),
+  straysAmong('SELECT ctid AS lies, stay, id FROM baton.ready ORDER BY level, rank, id LIMIT 1000'),
 )
 export const dropStraysOfLane = statement(
   'drop-strays-of-lane',
-  straysOfReady(
-    'SELECT ctid AS lies, stay, id FROM baton.ready WHERE lane = $1 ORDER BY id FOR UPDATE SKIP LOCKED',
-  ),
+  straysAmong('SELECT ctid AS lies, stay, id FROM baton.ready WHERE lane = $1 ORDER BY id'),
 )
 
 /** In nobody's way until their time has come. What became of a partition since then is never undone, so no row is locked. */
