@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url'
+
 // Builds the page after an installation, so that a fresh checkout serves it. Plain JavaScript: it also runs where
 // only the production dependencies were installed, and there it has nothing to do.
 let vite
@@ -7,4 +9,4 @@ try {
   if (error?.code !== 'ERR_MODULE_NOT_FOUND') throw error
   console.log('the page is not built: vite is not installed here')
 }
-await vite?.build({ configFile: new URL('vite.config.ts', import.meta.url).pathname, logLevel: 'warn' })
+await vite?.build({ configFile: fileURLToPath(new URL('vite.config.ts', import.meta.url)), logLevel: 'warn' })
