@@ -1,5 +1,8 @@
 import type { Arguments } from './arguments.ts'
 
+/** The most seconds for a flag that a timer counts: one that is set to more than 24 days goes off at once. */
+export const LONGEST_TIMER_SECONDS = 86_400
+
 /** A flag of a command; its name is its key, with hyphens. */
 export interface Flag {
   readonly kind: 'switch' | 'text' | 'number'

@@ -36,6 +36,11 @@ describe('the command line', () => {
     [['pause'], 'pause needs TASK'],
     [['pull', '--batch', '0'], '--batch is a whole number from 1 to 1000, not "0"'],
     [['pull', '--batch'], '--batch needs a value'],
+    [
+      ['tasks', '--watch', '--interval', '9999999'],
+      '--interval is a number from 0.1 to 86400, not "9999999"',
+    ],
+    [['work', '--kill-after', '9999999', '--', 'true'], '--kill-after is a number from 0 to 86400'],
     [['tasks', '--watch=yes'], '--watch takes no value'],
     [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
     [['work', '--concurrency', '4'], 'work needs a command'],

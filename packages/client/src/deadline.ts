@@ -1,3 +1,5 @@
+import { timer } from './timer.ts'
+
 /** A moment that can be brought forward but not put off. */
 export class Deadline {
   readonly reached: Promise<void>
@@ -16,7 +18,7 @@ export class Deadline {
     if (at >= this.#at) return
     this.#at = at
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(this.#reach, seconds * 1000)
+    this.#timer = timer(this.#reach, seconds * 1000)
   }
 
   /** Nobody waits for it any more. */

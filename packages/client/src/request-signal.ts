@@ -1,3 +1,5 @@
+import { timer } from './timer.ts'
+
 /**
  * A signal for one request: aborted by the caller's, or when the time is over. Put together by hand instead of with
  * AbortSignal.any, which keeps a reference in a long-lived signal for each request that was ever made under it.
@@ -5,12 +7,10 @@
 export function requestSignal(outer: AbortSignal | undefined, timeoutMillis: number) {
   const controller = new AbortController()
   let timedOut = false
-  const timer = Number.isFinite(timeoutMillis)
-    ? setTimeout(() => {
-        timedOut = true
-        controller.abort()
-      }, timeoutMillis)
-    : undefined
+  const running = timer(() => {
+    timedOut = true
+    controller.abort()
+  }, timeoutMillis)
   const follow = () => controller.abort(outer?.reason)
   if (outer?.aborted) follow()
   else outer?.addEventListener('abort', follow, { once: true })
@@ -19,7 +19,7 @@ export function requestSignal(outer: AbortSignal | undefined, timeoutMillis: num
     timedOut: () => timedOut,
     /** To be called when the request is over. */
     release: () => {
-      clearTimeout(timer)
+      clearTimeout(running)
       outer?.removeEventListener('abort', follow)
     },
   }

@@ -1,4 +1,5 @@
 import { UnreachableError } from './errors.ts'
+import { timer } from './timer.ts'
 
 export interface TextLinesOptions {
   readonly signal?: AbortSignal | undefined
@@ -35,14 +36,12 @@ export async function* textLines(
 
 async function nextChunk(reader: ReadableStreamDefaultReader<Uint8Array>, longestSilenceMillis: number) {
   const silence = Promise.withResolvers<never>()
-  const timer = Number.isFinite(longestSilenceMillis)
-    ? setTimeout(() => silence.reject(new Error('nothing came for too long')), longestSilenceMillis)
-    : undefined
+  const running = timer(() => silence.reject(new Error('nothing came for too long')), longestSilenceMillis)
   try {
     return await Promise.race([reader.read(), silence.promise])
   } catch (error) {
     throw new UnreachableError('the answer broke off in the middle', { cause: error })
   } finally {
-    clearTimeout(timer)
+    clearTimeout(running)
   }
 }

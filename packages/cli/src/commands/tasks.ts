@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, type TaskState, type TaskSummary } from '@baton/client'
 import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { interruptible } from '../interruption.ts'
@@ -22,6 +22,7 @@ export const tasks: Command = {
       placeholder: 'SECONDS',
       fractions: true,
       minimum: 0.1,
+      maximum: LONGEST_TIMER_SECONDS,
       otherwise: '1',
       description: 'how often to look, with --watch',
     },

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { Worker } from '@baton/client'
 import type { Arguments } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
 import { commandExitCodes, exitCodes } from '../exit-codes.ts'
 import { counted } from '../show/numbers.ts'
@@ -69,6 +69,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       kind: 'number',
       placeholder: 'SECONDS',
       fractions: true,
+      maximum: LONGEST_TIMER_SECONDS,
       otherwise: '10',
       description: 'how long a command that has to end may take before it is killed',
     },
