@@ -9,6 +9,7 @@ import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import { problemLines } from './explain-problem.ts'
 import { InputError } from './input/input-error.ts'
+import { SpoolError } from './input/spool-error.ts'
 import { Interruption } from './interruption.ts'
 import { LocatedProblem, type Origin } from './located-problem.ts'
 import { counted } from './show/numbers.ts'
@@ -50,9 +51,8 @@ function linesOf(error: unknown, command: string | undefined, origin: Origin | u
   if (error instanceof UnreachableError) {
     return [`baton: ${error.message}`, 'Is the service running? --url or BATON_URL say where it is.']
   }
-  if (error instanceof BatonError || error instanceof Interruption || isFault(error)) {
-    return [`baton: ${(error as Error).message}`]
-  }
+  const isPlain = [BatonError, Interruption, SpoolError].some((kind) => error instanceof kind)
+  if (isPlain || isFault(error)) return [`baton: ${(error as Error).message}`]
   return [`baton: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`]
 }
 

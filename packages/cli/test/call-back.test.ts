@@ -77,6 +77,20 @@ describe('baton call-back', () => {
     expect(code).toBe(4)
   })
 
+  test('says when there is no room to keep stdin until it is checked', async () => {
+    const env = { TMPDIR: new Scratch().file('no-folder', '') }
+    const { code, stdout, stderr } = await baton(['call-back', '-'], {
+      input: lines(descriptors('homeless', 3)),
+      env,
+    })
+    expect(stderr).toBe(
+      `baton: stdin cannot be kept in ${env.TMPDIR} while it is checked (ENOTDIR): ` +
+        'name another folder in TMPDIR, or say --stream, which keeps nothing\n',
+    )
+    expect(stdout).toBe('')
+    expect(code).toBe(1)
+  })
+
   test('only checks when asked to, without a service', async () => {
     const input = lines(descriptors('checked', 3))
     expect(await baton(['call-back', '--check', '-'], { input })).toMatchObject({

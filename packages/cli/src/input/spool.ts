@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { SpoolError } from './spool-error.ts'
 import { fileSource, type Source } from './values.ts'
 
 /** A source that can be read twice although it comes only once: the first reading writes it down. */
@@ -12,21 +11,34 @@ export interface Spool extends AsyncDisposable {
 }
 
 export async function spool(source: Source): Promise<Spool> {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-'))
+  const { name } = source
+  const folder = await taken(name, mkdtemp(join(tmpdir(), 'baton-')))
   const path = join(folder, 'input')
   return {
-    first: { name: source.name, chunks: () => copying(source.chunks(), path) },
-    again: fileSource(path, source.name),
+    first: { name, chunks: () => copying(source, path) },
+    again: fileSource(path, name),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }
 
-async function* copying(chunks: AsyncIterable<Uint8Array>, path: string) {
-  const file = createWriteStream(path, { mode: 0o600 })
-  for await (const chunk of chunks) {
-    if (!file.write(chunk)) await once(file, 'drain')
+async function* copying({ name, chunks }: Source, path: string) {
+  // Not a stream: one that fails while nobody waits for it would end the program.
+  await using file = await taken(name, open(path, 'w', 0o600))
+  for await (const chunk of chunks()) {
+    await taken(name, file.writeFile(chunk))
     yield chunk
   }
-  file.end()
-  await once(file, 'finish')
+}
+
+async function taken<T>(name: string, step: Promise<T>): Promise<T> {
+  try {
+    return await step
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new SpoolError(
+      `${name} cannot be kept in ${tmpdir()} while it is checked (${code}): ` +
+        'name another folder in TMPDIR, or say --stream, which keeps nothing',
+      { cause: error },
+    )
+  }
 }

@@ -1,0 +1,78 @@
+import { existsSync, symlinkSync } from 'node:fs'
+import { readdir, readlink, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Scratch } from '../../test/support/scratch.ts'
+import { spool } from './spool.ts'
+import { SpoolError } from './spool-error.ts'
+import type { Source } from './values.ts'
+
+const bytes = (text: string) => new TextEncoder().encode(text)
+
+/** Takes its time between two chunks, so that a fault of the one comes while nobody waits for it. */
+const slowly = (...texts: string[]): Source => ({
+  name: 'stdin',
+  chunks: async function* () {
+    for (const text of texts) {
+      yield bytes(text)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  },
+})
+
+async function all({ chunks }: Source): Promise<string> {
+  const parts: Uint8Array[] = []
+  for await (const chunk of chunks()) parts.push(chunk)
+  return Buffer.concat(parts).toString()
+}
+
+let folder: string
+
+beforeEach(() => {
+  folder = new Scratch().path
+  vi.stubEnv('TMPDIR', folder)
+})
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+test('what comes once can be read twice, and leaves nothing behind', async () => {
+  {
+    await using twice = await spool(slowly('one ', 'two'))
+    expect(await all(twice.first)).toBe('one two')
+    expect(await all(twice.again)).toBe('one two')
+  }
+  expect(await readdir(folder)).toEqual([])
+})
+
+test.skipIf(!existsSync('/proc/self/fd'))('whoever stops reading leaves no open file behind', async () => {
+  const openHere = async () => {
+    const files = (await readdir('/proc/self/fd')).map((fd) =>
+      readlink(`/proc/self/fd/${fd}`).catch(() => ''),
+    )
+    return (await Promise.all(files)).filter((path) => path.startsWith(folder))
+  }
+  await using twice = await spool(slowly('one ', 'two', 'three'))
+  const reading = twice.first.chunks()[Symbol.asyncIterator]()
+  await reading.next()
+  await reading.next()
+  expect(await openHere()).toHaveLength(1)
+  await reading.return?.()
+  expect(await openHere()).toEqual([])
+})
+
+test('a folder that is gone is told', async () => {
+  await using twice = await spool(slowly('one ', 'two'))
+  await rm(folder, { recursive: true })
+  await expect(all(twice.first)).rejects.toThrow(SpoolError)
+})
+
+test.skipIf(!existsSync('/dev/full'))('a disk that is full is told', async () => {
+  await using twice = await spool(slowly('one ', 'two'))
+  const [own = ''] = await readdir(folder)
+  symlinkSync('/dev/full', join(folder, own, 'input'))
+  await expect(all(twice.first)).rejects.toThrow(
+    `stdin cannot be kept in ${folder} while it is checked (ENOSPC): name another folder in TMPDIR, or say --stream`,
+  )
+})
