@@ -32,10 +32,16 @@ export type RetryRequest = Static<typeof retryRequestSchema>
 export const sealRequestSchema = Type.Object(
   {
     partitions: Type.Optional(
-      count({ description: 'How many partitions the task has in all', examples: [42] }),
+      count({
+        description: 'How many partitions the task has in all; the task then tells how many are missing',
+        examples: [42],
+      }),
     ),
   },
-  { description: 'Says that no partitions beyond the known, or the expected number, will come' },
+  {
+    description:
+      'Says that no more partitions will come: new ones are refused, however many are expected in all',
+  },
 )
 export type SealRequest = Static<typeof sealRequestSchema>
 

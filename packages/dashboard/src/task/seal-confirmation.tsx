@@ -57,7 +57,7 @@ export function SealConfirmation({ view, busy, order, onClose }: SealProps) {
             setFault(null)
           }}
         />
-        <small>If some are still to come, the task stays open for just these.</small>
+        <small>The task then tells how many are missing; new ones are refused all the same.</small>
       </label>
     </Confirmation>
   )
