@@ -5,7 +5,7 @@ import { compact, exact, percent } from '../parts/numbers.ts'
 
 /** What it holds, what it did, since when. */
 export function InstanceFacts({ instance }: { instance: InstanceStatus }) {
-  const { role, leases, totals, firstSeenAt, lastSeenAt, startedAt, version } = instance
+  const { role, totals, firstSeenAt, lastSeenAt, startedAt, version } = instance
   // A program may do both; its role is what it did last.
   const [pulls, callsBack] = [
     totals.pulls > 0 || role === 'worker',
@@ -14,14 +14,6 @@ export function InstanceFacts({ instance }: { instance: InstanceStatus }) {
   return (
     <section class="panel" aria-label="What it did">
       <dl class="facts">
-        {role === 'service' || pulls ? (
-          <Fact
-            name={role === 'service' ? 'Leases in the hands of workers' : 'In hand'}
-            value={exact(leases)}
-          >
-            {leases === 1 ? 'live lease' : 'live leases'}
-          </Fact>
-        ) : null}
         {pulls ? <WorkerFacts instance={instance} /> : null}
         {callsBack ? <ProducerFacts instance={instance} /> : null}
         {version === undefined ? null : (
@@ -42,10 +34,13 @@ export function InstanceFacts({ instance }: { instance: InstanceStatus }) {
   )
 }
 
-function WorkerFacts({ instance: { totals } }: { instance: InstanceStatus }) {
+function WorkerFacts({ instance: { leases, totals } }: { instance: InstanceStatus }) {
   const settled = totals.done + totals.failed + totals.released
   return (
     <>
+      <Fact name="In hand" value={exact(leases)}>
+        {leases === 1 ? 'live lease' : 'live leases'}
+      </Fact>
       <Fact name="Partitions taken" value={compact(totals.partitions)}>
         {compact(totals.records)} records in {compact(totals.pulls)} pulls
       </Fact>
