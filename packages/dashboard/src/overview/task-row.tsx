@@ -9,10 +9,11 @@ import { measureOf } from '../parts/split-bar.tsx'
 import { duration } from '../parts/times.ts'
 import { hrefOf, taskHref } from '../route.ts'
 import { levelsOfTask, wantLevels } from '../service/levels.ts'
+import { unfinishedStates } from '../service/tasks.ts'
 
 export function TaskRow({ task }: { task: TaskSummary }) {
   const { taskId, state } = task
-  const isUnfinished = state === 'open' || state === 'stalled' || state === 'paused'
+  const isUnfinished = unfinishedStates.includes(state)
   useEffect(() => (isUnfinished ? wantLevels(taskId) : undefined), [taskId, isUnfinished])
   // Of its own levels alone: they are read task by task, and each would draw every row anew.
   const levels = useComputed(() => levelsOfTask.value.get(taskId))

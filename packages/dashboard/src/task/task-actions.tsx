@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { Confirmation } from '../parts/confirmation.tsx'
 import { counted } from '../parts/numbers.ts'
 import { client } from '../service/connection.ts'
+import { unfinishedStates } from '../service/tasks.ts'
 import { useControl } from './control.ts'
 import { SealConfirmation } from './seal-confirmation.tsx'
 
@@ -11,7 +12,7 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
   const { taskId, state, partitions, sealed } = view
   const { busy, order } = useControl(refresh)
   const [asking, setAsking] = useState<'cancel' | 'seal' | null>(null)
-  const isUnfinished = state === 'open' || state === 'paused' || state === 'stalled'
+  const isUnfinished = unfinishedStates.includes(state)
   const left = partitions.total - partitions.done
   const [fault, setFault] = useState<string | null>(null)
   const close = () => {
