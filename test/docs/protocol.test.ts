@@ -7,6 +7,7 @@ import {
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
   MAX_LISTED_VIOLATIONS,
+  MAX_PAGE_LENGTH,
   MAX_PARTITION_NAME_LENGTH,
   MAX_RETRIED_BY_NAME,
   MAX_TABLE_NAME_LENGTH,
@@ -22,7 +23,6 @@ import {
   transitions,
 } from '../../packages/server/src/handoff/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/policy.ts'
-import { MAX_LIMIT } from '../../packages/server/src/http/routes/paging.ts'
 import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
 import { servedRoutes } from './support/routes.ts'
@@ -138,7 +138,7 @@ describe('limits', () => {
     ['length of a lease', `${LEASE_MAX_MILLIS / 3_600_000} h`],
     ['reason of a settlement', `65,536 characters sent, ${grouped(MAX_KEPT_REASON_LENGTH)} kept`],
     ['partitions named in a retry', grouped(MAX_RETRIED_BY_NAME)],
-    ['entries in a page', grouped(MAX_LIMIT)],
+    ['entries in a page', grouped(MAX_PAGE_LENGTH)],
     ['violations, and conflicts, listed in a problem', `${MAX_LISTED_VIOLATIONS} each`],
   ])('%s: %s', (what, limit) => {
     expect(limits.get(what)).toBe(limit)

@@ -1,4 +1,4 @@
-import type { PulledPartition } from '@baton/protocol'
+import { MAX_BATCH, type PulledPartition } from '@baton/protocol'
 import type { PullWish } from './call-options.ts'
 import { WorkerStoppedError } from './errors.ts'
 import type { HandOffLoop } from './hand-off-loop.ts'
@@ -7,9 +7,6 @@ import type { LeaseKeeper } from './lease-keeper.ts'
 import { Failed, type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } from './outcome.ts'
 import type { WorkerEventListener } from './worker-events.ts'
 import type { Handler, WorkerOptions, WorkerSettings } from './worker-options.ts'
-
-/** The most partitions that one request can be handed. */
-const LARGEST_BATCH = 1000
 
 export interface HoldingsOptions {
   readonly handler: Handler
@@ -54,7 +51,7 @@ export class Holdings {
     const inHand = this.#running.size + this.#waiting.length
     const free = concurrency + prefetch - inHand
     if (this.#closed || free <= 0) return undefined
-    const batch = Math.min(free, LARGEST_BATCH)
+    const batch = Math.min(free, MAX_BATCH)
     if (recordBudget === Number.POSITIVE_INFINITY) return { batch }
     const records = Math.floor(recordBudget - this.#records)
     if (records <= 0 && inHand > 0) return undefined

@@ -1,12 +1,10 @@
-import type { Lease, RenewAnswer } from '@baton/protocol'
+import { type Lease, MAX_LEASES_PER_REQUEST, type RenewAnswer } from '@baton/protocol'
 import type { BatonClient } from './client.ts'
 import { BatonError, LeaseLostError } from './errors.ts'
 import { KeptLease } from './kept-lease.ts'
 import { backOffMillis } from './persistence.ts'
 import type { ServiceWatch } from './service-watch.ts'
 
-/** The most that the service takes in one request. */
-const LEASES_PER_REQUEST = 10_000
 const LONGEST_REQUEST_MILLIS = 10_000
 const SHORTEST_REQUEST_MILLIS = 100
 
@@ -89,8 +87,8 @@ export class LeaseKeeper {
     for (const lease of this.#leases.values()) lease.tried(begun)
     const ids = [...this.#leases.keys()]
     try {
-      for (let at = 0; at < ids.length; at += LEASES_PER_REQUEST) {
-        await this.#renewSome(ids.slice(at, at + LEASES_PER_REQUEST))
+      for (let at = 0; at < ids.length; at += MAX_LEASES_PER_REQUEST) {
+        await this.#renewSome(ids.slice(at, at + MAX_LEASES_PER_REQUEST))
       }
       this.#failures = 0
       this.#notBefore = 0

@@ -1,4 +1,4 @@
-import type { Settlement } from '@baton/protocol'
+import { MAX_KEPT_REASON_LENGTH, MAX_RETRY_AFTER_SECONDS, type Settlement } from '@baton/protocol'
 
 /** Finished with the partition. A handler that returns nothing means the same. */
 export interface DoneOutcome {
@@ -87,10 +87,6 @@ function reasonOf(error: unknown): string {
   return error.cause === undefined ? own : `${own}; caused by ${reasonOf(error.cause)}`
 }
 
-/** As much as the service keeps. */
-const LONGEST_REASON = 4096
-const LONGEST_RETRY_AFTER_SECONDS = 86_400
-
 /**
  * The settlement of a lease. Whatever a handler says becomes something that the service accepts: a settlement is
  * sent together with others, and a stray character must not cost a partition its outcome.
@@ -105,7 +101,7 @@ export function settlementOf(leaseId: string, handled: HandlingOutcome): Settlem
     ...(isCount(records) ? { records } : {}),
     ...(final === true ? { final } : {}),
     ...(typeof retryAfterSeconds === 'number' && retryAfterSeconds >= 0
-      ? { retryAfterSeconds: Math.min(retryAfterSeconds, LONGEST_RETRY_AFTER_SECONDS) }
+      ? { retryAfterSeconds: Math.min(retryAfterSeconds, MAX_RETRY_AFTER_SECONDS) }
       : {}),
   }
 }
@@ -116,6 +112,6 @@ function isCount(value: unknown): value is number {
 
 function sendable(reason: unknown): string {
   const text = String(reason).replaceAll('\0', '')
-  const kept = text.length > LONGEST_REASON ? `${text.slice(0, LONGEST_REASON - 1)}…` : text
+  const kept = text.length > MAX_KEPT_REASON_LENGTH ? `${text.slice(0, MAX_KEPT_REASON_LENGTH - 1)}…` : text
   return kept.toWellFormed()
 }

@@ -1,4 +1,4 @@
-import type { Lease, PulledPartition } from '@baton/protocol'
+import { type Lease, MAX_WAIT_SECONDS, type PulledPartition } from '@baton/protocol'
 import type { HandlingOutcome } from './outcome.ts'
 import type { WorkerEventListener } from './worker-events.ts'
 
@@ -108,7 +108,10 @@ export function settingsOf(options: WorkerOptions): WorkerSettings {
   demand(Number.isSafeInteger(concurrency) && concurrency >= 1, 'concurrency must be a positive integer')
   demand(Number.isSafeInteger(prefetch) && prefetch >= 0, 'prefetch must be a non-negative integer')
   demand(recordBudget > 0, 'recordBudget must be positive')
-  demand(waitSeconds >= 0 && waitSeconds <= 60, 'waitSeconds must be between 0 and 60')
+  demand(
+    waitSeconds >= 0 && waitSeconds <= MAX_WAIT_SECONDS,
+    `waitSeconds must be between 0 and ${MAX_WAIT_SECONDS}`,
+  )
   demand(finishWithinSeconds >= 0, 'finishWithinSeconds must not be negative')
   demand(releaseWithinSeconds >= 0, 'releaseWithinSeconds must not be negative')
   return {

@@ -47,12 +47,19 @@ export {
 } from './instance.ts'
 export {
   leaseIdSchema,
-  MAX_LEASES_PER_REQUEST,
   type Refusal,
   type RefusalCode,
   refusalCodes,
   refusalSchema,
 } from './lease-reference.ts'
+export {
+  MAX_BATCH,
+  MAX_KEPT_REASON_LENGTH,
+  MAX_LEASES_PER_REQUEST,
+  MAX_PAGE_LENGTH,
+  MAX_RETRY_AFTER_SECONDS,
+  MAX_WAIT_SECONDS,
+} from './limits.ts'
 export { objectFaults } from './object-faults.ts'
 export {
   explainPartitionName,
@@ -76,8 +83,6 @@ export {
 export {
   type Lease,
   leaseSchema,
-  MAX_BATCH,
-  MAX_WAIT_SECONDS,
   type PullAnswer,
   type PulledPartition,
   pullAnswerSchema,
@@ -93,7 +98,6 @@ export {
 } from './renew.ts'
 export {
   checkSettlements,
-  MAX_KEPT_REASON_LENGTH,
   type Outcome,
   outcomes,
   type SettleAnswer,

@@ -2,9 +2,6 @@ import Type, { type Static } from 'typebox'
 import { oneOf } from './schema-parts.ts'
 import { wellFormedText } from './text-form.ts'
 
-/** The most leases that one settle or renew request may name. */
-export const MAX_LEASES_PER_REQUEST = 10_000
-
 /** A lease id as a client sends it: any text of a sane size, since an unknown one is an answer and not an error. */
 export const leaseIdSchema = Type.String({
   minLength: 1,

@@ -1,4 +1,4 @@
-import { MAX_BATCH, MAX_WAIT_SECONDS } from './pull.ts'
+import { MAX_BATCH, MAX_WAIT_SECONDS } from './limits.ts'
 
 /** What a client preferred (RFC 7240), already within bounds. What it left out or misspelt is absent. */
 export interface Preferences {

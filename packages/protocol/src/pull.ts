@@ -51,8 +51,3 @@ export function pullAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   )
 }
 export type PullAnswer = Static<ReturnType<typeof pullAnswerSchema>>
-
-/** The most partitions that one request can be handed. */
-export const MAX_BATCH = 1000
-/** The longest that a pull waits for something to become ready. */
-export const MAX_WAIT_SECONDS = 60

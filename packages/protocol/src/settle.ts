@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { arrayCheck } from './array-check.ts'
 import { DEFAULT_TABLE_FIELD } from './descriptor.ts'
-import { leaseIdSchema, MAX_LEASES_PER_REQUEST, refusalSchema } from './lease-reference.ts'
+import { leaseIdSchema, refusalSchema } from './lease-reference.ts'
+import { MAX_KEPT_REASON_LENGTH, MAX_LEASES_PER_REQUEST, MAX_RETRY_AFTER_SECONDS } from './limits.ts'
 import { pulledPartitionSchema } from './pull.ts'
 import { count, oneOf } from './schema-parts.ts'
 import { wellFormedText } from './text-form.ts'
@@ -10,10 +11,7 @@ import type { CheckFailure } from './violation.ts'
 export const outcomes = ['done', 'failed', 'released'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** A reason beyond this is cut when it is kept: a stack trace must not cost a worker its settlement. */
-export const MAX_KEPT_REASON_LENGTH = 4096
 const MAX_SENT_REASON_LENGTH = 65_536
-const SECONDS_PER_DAY = 86_400
 
 export const settlementSchema = Type.Object(
   {
@@ -35,7 +33,7 @@ export const settlementSchema = Type.Object(
     retryAfterSeconds: Type.Optional(
       Type.Number({
         minimum: 0,
-        maximum: SECONDS_PER_DAY,
+        maximum: MAX_RETRY_AFTER_SECONDS,
         description: 'Replaces the usual back-off before the next attempt',
         examples: [30],
       }),

@@ -1,4 +1,5 @@
 import type { PartitionRow, PartitionState } from '@baton/client'
+import { MAX_PAGE_LENGTH, partitionStates } from '@baton/protocol'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -17,7 +18,7 @@ export const partitions: Command = {
     state: {
       kind: 'text',
       placeholder: 'STATE',
-      choices: ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled'],
+      choices: partitionStates,
       description: 'only these',
     },
     level: { kind: 'number', placeholder: 'N', description: 'only this level' },
@@ -43,7 +44,7 @@ export const partitions: Command = {
         state,
         level,
         cursor,
-        limit: Math.min(limit - rows.length, 1000),
+        limit: Math.min(limit - rows.length, MAX_PAGE_LENGTH),
       })
       rows.push(...page.partitions)
       cursor = page.next ?? undefined

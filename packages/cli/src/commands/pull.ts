@@ -1,4 +1,5 @@
 import type { BatonClient, PulledPartition } from '@baton/client'
+import { MAX_BATCH, MAX_WAIT_SECONDS } from '@baton/protocol'
 import type { Command, Flags } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -12,7 +13,7 @@ export const pullFlags = {
     kind: 'number',
     placeholder: 'N',
     minimum: 1,
-    maximum: 1000,
+    maximum: MAX_BATCH,
     otherwise: '1',
     description: 'the most partitions to take',
   },
@@ -24,7 +25,7 @@ export const pullFlags = {
   wait: {
     kind: 'number',
     placeholder: 'SECONDS',
-    maximum: 60,
+    maximum: MAX_WAIT_SECONDS,
     otherwise: '0',
     description: 'how long to wait when nothing is ready',
   },

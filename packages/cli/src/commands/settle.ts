@@ -1,4 +1,5 @@
 import type { Settlement } from '@baton/client'
+import { MAX_RETRY_AFTER_SECONDS, outcomes } from '@baton/protocol'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
@@ -19,7 +20,7 @@ export const settle: Command = {
     outcome: {
       kind: 'text',
       placeholder: 'OUTCOME',
-      choices: ['done', 'failed', 'released'],
+      choices: outcomes,
       otherwise: 'done',
       description: 'how it ended',
     },
@@ -29,7 +30,7 @@ export const settle: Command = {
       kind: 'number',
       placeholder: 'SECONDS',
       fractions: true,
-      maximum: 86_400,
+      maximum: MAX_RETRY_AFTER_SECONDS,
       description: 'how long to leave the partition alone, instead of the usual back-off',
     },
     processed: { kind: 'number', placeholder: 'N', description: 'records that were processed' },

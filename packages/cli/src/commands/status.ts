@@ -1,4 +1,5 @@
 import type { BatonClient, InstanceStatus } from '@baton/client'
+import { MAX_PAGE_LENGTH } from '@baton/protocol'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -36,7 +37,7 @@ async function allInstances(client: BatonClient): Promise<InstanceStatus[]> {
   const instances: InstanceStatus[] = []
   let cursor: string | undefined
   do {
-    const page = await client.instances({ limit: 1000, cursor })
+    const page = await client.instances({ limit: MAX_PAGE_LENGTH, cursor })
     instances.push(...page.instances)
     cursor = page.next ?? undefined
   } while (cursor !== undefined)

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, type TaskState, type TaskSummary } from '@baton/client'
+import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol'
 import type { Arguments } from '../arguments.ts'
 import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
@@ -29,7 +30,7 @@ export const tasks: Command = {
     state: {
       kind: 'text',
       placeholder: 'STATE',
-      choices: ['open', 'paused', 'done', 'stalled', 'cancelled'],
+      choices: taskStates,
       description: 'only these',
     },
     search: { kind: 'text', placeholder: 'TEXT', description: 'only tasks whose id contains it' },
@@ -37,7 +38,7 @@ export const tasks: Command = {
       kind: 'number',
       placeholder: 'N',
       minimum: 1,
-      maximum: 1000,
+      maximum: MAX_PAGE_LENGTH,
       otherwise: '20',
       description: 'the most to list',
     },

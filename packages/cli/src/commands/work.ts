@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { Worker } from '@baton/client'
+import { MAX_WAIT_SECONDS } from '@baton/protocol'
 import type { Arguments } from '../arguments.ts'
 import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
@@ -49,7 +50,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
     wait: {
       kind: 'number',
       placeholder: 'SECONDS',
-      maximum: 60,
+      maximum: MAX_WAIT_SECONDS,
       otherwise: '20, and 0 with --until-idle',
       description: 'how long a pull waits at the service when nothing is ready',
     },

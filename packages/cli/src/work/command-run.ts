@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { MAX_KEPT_REASON_LENGTH } from '@baton/protocol'
 import { Tail } from './tail.ts'
 
 /** A process that ended may have left others that hold its stderr open: what they still write is not waited for. */
 const LAST_WORDS_MILLIS = 1000
-/** The service keeps 4096 characters of a reason; the exit code stands before them. */
-const KEPT_STDERR_BYTES = 4000
+/** As much as is kept of a reason, in which the exit code stands before it. */
+const KEPT_STDERR_BYTES = MAX_KEPT_REASON_LENGTH - 96
 /** On Windows there are no process groups to signal. */
 const hasGroups = process.platform !== 'win32'
 

@@ -1,15 +1,20 @@
+import { MAX_PAGE_LENGTH } from '@baton/protocol'
 import Type from 'typebox'
 import { RequestProblem } from '../answers/problems.ts'
 
 const DEFAULT_LIMIT = 100
-export const MAX_LIMIT = 1000
 
 /** Query parameters as the router gives them: given twice, a parameter is an array. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>
 
 export const pageParameters = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'Entries per page' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE_LENGTH,
+      default: DEFAULT_LIMIT,
+      description: 'Entries per page',
+    }),
   ),
   cursor: Type.Optional(
     Type.String({ description: '`next` of the page before; a page without `next` is the last' }),
@@ -31,7 +36,8 @@ export function limitOf(query: Query): number {
   const text = once(query, 'limit')
   if (text === undefined) return DEFAULT_LIMIT
   const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > MAX_LIMIT) throw invalid('limit', `must be an integer from 1 to ${MAX_LIMIT}`)
+  if (limit < 1 || limit > MAX_PAGE_LENGTH)
+    throw invalid('limit', `must be an integer from 1 to ${MAX_PAGE_LENGTH}`)
   return limit
 }
 

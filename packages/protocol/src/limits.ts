@@ -1,0 +1,15 @@
+// What senders must keep to as well. Apart from the schemas and without imports: a page that keeps to a limit need not
+// load what checks it.
+
+/** The most partitions that one request can be handed. */
+export const MAX_BATCH = 1000
+/** The longest that a pull waits for something to become ready. */
+export const MAX_WAIT_SECONDS = 60
+/** The most leases that one settle or renew request may name. */
+export const MAX_LEASES_PER_REQUEST = 10_000
+/** A reason beyond this is cut when it is kept: a stack trace must not cost a worker its settlement. */
+export const MAX_KEPT_REASON_LENGTH = 4096
+/** The longest that a settlement can put the next attempt off: a day. */
+export const MAX_RETRY_AFTER_SECONDS = 86_400
+/** The most entries in one page of a list. */
+export const MAX_PAGE_LENGTH = 1000
