@@ -87,13 +87,12 @@ export class PostgresServer {
 
   /** Empties a database, and keeps its schema for who borrows it next. */
   async giveBack(name: string): Promise<void> {
-    const [row] = await this.query(
-      `SELECT string_agg('baton.' || tablename, ', ') AS tables FROM pg_tables
-       WHERE schemaname = 'baton' AND tablename <> 'schema_version'`,
-      name,
-    )
     await this.query(
-      `TRUNCATE ${row?.['tables']} RESTART IDENTITY; SELECT setval('baton.change_order', 1)`,
+      `DO $$ BEGIN EXECUTE (
+         SELECT 'TRUNCATE ' || string_agg('baton.' || tablename, ', ') || ' RESTART IDENTITY' FROM pg_tables
+         WHERE schemaname = 'baton' AND tablename <> 'schema_version'
+       ); END $$;
+       SELECT setval('baton.change_order', 1)`,
       name,
     )
     this.#givenBack.push(name)
