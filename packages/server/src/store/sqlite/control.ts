@@ -168,7 +168,9 @@ export class Control {
     if (unknown.length > 0) return { kind: 'partitions_unknown', positions: unknown }
     const touched = new Set<LaneEntry>()
     let changed = 0
-    for (const { lane, row } of rows.filter((entry) => entry !== null)) {
+    // One that is named twice was read twice, and moves once.
+    const once = new Map(rows.flatMap((entry) => (entry === null ? [] : [[entry.row.id, entry] as const])))
+    for (const { lane, row } of once.values()) {
       if (row.state === 'parked') this.#retryOne(lane, row)
       else if (row.state === 'done' && done) this.#steps.rerun(lane, row)
       else continue

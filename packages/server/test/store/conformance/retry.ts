@@ -36,6 +36,17 @@ export function retryTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.parked).toBe(2)
     })
 
+    test('one that is named twice moves once, whether it was parked or done', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId)
+      await parkAll(store)
+      const partitions = [0, 1, 0, 1].map((index) => ({ level: 0, index }))
+      expect(await store.retry('a', { partitions, done: true })).toMatchObject({ changed: 2, readied: 2 })
+      expect((await store.task('a')).facts.partitions).toMatchObject({ ready: 2, parked: 0, done: 0 })
+    })
+
     test('names that are not known are reported by position, and nothing is retried', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))
