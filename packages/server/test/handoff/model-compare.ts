@@ -6,16 +6,20 @@ import type { Model } from './model.ts'
 import { claim } from './model-claim.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
 
-/** Everything the store shows must be what the model says, and the store's own books must balance. */
+/** The store's own books must balance. */
+export async function audit(driver: Driver): Promise<void> {
+  const findings = await driver.store.audit()
+  claim(findings.length === 0, `the audit found: ${findings.join('; ')}`)
+}
+
+/** Everything the store shows must be what the model says. */
 export async function compare(model: Model, driver: Driver): Promise<void> {
   // Asked all at once: nothing changes in between, and waiting for each answer would take most of the time.
   const tasks = [...model.tasks.values()]
-  const [findings, records, shown] = await Promise.all([
-    driver.store.audit(),
+  const [records, shown] = await Promise.all([
     Promise.all(tasks.map(({ taskId }) => driver.task(taskId))),
     Promise.all(tasks.map(({ taskId }) => driver.partitions(taskId))),
   ])
-  claim(findings.length === 0, `the audit found: ${findings.join('; ')}`)
   for (const [at, task] of tasks.entries()) {
     const record = records[at]
     if (record !== undefined) compareTask(task, record, shown[at] ?? [])
@@ -82,6 +86,13 @@ function comparePartition(
   if (partition.place === 'leased')
     claim(row.dueAt === partition.dueAt, `${name} is leased until ${row.dueAt}`)
   if (partition.place === 'delayed') learnDue(name, partition, row.dueAt ?? 0)
+}
+
+/** Whether the model has to look before it can go on: there is chance in a back-off. */
+export function hasToLearn(model: Model): boolean {
+  return [...model.tasks.values()].some((task) =>
+    task.all().some(({ place, dueBetween }) => place === 'delayed' && dueBetween !== null),
+  )
 }
 
 /** Where there is chance in a back-off, the model takes over what the store drew. */

@@ -20,7 +20,7 @@ export interface Runs {
   readonly long: number
 }
 
-/** Whatever happens in any order, a store and the model agree on it after every step. */
+/** Whatever happens in any order, a store and the model agree on it. */
 export function describeModel(harness: StoreHarness, runs: Runs = { crowded: 100, long: 8 }): void {
   describe(`the model and the ${harness.name} store`, () => {
     test('agree on few partitions, whatever happens in any order', async () => {

@@ -7,12 +7,19 @@ import { callBackOrder, Driver, leaseOf, settlement } from '../store/conformance
 import { type StoreHarness, type StoreUnderTest, TestClock } from '../store/conformance/harness.ts'
 import { Model } from './model.ts'
 import { claim } from './model-claim.ts'
-import { compare } from './model-compare.ts'
+import { audit, compare, hasToLearn } from './model-compare.ts'
 import { controlModel } from './model-control.ts'
 import type { CallBackStep, LeasePick, Step } from './model-orders.ts'
 
 /**
- * Takes a store and the model through the same steps and holds them against each other after each.
+ * Whoever looks has a store write up what it has put off, and an audit has it begin anew with what it knows by heart.
+ * So there are steps after which nobody looks.
+ */
+const STEPS_PER_LOOK = 3
+const LOOKS_PER_AUDIT = 4
+
+/**
+ * Takes a store and the model through the same steps and holds them against each other after every few, and in the end.
  * With a run length every place and every lease that a step names stands for so many in a row.
  */
 export async function runModel(
@@ -26,6 +33,7 @@ export async function runModel(
   try {
     const run = new ModelRun(under, policy, clock, runLength)
     for (const step of steps) await run.take(step)
+    await run.conclude()
   } finally {
     await under.dispose()
   }
@@ -37,6 +45,7 @@ class ModelRun {
   readonly #clock: TestClock
   readonly #runLength: number
   readonly #given: string[] = []
+  #steps = 0
 
   constructor(under: StoreUnderTest, policy: Policy, clock: TestClock, runLength: number) {
     this.#runLength = runLength
@@ -67,7 +76,15 @@ class ModelRun {
         await this.#control(controlOrderOf(step, this.#runLength))
     }
     this.#model.commit()
+    this.#steps += 1
+    if (this.#steps % STEPS_PER_LOOK === 0 || hasToLearn(this.#model))
+      await compare(this.#model, this.#driver)
+    if (this.#steps % (STEPS_PER_LOOK * LOOKS_PER_AUDIT) === 0) await audit(this.#driver)
+  }
+
+  async conclude(): Promise<void> {
     await compare(this.#model, this.#driver)
+    await audit(this.#driver)
   }
 
   /** In the order in which a store goes through a batch: settle, renew, undo, call back, pull. */
