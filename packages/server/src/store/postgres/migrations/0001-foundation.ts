@@ -1,6 +1,7 @@
-import { partitionStates } from '../../../handoff/life-cycle.ts'
+/** The states as they were then: what was migrated once does not change with them. */
+const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
 
-const counterColumns = partitionStates.flatMap((state) => [`${state}_partitions`, `${state}_records`])
+const counterColumns = states.flatMap((state) => [`${state}_partitions`, `${state}_records`])
 const counters = counterColumns.map((column) => `${column} bigint NOT NULL DEFAULT 0`).join(',\n  ')
 const counterDeltas = counterColumns.map((column) => `${column} bigint`).join(',\n  ')
 

@@ -1,6 +1,7 @@
-import { partitionStates } from '../../../handoff/life-cycle.ts'
+/** The states as they were then: what was migrated once does not change with them. */
+const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
 
-const counters = partitionStates
+const counters = states
   .map(
     (state) => `${state}_partitions INTEGER NOT NULL DEFAULT 0, ${state}_records INTEGER NOT NULL DEFAULT 0`,
   )
