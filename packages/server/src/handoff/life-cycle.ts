@@ -1,3 +1,5 @@
+import { type PartitionState, partitionStates } from '@baton/protocol'
+
 /**
  * The life of a partition: every state, everything that can happen to it, and where that leads.
  *
@@ -5,8 +7,7 @@
  * decided. Stores look transitions up here; none of them knows a rule of its own.
  */
 
-export const partitionStates = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
-export type PartitionState = (typeof partitionStates)[number]
+export { type PartitionState, partitionStates }
 
 export const partitionEvents = [
   /** A pull hands the partition out under a lease. */

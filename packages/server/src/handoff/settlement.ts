@@ -1,3 +1,4 @@
+import type { RefusalCode } from '@baton/protocol'
 import type { LeaseRef } from './lease-id.ts'
 import { next, type PartitionEvent, type PartitionState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
@@ -5,7 +6,7 @@ import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
 /** How the last lease of a partition ended; `null` while it runs. */
 export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'delivered'
 
-export type RefusalCode = 'lease_unknown' | 'lease_lost' | 'lease_settled' | 'task_cancelled'
+export type { RefusalCode }
 
 /** What a store reads of a partition to have a lease judged. */
 export interface Standing {

@@ -1,3 +1,4 @@
+import type { TaskState } from '@baton/protocol'
 import { type PartitionState, partitionStates, unfinishedStates } from './life-cycle.ts'
 
 /** So many of each state: counted in partitions, or added up in records. */
@@ -24,7 +25,7 @@ export const unfinishedOf = (tally: Tally): number =>
  */
 export const addCapped = (a: number, b: number): number => Math.min(a + b, Number.MAX_SAFE_INTEGER)
 
-export type TaskState = 'open' | 'paused' | 'done' | 'stalled' | 'cancelled'
+export type { TaskState }
 
 /** What a store keeps of a task in one row. */
 export interface TaskFacts {

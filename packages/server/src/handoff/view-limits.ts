@@ -1,14 +1,4 @@
-/** How much a view shows and reads, on every store: none costs more as a task grows. */
-
-export const LANES_SHOWN = 1000
-export const TABLES_SHOWN = 100
-export const MISMATCHES_SHOWN = 100
-/** For each lane. */
-export const GAPS_SHOWN = 10
-/** Of those that an instance has called back. */
-export const PRODUCED_TASKS_SHOWN = 100
-/** In the answer to a call-back. */
-export const CONFLICTS_NAMED = 100
+/** How much a view reads, on every store: none costs more as a task grows. How much it shows, the protocol says. */
 
 /** A search reads at most so many tasks per page, and says where it stopped. */
 export const TASKS_SEARCHED = 5000

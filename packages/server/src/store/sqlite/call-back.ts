@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
 import { isSamePartition, refusalOfNew } from '../../handoff/call-back-rules.ts'
 import { rankFresh } from '../../handoff/fair-order.ts'
 import type { Policy } from '../../handoff/policy.ts'
@@ -7,7 +7,6 @@ import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/stor
 import { beginAnew } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { taskState, totalOf } from '../../handoff/task-record.ts'
-import { CONFLICTS_NAMED } from '../../handoff/view-limits.ts'
 import type { Front } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -97,7 +96,7 @@ export class CallBacks {
       }
       const stored = this.#stored(arrival.lane, partition.index)
       if (stored === undefined || isSamePartition(stored, partition)) duplicates += 1
-      else if (++total <= CONFLICTS_NAMED) conflicts.push({ position, known: stored })
+      else if (++total <= MAX_LISTED_VIOLATIONS) conflicts.push({ position, known: stored })
     }
     return { arrivals, duplicates, conflicts, total }
   }

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import {
   type InstanceRecord,
   type ProducedTask,
   producedTask,
   type Sighting,
 } from '../../handoff/instances.ts'
-import { PRODUCED_TASKS_SHOWN } from '../../handoff/view-limits.ts'
 import { readTask } from './entries.ts'
 
 /** The record of who takes part: written in batches, read one at a time. */
@@ -79,7 +79,7 @@ export class InstanceRows {
   }
 
   #tasks(instance: number): ProducedTask[] {
-    const rows = this.#sql.tasks.all(instance, PRODUCED_TASKS_SHOWN)
+    const rows = this.#sql.tasks.all(instance, MAX_PRODUCER_TASKS)
     return rows.map((row) => producedTask(readTask(row), row['produced_at'] as number))
   }
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
 import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
 import {
@@ -11,14 +12,7 @@ import {
   type TaskRecord,
   type TaskRow,
 } from '../../handoff/task-record.ts'
-import {
-  GAPS_SHOWN,
-  LANES_SHOWN,
-  MISMATCHES_SHOWN,
-  TABLES_SHOWN,
-  TASKS_SEARCHED,
-  tasksReadAtATime,
-} from '../../handoff/view-limits.ts'
+import { TASKS_SEARCHED, tasksReadAtATime } from '../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 
 /** Tasks for those who look: counters and short lists, never a walk over partitions. */
@@ -33,17 +27,17 @@ export class TaskRows {
     const row = this.#sql.task.get(taskId)
     if (row === undefined) return null
     const task = readTask(row)
-    const lanes = this.#sql.lanes.all(task.id, LANES_SHOWN).map((lane) => this.#lane(lane))
+    const lanes = this.#sql.lanes.all(task.id, MAX_LISTED_LEVELS).map((lane) => this.#lane(lane))
     return {
       ...this.#row(task),
       now,
       lanes,
       lanesOmitted: (this.#sql.laneCount.get(task.id)?.['lanes'] as number) - lanes.length,
-      computeTables: this.#sql.tables.all(task.id, TABLES_SHOWN).map(({ name }) => name as string),
+      computeTables: this.#sql.tables.all(task.id, MAX_LISTED_TABLES).map(({ name }) => name as string),
       mismatches:
         task.mismatched === 0
           ? []
-          : (this.#sql.mismatches.all(task.id, MISMATCHES_SHOWN) as unknown as TaskRecord['mismatches']),
+          : (this.#sql.mismatches.all(task.id, MAX_LISTED_MISMATCHES) as unknown as TaskRecord['mismatches']),
     }
   }
 
@@ -85,7 +79,7 @@ export class TaskRows {
 
   #lane(row: Record<string, unknown>): LaneFacts {
     const id = row['id'] as number
-    const ranges = this.#sql.ranges.all(id, GAPS_SHOWN + 1) as unknown as IndexRange[]
+    const ranges = this.#sql.ranges.all(id, MAX_LISTED_GAPS + 1) as unknown as IndexRange[]
     return {
       level: row['level'] as number,
       parkedSkipped: row['parked_skipped'] === 1,

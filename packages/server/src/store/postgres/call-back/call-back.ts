@@ -1,4 +1,4 @@
-import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
 import { isSamePartition, refusalOfNew } from '../../../handoff/call-back-rules.ts'
 import { rankFresh } from '../../../handoff/fair-order.ts'
 import type { Policy } from '../../../handoff/policy.ts'
@@ -6,7 +6,6 @@ import type { CallBackOrder, CallBackResult, Conflict } from '../../../handoff/s
 import { beginAnew } from '../../../handoff/task-course.ts'
 import type { TaskEntry } from '../../../handoff/task-entry.ts'
 import { isLaneOpen, taskState } from '../../../handoff/task-record.ts'
-import { CONFLICTS_NAMED } from '../../../handoff/view-limits.ts'
 import type { CountDeltas } from '../counters/count-deltas.ts'
 import { levelsToRank } from '../counters/level-times.ts'
 import { moveTallies } from '../rows/entries.ts'
@@ -181,7 +180,7 @@ async function compare(tx: Transaction, task: CalledBackTask, { partitions }: Ca
     const known = stored.get(`${lane.id}-${index}`)
     if (known === undefined || isSamePartition(known, partition)) continue
     total += 1
-    if (total <= CONFLICTS_NAMED) conflicts.push({ position, known })
+    if (total <= MAX_LISTED_VIOLATIONS) conflicts.push({ position, known })
   }
   const known = new Set(repeated.map(({ position }) => position))
   return {

@@ -1,3 +1,4 @@
+import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import {
   type InstanceRecord,
   type InstanceTotals,
@@ -5,7 +6,6 @@ import {
   producedTask,
   type Sighting,
 } from '../../../handoff/instances.ts'
-import { PRODUCED_TASKS_SHOWN } from '../../../handoff/view-limits.ts'
 import { readTask } from '../rows/entries.ts'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'
@@ -57,7 +57,7 @@ const producedTasks = statement(
   `SELECT t.*, p.instance AS produced_by, p.last_call_back_at AS produced_at
    FROM unnest($1::bigint[]) AS wanted (instance) CROSS JOIN LATERAL
      (SELECT * FROM baton.produced_task WHERE instance = wanted.instance
-      ORDER BY last_call_back_at DESC LIMIT ${PRODUCED_TASKS_SHOWN}) p
+      ORDER BY last_call_back_at DESC LIMIT ${MAX_PRODUCER_TASKS}) p
    JOIN baton.task t ON t.id = p.task
    ORDER BY p.last_call_back_at DESC`,
 )

@@ -1,3 +1,4 @@
+import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
 import { PACE_SECONDS_KEPT } from '../../../handoff/eta.ts'
 import {
   gapsBetween,
@@ -9,14 +10,7 @@ import {
   type TaskRecord,
   type TaskRow,
 } from '../../../handoff/task-record.ts'
-import {
-  GAPS_SHOWN,
-  LANES_SHOWN,
-  MISMATCHES_SHOWN,
-  TABLES_SHOWN,
-  TASKS_SEARCHED,
-  tasksReadAtATime,
-} from '../../../handoff/view-limits.ts'
+import { TASKS_SEARCHED, tasksReadAtATime } from '../../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from '../rows/entries.ts'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'
@@ -41,13 +35,13 @@ const pace = statement(
 )
 const lanes = statement(
   'lanes-of-task',
-  `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 ORDER BY level LIMIT ${LANES_SHOWN}`,
+  `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 ORDER BY level LIMIT ${MAX_LISTED_LEVELS}`,
 )
 const laneCount = statement('lane-count', 'SELECT count(*) AS lanes FROM baton.lane WHERE task = $1')
 const ranges = statement(
   'ranges-of-lanes',
   `SELECT wanted.lane, r.first, r.last FROM unnest($1::bigint[]) AS wanted (lane) CROSS JOIN LATERAL
-     (SELECT first, last FROM baton.lane_range WHERE lane = wanted.lane ORDER BY first LIMIT ${GAPS_SHOWN + 1}) r`,
+     (SELECT first, last FROM baton.lane_range WHERE lane = wanted.lane ORDER BY first LIMIT ${MAX_LISTED_GAPS + 1}) r`,
 )
 const lastRanges = statement(
   'last-range-of-lanes',
@@ -57,7 +51,7 @@ const lastRanges = statement(
 const tables = statement(
   'compute-tables-of-task',
   `SELECT c.name FROM baton.task_compute_table t JOIN baton.compute_table c ON c.id = t.compute_table
-   WHERE t.task = $1 ORDER BY t.compute_table LIMIT ${TABLES_SHOWN}`,
+   WHERE t.task = $1 ORDER BY t.compute_table LIMIT ${MAX_LISTED_TABLES}`,
 )
 const mismatches = statement(
   'mismatches',
@@ -65,8 +59,8 @@ const mismatches = statement(
    FROM (SELECT id, level FROM baton.lane WHERE task = $1 ORDER BY level) l CROSS JOIN LATERAL
      (SELECT idx, spelling, record_count, reported_records FROM baton.partition
       WHERE lane = l.id AND reported_records IS NOT NULL AND reported_records <> record_count
-      ORDER BY idx LIMIT ${MISMATCHES_SHOWN}) p
-   LIMIT ${MISMATCHES_SHOWN}`,
+      ORDER BY idx LIMIT ${MAX_LISTED_MISMATCHES}) p
+   LIMIT ${MAX_LISTED_MISMATCHES}`,
 )
 
 /** A task for those who look: counters and short lists, never a walk over partitions. */
