@@ -2,6 +2,7 @@ import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
 import type { PullWish } from './call-options.ts'
 import type { BatonClient } from './client.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
+import { type FailedTry, persist } from './persistence.ts'
 import type { ServiceWatch } from './service-watch.ts'
 
 /** So few that even the longest reasons, escaped, stay below what the service takes in one request. */
@@ -38,7 +39,8 @@ interface WaitingSettlement {
 /**
  * The exchange between a worker and the service. While there is work, each request settles what was finished and
  * pulls as much again; what is finished while one is under way goes into the next. Only with nothing to settle and
- * nothing ready does a pull wait at the service.
+ * nothing ready does a pull wait at the service. No request is repeated that pulls before everything finished is
+ * reported: leases may have ended meanwhile, and it would bring back what is only not reported yet.
  */
 export class HandOffLoop {
   readonly #options: HandOffLoopOptions
@@ -105,21 +107,18 @@ export class HandOffLoop {
   }
 
   async #settleAndPull(): Promise<void> {
-    const { client, watch, waitSeconds, room, receive, onNothingReady, onHopeless } = this.#options
-    const settling = this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST)
-    // A pull that waits already stands in for what could be pulled here.
-    const wish = this.#waitingPull === undefined && !this.#closing.signal.aborted ? room() : undefined
+    const { waitSeconds, receive, onNothingReady, onHopeless } = this.#options
+    const settling: WaitingSettlement[] = []
+    const idempotencyKey = newIdempotencyKey()
+    let wish: PullWish | undefined
+    const attempt = () => {
+      settling.push(...this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST - settling.length))
+      // Once asked for, it is asked for again also when nothing more is wanted: the answer may have been lost.
+      wish = this.#wish() ?? wish
+      return this.#settle(settling, this.#settlements.length === 0 ? wish : undefined, idempotencyKey)
+    }
     try {
-      const answer = await client.settle(
-        settling.map(({ settlement }) => settlement),
-        {
-          pull: wish,
-          retryForSeconds: Number.POSITIVE_INFINITY,
-          signal: this.#ending.signal,
-          onFailure: (failed) => watch.failed(failed),
-        },
-      )
-      watch.answered()
+      const answer = await this.#untilAnswered(attempt, this.#ending.signal)
       const refusals = new Map(answer.refused.map((refusal) => [refusal.leaseId, refusal]))
       for (const { settlement, resolve } of settling) {
         const refusal = refusals.get(settlement.leaseId)
@@ -135,20 +134,30 @@ export class HandOffLoop {
     }
   }
 
+  /** A pull that waits already stands in for what could be pulled beside a settlement. */
+  #wish(): PullWish | undefined {
+    if (this.#waitingPull !== undefined || this.#closing.signal.aborted) return undefined
+    return this.#options.room()
+  }
+
+  #settle(settling: readonly WaitingSettlement[], pull: PullWish | undefined, idempotencyKey: string) {
+    const settlements = settling.map(({ settlement }) => settlement)
+    const once = { retryForSeconds: 0, signal: this.#ending.signal }
+    return this.#options.client.settle(settlements, { pull, idempotencyKey, ...once })
+  }
+
   async #pullAndWait(wish: PullWish): Promise<void> {
-    const { client, watch, waitSeconds, receive, onNothingReady, onHopeless } = this.#options
+    const { client, waitSeconds, receive, onNothingReady, onHopeless } = this.#options
     const idempotencyKey = newIdempotencyKey()
     const begun = performance.now()
+    const signal = this.#closing.signal
+    const wait = waitSeconds > 0 ? { waitSeconds } : {}
+    const attempt = async () => {
+      while (this.#exchange !== undefined) await this.#exchange
+      return client.pull({ ...wish, ...wait, idempotencyKey, retryForSeconds: 0, signal })
+    }
     try {
-      const { partitions, retryAfterSeconds } = await client.pull({
-        ...wish,
-        ...(waitSeconds > 0 ? { waitSeconds } : {}),
-        idempotencyKey,
-        retryForSeconds: Number.POSITIVE_INFINITY,
-        signal: this.#closing.signal,
-        onFailure: (failed) => watch.failed(failed),
-      })
-      watch.answered()
+      const { partitions, retryAfterSeconds } = await this.#untilAnswered(attempt, signal)
       if (partitions.length > 0) receive(partitions)
       else {
         const waited = (performance.now() - begun) / 1000
@@ -159,6 +168,14 @@ export class HandOffLoop {
       if (this.#closing.signal.aborted) await this.#reclaim(idempotencyKey)
       else onHopeless(error)
     }
+  }
+
+  async #untilAnswered<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { watch } = this.#options
+    const onFailure = (failed: FailedTry) => watch.failed(failed)
+    const answer = await persist(attempt, { forMillis: Number.POSITIVE_INFINITY, signal, onFailure })
+    watch.answered()
+    return answer
   }
 
   /**

@@ -1,0 +1,81 @@
+import { BatonClient, Worker } from '@baton/client'
+import { expect, test } from 'vitest'
+import { descriptors } from './support/descriptors.ts'
+import { statesOf } from './support/partition-states.ts'
+import { ServiceProcess } from './support/service-process.ts'
+import { until } from './support/until.ts'
+
+/** Leases and back-offs so short that an outage outlasts them. */
+const impatient = ['--lease-seconds', '1', '--backoff-seconds', '0', '--backoff-max-seconds', '0']
+
+/** A client whose requests fail while their path is cut off. */
+function cuttable(url: string) {
+  const cut = new Set<string>()
+  const failed: string[] = []
+  const answered: string[] = []
+  const client = new BatonClient({
+    url,
+    fetch: async (input, init) => {
+      const path = new URL(String(input)).pathname
+      if (cut.has(path)) {
+        failed.push(path)
+        throw new TypeError('fetch failed', { cause: new Error('cut off') })
+      }
+      const answer = await fetch(input, init)
+      answered.push(path)
+      return answer
+    },
+  })
+  return { client, cut, failed, answered }
+}
+
+/** Handlers that end when a test says so. */
+function gated() {
+  const handled: string[] = []
+  const gates: (() => void)[] = []
+  const handler = async ({ partition_name }: { partition_name: string }) => {
+    handled.push(partition_name)
+    await new Promise<void>((resolve) => gates.push(resolve))
+  }
+  return { handled, gates, handler }
+}
+
+test('what was finished during an outage is reported before anything is pulled', async () => {
+  const { url } = await ServiceProcess.start(...impatient)
+  const operator = new BatonClient(url)
+  await operator.callBack(descriptors('orders', 2))
+  const { client, cut, failed } = cuttable(url)
+  const { handled, gates, handler } = gated()
+  const worker = new Worker(client, handler, { concurrency: 2, untilIdle: true }).start()
+  await until(() => gates.length === 2)
+  for (const path of ['/settle', '/pull', '/renew']) cut.add(path)
+  gates[0]?.()
+  await until(() => failed.includes('/settle'))
+  gates[1]?.()
+  await until(async () => (await statesOf(operator, 'orders')).every((state) => state === 'ready'))
+  cut.clear()
+  await Promise.race([worker.stopped, until(() => gates.length > 2)])
+  expect(handled).toHaveLength(2)
+  expect(await statesOf(operator, 'orders')).toEqual(['done', 'done'])
+})
+
+test('a pull that failed is not repeated while something finished is not reported', async () => {
+  const { url } = await ServiceProcess.start()
+  await new BatonClient(url).callBack(descriptors('orders', 1))
+  const { client, cut, failed, answered } = cuttable(url)
+  const { gates, handler } = gated()
+  const worker = new Worker(client, handler, { concurrency: 2, waitSeconds: 1 }).start()
+  await until(() => gates.length === 1)
+  for (const path of ['/settle', '/pull']) cut.add(path)
+  await until(() => failed.includes('/pull'))
+  gates[0]?.()
+  await until(() => failed.includes('/settle'))
+  cut.delete('/pull')
+  answered.length = 0
+  await until(() => failed.filter((path) => path === '/settle').length === 4)
+  expect(answered).toEqual([])
+  cut.clear()
+  await until(() => answered.includes('/pull'))
+  expect(answered[0]).toBe('/settle')
+  await worker.stop()
+})
