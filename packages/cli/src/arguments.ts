@@ -3,20 +3,18 @@ import { didYouMean } from '@baton/protocol'
 import type { Command, Flag, Flags } from './command.ts'
 import { UsageError } from './usage-error.ts'
 
+/** What stood behind each flag, in order. */
+type Values = ReadonlyMap<string, readonly string[]>
+
 /** What was given on the command line, checked against the flags of the command. */
 export class Arguments {
   readonly operands: readonly string[]
   /** What stood after `--`. */
   readonly command: readonly string[]
-  readonly #values: ReadonlyMap<string, string>
+  readonly #values: Values
   readonly #flags: Flags
 
-  private constructor(
-    operands: readonly string[],
-    command: readonly string[],
-    values: ReadonlyMap<string, string>,
-    flags: Flags,
-  ) {
+  private constructor(operands: readonly string[], command: readonly string[], values: Values, flags: Flags) {
     this.operands = operands
     this.command = command
     this.#values = values
@@ -33,13 +31,18 @@ export class Arguments {
   }
 
   switch(name: string): boolean {
-    return this.#values.get(name) === 'true'
+    return this.#values.has(name)
   }
 
   text(name: string): string | undefined {
     const variable = this.#flags[name]?.variable
     const inherited = variable === undefined ? undefined : process.env[variable]
-    return this.#values.get(name) ?? (inherited === '' ? undefined : inherited)
+    return this.#values.get(name)?.[0] ?? (inherited === '' ? undefined : inherited)
+  }
+
+  /** All that a flag was given that may be given several times. */
+  texts(name: string): readonly string[] {
+    return this.#values.get(name) ?? []
   }
 
   number(name: string): number | undefined {
@@ -49,7 +52,10 @@ export class Arguments {
 
   #check(name: string): void {
     const flag = this.#flags[name]
-    const text = this.#values.get(name) ?? ''
+    const [text = '', ...others] = this.#values.get(name) ?? []
+    if (others.length > 0 && flag?.kind !== 'switch' && flag?.repeatable !== true) {
+      throw new UsageError(`--${name} was given twice`)
+    }
     if (flag?.kind === 'number') numberOf(name, flag, text)
     if (flag?.choices !== undefined && !flag.choices.includes(text)) {
       throw new UsageError(`--${name} is one of ${flag.choices.join(', ')}, not ${JSON.stringify(text)}`)
@@ -66,12 +72,13 @@ function readTokens(flags: Flags, argv: readonly string[]) {
   )
   // Not strict: its words for what is wrong are for programmers.
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true })
-  const values = new Map<string, string>()
+  const values = new Map<string, string[]>()
   const operands: string[] = []
   for (const token of tokens) {
     if (token.kind === 'positional') operands.push(token.value)
     else if (token.kind === 'option') {
-      values.set(token.name, textOf(token.rawName, flags[token.name], token.value, flags))
+      const text = textOf(token.rawName, flags[token.name], token.value, flags)
+      values.set(token.name, [...(values.get(token.name) ?? []), text])
     }
   }
   return { values, operands }

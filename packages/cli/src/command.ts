@@ -18,6 +18,8 @@ export interface Flag {
   readonly minimum?: number
   readonly maximum?: number
   readonly fractions?: boolean
+  /** Whether it may be given several times; any other that takes a value may not. */
+  readonly repeatable?: boolean
 }
 
 export type Flags = Readonly<Record<string, Flag>>

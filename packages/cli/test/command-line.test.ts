@@ -41,6 +41,8 @@ describe('the command line', () => {
       '--interval is a number from 0.1 to 86400, not "9999999"',
     ],
     [['work', '--kill-after', '9999999', '--', 'true'], '--kill-after is a number from 0 to 86400'],
+    [['pull', '--batch', '1', '--batch', '2'], '--batch was given twice'],
+    [['tasks', '--url', 'http://a', '--url=http://a'], '--url was given twice'],
     [['tasks', '--watch=yes'], '--watch takes no value'],
     [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
     [['work', '--concurrency', '4'], 'work needs a command'],

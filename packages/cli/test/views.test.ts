@@ -72,6 +72,23 @@ describe('what is shown of tasks', () => {
     expect(await say('pause', 'nobody')).toMatchObject({ code: 3 })
   })
 
+  test.each(['named', 'of commas, and blanks'])(
+    'partitions of a task %j are named one by one or together',
+    async (taskId) => {
+      const { url } = await ServiceProcess.start()
+      const client = new BatonClient(url)
+      await client.callBack(descriptors(taskId, 3))
+      const names = descriptors(taskId, 3).map(({ partition_name }) => partition_name)
+      const { partitions } = await client.pull({ batch: 3 })
+      await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+      const retry = (...flags: string[]) => baton(['retry', taskId, '--done', ...flags], { url })
+      const { stdout } = await retry(...names.slice(0, 2).flatMap((name) => ['--partition', name]))
+      expect(stdout).toBe(`${taskId} is open (2 changed)\n`)
+      const together = taskId.includes(',') ? [`--partition=${names[2]}`] : ['--partition', names.join(',')]
+      expect((await retry(...together)).stdout).toBe(`${taskId} is open (1 changed)\n`)
+    },
+  )
+
   test('what is refused is named as it was typed', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('typed', 3))

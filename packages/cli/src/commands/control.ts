@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import type { BatonClient, ControlAnswer } from '@baton/client'
+import { parsePartitionName } from '@baton/protocol'
 import type { Arguments } from '../arguments.ts'
 import type { Command, Example, Flags } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
@@ -45,7 +46,12 @@ const verbs: Readonly<Record<string, Verb>> = {
     details: 'Gives parked partitions fresh attempts: all of a task, a level, or those named.',
     flags: {
       level: { kind: 'number', placeholder: 'N', description: 'only this level' },
-      partition: { kind: 'text', placeholder: 'NAMES', description: 'only these, separated by commas' },
+      partition: {
+        kind: 'text',
+        placeholder: 'NAMES',
+        repeatable: true,
+        description: 'only these, separated by commas or each with a flag of its own',
+      },
       done: { kind: 'switch', description: 'also run again what is done already' },
     },
     examples: [
@@ -57,14 +63,14 @@ const verbs: Readonly<Record<string, Verb>> = {
     ],
     placeOf: (pointer, given) => {
       const position = /^\/partitions\/(\d+)$/.exec(pointer)?.[1]
-      return position === undefined ? undefined : namesOf(given)?.[Number(position)]
+      return position === undefined ? undefined : namesOf(given)[Number(position)]
     },
     act: (client, taskId, given) => {
       const level = given.number('level')
       const partitions = namesOf(given)
       return client.retry(taskId, {
         ...(level === undefined ? {} : { level }),
-        ...(partitions === undefined ? {} : { partitions }),
+        ...(partitions.length === 0 ? {} : { partitions }),
         ...(given.switch('done') ? { done: true } : {}),
       })
     },
@@ -98,7 +104,12 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
 }
 
-const namesOf = (given: Arguments) => given.text('partition')?.split(',')
+/** A task id may have commas, and then the names of its partitions do. */
+function namesOf(given: Arguments): string[] {
+  const taskId = given.operands[0] ?? ''
+  const isName = (text: string) => parsePartitionName(taskId, text) !== undefined
+  return given.texts('partition').flatMap((text) => (isName(text) ? [text] : text.split(',')))
+}
 
 export function controlCommand(name: string): Command {
   const verb = verbs[name]
