@@ -90,6 +90,20 @@ describe('the exit code of the command', () => {
   })
 })
 
+test('under --json all of stderr is lines of JSON, also what commands write', async () => {
+  const { url } = await ServiceProcess.start()
+  await new BatonClient(url).callBack(descriptors('orders', 1))
+  const script = 'echo one >&2; printf two >&2; printf " of two\\nlast words" >&2'
+  const { stderr } = await baton([...untilIdle, '--json', '--', 'sh', '-c', script], { url })
+  const events = stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  const written = events.filter(({ kind }) => kind === 'stderr')
+  expect(written.map(({ text }) => text)).toEqual(['one', 'two of two', 'last words'])
+  expect(written[0]).toMatchObject({ taskId: 'orders', partition_name: 'orders-0-0' })
+})
+
 test('a service that is restarted in the middle: every command runs once, every partition is done', async () => {
   const service = await ServiceProcess.start()
   const client = new BatonClient(service.url)

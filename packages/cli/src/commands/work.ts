@@ -114,6 +114,7 @@ async function run(given: Arguments): Promise<number> {
     killAfterMillis: killAfterSeconds * 1000,
     reports,
     complain: (text) => log.say(text),
+    stderrOf: (partition) => log.stderrOf(partition),
     isStopping: () => worker.isStopping,
     onUnusable: (error) => {
       unusable ??= error

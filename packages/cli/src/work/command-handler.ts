@@ -8,7 +8,7 @@ import {
   Released,
 } from '@baton/client'
 import { commandExitCodes } from '../exit-codes.ts'
-import { type CommandEnd, CommandUnusable, runCommand } from './command-run.ts'
+import { type CommandEnd, CommandUnusable, runCommand, type StderrSink } from './command-run.ts'
 import type { Report, ReportFiles } from './report-file.ts'
 
 export interface CommandHandlerOptions {
@@ -19,6 +19,8 @@ export interface CommandHandlerOptions {
   readonly killAfterMillis: number
   readonly reports: ReportFiles
   readonly complain: (text: string) => void
+  /** Where the stderr of the command for a partition goes. */
+  readonly stderrOf: (partition: PulledPartition) => StderrSink
   /** Whether the worker was told to stop. */
   readonly isStopping: () => boolean
   /** The command cannot be run, now or ever. */
@@ -38,6 +40,7 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
         args,
         env: { ...process.env, ...variablesOf(partition, context, options.url, reportPath) },
         input: `${JSON.stringify(client.tableField.describe(partition))}\n`,
+        stderr: options.stderrOf(partition),
         signal,
         killAfterMillis,
       })

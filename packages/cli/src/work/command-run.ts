@@ -10,12 +10,19 @@ const KEPT_STDERR_BYTES = MAX_KEPT_REASON_LENGTH - 96
 /** On Windows there are no process groups to signal. */
 const hasGroups = process.platform !== 'win32'
 
+export interface StderrSink {
+  add(bytes: Buffer): void
+  end(): void
+}
+
 export interface CommandSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
   /** What the command reads from its stdin. */
   readonly input: string
+  /** Gets what the command writes to its stderr. */
+  readonly stderr: StderrSink
   /** Aborting it ends the command. */
   readonly signal: AbortSignal
   /** From SIGTERM to SIGKILL. */
@@ -46,12 +53,12 @@ export class CommandUnusable extends Error {
  * ending it ends what it started.
  */
 export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
-  const { command, args, env, input, signal, killAfterMillis } = spec
+  const { command, args, env, input, stderr, signal, killAfterMillis } = spec
   const child = spawn(command, args, { env, stdio: ['pipe', 'inherit', 'pipe'], detached: hasGroups })
   const tail = new Tail(KEPT_STDERR_BYTES)
   child.stderr.on('data', (bytes: Buffer) => {
     tail.add(bytes)
-    process.stderr.write(bytes)
+    stderr.add(bytes)
   })
   // A command need not read its stdin.
   child.stdin.on('error', () => {})
@@ -74,6 +81,7 @@ export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
     clearTimeout(kill)
     signal.removeEventListener('abort', end)
     child.stderr.destroy()
+    stderr.end()
     // What it started must not go on with a partition that is in other hands.
     if (signal.aborted) signalGroup(child, 'SIGKILL')
   }

@@ -1,7 +1,12 @@
-import type { WorkerEvent } from '@baton/client'
+import type { PulledPartition, WorkerEvent } from '@baton/client'
 import { count, duration } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { note, styled } from '../terminal.ts'
+import type { StderrSink } from './command-run.ts'
+import { LineCutter } from './line-cutter.ts'
+
+/** Of a line that a command wrote; whoever reads lines of JSON has to hold each of them. */
+const LONGEST_LINE = 8192
 
 /** Tells on stderr what a worker does: lines for people, or JSON. */
 export class EventLog {
@@ -15,7 +20,7 @@ export class EventLog {
   readonly tell = (event: WorkerEvent): void => {
     if (event.kind === 'settled') this.counts[event.outcome] += 1
     if (event.kind === 'lost' || event.kind === 'refused') this.counts.lost += 1
-    if (this.#form === 'json') note(JSON.stringify({ at: new Date().toISOString(), ...plain(event) }))
+    if (this.#form === 'json') noteJson(plain(event))
     if (this.#form !== 'lines') return
     const line = lineOf(event)
     if (line !== undefined) this.say(line)
@@ -23,8 +28,22 @@ export class EventLog {
 
   say(text: string): void {
     if (this.#form === 'lines') note(`${styled('dim', timeOfDay(), process.stderr)} ${text}`)
-    if (this.#form === 'json') note(JSON.stringify({ at: new Date().toISOString(), kind: 'note', text }))
+    if (this.#form === 'json') noteJson({ kind: 'note', text })
   }
+
+  /** What a command writes goes to the same stream: as it is, or where a program reads along, as lines of JSON. */
+  stderrOf({ taskId, partition_name }: PulledPartition): StderrSink {
+    if (this.#form === 'json') {
+      return new LineCutter(LONGEST_LINE, (text) =>
+        noteJson({ kind: 'stderr', taskId, partition_name, text }),
+      )
+    }
+    return { add: (bytes) => void process.stderr.write(bytes), end: () => {} }
+  }
+}
+
+function noteJson(event: object): void {
+  note(JSON.stringify({ at: new Date().toISOString(), ...event }))
 }
 
 function timeOfDay(): string {
