@@ -4,6 +4,8 @@ import { isLoopback } from './loopback.ts'
 
 const LONGEST_LEASE_SECONDS = 43_200
 const DAY_SECONDS = 86_400
+/** As it stands in a Host header, which has neither wildcard nor scheme, and IPv6 in brackets. */
+const HOST_PATTERN = '^(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?$'
 
 const oneOf = <const Words extends readonly string[]>(words: Words, options: object) =>
   Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
@@ -33,7 +35,8 @@ export const configSchema = Type.Object({
     default: '/',
     description: 'the path under which everything is served, for a service mounted under a prefix',
   }),
-  allowedHosts: Type.Array(Type.String({ minLength: 1 }), {
+  allowedHosts: Type.Array(Type.String({ pattern: HOST_PATTERN }), {
+    form: 'names or addresses of hosts, each with or without port: baton.example, [fd00::7]:7070',
     default: [],
     shownDefault: 'loopback names',
     description: 'names that may stand in the Host header, with or without port, separated by commas',
@@ -173,6 +176,9 @@ export function contradictions(config: Config): string[] {
   }
   if (takenFields.has(config.tableField)) {
     found.push(`--table-field cannot be ${config.tableField}: another field has that name`)
+  }
+  if (config.tableField === '__proto__') {
+    found.push('--table-field cannot be __proto__: JavaScript has a meaning of its own for that name')
   }
   return found
 }

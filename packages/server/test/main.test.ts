@@ -116,6 +116,12 @@ describe('a start that cannot be', () => {
     expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ is in use by another Baton[^\n]*\n$/)
   })
 
+  test.runIf(process.platform === 'linux')('because no folder can be made there ends', async () => {
+    const refused = await refusal(['--port', '0', '--data', '/proc/baton/data'])
+    expect(refused.code).toBe(1)
+    expect(refused.stderr).toMatch(/^baton: the data folder [^\n]+ cannot be used[^\n]*\n$/)
+  })
+
   test('because the data folder is a file says so in one line', async () => {
     const file = join(await testFolder(), 'file')
     await writeFile(file, '')

@@ -90,6 +90,7 @@ describe('settings', () => {
     [['--level-barrier', '--port', '1'], { levelBarrier: true, port: 1 }],
     [['--port', '1', '--port', '2'], { port: 2 }],
     [['--host', '::1'], { host: '::1' }],
+    [['--allowed-hosts', '10.0.0.7,[fd00::7]:80'], { allowedHosts: ['10.0.0.7', '[fd00::7]:80'] }],
     [['--host', '0.0.0.0', '--allow-anonymous'], { host: '0.0.0.0' }],
     [['--host', '0.0.0.0', '--tokens-file', 't.json'], { host: '0.0.0.0' }],
   ])('are read from %j', (args, expected) => {
@@ -127,6 +128,10 @@ describe('a value that cannot be used', () => {
     [['--data='], '--data must be a text that is not empty, got ""'],
     [['--base-path', 'baton'], '--base-path must be a path that begins with a slash'],
     [['--table-field', 'my field'], '--table-field must be a field name'],
+    [['--allowed-hosts', '*'], '--allowed-hosts must be names or addresses of hosts'],
+    [['--allowed-hosts', 'a.example,*.example'], '--allowed-hosts must be names or addresses of hosts'],
+    [['--allowed-hosts', 'http://a.example'], '--allowed-hosts must be names or addresses of hosts'],
+    [['--allowed-hosts', 'fd00::7'], '--allowed-hosts must be names or addresses of hosts'],
     [['--instance-id', 'a\nb'], '--instance-id must be a name of 1 to 256 printable characters'],
   ])('%j is named with what it must be', (args, beginning) => {
     const { lines, exitCode } = faultsOf(args)
@@ -152,6 +157,7 @@ describe('settings that contradict each other', () => {
     [['--backoff-seconds', '900'], '--backoff-max-seconds (600)'],
     [['--table-field', 'record_count'], '--table-field cannot be record_count'],
     [['--table-field', 'lease'], '--table-field cannot be lease'],
+    [['--table-field', '__proto__'], '--table-field cannot be __proto__'],
     [['--table-field', 'state'], '--table-field cannot be state'],
   ])('%j are refused with a way out', (args, said) => {
     const { lines, exitCode } = faultsOf(args)

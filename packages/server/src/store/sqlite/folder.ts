@@ -1,5 +1,5 @@
-import { mkdirSync, type StatsFs, statfsSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, type StatsFs, statfsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import { asRefused, isBusy } from './failures.ts'
@@ -33,7 +33,7 @@ export class DataFolder {
    */
   lock(): void {
     try {
-      mkdirSync(this.#path, { recursive: true })
+      makeFolder(this.#path)
       this.#lock = new DatabaseSync(join(this.#path, LOCK_FILE), { timeout: 0 })
       this.#lock.exec('BEGIN EXCLUSIVE')
     } catch (error) {
@@ -118,6 +118,23 @@ export class DataFolder {
       db.exec(`BEGIN IMMEDIATE; ${sql}; PRAGMA user_version = ${done + 1}; COMMIT`)
     }
   }
+}
+
+/** With those above it. Node's own way to do that never ends below a folder that takes no others, as /proc. */
+function makeFolder(path: string): void {
+  if (isFolder(path)) return
+  const above = dirname(path)
+  if (above !== path && !existsSync(above)) makeFolder(above)
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    // Somebody else may have been faster.
+    if (!isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
 function versionOf(db: DatabaseSync): number {
