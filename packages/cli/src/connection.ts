@@ -1,4 +1,5 @@
 import { BatonClient, type BatonClientOptions, type FailedTry } from '@baton/client'
+import { checkInstanceId } from '@baton/protocol'
 import type { Arguments } from './arguments.ts'
 import type { Flags } from './command.ts'
 import { remark } from './terminal.ts'
@@ -54,6 +55,8 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
   const url = given.text('url') ?? DEFAULT_URL
   const token = given.text('token')
   const instanceId = given.text('instance-id')
+  const named = checkInstanceId(instanceId ?? 'nobody')
+  if (!named.ok) throw new UsageError(`--instance-id ${named.detail}`)
   const tableField = given.text('table-field')
   const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
   try {

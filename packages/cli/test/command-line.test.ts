@@ -47,6 +47,7 @@ describe('the command line', () => {
     [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
     [['work', '--concurrency', '4'], 'work needs a command'],
     [['pull', '--url', 'localhost'], '--url'],
+    [['pull', '--instance-id', 'a\nb'], '--instance-id must not be empty or contain control characters'],
     [['completion', 'tcsh'], 'completion is for bash, zsh or fish'],
     [['serve', '--prot', '1'], '--prot is not a flag; did you mean --port?'],
   ])('%j is refused', async (args, complaint) => {

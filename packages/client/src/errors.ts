@@ -92,6 +92,15 @@ export class UnreachableError extends BatonError {
   }
 }
 
+/** The request cannot be made at all: a header that HTTP cannot carry, a port that fetch never asks. */
+export class UnsendableError extends BatonError {
+  override name = 'UnsendableError'
+
+  constructor(text: string) {
+    super(text, { retryable: false })
+  }
+}
+
 /** Something answered that is not Baton: a proxy's error page, a wrong URL. */
 export class UnexpectedAnswerError extends BatonError {
   override name = 'UnexpectedAnswerError'

@@ -54,6 +54,7 @@ export {
   ProblemError,
   UnexpectedAnswerError,
   UnreachableError,
+  UnsendableError,
   WorkerStoppedError,
 } from './errors.ts'
 export {

@@ -1,7 +1,8 @@
-import type { Problem } from '@baton/protocol'
+import { checkInstanceId, type Problem } from '@baton/protocol'
 import type { BatonClientOptions } from './client-options.ts'
-import { problemError, UnexpectedAnswerError, UnreachableError } from './errors.ts'
+import { problemError, UnexpectedAnswerError, UnreachableError, UnsendableError } from './errors.ts'
 import { requestSignal } from './request-signal.ts'
+import { headerText, sentHeaders } from './sent-headers.ts'
 
 const DEFAULT_TIMEOUT_SECONDS = 30
 const SHOWN_BODY_CHARACTERS = 200
@@ -35,6 +36,8 @@ export class Transport {
 
   constructor(options: BatonClientOptions) {
     this.#base = baseOf(options.url)
+    const named = checkInstanceId(options.instanceId ?? 'nobody')
+    if (!named.ok) throw new TypeError(`instanceId ${named.detail}`)
     this.#options = options
     // Bound: browsers refuse to run a fetch that was taken off its global object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis)
@@ -77,7 +80,7 @@ export class Transport {
   async #send<T>(spec: RequestSpec, read: (response: Response) => Promise<T>): Promise<T> {
     const timeoutMillis = (spec.timeoutMillis ?? this.#timeoutMillis) + (spec.waitSeconds ?? 0) * 1000
     const url = this.#url(spec)
-    const headers = await this.#headers(spec)
+    const headers = sentHeaders(await this.#headers(spec))
     const { signal, timedOut, release } = requestSignal(spec.signal, timeoutMillis)
     try {
       const { method, body } = spec
@@ -94,6 +97,7 @@ export class Transport {
       if (timedOut()) {
         throw new UnreachableError(`${this.#base} did not answer within ${timeoutMillis / 1000} s`)
       }
+      if (isBadPort(error)) throw new UnsendableError(`${this.#base} has a port that fetch never asks`)
       // fetch rejects with a TypeError for everything that the network can do to it.
       if (error instanceof TypeError || isAbort(error)) {
         throw new UnreachableError(`${this.#base} cannot be reached${why(error)}`, { cause: error })
@@ -135,9 +139,9 @@ function baseOf(url: string | URL): string {
   return origin + pathname.replace(/\/+$/, '')
 }
 
-/** Headers carry bytes, one per character; the service reads these bytes as UTF-8. */
-function headerText(text: string): string {
-  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('')
+/** Node's fetch says so; that of a browser does not tell why it failed. */
+function isBadPort(error: unknown): boolean {
+  return (error as { cause?: { message?: unknown } } | null)?.cause?.message === 'bad port'
 }
 
 function parsed(text: string, status: number): unknown {

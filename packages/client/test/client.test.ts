@@ -9,6 +9,7 @@ import {
   type RequestReport,
   UnexpectedAnswerError,
   UnreachableError,
+  UnsendableError,
 } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
@@ -94,6 +95,31 @@ describe('answers of something else', () => {
   test('a URL that is none is refused at once', () => {
     expect(() => new BatonClient('localhost:7070')).toThrow(/http/)
     expect(() => new BatonClient('nonsense')).toThrow()
+  })
+})
+
+describe('what cannot be asked is not asked again', () => {
+  test('a name that no instance may have is refused at once', () => {
+    const named = (instanceId: string) => () => new BatonClient({ url: 'http://127.0.0.1:1', instanceId })
+    expect(named('a\nb')).toThrow('instanceId must not be empty or contain control characters')
+    expect(named('')).toThrow('instanceId must not be empty')
+    expect(named('Müller')).not.toThrow()
+  })
+
+  test('a header that cannot be sent is named, without its value', async () => {
+    const client = new BatonClient({ url: 'http://127.0.0.1:1', token: 'ses\name' })
+    const refused = await client.pull().catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(UnsendableError)
+    expect(refused).toMatchObject({
+      retryable: false,
+      message: expect.stringMatching(/^the header authorization/),
+    })
+    expect(String(refused)).not.toContain('ses')
+  })
+
+  test('a port that fetch never asks', async () => {
+    const client = new BatonClient('http://127.0.0.1:6000')
+    await expect(client.pull()).rejects.toThrow(UnsendableError)
   })
 })
 

@@ -29,7 +29,6 @@ export {
   type StreamEvent,
 } from './events.ts'
 export {
-  checkInstanceId,
   type InstanceList,
   type InstanceRole,
   type InstanceState,
@@ -45,6 +44,7 @@ export {
   type ProducedTask,
   producedTaskSchema,
 } from './instance.ts'
+export { checkInstanceId } from './instance-id.ts'
 export {
   leaseIdSchema,
   type Refusal,

@@ -1,9 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { brokenRule } from './field-faults.ts'
+import { instanceIdKeywords } from './instance-id.ts'
 import { count, oneOf, timestamp } from './schema-parts.ts'
-import { shownValue } from './shown-value.ts'
 import { taskStates } from './task-state.ts'
-import { printableText } from './text-form.ts'
 
 export const instanceRoles = ['service', 'worker', 'producer'] as const
 export type InstanceRole = (typeof instanceRoles)[number]
@@ -15,22 +13,10 @@ export type InstanceState = (typeof instanceStates)[number]
 export const MAX_PRODUCER_TASKS = 100
 
 export const instanceIdSchema = Type.String({
-  minLength: 1,
-  maxLength: 256,
-  pattern: printableText.pattern,
+  ...instanceIdKeywords,
   description: 'A name that an instance gives itself; a label, it grants nothing',
   examples: ['loader-7'],
 })
-
-/** Holds a self-given name against the rules; the detail follows the words "the instance id". */
-export function checkInstanceId(
-  value: unknown,
-): { ok: true; instanceId: string } | { ok: false; detail: string } {
-  if (Array.isArray(value)) return { ok: false, detail: 'must be given once' }
-  const rule = brokenRule(instanceIdSchema, value)
-  if (rule !== undefined) return { ok: false, detail: `${rule}, got ${shownValue(value)}` }
-  return { ok: true, instanceId: value as string }
-}
 
 export const instanceTotalsSchema = Type.Object(
   {
