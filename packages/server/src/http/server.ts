@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission/admission.ts'
 import { answerUnknownRoutes } from './admission/not-found.ts'
+import { checkParameters } from './admission/parameters.ts'
 import { answerClientError } from './answers/client-errors.ts'
 import { descriptiveSchemas } from './answers/descriptive-schemas.ts'
 import { errorAnswers, refusals } from './answers/error-answers.ts'
@@ -90,6 +91,7 @@ export async function buildHttp({
   if (requestLog !== null) logRequests(app, requestLog)
   acceptJsonBodies(app)
   admitCallers(app, admission)
+  checkParameters(app)
   countRequests(app, requests)
   answerUnknownRoutes(app, admission, requests)
   await describeRoutes(app, { basePath, tableField: service.tableField })

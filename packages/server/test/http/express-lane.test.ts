@@ -67,6 +67,26 @@ describe('past Fastify and through it', () => {
     expect(express).toEqual(comparable(await other.answer()))
   })
 
+  test.each(['GET /pull', 'POST /call-back', 'POST /renew'])(
+    '%s from two senders is refused',
+    async (what) => {
+      const { client } = await connected()
+      client.send(`${what} HTTP/1.1\r\nHost: localhost\r\nX-Instance-Id: a\r\nX-Instance-Id: b\r\n\r\n`)
+      const { status, body } = await client.answer()
+      expect([status, body.code, body.detail]).toEqual([
+        422,
+        'parameter_invalid',
+        'X-Instance-Id must be given once',
+      ])
+    },
+  )
+
+  test('a comma in the name of a sender is not a second one', async () => {
+    const { client } = await connected()
+    client.send(bytes('GET', '/pull?', { 'X-Instance-Id': 'a, b' }))
+    expect((await client.answer()).status).toBe(200)
+  })
+
   test.each([
     ['/pull', (path: string) => bytes('GET', path, {})],
     ['/settle', (path: string) => settleBytes([{ leaseId: unknownLease, outcome: 'done' }], {}, path)],

@@ -81,9 +81,20 @@ describe('GET /test/instance-status', () => {
     expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
   })
 
-  test('passes over other parameters', async () => {
+  test.each([
+    ['instanceid=a', '"instanceid" is not a query parameter here; did you mean instanceId?'],
+    ['other=1', '"other" is not a query parameter here; there are instanceId'],
+    ['instanceId=a&__proto__=1', '"__proto__" is not a query parameter here; there are instanceId'],
+  ])('does not answer another question than %s', async (query, detail) => {
     const baton = await TestApp.open()
-    expect((await baton.get('/test/instance-status?other=1')).body.role).toBe('service')
+    const answer = await baton.get(`/test/instance-status?${query}`)
+    expect([answer.status, answer.body.code, answer.body.detail]).toEqual([422, 'parameter_invalid', detail])
+  })
+
+  test.each(['instanceId=%zz', 'instanceId=%ff', '%zz=a'])('%s is not validly encoded', async (query) => {
+    const baton = await TestApp.open()
+    const answer = await baton.get(`/test/instance-status?${query}`)
+    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
   })
 
   test('says that the node is draining once it is', async () => {
