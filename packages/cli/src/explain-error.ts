@@ -4,6 +4,7 @@ import {
   ProblemError,
   UnexpectedAnswerError,
   UnreachableError,
+  UnsendableError,
 } from '@baton/client'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -31,7 +32,7 @@ function storedLines(error: unknown): string[] {
 }
 
 function exitCodeOf(error: unknown): number {
-  if (error instanceof UsageError) return exitCodes.usage
+  if (error instanceof UsageError || error instanceof UnsendableError) return exitCodes.usage
   if (error instanceof Interruption) return error.exitCode
   if (error instanceof InputError) return exitCodes.contract
   if (error instanceof ContractError && error.foundBy === 'client') return exitCodes.contract

@@ -171,7 +171,7 @@ describe('baton call-back', () => {
 
   test('a service that is away is exit code 5', async () => {
     const { code, stderr } = await baton(['call-back', '-', '--timeout', '0'], {
-      url: 'http://127.0.0.1:1',
+      url: 'http://127.0.0.1:2',
       input: lines(descriptors('x', 1)),
     })
     expect(code).toBe(5)

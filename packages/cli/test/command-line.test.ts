@@ -47,6 +47,8 @@ describe('the command line', () => {
     [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
     [['work', '--concurrency', '4'], 'work needs a command'],
     [['pull', '--url', 'localhost'], '--url'],
+    [['pull', '--url', 'http://127.0.0.1:6000'], 'has a port that fetch never asks'],
+    [['pull', '--token', 'a\nb'], 'the header authorization has a name or a value that HTTP cannot carry'],
     [['pull', '--instance-id', 'a\nb'], '--instance-id must not be empty or contain control characters'],
     [['completion', 'tcsh'], 'completion is for bash, zsh or fish'],
     [['serve', '--prot', '1'], '--prot is not a flag; did you mean --port?'],

@@ -190,15 +190,15 @@ describe('watching a task', () => {
 })
 
 describe('a service that cannot be asked', () => {
-  const url = 'http://127.0.0.1:1'
+  const url = 'http://127.0.0.1:2'
 
   test('is told at once and once, and then that it was in vain', async () => {
     const { code, stdout, stderr } = await baton(['tasks', '--timeout', '1'], { url })
     expect(code).toBe(5)
     expect(stdout).toBe('')
     expect(stderr.split('\n')).toEqual([
-      expect.stringMatching(/^baton: http:..127.0.0.1:1 cannot be reached.*; trying again for up to 1 s$/),
-      expect.stringMatching(/^baton: http:..127.0.0.1:1 cannot be reached/),
+      expect.stringMatching(/^baton: http:..127.0.0.1:2 cannot be reached.*; trying again for up to 1 s$/),
+      expect.stringMatching(/^baton: http:..127.0.0.1:2 cannot be reached/),
       expect.stringContaining('Is the service running?'),
       '',
     ])

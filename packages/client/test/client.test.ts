@@ -61,7 +61,7 @@ describe('lost answers', () => {
     const answers = () => Promise.resolve(Response.json({ tasks: [], next: null }))
     const script = [fails, fails, answers, fails, answers]
     const client = new BatonClient({
-      url: 'http://127.0.0.1:1',
+      url: 'http://127.0.0.1:2',
       fetch: () => (script.shift() ?? answers)(),
       onFailure: ({ failures }) => told.push(`client ${failures}`),
     })
@@ -100,14 +100,14 @@ describe('answers of something else', () => {
 
 describe('what cannot be asked is not asked again', () => {
   test('a name that no instance may have is refused at once', () => {
-    const named = (instanceId: string) => () => new BatonClient({ url: 'http://127.0.0.1:1', instanceId })
+    const named = (instanceId: string) => () => new BatonClient({ url: 'http://127.0.0.1:2', instanceId })
     expect(named('a\nb')).toThrow('instanceId must not be empty or contain control characters')
     expect(named('')).toThrow('instanceId must not be empty')
     expect(named('Müller')).not.toThrow()
   })
 
   test('a header that cannot be sent is named, without its value', async () => {
-    const client = new BatonClient({ url: 'http://127.0.0.1:1', token: 'ses\name' })
+    const client = new BatonClient({ url: 'http://127.0.0.1:2', token: 'ses\name' })
     const refused = await client.pull().catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(UnsendableError)
     expect(refused).toMatchObject({

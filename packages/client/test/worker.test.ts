@@ -118,7 +118,7 @@ describe('what cannot get better', () => {
   })
 
   test('options that make no sense are refused at once', () => {
-    const url = 'http://127.0.0.1:1'
+    const url = 'http://127.0.0.1:2'
     expect(() => new Worker(url, () => {}, { concurrency: 0 })).toThrow(RangeError)
     expect(() => new Worker(url, () => {}, { waitSeconds: 61 })).toThrow(RangeError)
     expect(() => new Worker(url, () => {}, { recordBudget: 0 })).toThrow(RangeError)
