@@ -136,7 +136,10 @@ describe('limits', () => {
     ['partitions in a pull', grouped(MAX_BATCH)],
     ['waiting pull', `${MAX_WAIT_SECONDS} s`],
     ['length of a lease', `${LEASE_MAX_MILLIS / 3_600_000} h`],
-    ['reason of a settlement', `65,536 characters sent, ${grouped(MAX_KEPT_REASON_LENGTH)} kept`],
+    [
+      'reason of a settlement',
+      `65,536 characters sent, ${grouped(MAX_KEPT_REASON_LENGTH)} UTF-16 code units kept`,
+    ],
     ['partitions named in a retry', grouped(MAX_RETRIED_BY_NAME)],
     ['entries in a page', grouped(MAX_PAGE_LENGTH)],
     ['violations, and conflicts, listed in a problem', `${MAX_LISTED_VIOLATIONS} each`],
