@@ -48,7 +48,7 @@ describe('the exit code of the command', () => {
   test('others are failed, with the end of stderr as the reason; 100 is not retried; 75 gives back', async () => {
     const { url } = await ServiceProcess.start(...patient)
     const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 5))
+    await client.callBack(descriptors('orders', 7, 1))
     const script = `
       case "$BATON_PARTITION_NAME" in
         *-0) seq 1 5000 >&2; echo "table is locked" >&2; exit 3 ;;
@@ -56,10 +56,20 @@ describe('the exit code of the command', () => {
         *-2) echo '{"retryAfterSeconds": 3600, "reason": "not on this machine"}' > "$BATON_REPORT"; exit 75 ;;
         *-3) kill -9 $$ ;;
         *-4) echo "no JSON" > "$BATON_REPORT" ;;
+        *-5) echo '{"records": -4, "retryAfterSeconds": "soon", "more": 1}' > "$BATON_REPORT" ;;
+        *-6) echo '{"records": 1e99}' > "$BATON_REPORT" ;;
       esac`
     const { code, stderr } = await baton([...untilIdle, '--', 'sh', '-c', script], { url })
-    expect(stderr).toContain('1 partition done, 3 failed, 1 given back')
+    expect(stderr).toContain('orders-0-0 begun (1 record)')
+    expect(stderr).toContain('3 partitions done, 3 failed, 1 given back')
     expect(stderr).toContain('is not a JSON object')
+    for (const got of [
+      'records in the report of the command must be a non-negative integer, got -4',
+      'got 1e+99',
+      'got "soon"',
+    ]) {
+      expect(stderr).toContain(got)
+    }
     expect(code).toBe(1)
     const rows = await rowsOf(client, 'orders')
     expect(rows).toMatchObject([
@@ -68,6 +78,8 @@ describe('the exit code of the command', () => {
       { state: 'delayed', attempts: 0, lastReason: 'not on this machine' },
       { state: 'delayed', lastReason: 'ended by SIGKILL' },
       { state: 'done' },
+      { state: 'done', reportedRecords: null },
+      { state: 'done', reportedRecords: null },
     ])
     expect(rows[0]?.lastReason).toMatch(/^exit code 3: …\d+\n[\s\S]*\n5000\ntable is locked$/)
   })

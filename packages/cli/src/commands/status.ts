@@ -4,7 +4,7 @@ import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { percent } from '../show/bar.ts'
-import { count, since } from '../show/numbers.ts'
+import { count, counted, since } from '../show/numbers.ts'
 import { shown, table } from '../show/table.ts'
 import { print, printJson, styled } from '../terminal.ts'
 
@@ -78,18 +78,21 @@ function instanceView(instance: InstanceStatus): string {
     ['first seen', `${firstSeenAt} (${since(firstSeenAt)})`],
     ['last seen', `${lastSeenAt} (${since(lastSeenAt)})`],
     ['leases', count(leases)],
-    ['handed out', `${count(totals.partitions)} partitions, ${count(totals.records)} records`],
+    ['handed out', `${counted(totals.partitions, 'partition')}, ${counted(totals.records, 'record')}`],
     [
       'settled',
       `${count(totals.done)} done, ${count(totals.failed)} failed, ${count(totals.released)} released`,
     ],
-    ['called back', `${count(totals.calledBack)} partitions in ${count(totals.callBacks)} call-backs`],
+    [
+      'called back',
+      `${counted(totals.calledBack, 'partition')} in ${counted(totals.callBacks, 'call-back')}`,
+    ],
   ]
   const lines = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}`)
   const produced = tasks.map(
     ({ taskId, state: taskState, partitions, records }) =>
-      `  task        ${shown(taskId)}: ${taskState}, ${count(partitions.done)} of ${count(partitions.total)} partitions` +
-      `${records.total > 0 ? `, ${percent(records.done, records.total)} of ${count(records.total)} records` : ''}`,
+      `  task        ${shown(taskId)}: ${taskState}, ${count(partitions.done)} of ${counted(partitions.total, 'partition')}` +
+      `${records.total > 0 ? `, ${percent(records.done, records.total)} of ${counted(records.total, 'record')}` : ''}`,
   )
   return [styled('bold', shown(instanceId)), ...lines, ...produced].join('\n')
 }

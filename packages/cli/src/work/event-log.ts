@@ -1,5 +1,5 @@
 import type { PulledPartition, WorkerEvent } from '@baton/client'
-import { count, duration } from '../show/numbers.ts'
+import { counted, duration } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { note, styled } from '../terminal.ts'
 import type { StderrSink } from './command-run.ts'
@@ -58,7 +58,7 @@ function lineOf(event: WorkerEvent): string | undefined {
     case 'started': {
       const { partition_name, record_count, lease } = event.partition
       const attempt = (lease?.attempt ?? 1) > 1 ? `, attempt ${lease?.attempt}` : ''
-      return `${shown(partition_name)} begun (${count(record_count)} records${attempt})`
+      return `${shown(partition_name)} begun (${counted(record_count, 'record')}${attempt})`
     }
     case 'settled': {
       const took = event.millis > 0 ? ` after ${duration(event.millis / 1000)}` : ''

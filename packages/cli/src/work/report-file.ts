@@ -2,6 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+const SHOWN_CHARACTERS = 200
+
 /** What a command may say beside its exit code. */
 export interface Report {
   readonly records?: number
@@ -27,7 +29,7 @@ export class ReportFiles implements AsyncDisposable {
     return join(this.#folder, `${this.#last}.json`)
   }
 
-  /** Reads and removes a report. None is the usual case; an unreadable one counts as none, and is told. */
+  /** Reads and removes a report. None is the usual case; what cannot be read counts as not there, and is told. */
   async take(path: string, complain: (text: string) => void): Promise<Report> {
     let text: string
     try {
@@ -39,15 +41,36 @@ export class ReportFiles implements AsyncDisposable {
     if (text.trim() === '') return {}
     try {
       const report: unknown = JSON.parse(text)
-      if (typeof report === 'object' && report !== null && !Array.isArray(report)) return report as Report
+      if (typeof report === 'object' && report !== null && !Array.isArray(report))
+        return usable(report, complain)
     } catch {
       // Told below.
     }
-    complain(`the report of the command is not a JSON object: ${text.slice(0, 200)}`)
+    complain(`the report of the command is not a JSON object: ${text.slice(0, SHOWN_CHARACTERS)}`)
     return {}
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true })
   }
+}
+
+type Rule = readonly [rule: string, holds: (value: unknown) => boolean]
+
+const rules: ReadonlyMap<string, Rule> = new Map<keyof Report, Rule>([
+  ['records', ['a non-negative integer', (value) => Number.isSafeInteger(value) && Number(value) >= 0]],
+  ['reason', ['a text', (value) => typeof value === 'string']],
+  ['retryAfterSeconds', ['a non-negative number', (value) => typeof value === 'number' && value >= 0]],
+])
+
+/** What of a report can be sent on. The rest is told: whoever wrote it counts on being heard. */
+function usable(report: object, complain: (text: string) => void): Report {
+  const sound = Object.entries(report).filter(([name, value]) => {
+    const [rule, holds] = rules.get(name) ?? []
+    if (holds === undefined || holds(value)) return true
+    const shown = JSON.stringify(value).slice(0, SHOWN_CHARACTERS)
+    complain(`${name} in the report of the command must be ${rule}, got ${shown}`)
+    return false
+  })
+  return Object.fromEntries(sound)
 }

@@ -42,7 +42,8 @@ function WorkerFacts({ instance: { leases, totals } }: { instance: InstanceStatu
         {leases === 1 ? 'live lease' : 'live leases'}
       </Fact>
       <Fact name="Partitions taken" value={compact(totals.partitions)}>
-        {compact(totals.records)} records in {compact(totals.pulls)} pulls
+        {compact(totals.records)} {totals.records === 1 ? 'record' : 'records'} in {compact(totals.pulls)}{' '}
+        {totals.pulls === 1 ? 'pull' : 'pulls'}
       </Fact>
       <Fact name="Done" value={compact(totals.done)}>
         {settled === 0 ? 'nothing settled yet' : `${percent(totals.done, settled)} of what it settled`}

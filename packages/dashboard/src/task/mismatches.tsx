@@ -1,5 +1,5 @@
 import type { ReportedRecords } from '@baton/protocol'
-import { exact } from '../parts/numbers.ts'
+import { counted, exact } from '../parts/numbers.ts'
 import { Scrolling } from '../parts/scrolling.tsx'
 
 /** Declared by the producer against processed by the worker, partition by partition. */
@@ -8,8 +8,8 @@ export function Mismatches({ reported }: { reported: ReportedRecords }) {
   return (
     <details>
       <summary>
-        Workers reported {exact(Math.abs(difference))} records {difference < 0 ? 'fewer' : 'more'} than were
-        declared
+        Workers reported {counted(Math.abs(difference), 'record')} {difference < 0 ? 'fewer' : 'more'} than
+        were declared
       </summary>
       <Scrolling label="Mismatches" kind="short">
         <table class="held">

@@ -147,7 +147,7 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
       throw brokenControl([
         {
           pointer: '/partitions',
-          detail: `the task has ${result.known} partitions already; expect at least as many`,
+          detail: `the task has ${result.known} ${result.known === 1 ? 'partition' : 'partitions'} already; expect at least as many`,
         },
       ])
     case 'barrier_without_leases':
