@@ -25,22 +25,26 @@ function parametersOf({ schema }: RouteOptions): readonly string[] | undefined {
   return query?.properties === undefined ? undefined : Object.keys(query.properties)
 }
 
-/** A parameter that is passed over would turn a question about something into one about everything. */
+/**
+ * A misspelt parameter that is passed over would turn a question about something into one about everything. What is like
+ * none of ours was never meant for us.
+ */
 function queryFault({ url, query }: FastifyRequest, known: readonly string[]): RequestProblem | undefined {
   const at = url.indexOf('?')
   if (at === -1) return undefined
   if (!isEncoded(url.slice(at + 1))) {
     return new RequestProblem('bad_request', 'the query is not validly percent-encoded UTF-8')
   }
-  const unknown = Object.keys(query as object).find((name) => !known.includes(name))
-  if (unknown === undefined) return undefined
-  const meant = didYouMean(unknown, known)
-  const advice = meant === undefined ? `there are ${known.join(', ')}` : `did you mean ${meant}?`
-  const name = JSON.stringify(unknown.slice(0, LONGEST_SHOWN))
-  return new RequestProblem('parameter_invalid', `${name} is not a query parameter here; ${advice}`)
+  for (const name of Object.keys(query as object)) {
+    const meant = known.includes(name) ? undefined : didYouMean(name, known)
+    if (meant !== undefined)
+      return new RequestProblem(
+        'parameter_invalid',
+        `${JSON.stringify(name)} is not a query parameter here; did you mean ${meant}?`,
+      )
+  }
+  return undefined
 }
-
-const LONGEST_SHOWN = 100
 
 function isEncoded(text: string): boolean {
   try {
