@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
 import { Dice, mutateBytes, mutateValue, randomBytes } from '../support/mutation.ts'
-import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
+import { descriptor, isEmbedded, leaseId, TestApp } from '../support/test-app.ts'
 
-const BODIES = 22_000
+/** Bodies are judged before any store sees them: with a server behind each, fewer of them say as much of the store. */
+const BODIES = isEmbedded() ? 22_000 : 6_000
 const AT_ONCE = 50
 
 /** Valid bodies for every POST endpoint, to be mutated. Leases change hands as the test goes on. */
@@ -26,7 +27,7 @@ const targets = (dice: Dice, leases: readonly string[]): [string, unknown][] => 
     [`/tasks/${task}/pause`, {}],
     [`/tasks/${task}/resume`, {}],
     [`/tasks/${task}/retry`, { level: 0, done: dice.below(2) === 0 }],
-    [`/tasks/${task}/retry`, { partitions: [`${task}-0-1`, `${task}-0-2`] }],
+    [`/tasks/${task}/retry`, { partitions: [`${task}-0-1`, `${task}-0-2`, `${task}-0-1`], done: true }],
     [`/tasks/${task}/seal`, { partitions: 4 }],
     [`/tasks/${task}/skip-parked`, {}],
     [`/tasks/${task}/level-barrier`, { enabled: dice.below(2) === 0 }],

@@ -177,6 +177,8 @@ describe('GET /tasks/{taskId}/manifest', () => {
     const baton = await TestApp.open({ retentionDays: 0 })
     await baton.callBack(descriptor('orders', 0, 1))
     await baton.post('/settle', [{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
+    // Retention looks right after an order, and every ten seconds otherwise.
+    await baton.post('/tasks/orders/seal')
     await until(async () => (await baton.get('/tasks/orders')).body.purgedAt !== null)
     const answer = await baton.get('/tasks/orders/manifest')
     expect([answer.status, answer.body.code]).toEqual([409, 'task_purged'])

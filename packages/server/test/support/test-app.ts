@@ -44,6 +44,9 @@ export function keepDataIn(make: () => Promise<TestDatabase>): void {
   newDatabase = make
 }
 
+/** Whether services under test keep their data in the embedded store. */
+export const isEmbedded = (): boolean => newDatabase === undefined
+
 type Finally = (cleanUp: () => Promise<void>) => void
 
 /** A temporary folder that goes with the test. */
