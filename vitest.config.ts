@@ -1,7 +1,20 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const sourceCondition = 'baton-source'
+
+/** Tests that start servers, browsers or processes. Some of the longest are files of two lines: a suite on another store. */
+const LONG = /\/test\/(?:store\/postgres|browser|chaos|crash|postgres)|\/packages\/cli\//
+
+/** Otherwise, where no run was timed yet, those would come last, and one of them alone at the end. */
+class LongOnesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isShort = ({ moduleId }: TestSpecification) => Number(!LONG.test(moduleId))
+    return (await super.sort(files)).toSorted((a, b) => isShort(a) - isShort(b))
+  }
+}
 
 export default defineConfig({
   // Workspace packages are inlined through Vite's SSR resolver, which has its own list of conditions. Node gets
@@ -11,8 +24,9 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['packages/dashboard/test/build-when-stale.ts'],
     pool: 'forks',
-    // Vitest leaves a processor idle; most tests wait for a child process, a disk or a browser.
-    maxWorkers: '100%',
+    // Most tests wait for a child process, a disk or a browser: with a worker per processor a quarter of their time is idle.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
+    sequence: { sequencer: LongOnesFirst },
     // Worker threads and child processes that a test starts inherit this, and so find our sources too.
     execArgv: [`--conditions=${sourceCondition}`],
     // Tests start services, hundreds of times: reading the sources once halves their time.
