@@ -55,8 +55,8 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
   const url = given.text('url') ?? DEFAULT_URL
   const token = given.text('token')
   const instanceId = given.text('instance-id')
-  const named = checkInstanceId(instanceId ?? 'nobody')
-  if (!named.ok) throw new UsageError(`--instance-id ${named.detail}`)
+  const named = instanceId === undefined ? undefined : checkInstanceId(instanceId)
+  if (named?.ok === false) throw new UsageError(`--instance-id ${named.detail}`)
   const tableField = given.text('table-field')
   const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
   try {

@@ -36,8 +36,8 @@ export class Transport {
 
   constructor(options: BatonClientOptions) {
     this.#base = baseOf(options.url)
-    const named = checkInstanceId(options.instanceId ?? 'nobody')
-    if (!named.ok) throw new TypeError(`instanceId ${named.detail}`)
+    const named = options.instanceId === undefined ? undefined : checkInstanceId(options.instanceId)
+    if (named?.ok === false) throw new TypeError(`instanceId ${named.detail}`)
     this.#options = options
     // Bound: browsers refuse to run a fetch that was taken off its global object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis)
