@@ -68,6 +68,16 @@ export function cancelTopic(harness: StoreHarness): void {
       expect(await store.settle(leaseId, { outcome: 'done' })).not.toBeNull()
     })
 
+    test('a task ends when it is cancelled, not when its work was last counted', async () => {
+      const store = await open()
+      await store.callBack('a', [one(0, 0), one(0, 1)])
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId)
+      store.clock.advance(5000)
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect((await store.task('a')).facts.finishedAt).toBe(store.clock.now())
+    })
+
     test('an expired lease of a task cancelled since answers that it is cancelled', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))

@@ -157,7 +157,9 @@ export class Roll {
   async flush(): Promise<void> {
     if (this.#touchedTasks.size === 0) return
     const now = await this.tx.now()
-    for (const task of this.#touchedTasks) bringUpToDate(task, this.#countedAt.get(task) ?? now)
+    // Work ends a task when its last partition was counted, which may be a while ago; an order ends it now.
+    for (const task of this.#touchedTasks)
+      bringUpToDate(task, task.cancelled ? now : (this.#countedAt.get(task) ?? now))
     saveLanes(this.tx, [...this.#touchedLanes])
     saveTasks(this.tx, [...this.#touchedTasks])
   }
