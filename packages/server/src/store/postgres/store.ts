@@ -196,7 +196,7 @@ class PostgresStore implements Store {
 
   control: Store['control'] = (order) =>
     this.#track(async () => {
-      const result = await this.#alone.transact(() => this.#transactions.run((tx) => control(tx, order)))
+      const result = await this.#alone.transact(() => control(this.#transactions, order))
       if (result.kind === 'applied') this.#hints.tell(result.readied)
       return result
     })

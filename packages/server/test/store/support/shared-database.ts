@@ -111,6 +111,11 @@ export class SharedDatabase {
     return this.#hold('LOCK TABLE baton.note, baton.pull_key IN EXCLUSIVE MODE')
   }
 
+  /** As a settlement has it that is said again: locked for a moment, and left as it is. */
+  holdPartition(level: number, index: number): Promise<Hold> {
+    return this.#hold(`SELECT FROM baton.partition WHERE level = ${level} AND idx = ${index} FOR UPDATE`)
+  }
+
   /** As a node opens it that knows nothing of all this. */
   async openOldSession(): Promise<void> {
     await this.#connect('baton')

@@ -1,12 +1,12 @@
 import { next } from '../../../handoff/life-cycle.ts'
-import { type Finished, takeBack } from '../../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { lockedOf, WAITS } from '../queues/places.ts'
 import { changeQueued } from '../queues/queues.ts'
 import { dropStraysOfLane } from '../queues/strays.ts'
 import { statement } from '../session/statement.ts'
 import { readyOfLane, STEP } from '../windows/lanes.ts'
-import { fill, settleLanes } from './lane-windows.ts'
+import { fill } from './lane-windows.ts'
+import { rerunDone } from './rerun.ts'
 import type { Roll } from './roll.ts'
 
 /** Work on a whole task that is done in bounded transactions and survives a restart in between. */
@@ -62,16 +62,6 @@ const cancel = statement(
   'cancel',
   'UPDATE baton.partition SET state = $2, parked = false, rank = NULL, due_at = NULL WHERE id = ANY($1::bigint[])',
 )
-const fromIndex = statement(
-  'partitions-from',
-  `SELECT id, idx, state, outcome, settled_at, record_count, reported_records FROM baton.partition
-   WHERE lane = $1 AND idx > $2 ORDER BY idx LIMIT $3 FOR UPDATE SKIP LOCKED`,
-)
-const rerunRows = statement(
-  'rerun',
-  `UPDATE baton.partition SET state = $2, stay = stay + 1, rank = NULL, term = term + 1, secret = '',
-     outcome = NULL, attempts = 0, releases = 0, settled_at = NULL, reported_records = NULL WHERE id = ANY($1::bigint[])`,
-)
 
 /** False when the same step is under way already. */
 export async function beginStep(
@@ -123,7 +113,8 @@ export async function advanceStep(
     const after = await workOn(roll, { step, begunAt }, lane, index, STEP - progress.changed, progress)
     at = after === null ? { level: lane.level + 1, index: -1 } : { level: lane.level, index: after }
     visited += 1
-    if (after !== null && step !== 'rerun') break
+    // A page of partitions that are not to run again is followed by the next one, unless somebody has locked its first.
+    if (after !== null && (step !== 'rerun' || after === index)) break
   }
   await roll.tx.write(save, [task.id, step, onlyLevel, at.level, at.index])
   return { ...progress, more: true }
@@ -154,8 +145,12 @@ async function workOn(
       const [row] = await roll.tx.run(anyWaiting, [lane.id])
       return row?.['waiting'] === true ? after : null
     }
-    case 'rerun':
-      return rerunDone(roll, begunAt, lane, after, limit, progress)
+    case 'rerun': {
+      const { changed, readied, goOnAfter } = await rerunDone(roll, lane, { begunAt, after, limit })
+      progress.changed += changed
+      progress.readied += readied
+      return goOnAfter
+    }
   }
 }
 
@@ -173,37 +168,4 @@ async function cancelWaiting(roll: Roll, lane: LaneEntry, limit: number): Promis
     cancelled += rows.length
   }
   return cancelled
-}
-
-export interface DoneRow extends Finished {
-  readonly id: number
-}
-
-async function rerunDone(
-  roll: Roll,
-  begunAt: number,
-  lane: LaneEntry,
-  after: number,
-  limit: number,
-  progress: Progress,
-): Promise<number | null> {
-  if (lane.partitions.done === lane.purged) return null
-  const rows = await roll.tx.run(fromIndex, [lane.id, after, limit])
-  const done = rows.filter(
-    (row) => row['state'] === 'done' && ((row['settled_at'] as number | null) ?? 0) <= begunAt,
-  ) as unknown as DoneRow[]
-  await rerun(roll, lane, done)
-  progress.changed += done.length
-  progress.readied += await settleLanes(roll, [lane])
-  return rows.length < limit ? null : ((rows.at(-1)?.['idx'] as number | undefined) ?? null)
-}
-
-/** As if they had just been called back; whoever finished them before no longer holds a lease. */
-export async function rerun(roll: Roll, lane: LaneEntry, rows: readonly DoneRow[]): Promise<void> {
-  if (rows.length === 0) return
-  const to = next('done', 'rerun')
-  takeBack(lane.task, rows)
-  for (const { record_count } of rows) roll.move(lane, 'done', to, record_count)
-  const ids = rows.map(({ id }) => id)
-  changeQueued(roll.tx, ids, () => roll.tx.post(rerunRows, [ids, to]))
 }

@@ -5,7 +5,9 @@ import { isLaneOpen, taskState, unfinishedOf } from '../../../handoff/task-recor
 import { hold, placeBarrier, settleLanes } from '../roll/lane-windows.ts'
 import { Roll } from '../roll/roll.ts'
 import { advanceStep, beginStep, cancelLate, dropStep } from '../roll/task-steps.ts'
+import { untilOthersAreThrough } from '../rows/at-hand.ts'
 import type { Transaction } from '../session/transaction.ts'
+import type { Transactions } from '../session/transactions.ts'
 import { STEP } from '../windows/lanes.ts'
 import { retry } from './retry.ts'
 
@@ -13,7 +15,14 @@ import { retry } from './retry.ts'
  * Orders to a task. The flag counts from this transaction on; rows follow in steps. It is decided by
  * counters, so it is the roller's turn: they are folded in first.
  */
-export async function control(tx: Transaction, order: ControlOrder): Promise<ControlResult> {
+export async function control(transactions: Transactions, order: ControlOrder): Promise<ControlResult> {
+  const result = await transactions.run((tx) => step(tx, order))
+  const isHeldUp = order.verb === 'retry' && result.kind === 'applied' && result.more && result.changed === 0
+  if (isHeldUp) await untilOthersAreThrough()
+  return result
+}
+
+async function step(tx: Transaction, order: ControlOrder): Promise<ControlResult> {
   const roll = await Roll.begin(tx)
   const folded = await roll.foldTask(order.taskId)
   if (folded === undefined) return { kind: 'task_unknown' }

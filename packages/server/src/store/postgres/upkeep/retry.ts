@@ -4,15 +4,20 @@ import { next, type PartitionState } from '../../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { changeQueued } from '../queues/queues.ts'
 import { settleLanes } from '../roll/lane-windows.ts'
+import { type DoneRow, rerun } from '../roll/rerun.ts'
 import type { Roll } from '../roll/roll.ts'
-import { advanceStep, beginStep, type DoneRow, rerun } from '../roll/task-steps.ts'
+import { advanceStep, beginStep } from '../roll/task-steps.ts'
+import { lockAtHand } from '../rows/at-hand.ts'
 import { statement } from '../session/statement.ts'
 import { STEP } from '../windows/lanes.ts'
 
 const parked = statement(
   'parked-of-lane',
-  `SELECT id, outcome, record_count, reported_records FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2
-   FOR UPDATE SKIP LOCKED`,
+  lockAtHand(
+    'SELECT id AS row FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2',
+    'id, record_count',
+    "state = 'parked'",
+  ),
 )
 const retried = statement(
   'retry',
@@ -31,6 +36,11 @@ const atHand = statement(
   `SELECT id, state, outcome, record_count, reported_records FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id
    FOR UPDATE SKIP LOCKED`,
 )
+
+interface ParkedRow {
+  readonly id: number
+  readonly record_count: number
+}
 
 interface NamedRow extends DoneRow {
   readonly state: PartitionState
@@ -70,21 +80,25 @@ async function rerunAll(
   return { changed: begun ? done : 0, readied }
 }
 
+/** Who is locked at the moment is left to a further step. */
 async function retryParked(
   roll: Roll,
   lanes: readonly LaneEntry[],
 ): Promise<{ changed: number; readied: number; more: boolean }> {
   let changed = 0
+  let isAnyLocked = false
   for (const lane of lanes) {
-    const rows = (await roll.tx.run(parked, [lane.id, STEP - changed])) as unknown as DoneRow[]
+    const found = await roll.tx.run(parked, [lane.id, STEP - changed])
+    const rows = found.filter((row) => row['id'] !== null) as unknown as ParkedRow[]
     await retryRows(roll, lane, rows)
     changed += rows.length
+    isAnyLocked ||= rows.length < found.length
     if (changed === STEP) break
   }
-  return { changed, readied: await settleLanes(roll, lanes), more: changed === STEP }
+  return { changed, readied: await settleLanes(roll, lanes), more: isAnyLocked || changed === STEP }
 }
 
-async function retryRows(roll: Roll, lane: LaneEntry, rows: readonly DoneRow[]): Promise<void> {
+async function retryRows(roll: Roll, lane: LaneEntry, rows: readonly ParkedRow[]): Promise<void> {
   if (rows.length === 0) return
   const to = next('parked', 'retry')
   lane.parkedSkipped = false

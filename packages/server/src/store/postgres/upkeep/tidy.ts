@@ -5,7 +5,8 @@ import { unfinishedOf } from '../../../handoff/task-record.ts'
 import { settleLanes } from '../roll/lane-windows.ts'
 import { Roll } from '../roll/roll.ts'
 import type { Roller } from '../roll/roller.ts'
-import { advanceStep, cancelLate, type Step } from '../roll/task-steps.ts'
+import { advanceStep, cancelLate, type Progress, type Step } from '../roll/task-steps.ts'
+import { untilOthersAreThrough } from '../rows/at-hand.ts'
 import type { Names } from '../rows/names.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
@@ -58,10 +59,11 @@ export class Tidy {
     const [row] = await this.#transactions.read(todo, [finishedBefore, now, unseenSince])
     const step = row?.['step'] as StepAt | null
     const finished = row?.['finished'] as number | null
-    const stepped =
-      step === null ? { more: false, readied: 0 } : await this.#transactions.run((tx) => advance(tx, step))
+    const stepped = step === null ? NO_STEP : await this.#transactions.run((tx) => advance(tx, step))
     const forgot = row?.['forgettable'] === true ? await this.#forgetting.run(now, unseenSince) : false
-    if (finished !== null) await this.#transactions.run((tx) => purge(tx, finished, finishedBefore))
+    const purged =
+      finished === null || (await this.#transactions.run((tx) => purge(tx, finished, finishedBefore)))
+    if (!purged || (stepped.more && stepped.changed === 0)) await untilOthersAreThrough()
     await this.#forgetting.forgetTraces(now)
     return { more: stepped.more || forgot || finished !== null, readied: stepped.readied + opened }
   }
@@ -73,32 +75,43 @@ interface StepAt {
   readonly onlyLevel: number
 }
 
-async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): Promise<TidyResult> {
+const NO_STEP: Progress = { changed: 0, readied: 0, more: false }
+
+async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): Promise<Progress> {
   const roll = await Roll.begin(tx)
   const folded = await roll.foldTask(id)
-  if (folded === undefined) return { more: false, readied: 0 }
+  if (folded === undefined) return NO_STEP
   const opened = await settleLanes(roll, folded.lanes)
-  const { readied, more } = await advanceStep(roll, folded.task, step, onlyLevel)
+  const { changed, readied, more } = await advanceStep(roll, folded.task, step, onlyLevel)
   await settleLanes(roll, roll.touchedLanes)
   await cancelLate(roll)
   await roll.flush()
-  return { more, readied: readied + opened }
+  return { changed, readied: readied + opened, more }
 }
 
-/** Removes rows of the task that finished first; its counters stay as its summary. */
-async function purge(tx: Transaction, id: number, finishedBefore: number): Promise<void> {
+/**
+ * Removes rows of the task that finished first; its counters stay as its summary. False when there was nothing to do but
+ * to wait for others.
+ */
+async function purge(tx: Transaction, id: number, finishedBefore: number): Promise<boolean> {
   const roll = await Roll.begin(tx)
   const folded = await roll.foldTask(id)
-  if (folded === undefined) return
+  if (folded === undefined) return true
   const { task } = folded
   // A call-back may have reopened it since it was looked at.
   const isFinished = task.finishedAt !== null && task.finishedAt < finishedBefore && task.purgedAt === null
-  if (!isFinished || unfinishedOf(task.partitions) > 0) return roll.flush()
+  if (!isFinished || unfinishedOf(task.partitions) > 0) {
+    await roll.flush()
+    return true
+  }
   let left = STEP
   let level = -1
+  let isAnyLocked = false
   while (left > 0) {
     const [next] = await tx.run(laneToPurge, [task.id, level])
     if (next === undefined) {
+      // The task stays among those to be purged for the rows that somebody has locked.
+      if (isAnyLocked) break
       task.purgedAt = await tx.now()
       roll.touch(task)
       await tx.write(forgetPace, [task.id])
@@ -106,9 +119,12 @@ async function purge(tx: Transaction, id: number, finishedBefore: number): Promi
     }
     level = next['level'] as number
     const lane = await roll.laneOf(task, level)
-    if (lane !== undefined) left -= await purgeLane(roll, lane, left)
+    if (lane === undefined) continue
+    left -= await purgeLane(roll, lane, left)
+    isAnyLocked ||= lane.purged < lane.partitions.done + lane.partitions.cancelled
   }
   await roll.flush()
+  return left < STEP || !isAnyLocked
 }
 
 async function purgeLane(roll: Roll, lane: LaneEntry, limit: number): Promise<number> {
