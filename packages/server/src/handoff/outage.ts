@@ -46,11 +46,13 @@ export function endingOutages(store: Store, outage: Outage): Store {
   }
 }
 
-/** Pulls that found nothing, and the like, leave nothing to commit. */
-export function hasWritten({ settles, renews, undone, callBacks, pulls }: HandOffAnswers): boolean {
+/**
+ * Pulls that found nothing, and the like, leave nothing to commit. Nor does a settlement that is said again, and its answer
+ * is that of the first time: settlements tell nothing here, and the heartbeat does within seconds.
+ */
+export function hasWritten({ renews, undone, callBacks, pulls }: HandOffAnswers): boolean {
   return (
     undone > 0 ||
-    settles.some((verdicts) => verdicts.includes(null)) ||
     renews.some((verdicts) => verdicts.some(({ refused }) => refused === null)) ||
     callBacks.some((result) => result.kind === 'stored' && result.accepted > 0) ||
     pulls.some(({ partitions, repeated }) => partitions.length > 0 && !repeated)

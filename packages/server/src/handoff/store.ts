@@ -77,7 +77,11 @@ export interface HandOffAnswers {
   readonly undone: number
   readonly callBacks: readonly CallBackResult[]
   readonly pulls: readonly PullResult[]
-  /** Partitions that a waiting pull could take now because of this batch, beyond those handed out. */
+  /**
+   * Partitions that became ready by this batch. Pulls of the same batch may have taken some of them: whoever is woken for
+   * one looks, finds nothing and waits on. They are not taken off, because what those pulls took may as well be what
+   * others were woken for before.
+   */
   readonly readied: number
   /** When the earliest lease or back-off of this batch ends, on the store's clock. */
   readonly nextDueInMillis: number | null

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
+import { formatLeaseId } from '../../src/handoff/lease-id.ts'
 import { expiryGraceMillis } from '../../src/handoff/policy.ts'
 import {
   type CallBackOrder,
@@ -8,7 +9,7 @@ import {
   StoreUnavailable,
   type SweepOrder,
 } from '../../src/handoff/store.ts'
-import { callBackOrder, some } from '../store/conformance/driver.ts'
+import { callBackOrder, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, testPolicy } from '../store/conformance/harness.ts'
 
 const BEGUN = 'the store cannot commit'
@@ -19,10 +20,11 @@ class EmptyStore {
   canWrite = true
   readonly sweptWithExpiry: number[] = []
 
-  handOff = async ({ callBacks, pulls }: HandOffBatch) => {
+  /** Whatever is settled was settled before. */
+  handOff = async ({ settles, callBacks, pulls }: HandOffBatch) => {
     if (callBacks.length > 0) this.#write()
     return {
-      settles: [],
+      settles: settles.map(({ settlements }) => settlements.map(() => null)),
       renews: [],
       undone: 0,
       callBacks: callBacks.map(({ callBack }: CallBackOrder) => ({
@@ -80,6 +82,15 @@ afterEach(async () => {
 const callBack = () => handOff.callBack(callBackOrder('a', some(0, 1)).callBack, null)
 const pull = () => handOff.pull({ instance: null, batch: 1, records: null, key: null, waitMillis: 0 })
 
+const settleAgain = () =>
+  handOff.settle({
+    instance: null,
+    settlements: [
+      { leaseId: formatLeaseId({ partition: 1, term: 1, secret: 's'.repeat(16) }), order: settlement() },
+    ],
+    pull: null,
+  })
+
 /** What a request is answered, when the end of a turn is all that it waits for. */
 async function answered<Result>(request: Promise<Result>): Promise<Result> {
   const [result] = await Promise.all([request, vi.advanceTimersByTimeAsync(1)])
@@ -120,6 +131,7 @@ describe('the end of an outage is told', () => {
   test('not by what only looks: a full disk can be read', async () => {
     await lose()
     await answered(pull())
+    await answered(settleAgain())
     await answered(handOff.task('a'))
     await vi.advanceTimersByTimeAsync(30_000)
     expect(told).toEqual([BEGUN])

@@ -99,7 +99,7 @@ export class HandOffs {
       undone: leases.undone,
       callBacks: calledBack.results,
       pulls: results,
-      readied: calledBack.readied + leases.returned + leases.undone + opened + pulled.movedUp + readied,
+      readied: calledBack.readied + leases.returned + opened + pulled.movedUp + readied,
       nextDueInMillis: earliest === null ? null : earliest - now,
     }
   }

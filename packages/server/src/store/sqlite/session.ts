@@ -102,6 +102,7 @@ export class Session {
 
   *#handOff(batch: HandOffBatch, now: number): Steps<HandOffAnswers> {
     this.#settle.earliestDueAt = null
+    this.#settle.returnedTo = []
     const settles = this.#settle.settle(batch.settles, now)
     const renews = this.#settle.renew(batch.renews, now)
     const undone = this.#settle.undo(batch.undos, now)
@@ -110,6 +111,7 @@ export class Session {
       ? yield* this.#callBacks.run(batch.callBacks, now)
       : batch.callBacks.map(() => ({ kind: 'store_full' as const }))
     const opened = this.#lanes.settle(this.#books.ledger.touchedLanes())
+    const returned = this.#settle.returnedTo.filter((lane) => this.#books.ledger.isOpen(lane)).length
     const pulls = this.#pull.run(batch.pulls, now)
     const dueAt = earlier(this.#settle.earliestDueAt, this.#pull.earliestDueAt)
     return {
@@ -118,7 +120,7 @@ export class Session {
       undone,
       callBacks,
       pulls,
-      readied: this.#callBacks.readied + this.#settle.returned + undone + opened + this.#pull.movedUp,
+      readied: this.#callBacks.readied + returned + opened + this.#pull.movedUp,
       nextDueInMillis: dueAt === null ? null : dueAt - now,
     }
   }

@@ -1,8 +1,10 @@
+import { earlier } from '../../handoff/clock.ts'
 import type { LeaseRef } from '../../handoff/lease-id.ts'
 import type { Policy } from '../../handoff/policy.ts'
-import { judgeRenewal, judgeSettlement, judgeUndo } from '../../handoff/settlement.ts'
+import { type Change, judgeRenewal, judgeSettlement, judgeUndo } from '../../handoff/settlement.ts'
 import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../../handoff/store.ts'
-import type { Partitions } from './partitions.ts'
+import type { LaneEntry } from '../../handoff/task-entry.ts'
+import type { PartitionEntry, Partitions } from './partitions.ts'
 
 /** Everything that a worker says about a lease it was given. */
 export class Settle {
@@ -17,20 +19,16 @@ export class Settle {
   /** The earliest expiry or end of a back-off that this transaction brought about. */
   earliestDueAt: number | null = null
 
-  /** Partitions given back, to be handed out again at once. */
-  returned = 0
+  /** The lanes that a partition was given back to, to be handed out again as soon as the lane is open. */
+  returnedTo: LaneEntry[] = []
 
   settle(settles: readonly SettleOrder[], now: number): SettleResult[] {
-    this.returned = 0
     return settles.map(({ settlements }) =>
       settlements.map(({ lease, order }) => {
         const partition = this.#partitions.get(lease.partition)
         const verdict = judgeSettlement(partition, lease, order, this.#policy, Math.random())
         if (verdict.refused !== null) return verdict.refused
-        if (partition !== undefined && verdict.change !== null) {
-          this.#watch(this.#partitions.apply(partition, verdict.change, now))
-          if (verdict.change.to === 'ready') this.returned += 1
-        }
+        if (partition !== undefined && verdict.change !== null) this.#apply(partition, verdict.change, now)
         return null
       }),
     )
@@ -44,8 +42,7 @@ export class Settle {
         if (verdict.refused !== null || partition === undefined || verdict.change === null) {
           return { refused: verdict.refused ?? 'lease_unknown' }
         }
-        const expiresAt = this.#partitions.apply(partition, verdict.change, now) ?? now
-        this.#watch(expiresAt)
+        const expiresAt = this.#apply(partition, verdict.change, now) ?? now
         return { refused: null, expiresAt, expiresInMillis: expiresAt - now }
       }),
     )
@@ -58,14 +55,17 @@ export class Settle {
       const partition = this.#partitions.get(lease.partition)
       const change = judgeUndo(partition, lease)
       if (partition === undefined || change === null) continue
-      this.#partitions.apply(partition, change, now)
+      this.#apply(partition, change, now)
       undone += 1
     }
     return undone
   }
 
-  #watch(dueAt: number | null): void {
-    if (dueAt !== null && (this.earliestDueAt === null || dueAt < this.earliestDueAt))
-      this.earliestDueAt = dueAt
+  #apply(partition: PartitionEntry, change: Change, now: number): number | null {
+    const dueAt = this.#partitions.apply(partition, change, now)
+    this.earliestDueAt = earlier(this.earliestDueAt, dueAt)
+    // What is said late of one that is ready anyway gives nothing back.
+    if (change.event !== null && change.to === 'ready') this.returnedTo.push(partition.lane)
+    return dueAt
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Driver } from './driver.ts'
-import { nameOf, some } from './driver.ts'
+import { leaseOf, nameOf, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 type LateStanding = 'delayed' | 'ready' | 'held' | 'parked'
@@ -73,6 +73,14 @@ export function lateSettleTopic(harness: StoreHarness): void {
         expect(await store.partition('a', 0, 0)).toMatchObject({ attempts: 1 })
       })
     }
+
+    test('what is said late of a partition that is ready anyway wakes nobody', async () => {
+      const store = await open({ maxAttempts: 3 })
+      const lease = leaseOf(await expired(store, 'ready'))
+      const settlements = [{ lease, order: settlement({ outcome: 'failed', reason: 'out of memory' }) }]
+      const answers = await store.batch({ settles: [{ instance: null, settlements }] })
+      expect(answers).toMatchObject({ settles: [[null]], readied: 0 })
+    })
 
     const lastWords: [string, (store: Driver, leaseId: string) => Promise<unknown>, string][] = [
       ['done', (store, leaseId) => store.settle(leaseId), 'done'],

@@ -51,6 +51,21 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
     })
 
+    test('what is given back to a level that the same batch opens became ready, too', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [one(1, 0)])
+      const higher = leaseOf((await store.pullOne()).leaseId)
+      await store.callBack('a', [one(0, 0)])
+      const lower = leaseOf((await store.pullOne()).leaseId)
+      const settlements = [
+        { lease: higher, order: settlement({ outcome: 'released' }) },
+        { lease: lower, order: settlement() },
+      ]
+      const answers = await store.batch({ settles: [{ instance: null, settlements }] })
+      expect(answers.readied).toBeGreaterThanOrEqual(1)
+      expect(nameOf(await store.pullOne())).toBe('a-1-0')
+    })
+
     test('a later call-back for a lower level closes it again; leases that run go on', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', some(2, 3))

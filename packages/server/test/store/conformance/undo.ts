@@ -60,6 +60,15 @@ export function undoTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions).toHaveLength(1)
     })
 
+    test('of a paused task the partition is held, and nobody is told that something became ready', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const { leaseId } = await store.pullOne()
+      await store.control({ verb: 'pause', taskId: 'a' })
+      expect(await store.batch({ undos: [leaseOf(leaseId)] })).toMatchObject({ undone: 1, readied: 0 })
+      expect(await store.states('a')).toEqual({ '0-0': 'held' })
+    })
+
     test('of a cancelled task there is nothing to undo', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))

@@ -22,7 +22,7 @@ export interface LeaseAnswers {
   readonly settles: readonly SettleResult[]
   readonly renews: readonly RenewResult[]
   readonly undone: number
-  /** Partitions given back, to be handed out again at once. */
+  /** Partitions given back by whatever was said, to be handed out again at once. */
   readonly returned: number
   readonly earliestDueAt: number | null
   /** A task with a level barrier is concerned. */
@@ -133,7 +133,6 @@ class Judging {
       if (verdict.refused !== null) return verdict.refused
       if (partition === undefined || verdict.change === null) return null
       this.#apply(partition, verdict.change)
-      if (partition.state === 'ready') this.returned += 1
       return null
     })
   }
@@ -167,6 +166,8 @@ class Judging {
     const dueAt = applyChange(partition, change, this.#deltas, this.#policy, this.#now)
     if (dueAt !== null && (this.earliestDueAt === null || dueAt < this.earliestDueAt))
       this.earliestDueAt = dueAt
+    // What is said late of one that is ready anyway gives nothing back.
+    if (change.event !== null && partition.state === 'ready') this.returned += 1
     return dueAt
   }
 }
