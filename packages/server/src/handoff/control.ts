@@ -1,11 +1,13 @@
 import type { TaskState } from './task-record.ts'
 
 /** What an operator can ask of a task. Each order is idempotent and does a bounded step at a time. */
-export type ControlOrder =
-  | { readonly verb: 'pause' | 'resume' | 'cancel' | 'skip-parked'; readonly taskId: string }
+export type ControlOrder = FlagOrder | { readonly verb: 'skip-parked'; readonly taskId: string } | RetryOrder
+
+/** What is said of the task as a whole. */
+export type FlagOrder =
+  | { readonly verb: 'pause' | 'resume' | 'cancel'; readonly taskId: string }
   | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
   | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }
-  | RetryOrder
 
 export interface RetryOrder {
   readonly verb: 'retry'

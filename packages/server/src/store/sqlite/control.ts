@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
-import { type Applied, refusalOf, seal } from '../../handoff/control-rules.ts'
+import { type Applied, type Effect, effectOf, mayPass, refusalOf } from '../../handoff/control-rules.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { taskState, unfinishedOf } from '../../handoff/task-record.ts'
+import { taskState } from '../../handoff/task-record.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { DoneRow, TaskSteps } from './task-steps.ts'
@@ -35,53 +35,20 @@ export class Control {
   }
 
   #apply(task: TaskEntry, order: ControlOrder, now: number): Applied | ControlResult {
-    switch (order.verb) {
-      case 'pause':
-        return this.#pause(task)
-      case 'resume':
-        return this.#resume(task, now)
-      case 'cancel':
-        return this.#cancel(task, now)
-      case 'seal':
-        return seal(task, order.expectedPartitions)
-      case 'skip-parked':
-        return this.#skipParked(task)
-      case 'level-barrier':
-        return this.#setBarrier(task, order.enabled, now)
-      case 'retry':
-        return this.#retry(task, order, now)
-    }
+    if (order.verb === 'retry') return this.#retry(task, order, now)
+    if (order.verb === 'skip-parked') return this.#skipParked(task)
+    return this.#carryOut(task, effectOf(task, order), now)
   }
 
-  #pause(task: TaskEntry): Applied {
-    const changed = task.paused ? 0 : 1
-    task.paused = true
-    this.#steps.drop(task, 'fill')
-    return { changed, more: this.#holdClosed(task) }
-  }
-
-  /** What a pause did not get to hold is held first: a lane comes back as a whole, in its own order. */
-  #resume(task: TaskEntry, now: number): Applied {
-    if (task.paused && this.#holdClosed(task)) return { changed: 0, more: true }
-    const changed = task.paused ? 1 : 0
-    if (task.paused) {
-      task.paused = false
-      this.#steps.begin(task, 'fill', now)
-    }
-    const { readied, more } = this.#steps.advance(task, 'fill')
-    return { changed, readied, more }
-  }
-
-  #cancel(task: TaskEntry, now: number): Applied {
-    const before = task.cancelled
-    if (!before) {
-      task.cancelled = true
-      this.#steps.drop(task, 'fill')
-      this.#steps.drop(task, 'rerun')
-      this.#steps.begin(task, 'cancel', now)
-    }
-    const changed = before ? 0 : unfinishedOf(task.partitions)
-    return { changed, more: this.#steps.advance(task, 'cancel').more }
+  #carryOut(task: TaskEntry, effect: Effect, now: number): Applied {
+    const { changed, holdsFirst, flags, drops = [], begins, placesBarrier, advances, holds } = effect
+    if (holdsFirst && this.#holdClosed(task)) return { changed: 0, more: true }
+    Object.assign(task, flags)
+    for (const step of drops) this.#steps.drop(task, step)
+    if (begins !== undefined) this.#steps.begin(task, begins, now)
+    const readied = placesBarrier ? this.#lanes.placeBarrier(task) : 0
+    if (advances !== undefined) return { ...this.#steps.advance(task, advances), changed }
+    return { changed, readied, more: holds === true && this.#holdClosed(task) }
   }
 
   /** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
@@ -90,28 +57,13 @@ export class Control {
     let readied = 0
     while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
       const lane = this.#ledger.laneOf(task, task.openLevel)
-      if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
+      if (!mayPass(lane)) break
       lane.parkedSkipped = true
       this.#ledger.touch(lane)
       changed += 1
       readied += this.#lanes.placeBarrier(task)
     }
     return { changed, readied }
-  }
-
-  #setBarrier(task: TaskEntry, enabled: boolean, now: number): Applied {
-    const changed = task.levelBarrier === enabled ? 0 : 1
-    if (changed === 1) {
-      task.levelBarrier = enabled
-      task.openLevel = null
-      if (!enabled) this.#steps.begin(task, 'fill', now)
-    }
-    if (!enabled) {
-      const { readied, more } = this.#steps.advance(task, 'fill')
-      return { changed, readied, more }
-    }
-    const readied = this.#lanes.placeBarrier(task)
-    return { changed, readied, more: this.#holdClosed(task) }
   }
 
   #retry(task: TaskEntry, order: RetryOrder, now: number): Applied | ControlResult {

@@ -1,14 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { PartitionState } from '../../handoff/life-cycle.ts'
-import { storedStates } from '../../handoff/stored-states.ts'
-import type { TaskEntry } from '../../handoff/task-entry.ts'
+import { PartitionWalk, type RowsToRead } from '../../handoff/partition-walk.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
-import { ROWS_AT_A_TIME, ROWS_READ } from '../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 
-type Position = NonNullable<PartitionQuery['after']>
-
-/** Pages through the partitions of a task by level and index, at the same cost for any size. */
 export class PartitionPages {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -19,57 +13,20 @@ export class PartitionPages {
   get(query: PartitionQuery): PartitionPage | null {
     const row = this.#sql.task.get(query.taskId)
     if (row === undefined) return null
-    const facts = readTask(row)
-    const partitions: PartitionRecord[] = []
-    let at: Position | null = query.after
-    let budget = ROWS_READ
-    while (partitions.length < query.limit && budget > 0) {
-      const lane = this.#nextLane(facts, query.level, at)
-      if (lane === undefined) return { facts, partitions, next: null }
-      const after = lane.level === at?.level ? at.index : -1
-      const wanted = storedStates(facts, lane.level, query.state)
-      if (wanted.every((state) => lane.partitions[state] === 0)) {
-        budget -= 1
-        at = { level: lane.level, index: Number.MAX_SAFE_INTEGER }
-        continue
-      }
-      const limit = Math.min(budget, query.state === null ? query.limit - partitions.length : ROWS_AT_A_TIME)
-      const rows = this.#rows(lane.id, wanted, after, limit)
-      budget -= rows.length + 1
-      let stop: Position = {
-        level: lane.level,
-        index: rows.length < limit ? Number.MAX_SAFE_INTEGER : lastIndex(rows),
-      }
-      for (const record of rows) {
-        if (!wanted.includes(record.state)) continue
-        partitions.push({ ...record, level: lane.level })
-        if (partitions.length < query.limit) continue
-        stop = { level: lane.level, index: record.index }
-        break
-      }
-      at = stop
+    const task = readTask(row)
+    const walk = new PartitionWalk(task, query)
+    for (let level = walk.nextLevel; level !== null; level = walk.nextLevel) {
+      const lane = this.#sql.laneFrom.get(task.id, level)
+      const read = walk.enter(lane && { level: lane['level'] as number, ...readTallies(lane) })
+      if (lane !== undefined && read !== null) walk.take(this.#rows(lane['id'] as number, read))
     }
-    return { facts, partitions, next: at }
+    return walk.page
   }
 
-  #nextLane(task: TaskEntry, onlyLevel: number | null, at: Position | null) {
-    const from = Math.max(
-      onlyLevel ?? 0,
-      at === null ? 0 : at.index === Number.MAX_SAFE_INTEGER ? at.level + 1 : at.level,
-    )
-    const row = this.#sql.laneFrom.get(task.id, from)
-    if (row === undefined || (onlyLevel !== null && row['level'] !== onlyLevel)) return undefined
-    return { id: row['id'] as number, level: row['level'] as number, ...readTallies(row) }
-  }
-
-  #rows(lane: number, wanted: readonly PartitionState[], after: number, limit: number): PartitionRecord[] {
-    const sql = wanted.length === 1 && wanted[0] === 'parked' ? this.#sql.parked : this.#sql.rows
+  #rows(lane: number, { after, limit, onlyParked }: RowsToRead): PartitionRecord[] {
+    const sql = onlyParked ? this.#sql.parked : this.#sql.rows
     return sql.all(lane, after, limit) as unknown as PartitionRecord[]
   }
-}
-
-function lastIndex(rows: readonly PartitionRecord[]): number {
-  return rows.at(-1)?.index ?? Number.MAX_SAFE_INTEGER
 }
 
 function prepare(db: DatabaseSync) {

@@ -1,12 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { Step } from '../../handoff/control-rules.ts'
 import { next } from '../../handoff/life-cycle.ts'
 import { type Finished, takeBack } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
-
-/** Work on a whole task that is done in bounded transactions and survives a restart in between. */
-export type Step = 'fill' | 'cancel' | 'rerun'
 
 interface StepRow {
   readonly task: number

@@ -1,3 +1,4 @@
+import type { Step } from '../../../handoff/control-rules.ts'
 import { next } from '../../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { lockedOf, WAITS } from '../queues/places.ts'
@@ -8,9 +9,6 @@ import { readyOfLane, STEP } from '../windows/lanes.ts'
 import { fill } from './lane-windows.ts'
 import { rerunDone } from './rerun.ts'
 import type { Roll } from './roll.ts'
-
-/** Work on a whole task that is done in bounded transactions and survives a restart in between. */
-export type Step = 'fill' | 'cancel' | 'rerun'
 
 export interface Progress {
   changed: number

@@ -1,7 +1,7 @@
 import type { ControlOrder, ControlResult } from '../../../handoff/control.ts'
-import { type Applied, refusalOf, seal } from '../../../handoff/control-rules.ts'
+import { type Applied, type Effect, effectOf, mayPass, refusalOf } from '../../../handoff/control-rules.ts'
 import type { TaskEntry } from '../../../handoff/task-entry.ts'
-import { isLaneOpen, taskState, unfinishedOf } from '../../../handoff/task-record.ts'
+import { isLaneOpen, taskState } from '../../../handoff/task-record.ts'
 import { hold, placeBarrier, settleLanes } from '../roll/lane-windows.ts'
 import { Roll } from '../roll/roll.ts'
 import { advanceStep, beginStep, cancelLate, dropStep } from '../roll/task-steps.ts'
@@ -40,53 +40,20 @@ async function step(tx: Transaction, order: ControlOrder): Promise<ControlResult
 }
 
 function apply(roll: Roll, task: TaskEntry, order: ControlOrder): Promise<Applied | ControlResult> {
-  switch (order.verb) {
-    case 'pause':
-      return pause(roll, task)
-    case 'resume':
-      return resume(roll, task)
-    case 'cancel':
-      return cancel(roll, task)
-    case 'seal':
-      return Promise.resolve(seal(task, order.expectedPartitions))
-    case 'skip-parked':
-      return skipParked(roll, task)
-    case 'level-barrier':
-      return setBarrier(roll, task, order.enabled)
-    case 'retry':
-      return retry(roll, task, order)
-  }
+  if (order.verb === 'retry') return retry(roll, task, order)
+  if (order.verb === 'skip-parked') return skipParked(roll, task)
+  return carryOut(roll, task, effectOf(task, order))
 }
 
-async function pause(roll: Roll, task: TaskEntry): Promise<Applied> {
-  const changed = task.paused ? 0 : 1
-  task.paused = true
-  await dropStep(roll, task, 'fill')
-  return { changed, more: await holdClosed(roll, task) }
-}
-
-/** What a pause did not get to hold is held first: a lane comes back as a whole, in its own order. */
-async function resume(roll: Roll, task: TaskEntry): Promise<Applied> {
-  if (task.paused && (await holdClosed(roll, task))) return { changed: 0, more: true }
-  const changed = task.paused ? 1 : 0
-  if (task.paused) {
-    task.paused = false
-    await beginStep(roll, task, 'fill')
-  }
-  const { readied, more } = await advanceStep(roll, task, 'fill')
-  return { changed, readied, more }
-}
-
-async function cancel(roll: Roll, task: TaskEntry): Promise<Applied> {
-  const before = task.cancelled
-  const changed = before ? 0 : unfinishedOf(task.partitions)
-  if (!before) {
-    task.cancelled = true
-    await dropStep(roll, task, 'fill')
-    await dropStep(roll, task, 'rerun')
-    await beginStep(roll, task, 'cancel')
-  }
-  return { changed, more: (await advanceStep(roll, task, 'cancel')).more }
+async function carryOut(roll: Roll, task: TaskEntry, effect: Effect): Promise<Applied> {
+  const { changed, holdsFirst, flags, drops = [], begins, placesBarrier, advances, holds } = effect
+  if (holdsFirst && (await holdClosed(roll, task))) return { changed: 0, more: true }
+  Object.assign(task, flags)
+  for (const step of drops) await dropStep(roll, task, step)
+  if (begins !== undefined) await beginStep(roll, task, begins)
+  const readied = placesBarrier ? await placeBarrier(roll, task) : 0
+  if (advances !== undefined) return { ...(await advanceStep(roll, task, advances)), changed }
+  return { changed, readied, more: holds === true && (await holdClosed(roll, task)) }
 }
 
 /** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
@@ -95,28 +62,13 @@ async function skipParked(roll: Roll, task: TaskEntry): Promise<Applied> {
   let readied = 0
   while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
     const lane = await roll.laneOf(task, task.openLevel)
-    if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
+    if (!mayPass(lane)) break
     lane.parkedSkipped = true
     roll.touch(lane)
     changed += 1
     readied += await placeBarrier(roll, task)
   }
   return { changed, readied }
-}
-
-async function setBarrier(roll: Roll, task: TaskEntry, enabled: boolean): Promise<Applied> {
-  const changed = task.levelBarrier === enabled ? 0 : 1
-  if (changed === 1) {
-    task.levelBarrier = enabled
-    task.openLevel = null
-    if (!enabled) await beginStep(roll, task, 'fill')
-  }
-  if (!enabled) {
-    const { readied, more } = await advanceStep(roll, task, 'fill')
-    return { changed, readied, more }
-  }
-  const readied = await placeBarrier(roll, task)
-  return { changed, readied, more: await holdClosed(roll, task) }
 }
 
 /**

@@ -1,0 +1,92 @@
+import type { PartitionState } from './life-cycle.ts'
+import { storedStates } from './stored-states.ts'
+import type { PartitionPage, PartitionQuery, PartitionRecord, Tally, TaskFacts } from './task-record.ts'
+import { ROWS_AT_A_TIME, ROWS_READ } from './view-limits.ts'
+
+/** Behind the last index that there can be: the lane is through. */
+const LANE_END = Number.MAX_SAFE_INTEGER
+
+interface LaneOnTheWay {
+  readonly level: number
+  readonly partitions: Tally
+}
+
+/** The rows of a lane that a store has to read next: in the order of their index, and of any state. */
+export interface RowsToRead {
+  readonly after: number
+  readonly limit: number
+  /** No others are needed, so who has an index of them may read by it. */
+  readonly onlyParked: boolean
+}
+
+/**
+ * The way of a page through the lanes of a task, by level and index, at the same cost for any size. A store asks it what
+ * to read and tells it what was found.
+ */
+export class PartitionWalk {
+  readonly #facts: TaskFacts
+  readonly #query: PartitionQuery
+  readonly #partitions: PartitionRecord[] = []
+  #at: PartitionQuery['after']
+  #budget = ROWS_READ
+  #isThrough = false
+  #level = 0
+  #limit = 0
+  #wanted: readonly PartitionState[] = []
+
+  constructor(facts: TaskFacts, query: PartitionQuery) {
+    this.#facts = facts
+    this.#query = query
+    this.#at = query.after
+  }
+
+  /** The lowest lane from this level on comes next; null when the page is made. */
+  get nextLevel(): number | null {
+    if (this.#isThrough || this.#partitions.length >= this.#query.limit || this.#budget <= 0) return null
+    if (this.#at === null) return this.#query.level ?? 0
+    const next = this.#at.index === LANE_END ? this.#at.level + 1 : this.#at.level
+    return Math.max(this.#query.level ?? 0, next)
+  }
+
+  /** Comes to the lane that was found, or to none. Null where nothing is to be read. */
+  enter(lane: LaneOnTheWay | undefined): RowsToRead | null {
+    const { level: onlyLevel, state, limit } = this.#query
+    if (lane === undefined || (onlyLevel !== null && lane.level !== onlyLevel)) {
+      this.#isThrough = true
+      return null
+    }
+    const { level, partitions } = lane
+    this.#level = level
+    this.#wanted = storedStates(this.#facts, level, state)
+    if (this.#wanted.every((one) => partitions[one] === 0)) {
+      this.#budget -= 1
+      this.#at = { level, index: LANE_END }
+      return null
+    }
+    this.#limit = Math.min(this.#budget, state === null ? limit - this.#partitions.length : ROWS_AT_A_TIME)
+    return {
+      after: level === this.#at?.level ? this.#at.index : -1,
+      limit: this.#limit,
+      onlyParked: this.#wanted.length === 1 && this.#wanted[0] === 'parked',
+    }
+  }
+
+  /** The page may be full before the last of the rows: then the next one begins behind the one that filled it. */
+  take(rows: readonly Omit<PartitionRecord, 'level'>[]): void {
+    const level = this.#level
+    this.#budget -= rows.length + 1
+    const last = rows.length < this.#limit ? LANE_END : (rows.at(-1)?.index ?? LANE_END)
+    this.#at = { level, index: last }
+    for (const row of rows) {
+      if (!this.#wanted.includes(row.state)) continue
+      this.#partitions.push({ ...row, level })
+      if (this.#partitions.length < this.#query.limit) continue
+      this.#at = { level, index: row.index }
+      return
+    }
+  }
+
+  get page(): PartitionPage {
+    return { facts: this.#facts, partitions: this.#partitions, next: this.#isThrough ? null : this.#at }
+  }
+}
