@@ -1,5 +1,6 @@
 import type { LeaseRef } from './lease-id.ts'
 import type {
+  Ask,
   CallBackOrder,
   CallBackResult,
   HandOffAnswers,
@@ -11,15 +12,6 @@ import type {
   SettleOrder,
   SettleResult,
 } from './store.ts'
-
-/** What one request asks of the store; a settle that also pulls asks for two things at once. */
-export interface Ask {
-  readonly settle?: SettleOrder | undefined
-  readonly renew?: RenewOrder | undefined
-  readonly undo?: readonly LeaseRef[] | undefined
-  readonly callBack?: CallBackOrder | undefined
-  readonly pull?: PullOrder | undefined
-}
 
 /** Has what was asked for. */
 export interface Answer {

@@ -1,7 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { CallBackResult } from './store.ts'
+import { totalOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
-import { totalOf } from './task-record.ts'
 
 /** Why a task takes no new partitions with so many records; undefined if it does. Repeated ones are never refused. */
 export function refusalOfNew(task: TaskEntry, records: number): CallBackResult | undefined {

@@ -1,4 +1,5 @@
-import { type Answer, type Ask, answersOf, batchOf, weightOf } from './ask.ts'
+import { type Answer, answersOf, batchOf, weightOf } from './ask.ts'
+import type { Ask } from './store.ts'
 import { type Batching, type HandOffAnswers, type Store, StoreUnavailable } from './store.ts'
 
 interface Pending {

@@ -1,6 +1,7 @@
 import type { ControlOrder, ControlResult, FlagOrder } from './control.ts'
+import { totalOf, unfinishedOf } from './tally.ts'
+import { taskState } from './task-course.ts'
 import type { LaneEntry, TaskEntry } from './task-entry.ts'
-import { taskState, totalOf, unfinishedOf } from './task-record.ts'
 
 /** What a step of an order came to. */
 export interface Applied {

@@ -1,6 +1,7 @@
 import { partitionStates } from './life-cycle.ts'
+import { emptyTally, type Tally } from './tally.ts'
+import { taskState } from './task-course.ts'
 import type { TaskEntry } from './task-entry.ts'
-import { emptyTally, type Tally, taskState } from './task-record.ts'
 
 export interface Tallies {
   readonly partitions: Tally

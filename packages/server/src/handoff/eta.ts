@@ -1,4 +1,6 @@
-import { type PaceSecond, type TaskFacts, taskState, totalOf } from './task-record.ts'
+import { totalOf } from './tally.ts'
+import { taskState } from './task-course.ts'
+import type { PaceSecond, TaskFacts } from './task-record.ts'
 
 /** The pace is taken over at least so long, or over so many settles, whichever reaches further back. */
 const WINDOW_MILLIS = 60_000

@@ -4,6 +4,8 @@ export interface IndexRun {
   last: number
 }
 
+export type IndexRange = Readonly<IndexRun>
+
 export function runsOf(indexes: readonly number[]): IndexRun[] {
   const runs: IndexRun[] = []
   for (const index of indexes.toSorted((a, b) => a - b)) {
@@ -12,4 +14,11 @@ export function runsOf(indexes: readonly number[]): IndexRun[] {
     else runs.push({ first: index, last: index })
   }
   return runs
+}
+
+/** The indexes that were never called back, between those that were. */
+export function gapsBetween(ranges: readonly IndexRange[]): IndexRange[] {
+  return ranges
+    .slice(1)
+    .map(({ first }, before) => ({ first: (ranges[before]?.last ?? 0) + 1, last: first - 1 }))
 }

@@ -1,5 +1,6 @@
+import { totalOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
-import { type TaskState, totalOf } from './task-record.ts'
+import type { TaskState } from './task-record.ts'
 
 export type InstanceRole = 'service' | 'worker' | 'producer'
 

@@ -1,6 +1,8 @@
 import type { PartitionState } from './life-cycle.ts'
+import type { PartitionPage, PartitionQuery, PartitionRecord } from './partition-record.ts'
 import { storedStates } from './stored-states.ts'
-import type { PartitionPage, PartitionQuery, PartitionRecord, Tally, TaskFacts } from './task-record.ts'
+import type { Tally } from './tally.ts'
+import type { TaskFacts } from './task-record.ts'
 import { ROWS_AT_A_TIME, ROWS_READ } from './view-limits.ts'
 
 /** Behind the last index that there can be: the lane is through. */

@@ -5,7 +5,7 @@ import {
   noTotals,
   type Sighting,
 } from './instances.ts'
-import { addCapped } from './task-record.ts'
+import { addCapped } from './tally.ts'
 
 /** Heartbeat of a node, and how often what was seen of clients is written down. */
 export const SIGHTING_INTERVAL_MILLIS = 5000

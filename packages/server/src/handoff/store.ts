@@ -1,17 +1,17 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
-import type { Ask } from './ask.ts'
 import type { ChangePage, ChangeQuery } from './change.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
 import type { InstanceRecord, Sighting } from './instances.ts'
 import type { LeaseRef } from './lease-id.ts'
+import type { PartitionPage, PartitionQuery } from './partition-record.ts'
 import type { RefusalCode, SettlementOrder } from './settlement.ts'
-import type { PartitionPage, PartitionQuery, TaskPage, TaskQuery, TaskRecord } from './task-record.ts'
+import type { TaskPage, TaskQuery, TaskRecord } from './task-record.ts'
 
 /**
  * What the hand-off needs of a store: domain verbs, each a transaction of its own.
  *
  * A store executes. What may happen is decided by life-cycle.ts, settlement.ts, fair-order.ts, sharing.ts,
- * call-back-rules.ts, control-rules.ts and task-course.ts, which every store calls inside its transaction. A promise that resolves means that
+ * call-back-rules.ts, control-rules.ts, lane-rules.ts and task-course.ts, which every store calls inside its transaction. A promise that resolves means that
  * the outcome is durable. One that rejects with StoreUnavailable means that nothing happened by halves: after a commit
  * whose answer got lost it may have happened, and sending the same again is safe.
  */
@@ -60,6 +60,15 @@ export interface Batching {
   readonly patience?: number
   /** Requests that would make a batch dear for all who share it, and so make batches of their own beside the others. */
   isApart?(ask: Ask): boolean
+}
+
+/** What one request asks of the store; a settle that also pulls asks for two things at once. */
+export interface Ask {
+  readonly settle?: SettleOrder | undefined
+  readonly renew?: RenewOrder | undefined
+  readonly undo?: readonly LeaseRef[] | undefined
+  readonly callBack?: CallBackOrder | undefined
+  readonly pull?: PullOrder | undefined
 }
 
 export interface HandOffBatch {

@@ -1,5 +1,6 @@
+import { isLaneOpen } from './lane-rules.ts'
 import { type PartitionState, unfinishedStates } from './life-cycle.ts'
-import { isLaneOpen, type TaskFacts } from './task-record.ts'
+import type { TaskFacts } from './task-record.ts'
 
 /**
  * The stored states behind one that is shown: a waiting partition is called ready or held by

@@ -1,5 +1,14 @@
+import { unfinishedOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
-import { taskState } from './task-record.ts'
+import type { TaskFacts, TaskState } from './task-record.ts'
+
+export function taskState(facts: Pick<TaskFacts, 'paused' | 'cancelled' | 'partitions'>): TaskState {
+  if (facts.cancelled) return 'cancelled'
+  const unfinished = unfinishedOf(facts.partitions)
+  if (unfinished === 0) return 'done'
+  if (facts.paused) return 'paused'
+  return unfinished === facts.partitions.parked ? 'stalled' : 'open'
+}
 
 /** What follows from the counters: the task's state, and when it came to its end. */
 export function bringUpToDate(task: TaskEntry, at: number): void {
@@ -17,8 +26,8 @@ export function beginAnew(task: TaskEntry): void {
 /** What the row of a finished partition says of its end. */
 export interface Finished {
   readonly outcome: string | null
-  readonly record_count: number
-  readonly reported_records: number | null
+  readonly recordCount: number
+  readonly reportedRecords: number | null
 }
 
 /** Partitions that were finished are run again: their task is open again, and counts nothing of how they ended. */
@@ -27,11 +36,11 @@ export function takeBack(task: TaskEntry, partitions: readonly Finished[]): void
     task.generation += 1
     task.state = 'open'
   }
-  for (const { outcome, record_count, reported_records } of partitions) {
+  for (const { outcome, recordCount, reportedRecords } of partitions) {
     if (outcome === 'delivered') task.delivered -= 1
-    if (reported_records === null) continue
-    task.reportedDeclared -= record_count
-    task.reportedRecords = Math.max(0, task.reportedRecords - reported_records)
-    if (reported_records !== record_count) task.mismatched -= 1
+    if (reportedRecords === null) continue
+    task.reportedDeclared -= recordCount
+    task.reportedRecords = Math.max(0, task.reportedRecords - reportedRecords)
+    if (reportedRecords !== recordCount) task.mismatched -= 1
   }
 }

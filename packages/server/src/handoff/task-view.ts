@@ -7,19 +7,12 @@ import {
   type TaskView,
 } from '@baton/protocol'
 import { paceOf } from './eta.ts'
+import { isLaneOpen } from './lane-rules.ts'
 import type { PartitionState } from './life-cycle.ts'
-import {
-  isLaneOpen,
-  type LaneFacts,
-  type PartitionRecord,
-  type Tally,
-  type TaskFacts,
-  type TaskRecord,
-  type TaskRow,
-  taskState,
-  totalOf,
-  unfinishedOf,
-} from './task-record.ts'
+import type { PartitionRecord } from './partition-record.ts'
+import { type Tally, totalOf, unfinishedOf } from './tally.ts'
+import { taskState } from './task-course.ts'
+import type { LaneFacts, TaskFacts, TaskRecord, TaskRow } from './task-record.ts'
 
 /**
  * Tasks as people see them. What a store counts is turned into what it means: a partition that

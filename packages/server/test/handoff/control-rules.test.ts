@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { FlagOrder } from '../../src/handoff/control.ts'
 import { type Effect, effectOf } from '../../src/handoff/control-rules.ts'
+import { emptyTally } from '../../src/handoff/tally.ts'
 import type { TaskEntry } from '../../src/handoff/task-entry.ts'
-import { emptyTally } from '../../src/handoff/task-record.ts'
 
 const task = (changes: Partial<TaskEntry> = {}) =>
   ({

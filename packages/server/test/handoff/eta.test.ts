@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { paceOf } from '../../src/handoff/eta.ts'
-import { emptyTally, type PaceSecond, type TaskFacts } from '../../src/handoff/task-record.ts'
+import { emptyTally } from '../../src/handoff/tally.ts'
+import type { PaceSecond, TaskFacts } from '../../src/handoff/task-record.ts'
 
 const NOW = 10_000_000_000
 const SECOND = NOW / 1000

@@ -1,5 +1,6 @@
 import { partitionStates } from '../../src/handoff/life-cycle.ts'
-import type { PartitionRecord, TaskFacts, TaskRecord } from '../../src/handoff/task-record.ts'
+import type { PartitionRecord } from '../../src/handoff/partition-record.ts'
+import type { TaskFacts, TaskRecord } from '../../src/handoff/task-record.ts'
 import { viewPartition, viewTask } from '../../src/handoff/task-view.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import type { Model } from './model.ts'

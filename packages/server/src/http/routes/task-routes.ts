@@ -8,7 +8,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { PartitionQuery } from '../../handoff/task-record.ts'
+import type { PartitionQuery } from '../../handoff/partition-record.ts'
 import { summariseTask, viewPartition, viewTask } from '../../handoff/task-view.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'

@@ -1,4 +1,4 @@
-import { earlier } from '../../handoff/clock.ts'
+import { earlier } from '../../handoff/earlier.ts'
 import type { InstanceRole } from '../../handoff/instances.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, PullOrder } from '../../handoff/store.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { holdsBarrier } from '../../handoff/lane-rules.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
-import { holdsBarrier } from '../../handoff/task-record.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 import { LOW_WATER } from './lanes.ts'
 

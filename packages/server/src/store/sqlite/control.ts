@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
 import { type Applied, type Effect, effectOf, mayPass, refusalOf } from '../../handoff/control-rules.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
+import { taskState } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { taskState } from '../../handoff/task-record.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { DoneRow, TaskSteps } from './task-steps.ts'
@@ -91,7 +91,7 @@ export class Control {
   #retryParked(lanes: readonly LaneEntry[]): { changed: number; readied: number; more: boolean } {
     let changed = 0
     for (const lane of lanes) {
-      const rows = this.#sql.parked.all(lane.id, STEP - changed) as { id: number; record_count: number }[]
+      const rows = this.#sql.parked.all(lane.id, STEP - changed) as unknown as ParkedRow[]
       for (const row of rows) this.#retryOne(lane, row)
       changed += rows.length
       if (changed === STEP) break
@@ -99,11 +99,11 @@ export class Control {
     return { changed, readied: this.#lanes.settle(lanes), more: changed === STEP }
   }
 
-  #retryOne(lane: LaneEntry, row: { id: number; record_count: number }): void {
+  #retryOne(lane: LaneEntry, row: ParkedRow): void {
     const to = next('parked', 'retry')
     lane.parkedSkipped = false
     this.#sql.retry.run(to, row.id)
-    this.#ledger.move(lane, 'parked', to, row.record_count)
+    this.#ledger.move(lane, 'parked', to, row.recordCount)
   }
 
   #retryNamed(
@@ -145,6 +145,8 @@ export class Control {
   }
 }
 
+type ParkedRow = Pick<DoneRow, 'id' | 'recordCount'>
+
 interface NamedRow extends DoneRow {
   readonly state: PartitionState
 }
@@ -156,7 +158,7 @@ function prepare(db: DatabaseSync) {
       'SELECT id, level FROM lane WHERE task = ? AND parked_partitions > 0 ORDER BY level',
     ),
     parked: db.prepare(
-      `SELECT id, record_count FROM partition WHERE lane = ? AND state = 'parked' ORDER BY idx LIMIT ?`,
+      `SELECT id, record_count AS recordCount FROM partition WHERE lane = ? AND state = 'parked' ORDER BY idx LIMIT ?`,
     ),
     doneRows: db.prepare(
       'SELECT coalesce(sum(done_partitions - purged), 0) AS rows FROM lane WHERE task = ? AND level BETWEEN ? AND ?',
@@ -165,7 +167,8 @@ function prepare(db: DatabaseSync) {
       'UPDATE partition SET state = ?, rank = NULL, fresh = 1, attempts = 0, releases = 0 WHERE id = ?',
     ),
     identity: db.prepare(
-      'SELECT id, state, outcome, record_count, reported_records FROM partition WHERE lane = ? AND idx = ?',
+      `SELECT id, state, outcome, record_count AS recordCount, reported_records AS reportedRecords
+       FROM partition WHERE lane = ? AND idx = ?`,
     ),
   }
 }

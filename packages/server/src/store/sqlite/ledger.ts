@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
+import { isLaneOpen } from '../../handoff/lane-rules.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { bringUpToDate } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { isLaneOpen } from '../../handoff/task-record.ts'
 import { readLane, readTask, taggedLaneColumns, type Value } from './entries.ts'
 import {
   changed,

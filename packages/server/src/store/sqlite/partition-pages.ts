@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/partition-record.ts'
 import { PartitionWalk, type RowsToRead } from '../../handoff/partition-walk.ts'
-import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/task-record.ts'
 import { laneColumns, readTallies, readTask } from './entries.ts'
 
 export class PartitionPages {

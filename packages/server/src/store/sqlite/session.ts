@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { earlier } from '../../handoff/clock.ts'
+import { earlier } from '../../handoff/earlier.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, Store, SweepOrder, SweepResult } from '../../handoff/store.ts'
 import { audit } from './audit.ts'

@@ -1,4 +1,4 @@
-import { earlier } from '../../handoff/clock.ts'
+import { earlier } from '../../handoff/earlier.ts'
 import type { LeaseRef } from '../../handoff/lease-id.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { type Change, judgeRenewal, judgeSettlement, judgeUndo } from '../../handoff/settlement.ts'

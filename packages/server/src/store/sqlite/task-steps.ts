@@ -147,7 +147,7 @@ export class TaskSteps {
     const to = next('done', 'rerun')
     takeBack(lane.task, [row])
     this.#sql.rerun.run(to, row.id)
-    this.#ledger.move(lane, 'done', to, row.record_count)
+    this.#ledger.move(lane, 'done', to, row.recordCount)
   }
 }
 
@@ -172,7 +172,7 @@ function prepare(db: DatabaseSync) {
     parked: waiting('parked'),
     cancel: db.prepare('UPDATE partition SET state = ?, rank = NULL, due_at = NULL WHERE id = ?'),
     from: db.prepare(
-      `SELECT id, idx, state, outcome, settled_at, record_count, reported_records FROM partition
+      `SELECT id, idx, state, outcome, settled_at, record_count AS recordCount, reported_records AS reportedRecords FROM partition
        WHERE lane = ? AND idx > ? ORDER BY idx LIMIT ?`,
     ),
     rerun: db.prepare(

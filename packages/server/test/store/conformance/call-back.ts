@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { totalOf } from '../../../src/handoff/task-record.ts'
+import { totalOf } from '../../../src/handoff/tally.ts'
 import { one, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 

@@ -2,6 +2,7 @@ import type { CalledBackPartition } from '@baton/protocol'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../../src/handoff/control.ts'
 import { type LeaseRef, parseLeaseId } from '../../../src/handoff/lease-id.ts'
 import type { PartitionState } from '../../../src/handoff/life-cycle.ts'
+import type { PartitionRecord } from '../../../src/handoff/partition-record.ts'
 import type { RefusalCode, SettlementOrder } from '../../../src/handoff/settlement.ts'
 import type {
   CallBackResult,
@@ -15,7 +16,7 @@ import type {
   SweepResult,
   TidyResult,
 } from '../../../src/handoff/store.ts'
-import type { PartitionRecord, TaskRecord } from '../../../src/handoff/task-record.ts'
+import type { TaskRecord } from '../../../src/handoff/task-record.ts'
 import { viewPartition } from '../../../src/handoff/task-view.ts'
 import { DAY, type StoreUnderTest, type TestClock } from './harness.ts'
 

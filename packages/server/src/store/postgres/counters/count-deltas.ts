@@ -1,7 +1,7 @@
 import { advance, type LevelTime } from '../../../handoff/fair-order.ts'
 import { type PartitionState, partitionStates } from '../../../handoff/life-cycle.ts'
+import { addCapped, emptyTally, type Tally } from '../../../handoff/tally.ts'
 import type { TaskEntry } from '../../../handoff/task-entry.ts'
-import { addCapped, emptyTally, type Tally } from '../../../handoff/task-record.ts'
 import { addTallies, counterColumns, type LaneKey, moveTallies, taskCounterColumns } from '../rows/entries.ts'
 import { NOW, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'

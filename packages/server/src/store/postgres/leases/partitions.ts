@@ -1,7 +1,7 @@
+import { isLaneOpen } from '../../../handoff/lane-rules.ts'
 import { next, type PartitionState } from '../../../handoff/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../../handoff/policy.ts'
 import type { Change, LeaseOutcome, Standing } from '../../../handoff/settlement.ts'
-import { isLaneOpen } from '../../../handoff/task-record.ts'
 import type { CountDeltas } from '../counters/count-deltas.ts'
 import { NEXT_SET } from '../queues/due-sets.ts'
 import { changeQueued } from '../queues/queues.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { earlier } from '../../../handoff/clock.ts'
+import { earlier } from '../../../handoff/earlier.ts'
 import { type PullOrder, type PullResult, StoreUnavailable } from '../../../handoff/store.ts'
 import { NOTHING } from '../../../handoff/waiting-pulls.ts'
 import { CountDeltas } from '../counters/count-deltas.ts'

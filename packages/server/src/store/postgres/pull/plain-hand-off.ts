@@ -1,7 +1,7 @@
-import type { Ask } from '../../../handoff/ask.ts'
 import type { Secrets } from '../../../handoff/lease-secrets.ts'
 import { next } from '../../../handoff/life-cycle.ts'
 import { LEASE_MAX_MILLIS, type Policy } from '../../../handoff/policy.ts'
+import type { Ask } from '../../../handoff/store.ts'
 import {
   type HandOffBatch,
   type PullOrder,

@@ -1,4 +1,4 @@
-import { earlier } from '../../../handoff/clock.ts'
+import { earlier } from '../../../handoff/earlier.ts'
 import { formatLeaseId } from '../../../handoff/lease-id.ts'
 import type { Secrets } from '../../../handoff/lease-secrets.ts'
 import { next } from '../../../handoff/life-cycle.ts'

@@ -1,5 +1,5 @@
+import { holdsBarrier, isLaneOpen } from '../../../handoff/lane-rules.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
-import { holdsBarrier, isLaneOpen } from '../../../handoff/task-record.ts'
 import { fillLane, holdLane, LOW_WATER, STEP, WINDOW } from '../windows/lanes.ts'
 import type { Roll } from './roll.ts'
 

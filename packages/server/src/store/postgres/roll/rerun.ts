@@ -7,12 +7,15 @@ import { statement } from '../session/statement.ts'
 import { settleLanes } from './lane-windows.ts'
 import type { Roll } from './roll.ts'
 
+/** In SQL: what a DoneRow holds. */
+export const DONE_COLUMNS =
+  'id, outcome, record_count AS "recordCount", reported_records AS "reportedRecords"'
 const doneFrom = statement(
   'done-from',
   lockAtHand(
     `SELECT id AS row, idx, state = 'done' AND coalesce(settled_at, 0) <= $4 AS is_meant FROM baton.partition
      WHERE lane = $1 AND idx > $2 ORDER BY idx LIMIT $3`,
-    'id, outcome, record_count, reported_records',
+    DONE_COLUMNS,
     "q.is_meant AND state = 'done'",
   ),
 )
@@ -63,7 +66,7 @@ export async function rerun(roll: Roll, lane: LaneEntry, rows: readonly DoneRow[
   if (rows.length === 0) return
   const to = next('done', 'rerun')
   takeBack(lane.task, rows)
-  for (const { record_count } of rows) roll.move(lane, 'done', to, record_count)
+  for (const { recordCount } of rows) roll.move(lane, 'done', to, recordCount)
   const ids = rows.map(({ id }) => id)
   changeQueued(roll.tx, ids, () => roll.tx.post(rerunRows, [ids, to]))
 }

@@ -1,7 +1,7 @@
 import type { PartitionState } from '../../../handoff/life-cycle.ts'
+import { addCapped } from '../../../handoff/tally.ts'
 import { bringUpToDate } from '../../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
-import { addCapped } from '../../../handoff/task-record.ts'
 import { takeDeltas } from '../counters/unfolded.ts'
 import { addTallies, laneColumns, moveTallies, readLane, readTask } from '../rows/entries.ts'
 import { ROLL_LOCK } from '../session/advisory-locks.ts'

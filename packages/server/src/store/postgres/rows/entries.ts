@@ -1,6 +1,7 @@
 import { type PartitionState, partitionStates } from '../../../handoff/life-cycle.ts'
+import { emptyTally, type Tally } from '../../../handoff/tally.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
-import { emptyTally, type Tally, type TaskState } from '../../../handoff/task-record.ts'
+import type { TaskState } from '../../../handoff/task-record.ts'
 import type { Row } from '../session/connection.ts'
 
 /** What never changes about a lane. */

@@ -4,7 +4,7 @@ import { next, type PartitionState } from '../../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { changeQueued } from '../queues/queues.ts'
 import { settleLanes } from '../roll/lane-windows.ts'
-import { type DoneRow, rerun } from '../roll/rerun.ts'
+import { DONE_COLUMNS, type DoneRow, rerun } from '../roll/rerun.ts'
 import type { Roll } from '../roll/roll.ts'
 import { advanceStep, beginStep } from '../roll/task-steps.ts'
 import { lockAtHand } from '../rows/at-hand.ts'
@@ -15,7 +15,7 @@ const parked = statement(
   'parked-of-lane',
   lockAtHand(
     'SELECT id AS row FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2',
-    'id, record_count',
+    'id, record_count AS "recordCount"',
     "state = 'parked'",
   ),
 )
@@ -33,14 +33,11 @@ const known = statement(
 )
 const atHand = statement(
   'named-partitions-at-hand',
-  `SELECT id, state, outcome, record_count, reported_records FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id
+  `SELECT state, ${DONE_COLUMNS} FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id
    FOR UPDATE SKIP LOCKED`,
 )
 
-interface ParkedRow {
-  readonly id: number
-  readonly record_count: number
-}
+type ParkedRow = Pick<DoneRow, 'id' | 'recordCount'>
 
 interface NamedRow extends DoneRow {
   readonly state: PartitionState
@@ -102,7 +99,7 @@ async function retryRows(roll: Roll, lane: LaneEntry, rows: readonly ParkedRow[]
   if (rows.length === 0) return
   const to = next('parked', 'retry')
   lane.parkedSkipped = false
-  for (const { record_count } of rows) roll.move(lane, 'parked', to, record_count)
+  for (const { recordCount } of rows) roll.move(lane, 'parked', to, recordCount)
   const ids = rows.map(({ id }) => id)
   changeQueued(roll.tx, ids, () => roll.tx.post(retried, [ids, to]))
 }

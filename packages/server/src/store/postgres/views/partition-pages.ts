@@ -1,10 +1,6 @@
+import { isLaneOpen } from '../../../handoff/lane-rules.ts'
+import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../../handoff/partition-record.ts'
 import { PartitionWalk, type RowsToRead } from '../../../handoff/partition-walk.ts'
-import {
-  isLaneOpen,
-  type PartitionPage,
-  type PartitionQuery,
-  type PartitionRecord,
-} from '../../../handoff/task-record.ts'
 import { laneColumns, readTallies, readTask } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'

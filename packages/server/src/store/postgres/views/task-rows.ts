@@ -1,14 +1,13 @@
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
 import { PACE_SECONDS_KEPT } from '../../../handoff/eta.ts'
-import {
-  gapsBetween,
-  type IndexRange,
-  type LaneFacts,
-  type PaceSecond,
-  type TaskPage,
-  type TaskQuery,
-  type TaskRecord,
-  type TaskRow,
+import { gapsBetween, type IndexRange } from '../../../handoff/index-runs.ts'
+import type {
+  LaneFacts,
+  PaceSecond,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+  TaskRow,
 } from '../../../handoff/task-record.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask } from '../rows/entries.ts'

@@ -1,0 +1,21 @@
+import { describe, expect, test } from 'vitest'
+import { emptyTally, type Tally } from '../../src/handoff/tally.ts'
+import { taskState } from '../../src/handoff/task-course.ts'
+
+describe('the state of a task', () => {
+  const cases: [string, { paused?: boolean; cancelled?: boolean; counts: Partial<Tally> }, string][] = [
+    ['something to do', { counts: { ready: 1, done: 9 } }, 'open'],
+    ['only leases left', { counts: { leased: 1 } }, 'open'],
+    ['parked and more', { counts: { parked: 3, delayed: 1 } }, 'open'],
+    ['only parked left', { counts: { parked: 3, done: 1 } }, 'stalled'],
+    ['everything done', { counts: { done: 4 } }, 'done'],
+    ['paused', { paused: true, counts: { held: 4 } }, 'paused'],
+    ['paused with only parked left', { paused: true, counts: { parked: 1 } }, 'paused'],
+    ['paused, but done', { paused: true, counts: { done: 1 } }, 'done'],
+    ['cancelled, whatever is left', { cancelled: true, counts: { leased: 1 } }, 'cancelled'],
+    ['cancelled and paused', { cancelled: true, paused: true, counts: { held: 1 } }, 'cancelled'],
+  ]
+  test.each(cases)('%s', (_name, { paused = false, cancelled = false, counts }, expected) => {
+    expect(taskState({ paused, cancelled, partitions: { ...emptyTally(), ...counts } })).toBe(expected)
+  })
+})
