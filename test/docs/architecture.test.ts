@@ -36,6 +36,16 @@ function importsOf(path: string): string[] {
   })
 }
 
+/** Whoever uses nobody that is left is taken away; those that use each other in a circle never are. */
+function circles(names: Iterable<string>, usedBy: (name: string) => readonly string[]): string[] {
+  const left = new Set(names)
+  for (let before = -1; before !== left.size; ) {
+    before = left.size
+    for (const name of left) if (!usedBy(name).some((used) => left.has(used))) left.delete(name)
+  }
+  return [...left]
+}
+
 describe('imports', () => {
   test.each(Object.entries(mayUse))('%s uses what it may', (part, allowed) => {
     const sources = globSync(`${part}/**/*.ts`, { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
@@ -62,16 +72,14 @@ describe('imports', () => {
         ),
         ({ folder }) => folder,
       )
-      // Whoever uses nobody that is left is taken away; those that use each other in a circle never are.
-      const left = new Set(sources.map(folderOf))
-      for (let before = -1; before !== left.size; ) {
-        before = left.size
-        for (const folder of left)
-          if (!uses.get(folder)?.some(({ used }) => left.has(used))) left.delete(folder)
-      }
-      expect([...left]).toEqual([])
+      const usedBy = (folder: string) => uses.get(folder)?.map(({ used }) => used) ?? []
+      expect(circles(sources.map(folderOf), usedBy)).toEqual([])
     },
   )
+
+  test('no files of the hand-off use each other', () => {
+    expect(circles(globSync('packages/server/src/handoff/*.ts', { cwd: root }), importsOf)).toEqual([])
+  })
 
   test('the protocol uses nothing of Node', () => {
     const sources = globSync('packages/protocol/src/**/*.ts', { cwd: root })
