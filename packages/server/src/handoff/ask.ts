@@ -13,11 +13,10 @@ import type {
   SettleResult,
 } from './store.ts'
 
-/** Has what was asked for. */
+/** Has what was asked for; nobody asks what became of an undo. */
 export interface Answer {
   readonly settle: SettleResult | undefined
   readonly renew: RenewResult | undefined
-  readonly undone: number
   readonly callBack: CallBackResult | undefined
   readonly pull: PullResult | undefined
 }
@@ -53,12 +52,10 @@ export function batchOf(asked: readonly { readonly ask: Ask }[]): HandOffBatch {
 
 /** Answers come back in the order in which `batchOf` laid the orders out. */
 export function answersOf(asked: readonly { readonly ask: Ask }[], answers: HandOffAnswers): Answer[] {
-  const { undone } = answers
   let [settles, renews, callBacks, pulls] = [0, 0, 0, 0]
   return asked.map(({ ask: { settle, renew, callBack, pull } }) => ({
     settle: settle === undefined ? undefined : at(answers.settles, settles++),
     renew: renew === undefined ? undefined : at(answers.renews, renews++),
-    undone,
     callBack: callBack === undefined ? undefined : at(answers.callBacks, callBacks++),
     pull: pull === undefined ? undefined : at(answers.pulls, pulls++),
   }))

@@ -209,7 +209,7 @@ describe('batches', () => {
     expect(await calledBack).toMatchObject({ callBack: { accepted: 2 } })
     expect(await renewed).toMatchObject({ renew: [{ refused: 'lease_lost' }, { refused: 'lease_lost' }] })
     expect(await pulled).toMatchObject({ pull: { repeated: false } })
-    expect(await undone).toEqual({ undone: 1 })
+    expect(await undone).toEqual({})
   })
 })
 
