@@ -168,7 +168,7 @@ function fail(standing: Standing, order: SettlementOrder, policy: Policy, random
   }
 }
 
-/** Workers ask in seconds, of any fraction; stores keep whole milliseconds. */
+/** Workers ask in seconds, of any fraction; stores keep whole milliseconds, and a wait is never less than asked for. */
 function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
   return retryAfterMillis === null ? null : Math.ceil(retryAfterMillis)
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
 
-async function leased(...indexes: number[]) {
-  const baton = await TestApp.open()
+const leased = (...indexes: number[]) => leasedBy({}, ...indexes)
+
+async function leasedBy(options: { clock?: () => number }, ...indexes: number[]) {
+  const baton = await TestApp.open({}, options)
   await baton.callBack(...indexes.map((index) => descriptor('orders', 0, index)))
   const ids = (await baton.pull({ prefer: 'batch=1000' })).map(leaseId)
   return { baton, ids, states: async () => (await baton.get('/tasks/orders')).body.partitions }
@@ -34,6 +36,14 @@ describe('POST /settle', () => {
     const { baton, ids } = await leased(1)
     await baton.post('/settle', [{ leaseId: ids[0], outcome: 'failed', retryAfterSeconds: 0 }])
     await until(async () => (await baton.pull())[0]?.lease?.attempt === 2)
+  })
+
+  test('retryAfterSeconds of a fraction of a millisecond is a wait all the same', async () => {
+    const now = Date.now()
+    const { baton, ids } = await leasedBy({ clock: () => now }, 1)
+    await baton.post('/settle', [{ leaseId: ids[0], outcome: 'released', retryAfterSeconds: 0.0004 }])
+    const { body } = await baton.get('/tasks/orders/partitions')
+    expect(body.partitions).toMatchObject([{ state: 'delayed', readyAt: new Date(now + 1).toISOString() }])
   })
 
   test('final parks it, whatever attempts are left', async () => {

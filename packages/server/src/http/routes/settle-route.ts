@@ -86,7 +86,7 @@ function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, reco
     order: {
       outcome,
       reason: reason === undefined ? null : kept(reason),
-      retryAfterMillis: retryAfterSeconds === undefined ? null : Math.round(retryAfterSeconds * 1000),
+      retryAfterMillis: retryAfterSeconds === undefined ? null : retryAfterSeconds * 1000,
       final: final ?? false,
       records: records ?? null,
     },
