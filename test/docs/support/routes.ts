@@ -7,16 +7,45 @@ import { readSettings } from '../../../packages/server/src/settings.ts'
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Every route of the running service as `GET /tasks/{taskId}`. Left out: HEAD, and the files that the page loads. */
-export async function servedRoutes(): Promise<string[]> {
+interface ApiDocument {
+  readonly paths: Record<string, Record<string, { responses: Record<string, Answered> }>>
+}
+
+interface Answered {
+  readonly content?: Record<string, { examples?: Record<string, unknown> }>
+}
+
+interface Served {
+  /** Every route as `GET /tasks/{taskId}`. Left out: HEAD, and the files that the page loads. */
+  readonly routes: readonly string[]
+  /** The codes of the problems that the API document lists, by route. */
+  readonly problems: ReadonlyMap<string, readonly string[]>
+}
+
+/** What a running service says of its routes. */
+export async function servedRoutes(): Promise<Served> {
   const data = await mkdtemp(join(tmpdir(), 'baton-docs-'))
   const { config } = readSettings(new Map(), {})
   const app = await openApp({ ...config, data }, { log: quiet })
   const tree = app.http.printRoutes({ commonPrefix: false, includeHooks: false })
+  const { body } = await app.http.inject({ url: '/openapi.json', headers: { host: 'localhost' } })
   await app.close()
   await rm(data, { recursive: true, force: true })
   const pageFiles = new Set([...readPageFiles().keys()].map((path) => `GET /${path}`))
-  return routesOf(tree).filter((route) => !pageFiles.has(route))
+  return {
+    routes: routesOf(tree).filter((route) => !pageFiles.has(route)),
+    problems: problemsOf(JSON.parse(body) as ApiDocument),
+  }
+}
+
+function problemsOf({ paths }: ApiDocument): Map<string, readonly string[]> {
+  const found = new Map<string, readonly string[]>()
+  for (const [path, operations] of Object.entries(paths))
+    for (const [method, { responses }] of Object.entries(operations)) {
+      const examples = responses['default']?.content?.['application/problem+json']?.examples ?? {}
+      found.set(`${method.toUpperCase()} ${path}`, Object.keys(examples))
+    }
+  return found
 }
 
 /** The router draws its routes as a tree: each line has a piece of a path, further in than the piece before it. */

@@ -32,7 +32,7 @@ export interface HandOffOptions {
 /** Whoever asks whether the node is ready wants an answer before it has given up itself. */
 const PROBE_MILLIS = 5000
 
-const NEARLY_FULL =
+export const NEARLY_FULL =
   'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
 
 /** The hand-off as its callers see it: the four verbs, the views, and control. Knows neither HTTP nor SQL. */

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http'
+import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { type Refusal, sendProblem } from '../answers/problems.ts'
 import { crossSiteFault } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
-import type { Role, Tokens } from './tokens.ts'
+import { type Role, roles, type Tokens } from './tokens.ts'
 
 /**
  * What a route asks of a caller: `probe` nothing at all, `open` no token, `anyone` whatever token there is, `view` one
@@ -26,7 +27,7 @@ export interface AdmissionOptions {
 /** Null: not even a token is asked for. */
 const admitted: Record<Exclude<Access, 'probe'>, readonly Role[] | null> = {
   open: null,
-  anyone: ['producer', 'worker', 'operator', 'viewer'],
+  anyone: roles,
   view: ['operator', 'viewer'],
   producer: ['producer'],
   worker: ['worker'],
@@ -34,6 +35,21 @@ const admitted: Record<Exclude<Access, 'probe'>, readonly Role[] | null> = {
 }
 
 const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator'])
+
+export const hasEffect = (access: Access): boolean => changing.has(access)
+
+/** What a caller of such a route can be refused with, for those who describe routes. */
+export function admissionProblems(access: Access): readonly ProblemCode[] {
+  if (access === 'probe') return []
+  const found: ProblemCode[] = ['host_refused']
+  if (changing.has(access)) found.push('cross_site_refused')
+  const allowed = admitted[access]
+  if (allowed === null) return found
+  found.push('token_missing', 'token_unknown')
+  // A token has at least one role: where any will do, none is refused.
+  if (roles.some((role) => !allowed.includes(role))) found.push('token_refused')
+  return found
+}
 
 /** Why a request must not be served; undefined when it may be. */
 export type Admission = (request: AskedWith) => Refusal | undefined
@@ -80,6 +96,9 @@ export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: A
   }
 }
 
+export const HOST_REFUSED =
+  'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS'
+
 /** Also for paths that no route has: a foreign page learns nothing about what is here. */
 export function hostRefusal(
   { headers: { host }, httpVersionMinor }: AskedWith,
@@ -91,11 +110,7 @@ export function hostRefusal(
     return { code: 'bad_request', detail: 'a request of HTTP/1.1 needs a Host header' }
   }
   if (hosts.admits(host)) return undefined
-  return {
-    code: 'host_refused',
-    detail:
-      'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS',
-  }
+  return { code: 'host_refused', detail: HOST_REFUSED }
 }
 
 function tokenRefusal(

@@ -36,15 +36,15 @@ function isAnswering(socket: Socket): boolean {
   return answer?.headersSent === true
 }
 
+export const ARRIVED_TOO_LATE = 'headers and body did not arrive in time'
+export const HEADERS_TOO_LARGE = 'the request line and headers are larger than the service accepts'
+
 function faultOf(error: ClientError): { code: ProblemCode; detail: string } {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return { code: 'request_timeout', detail: 'headers and body did not arrive in time' }
+      return { code: 'request_timeout', detail: ARRIVED_TOO_LATE }
     case 'HPE_HEADER_OVERFLOW':
-      return {
-        code: 'headers_too_large',
-        detail: 'the request line and headers are larger than the service accepts',
-      }
+      return { code: 'headers_too_large', detail: HEADERS_TOO_LARGE }
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return {
         code: 'body_too_large',

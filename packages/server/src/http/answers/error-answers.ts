@@ -7,6 +7,8 @@ import { type Refusal, RequestProblem, sendProblem } from './problems.ts'
 
 const TOO_LARGE = 'FST_ERR_CTP_BODY_TOO_LARGE'
 
+export const UNFORESEEN = 'something went wrong inside the service; its log has the details'
+
 /** What Fastify itself finds wrong with a request, by its error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
   [TOO_LARGE]: { code: 'body_too_large', detail: 'the body is larger than the service accepts here' },
@@ -43,7 +45,7 @@ export function refusals({ log }: Pick<Service, 'log'>): Refuse {
     log.error({ err: error, instance, method, url }, 'a request failed unexpectedly')
     return {
       code: 'internal',
-      detail: 'something went wrong inside the service; its log has the details',
+      detail: UNFORESEEN,
       options: { extra: { instance } },
     }
   }
@@ -61,10 +63,18 @@ export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refu
   }
 }
 
-/** The limit of a call-back is a setting; that of the others is not. */
 function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): string {
-  const limit = `${Number((bodyLimit / 2 ** 20).toFixed(3))} MiB`
-  if (config.readsLargeBodies !== true) return `the body is larger than ${limit}, the most that this takes`
+  return config.readsLargeBodies === true ? callBackTooLarge(bodyLimit) : otherTooLarge(bodyLimit)
+}
+
+const inMebibytes = (bytes: number) => `${Number((bytes / 2 ** 20).toFixed(3))} MiB`
+
+const otherTooLarge = (limitBytes: number) =>
+  `the body is larger than ${inMebibytes(limitBytes)}, the most that this takes`
+
+/** The limit of a call-back is a setting; that of the others is not. */
+export function callBackTooLarge(limitBytes: number): string {
+  const limit = inMebibytes(limitBytes)
   return `the body is larger than ${limit}, the most that a call-back may have here; call the task back in several arrays, or raise the limit with --body-limit-mb`
 }
 

@@ -1,7 +1,7 @@
 import { PROBLEM_MEDIA_TYPE, type ProblemCode } from '@baton/protocol'
 import type { Access } from '../admission/admission.ts'
 import { operationExamples } from './api-examples.ts'
-import { problemExamples, problemsOf } from './api-problems.ts'
+import { problemExamples } from './problem-examples.ts'
 
 /** Who an operation is for, as the reference groups them. */
 export type Actor = 'producer' | 'worker' | 'operator' | 'anyone'
@@ -16,7 +16,7 @@ const actors: Record<Access, Actor> = {
   probe: 'anyone',
 }
 
-export const actorOf = (access: Access | undefined): Actor => actors[access ?? 'open']
+export const actorOf = (access: Access): Actor => actors[access]
 
 interface Content {
   examples?: Record<string, unknown>
@@ -30,9 +30,13 @@ interface Operation {
 
 /**
  * Adds to the document what routes do not say about themselves: an example of each request and answer, and which
- * problems an operation can be refused with.
+ * problems an operation can be refused with; these are given by the operation's id.
  */
-export function completeDocument<Document extends object>(document: Document, tableField: string): Document {
+export function completeDocument<Document extends object>(
+  document: Document,
+  tableField: string,
+  problems: ReadonlyMap<string, readonly ProblemCode[]>,
+): Document {
   const examples = operationExamples(tableField)
   const { components = {}, paths = {} } = document as {
     components?: object
@@ -43,7 +47,7 @@ export function completeDocument<Document extends object>(document: Document, ta
     const example = examples[operationId]
     if (example?.request !== undefined) addExample(operation.requestBody?.content, example.request)
     if (example !== undefined) addExample(operation.responses?.['200']?.content, example.answer)
-    addProblems(operation.responses?.['default']?.content, problemsOf(operationId))
+    addProblems(operation.responses?.['default']?.content, problems.get(operationId) ?? [])
   }
   const named = Object.fromEntries(
     Object.entries(problemExamples).map(([code, value]) => [code, { summary: value.title, value }]),

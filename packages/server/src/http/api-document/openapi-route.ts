@@ -1,14 +1,16 @@
-import { problemSchema } from '@baton/protocol'
+import { type ProblemCode, problemSchema } from '@baton/protocol'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../../version.ts'
 import { actorOf, completeDocument } from './api-document.ts'
+import { problemsOf } from './api-problems.ts'
 
 /** Must come before the routes: the document is made of what they say about themselves. */
 export async function describeRoutes(
   app: FastifyInstance,
   { basePath, tableField }: { readonly basePath: string; readonly tableField: string },
 ): Promise<void> {
+  const problems = new Map<string, readonly ProblemCode[]>()
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   await app.register(swagger, {
     openapi: {
@@ -34,13 +36,16 @@ export async function describeRoutes(
       },
       security: [{}, { token: [] }],
     },
-    transform: ({ schema, url, route }) => ({
-      url,
-      schema: { ...schema, 'x-actor': actorOf(route.config?.access) },
-    }),
+    transform: ({ schema, url, route }) => {
+      const access = route.config?.access ?? 'open'
+      const { operationId, body } = schema as { operationId?: string; body?: unknown }
+      if (operationId !== undefined)
+        problems.set(operationId, problemsOf(operationId, { access, takesBody: body !== undefined }))
+      return { url, schema: { ...schema, 'x-actor': actorOf(access) } }
+    },
     transformObject: (document) =>
       'openapiObject' in document
-        ? completeDocument(document.openapiObject, tableField)
+        ? completeDocument(document.openapiObject, tableField, problems)
         : document.swaggerObject,
     hideUntagged: true,
     refResolver: { buildLocalReference: (json) => String(json['$id']) },

@@ -6,6 +6,8 @@ const LARGEST_AT_ONCE = 8
 /** Smaller bodies are not worth the counting. */
 const COUNTED_FROM_BYTES = 65_536
 
+export const TOO_MANY_LARGE = 'too many large call-backs are being received at once; send this one again'
+
 /**
  * Keeps the call-backs that are being received within what the process can hold. Whoever comes beyond that is told
  * to come again, before a byte of the body is read.
@@ -33,11 +35,7 @@ export function bodyBudget(largestBytes: number) {
     }
     if (bytes > left) {
       request.raw.resume()
-      sendProblem(
-        reply,
-        'overloaded',
-        'too many large call-backs are being received at once; send this one again',
-      )
+      sendProblem(reply, 'overloaded', TOO_MANY_LARGE)
       return
     }
     left -= bytes

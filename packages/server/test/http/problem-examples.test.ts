@@ -1,0 +1,88 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ProblemCode } from '@baton/protocol'
+import { describe, expect, test } from 'vitest'
+import { problemExamples } from '../../src/http/api-document/problem-examples.ts'
+import { asUnavailable } from '../../src/store/sqlite/failures.ts'
+import { type Answer, descriptor, TestApp, testFolder } from '../support/test-app.ts'
+
+const taskId = 'orders-2026-03'
+const part = (index: number, changed = {}) => descriptor(taskId, 0, index, changed)
+const largest = { record_count: Number.MAX_SAFE_INTEGER }
+
+/** How each problem is met, on a service that knows some partitions of one task. */
+const meetings: Partial<Record<ProblemCode, (baton: TestApp) => Promise<Answer>>> = {
+  body_not_json: (baton) =>
+    baton.ask('POST', '/call-back', { headers: { 'content-type': 'application/json' }, raw: '[' }),
+  bad_request: ({ get }) => get('/tasks/%zz'),
+  unsupported_media_type: (baton) =>
+    baton.ask('POST', '/call-back', { headers: { 'content-type': 'text/csv' }, raw: 'orders' }),
+  body_too_large: (baton) =>
+    baton.ask('POST', '/call-back', {
+      headers: { 'content-type': 'application/json' },
+      raw: Buffer.alloc(32 * 2 ** 20 + 1),
+    }),
+  contract_violation: ({ post }) =>
+    post('/call-back', [part(0), part(1), part(2), part(3, { record_count: '5' })]),
+  parameter_invalid: ({ get }) => get('/tasks?limit=0'),
+  partition_conflict: ({ post }) =>
+    post('/call-back', [part(0), part(1), part(2), part(3), part(7, { record_count: 120 })]),
+  partition_unknown: ({ post }) =>
+    post(`/tasks/${taskId}/retry`, { partitions: [`${taskId}-0-1`, `${taskId}-0-99`] }),
+  task_cancelled: async ({ post }) => {
+    await post(`/tasks/${taskId}/cancel`)
+    return post('/call-back', [part(99)])
+  },
+  task_sealed: async ({ post }) => {
+    await post(`/tasks/${taskId}/seal`)
+    return post('/call-back', [part(99)])
+  },
+  task_finished: async ({ get, post }) => {
+    const { body } = await get('/pull', { prefer: 'batch=100' })
+    const leases: { lease: { id: string } }[] = body.partitions
+    await post(
+      '/settle',
+      leases.map(({ lease }) => ({ leaseId: lease.id, outcome: 'done' })),
+    )
+    return post(`/tasks/${taskId}/pause`)
+  },
+  record_total_too_large: ({ post }) => post('/call-back', [part(99, largest)]),
+  task_unknown: ({ get }) => get('/tasks/orders-2026-30'),
+  instance_unknown: ({ get }) => get('/test/instance-status?instanceId=loader-99'),
+  route_unknown: ({ get }) => get('/somewhere/else'),
+  method_not_allowed: (baton) => baton.ask('DELETE', '/pull'),
+  cross_site_refused: ({ get }) => get('/pull', { 'sec-fetch-site': 'cross-site' }),
+  host_refused: ({ get }) => get('/pull', { host: 'elsewhere.example' }),
+  shutting_down: ({ app, get }) => {
+    app.handOff.drain()
+    return get('/readyz')
+  },
+}
+
+const tokens = { tokens: [{ name: 'loaders', token: 'worker-token', roles: ['worker'] }] }
+const refused: Partial<Record<ProblemCode, string | undefined>> = {
+  token_missing: undefined,
+  token_unknown: 'Bearer other-token',
+  token_refused: 'Bearer worker-token',
+}
+
+describe('the examples of problems are what clients meet', () => {
+  test.each(Object.keys(meetings) as (keyof typeof meetings)[])('%s', async (code) => {
+    const baton = await TestApp.open()
+    await baton.callBack(...[0, 1, 2, 3, 7].map((index) => part(index)))
+    expect((await meetings[code]?.(baton))?.body).toEqual(problemExamples[code])
+  })
+
+  test.each(Object.entries(refused))('%s', async (code, authorization) => {
+    const tokensFile = join(await testFolder(), 'tokens.json')
+    await writeFile(tokensFile, JSON.stringify(tokens))
+    const baton = await TestApp.open({ tokensFile })
+    const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
+    const { body } = await baton.post(`/tasks/${taskId}/pause`, undefined, headers)
+    expect(body).toEqual(problemExamples[code as ProblemCode])
+  })
+
+  test('store_unavailable, in the words of the embedded store', () => {
+    expect(asUnavailable({ errcode: 10 })?.message).toBe(problemExamples.store_unavailable.detail)
+  })
+})

@@ -1,0 +1,34 @@
+import { errorCodes } from '@baton/protocol'
+import { inCode, sectionNamed, tableRows } from './markdown.ts'
+
+/** What endpoints have in common: which are meant, and the codes. */
+export const sharedErrors = (protocol: string): string[][] =>
+  tableRows(/^\*\*Errors\*\* that are not repeated below:\n\n((?:\|.*\n)+)/m.exec(protocol)?.[1] ?? '')
+
+const isMeant: Record<string, (route: string, text: string) => boolean> = {
+  'every request': () => true,
+  'all but `/livez` and `/readyz`': (route) => !/livez|readyz/.test(route),
+  'those for which not any role will do': (_, text) => !/Role: any|No token/.test(text),
+  'all but `/livez`, `/metrics` and `/events`': (route) => !/livez|metrics|events/.test(route),
+  'every `POST`': (route) => route.startsWith('POST'),
+  '`GET /pull` and every `POST`': (route) => route.startsWith('POST') || route === 'GET /pull',
+}
+
+/** The codes that a line names, if it is one that lists errors; also what looks like one and is none. */
+export function errorsIn(line: string): string[] {
+  if (!/^Errors\b/.test(line)) return []
+  return inCode(line).filter((name) => name.includes('_') || Object.hasOwn(errorCodes, name))
+}
+
+/** The codes of whole answers that the protocol names for a route. */
+export function problemsNamedFor(protocol: string, route: string): string[] {
+  const { text } = sectionNamed(protocol, route)
+  const shared = sharedErrors(protocol).flatMap(([which = '', codes = '']) => {
+    const meant = isMeant[which]
+    if (meant === undefined) throw new Error(`which endpoints are "${which}"?`)
+    return meant(route, text) ? inCode(codes) : []
+  })
+  const ofAllOrders = route.startsWith('POST /tasks/') ? sectionNamed(protocol, 'For operators').text : ''
+  const lines = `${ofAllOrders}\n${text}`.split('\n').map((line) => line.replace(/ In `refused`:.*/, ''))
+  return [...shared, ...lines.flatMap(errorsIn)]
+}
