@@ -28,7 +28,7 @@ export const errorCodes = {
     status: 415,
     title: 'Unsupported media type',
     retryable: false,
-    meaning: 'The body is declared as something else than JSON, or compressed in an unknown way.',
+    meaning: 'The body is declared as something else than JSON in UTF-8, or with a Content-Encoding.',
     remedy: 'Send Content-Type: application/json and no Content-Encoding.',
   },
   body_too_large: {
@@ -36,7 +36,7 @@ export const errorCodes = {
     title: 'The body is too large',
     retryable: false,
     meaning: 'The body is larger than this service accepts.',
-    remedy: 'Call the task back in several smaller arrays, or raise the body limit of the service.',
+    remedy: 'Send several smaller arrays; for call-backs the service can also be given a higher limit.',
   },
   contract_violation: {
     status: 422,
@@ -63,15 +63,17 @@ export const errorCodes = {
     status: 409,
     title: 'The task is cancelled',
     retryable: false,
-    meaning: 'The task was cancelled: it takes no new partitions, and its leases can no longer be settled.',
+    meaning:
+      'The task was cancelled: it takes no new partitions and no orders, and its leases can no longer be settled.',
     remedy: 'Stop working on the task; use a new task id to compute it again.',
   },
   task_sealed: {
     status: 409,
     title: 'The task is sealed',
     retryable: false,
-    meaning: 'It was declared that no further partitions would come, and the array holds a new one.',
-    remedy: 'Seal only after the last call-back; use a new task id for what came late.',
+    meaning:
+      'It was declared that no further partitions would come: new ones are refused, and once it is done it stays so.',
+    remedy: 'Seal only after the last call-back; use a new task id for what came late or has to run again.',
   },
   task_finished: {
     status: 409,
@@ -189,8 +191,8 @@ export const errorCodes = {
     status: 503,
     title: 'The store has no room',
     retryable: true,
-    meaning: 'There is too little room on the disk to accept more partitions.',
-    remedy: 'Make room on the disk of the service; it then goes on by itself.',
+    meaning: 'There is too little room on the disk of the store for what the request would write.',
+    remedy: 'Make room on that disk; the service then goes on by itself.',
   },
   shutting_down: {
     status: 503,
@@ -203,8 +205,8 @@ export const errorCodes = {
     status: 503,
     title: 'The service is overloaded',
     retryable: true,
-    meaning: 'More requests are waiting than the node can carry in memory.',
-    remedy: 'Try again after Retry-After, with fewer requests at a time.',
+    meaning: 'More large call-backs or event streams are open than the node can carry in memory.',
+    remedy: 'Try again after Retry-After, with fewer at a time.',
   },
   internal: {
     status: 500,
@@ -224,8 +226,9 @@ export const errorCodes = {
     status: null,
     title: 'Lease lost',
     retryable: false,
-    meaning: 'The lease expired and the partition was handed out again.',
-    remedy: 'Drop the work: another lease covers it. Renew in time, or ask for longer leases.',
+    meaning: 'Since this lease ended the partition was handed out again, or an operator had it run anew.',
+    remedy:
+      'Drop the work: another lease covers it, or will. Where leases expire, renew in time or set longer ones.',
   },
   lease_settled: {
     status: null,

@@ -50,6 +50,7 @@ export {
   type Refusal,
   type RefusalCode,
   refusalCodes,
+  refusalDetail,
   refusalSchema,
 } from './lease-reference.ts'
 export {

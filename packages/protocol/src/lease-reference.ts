@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { errorCodes } from './error-codes.ts'
 import { oneOf } from './schema-parts.ts'
 import { wellFormedText } from './text-form.ts'
 
@@ -14,13 +15,18 @@ export const leaseIdSchema = Type.String({
 export const refusalCodes = ['lease_unknown', 'lease_lost', 'lease_settled', 'task_cancelled'] as const
 export type RefusalCode = (typeof refusalCodes)[number]
 
+/** Why a lease is refused, for a person. */
+export function refusalDetail(code: RefusalCode): string {
+  return `${errorCodes[code].meaning} ${errorCodes[code].remedy}`
+}
+
 export const refusalSchema = Type.Object(
   {
     leaseId: Type.String({ description: 'The lease as it was named in the request' }),
     code: oneOf(refusalCodes, { description: 'Why, from the registry of error codes' }),
     detail: Type.String({
       description: 'Why, for a person',
-      examples: ['the lease expired and the partition has a newer one'],
+      examples: [refusalDetail('lease_lost')],
     }),
   },
   { description: 'A lease for which the request had no effect; the others are unaffected by it' },

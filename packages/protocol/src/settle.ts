@@ -60,11 +60,10 @@ export function settleAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
     {
       settled: Type.Array(Type.String(), { description: 'Leases that are settled as asked, now or before' }),
       refused: Type.Array(refusalSchema),
-      partitions: Type.Optional(
-        Type.Array(pulledPartitionSchema(tableField), {
-          description: 'The next partitions, when the request preferred a batch',
-        }),
-      ),
+      partitions: Type.Array(pulledPartitionSchema(tableField), {
+        description:
+          'The next partitions, where a preference asked for some: wait, batch or records; empty otherwise',
+      }),
     },
     { description: 'What became of each settlement' },
   )

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
+import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
-import { checkRenewal, checkSettlements } from '../src/index.ts'
+import { checkRenewal, checkSettlements, settleAnswerSchema } from '../src/index.ts'
 
 describe('an array of settlements', () => {
   test('is taken as it is, with all that a worker may say', () => {
@@ -126,4 +127,12 @@ test('whatever is sent to settle or renew is answered and never thrown at', () =
     }),
     { numRuns: 2000 },
   )
+})
+
+describe('the answer to settlements', () => {
+  test('always has partitions, also where none were asked for', () => {
+    const answer = { settled: ['a'], refused: [] }
+    expect(Value.Check(settleAnswerSchema(), { ...answer, partitions: [] })).toBe(true)
+    expect(Value.Check(settleAnswerSchema(), answer)).toBe(false)
+  })
 })

@@ -1,4 +1,4 @@
-import { errorCodes } from '@baton/protocol'
+import { refusalDetail } from '@baton/protocol'
 import type { RefusalCode } from '../../handoff/settlement.ts'
 
 interface RefusedLease {
@@ -9,11 +9,5 @@ interface RefusedLease {
 /** The wire's list of leases for which a request had no effect, each with words for a person. */
 export function refusalsJson(refused: readonly RefusedLease[]): string {
   if (refused.length === 0) return '[]'
-  return JSON.stringify(
-    refused.map(({ leaseId, code }) => ({
-      leaseId,
-      code,
-      detail: `${errorCodes[code].meaning} ${errorCodes[code].remedy}`,
-    })),
-  )
+  return JSON.stringify(refused.map(({ leaseId, code }) => ({ leaseId, code, detail: refusalDetail(code) })))
 }

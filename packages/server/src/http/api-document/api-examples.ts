@@ -1,4 +1,4 @@
-import type { PartitionState, StateCounts } from '@baton/protocol'
+import { type PartitionState, refusalDetail, type StateCounts } from '@baton/protocol'
 
 /** What an operation is sent and what it answers, for people who read by example. */
 export interface OperationExample {
@@ -97,7 +97,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
           {
             leaseId: 'Zt1cZ0kPm4vL9sNfgb3xq7',
             code: 'lease_lost',
-            detail: 'the lease expired and the partition has a newer one',
+            detail: refusalDetail('lease_lost'),
           },
         ],
         partitions: [],
