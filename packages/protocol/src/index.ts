@@ -28,6 +28,7 @@ export {
   resetEventSchema,
   type StreamEvent,
 } from './events.ts'
+export { checkIdempotencyKey, idempotencyKeyKeywords } from './idempotency-key.ts'
 export {
   type InstanceList,
   type InstanceRole,
@@ -44,7 +45,7 @@ export {
   type ProducedTask,
   producedTaskSchema,
 } from './instance.ts'
-export { checkInstanceId } from './instance-id.ts'
+export { checkInstanceId, instanceIdKeywords } from './instance-id.ts'
 export {
   leaseIdSchema,
   type Refusal,
@@ -131,6 +132,8 @@ export {
 export {
   type ControlAnswer,
   controlAnswerSchema,
+  type LevelBarrierRequest,
+  levelBarrierRequestSchema,
   MAX_RETRIED_BY_NAME,
   type RetryRequest,
   retryRequestSchema,

@@ -45,6 +45,12 @@ export const sealRequestSchema = Type.Object(
 )
 export type SealRequest = Static<typeof sealRequestSchema>
 
+export const levelBarrierRequestSchema = Type.Object(
+  { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False takes the barrier away' })) },
+  { description: 'Whether a level of the task waits until all lower ones are finished' },
+)
+export type LevelBarrierRequest = Static<typeof levelBarrierRequestSchema>
+
 export const controlAnswerSchema = Type.Object(
   {
     taskId: Type.String({ examples: ['orders-2026-03'] }),

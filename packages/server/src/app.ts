@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Config } from './config.ts'
+import { type Config, pathPrefixOf } from './config.ts'
 import type { Clock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
 import type { Policy } from './handoff/policy.ts'
@@ -51,7 +51,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
-      basePath: config.basePath.replace(/\/+$/, ''),
+      basePath: pathPrefixOf(config),
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     await http.ready()

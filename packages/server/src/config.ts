@@ -1,8 +1,9 @@
-import { partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
+import { instanceIdKeywords, partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
+import { LEASE_MAX_MILLIS } from './handoff/policy.ts'
 import { isLoopback } from './loopback.ts'
 
-const LONGEST_LEASE_SECONDS = 43_200
+const LONGEST_LEASE_SECONDS = LEASE_MAX_MILLIS / 1000
 const DAY_SECONDS = 86_400
 /** As it stands in a Host header, which has neither wildcard nor scheme, and IPv6 in brackets. */
 const HOST_PATTERN = '^(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?$'
@@ -51,10 +52,8 @@ export const configSchema = Type.Object({
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
   databaseUrl: orNone({ description: 'a PostgreSQL database; given, it replaces the embedded store' }),
   instanceId: Type.String({
-    minLength: 1,
-    maxLength: 256,
-    pattern: '^[^\\p{Cc}\\p{Cs}]+$',
-    form: 'a name of 1 to 256 printable characters',
+    ...instanceIdKeywords,
+    form: `a name of 1 to ${instanceIdKeywords.maxLength} printable characters`,
     shownDefault: 'host name + random',
     description: "this node's name",
   }),
@@ -72,7 +71,7 @@ export const configSchema = Type.Object({
     minimum: 0,
     maximum: LONGEST_LEASE_SECONDS,
     default: 0,
-    description: 'seconds added to a lease for each thousand records; a lease is at most 12 hours',
+    description: `seconds added to a lease for each thousand records; a lease is at most ${LONGEST_LEASE_SECONDS / 3600} hours`,
   }),
   maxAttempts: Type.Integer({
     minimum: 1,
@@ -146,6 +145,9 @@ export const settingOf = (name: SettingName) => configSchema.properties[name] as
 const words = (name: SettingName) => name.replaceAll(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)
 export const flagOf = (name: SettingName) => `--${words(name)}`
 export const variableOf = (name: SettingName) => `BATON_${words(name).replaceAll('-', '_').toUpperCase()}`
+
+/** The base path as it stands before other paths: empty, or without a slash at its end. */
+export const pathPrefixOf = ({ basePath }: Pick<Config, 'basePath'>) => basePath.replace(/\/+$/, '')
 
 const takenFields = new Set([
   ...Object.keys(partitionRowSchema().properties),

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { type App, openApp } from './app.ts'
 import { readCommandLine } from './command-line.ts'
-import type { Config } from './config.ts'
+import { type Config, pathPrefixOf } from './config.ts'
 import { StoreRefused, StoreUnavailable } from './handoff/store.ts'
 import { helpText } from './help-text.ts'
 import { createLog, type ServiceLog } from './log.ts'
@@ -36,7 +36,8 @@ async function main(): Promise<void> {
   process.stdout.write(`Baton listening on ${url}\n`)
 }
 
-async function listen({ http, close }: App, { host, port, basePath }: Config): Promise<string> {
+async function listen({ http, close }: App, config: Config): Promise<string> {
+  const { host, port } = config
   try {
     await http.listen({ host, port })
   } catch (error) {
@@ -45,7 +46,7 @@ async function listen({ http, close }: App, { host, port, basePath }: Config): P
   }
   const { port: bound } = http.server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${bound}${basePath.replace(/\/+$/, '')}`
+  return `http://${name}:${bound}${pathPrefixOf(config)}`
 }
 
 /** The first signal asks to finish, a second one insists. */

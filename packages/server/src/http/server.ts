@@ -1,3 +1,4 @@
+import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission/admission.ts'
 import { answerUnknownRoutes } from './admission/not-found.ts'
@@ -52,8 +53,8 @@ export interface Timeouts {
 /** Docker waits ten seconds before it kills; whoever has not read its answer by then will not. */
 const standardTimeouts: Timeouts = { requestMillis: 300_000, checkMillis: 5000, closeMillis: 8000 }
 
-/** 1024 characters of a task id, up to four bytes each, percent-encoded. */
-const LONGEST_SEGMENT = 1024 * 4 * 3
+/** The characters of a task id, up to four bytes each, percent-encoded. */
+const LONGEST_SEGMENT = MAX_TASK_ID_LENGTH * 4 * 3
 const HEADERS_LIMIT_BYTES = 2 * 16_384
 
 export async function buildHttp({

@@ -1,4 +1,10 @@
-import { PROBLEM_MEDIA_TYPE } from '@baton/protocol'
+import {
+  idempotencyKeyKeywords,
+  instanceIdKeywords,
+  MAX_BATCH,
+  MAX_WAIT_SECONDS,
+  PROBLEM_MEDIA_TYPE,
+} from '@baton/protocol'
 import Type, { type TSchema } from 'typebox'
 
 /** Names a schema that the whole document shares. */
@@ -19,7 +25,7 @@ export const answers = (schema: TSchema, description: string) => ({
 export const instanceHeader = {
   'x-instance-id': Type.Optional(
     Type.String({
-      maxLength: 256,
+      ...instanceIdKeywords,
       description: 'The name that the caller gives itself; it then appears among the instances',
       examples: ['loader-7'],
     }),
@@ -31,15 +37,15 @@ export const pullHeaders = {
   prefer: Type.Optional(
     Type.String({
       description:
-        'wait=<seconds up to 60> waits for something to become ready; batch=<up to 1000> asks for several; ' +
+        `wait=<seconds up to ${MAX_WAIT_SECONDS}> waits for something to become ready; ` +
+        `batch=<up to ${MAX_BATCH}> asks for several; ` +
         'records=<number> stops once so many records are met',
       examples: ['wait=20, batch=50'],
     }),
   ),
   'idempotency-key': Type.Optional(
     Type.String({
-      minLength: 1,
-      maxLength: 255,
+      ...idempotencyKeyKeywords,
       description: 'Repeating a request with the same key gives its leases again, never new ones',
       examples: ['7f9c2ba4e88f827d'],
     }),

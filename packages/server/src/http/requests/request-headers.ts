@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkInstanceId, type Preferences, parsePrefer } from '@baton/protocol'
+import { checkIdempotencyKey, checkInstanceId, type Preferences, parsePrefer } from '@baton/protocol'
 import type { PullRequest } from '../../handoff/requests.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { remembered } from './remembered.ts'
@@ -28,12 +28,9 @@ function decoded(text: string): string {
 function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
   const text = headers['idempotency-key']
   if (text === undefined) return null
-  const key = String(text)
-  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
-  throw new RequestProblem(
-    'parameter_invalid',
-    'Idempotency-Key must have 1 to 255 visible ASCII characters, no spaces, and be given once',
-  )
+  const checked = checkIdempotencyKey(String(text))
+  if (checked.ok) return checked.idempotencyKey
+  throw new RequestProblem('parameter_invalid', `Idempotency-Key ${checked.detail}`)
 }
 
 const readPreferences = remembered(parsePrefer)

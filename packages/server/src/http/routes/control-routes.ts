@@ -2,6 +2,7 @@ import {
   type ControlAnswer,
   controlAnswerSchema,
   explainPartitionName,
+  levelBarrierRequestSchema,
   MAX_LISTED_VIOLATIONS,
   parsePartitionName,
   quoted,
@@ -31,10 +32,7 @@ const closed = { additionalProperties: false }
 const noFields = Type.Object({}, closed)
 const sealFields = Type.Object(sealRequestSchema.properties, closed)
 const retryFields = Type.Object(retryRequestSchema.properties, closed)
-const barrierFields = Type.Object(
-  { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False takes the barrier away' })) },
-  closed,
-)
+const barrierFields = Type.Object(levelBarrierRequestSchema.properties, closed)
 
 const plain = (verb: 'pause' | 'resume' | 'cancel' | 'skip-parked', summary: string): ControlRoute => ({
   verb,

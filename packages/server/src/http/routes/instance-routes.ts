@@ -2,6 +2,7 @@ import {
   checkInstanceId,
   type InstanceList,
   type InstanceStatus,
+  instanceIdSchema,
   instanceListSchema,
   instanceStatusSchema,
 } from '@baton/protocol'
@@ -24,7 +25,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       summary: 'What is known about one instance; about the node that answers when none is named',
       tags: ['instances'],
       querystring: Type.Object({
-        instanceId: Type.Optional(Type.String({ minLength: 1, maxLength: 256, examples: ['loader-7'] })),
+        instanceId: Type.Optional(instanceIdSchema),
       }),
       response: answers(instanceStatusSchema, 'The instance'),
     },
