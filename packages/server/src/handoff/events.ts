@@ -1,7 +1,8 @@
+import type { InstanceState } from '@baton/protocol'
 import type { ParkedNotice } from './change.ts'
 import { inTime } from './in-time.ts'
 import type { InstanceRecord } from './instances.ts'
-import { type InstanceStatus, statusOf } from './sightings.ts'
+import { statusOf } from './sightings.ts'
 import type { Store } from './store.ts'
 import type { TaskRow } from './task-record.ts'
 
@@ -17,7 +18,7 @@ const PATIENCE_MILLIS = 2000
 export type BatonEvent =
   | { readonly kind: 'task'; readonly row: TaskRow; readonly now: number }
   | { readonly kind: 'parked'; readonly notice: ParkedNotice }
-  | { readonly kind: 'instance'; readonly instance: InstanceRecord; readonly status: InstanceStatus }
+  | { readonly kind: 'instance'; readonly instance: InstanceRecord; readonly status: InstanceState }
   /** Something may have been missed: look at everything anew. */
   | { readonly kind: 'reset' }
 
@@ -38,7 +39,7 @@ export class Events {
   readonly #failed: (error: unknown) => void
   readonly #followers = new Set<Follower>()
   readonly #kept: Tick[] = []
-  readonly #statuses = new Map<string, InstanceStatus>()
+  readonly #statuses = new Map<string, InstanceState>()
   #position: string | null = null
   /** Resolves when it is known from where on changes are read. */
   #begun = Promise.withResolvers<void>()

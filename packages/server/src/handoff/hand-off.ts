@@ -4,6 +4,7 @@ import type { ControlOrder, ControlResult } from './control.ts'
 import { Events } from './events.ts'
 import { HandOffCounts } from './hand-off-counts.ts'
 import { inTime } from './in-time.ts'
+import { InstanceRegister, type Node } from './instance-register.ts'
 import type { InstanceRecord } from './instances.ts'
 import { type LeaseRef, parseLeaseId } from './lease-id.ts'
 import type { Log } from './log.ts'
@@ -12,7 +13,6 @@ import { Mentions } from './mentions.ts'
 import { endingOutages, hasWritten, Outage } from './outage.ts'
 import type { PartitionPage, PartitionQuery } from './partition-record.ts'
 import type { Policy } from './policy.ts'
-import { type Node, Presence } from './presence.ts'
 import type { CallBackAnswer, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
 import { type HandedOut, type PullOrder, type PullResult, type Store, StoreUnavailable } from './store.ts'
 import { StoreCounts } from './store-counts.ts'
@@ -42,7 +42,7 @@ export class HandOff {
   readonly #coalescer: Coalescer
   readonly #waiting: WaitingPulls
   readonly #upkeep: Upkeep
-  readonly #presence: Presence
+  readonly #instances: InstanceRegister
   /** What happens, for those who watch. */
   readonly events: Events
   /** What this node has done, and how its store is, for those who measure. */
@@ -69,7 +69,7 @@ export class HandOff {
       failed,
     })
     this.#waiting = new WaitingPulls((order) => this.#tryPull(order))
-    this.#presence = new Presence(store, node, failed)
+    this.#instances = new InstanceRegister(store, node, failed)
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
@@ -83,7 +83,7 @@ export class HandOff {
   }
 
   async start(): Promise<void> {
-    await this.#presence.start()
+    await this.#instances.start()
     this.#upkeep.start()
   }
 
@@ -93,7 +93,7 @@ export class HandOff {
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
     const calledBack = result.kind === 'stored' ? result.accepted : 0
-    this.#presence.note(producer, 'producer', { callBacks: 1, calledBack })
+    this.#instances.note(producer, 'producer', { callBacks: 1, calledBack })
     return result
   }
 
@@ -115,7 +115,7 @@ export class HandOff {
     const outcome = mentions.outcome(answer.settle ?? [])
     const { settled, refused, totals } = outcome
     this.counts.noteSettle(outcome)
-    this.#presence.note(instance, 'worker', totals)
+    this.#instances.note(instance, 'worker', totals)
     const pulled = pull === null ? null : await this.#pullAfterSettling(pull, answer.pull, signal, epoch)
     return { settled, refused, pulled }
   }
@@ -139,7 +139,7 @@ export class HandOff {
     const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
     const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
     const answer = leases.length === 0 ? undefined : await this.#coalescer.ask({ renew: { leases } })
-    this.#presence.note(instance, 'worker')
+    this.#instances.note(instance, 'worker')
     const verdicts = (answer?.renew ?? []).values()
     const renewals = known.map(({ leaseId, lease }) => {
       const verdict = lease === undefined ? undefined : verdicts.next().value
@@ -172,11 +172,11 @@ export class HandOff {
 
   /** `null` asks for the node that answers. */
   instance(instanceId: string | null): Promise<InstanceRecord | null> {
-    return this.#presence.instance(instanceId)
+    return this.#instances.instance(instanceId)
   }
 
   instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]> {
-    return this.#presence.instances(query)
+    return this.#instances.instances(query)
   }
 
   /** In force with the first step; the answer comes when all steps are done. */
@@ -216,14 +216,14 @@ export class HandOff {
   drain(): void {
     this.#draining = true
     this.#waiting.close()
-    this.#presence.drain()
+    this.#instances.drain()
   }
 
   async stop(): Promise<void> {
     this.drain()
     this.events.stop()
     await this.#upkeep.stop()
-    await this.#presence.stop()
+    await this.#instances.stop()
     await this.#store.close()
   }
 
@@ -242,7 +242,7 @@ export class HandOff {
   ): Pulled | Promise<Pulled> {
     const { instance, waitMillis } = request
     const noted = (result: PullResult, waited: boolean) => {
-      this.#presence.notePull(instance, result)
+      this.#instances.notePull(instance, result)
       this.counts.notePull(result)
       return { ...result, waited }
     }

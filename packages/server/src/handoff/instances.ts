@@ -1,19 +1,6 @@
+import type { InstanceRole, InstanceTotals, ProducedTask } from '@baton/protocol'
 import { totalOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
-import type { TaskState } from './task-record.ts'
-
-export type InstanceRole = 'service' | 'worker' | 'producer'
-
-export interface InstanceTotals {
-  pulls: number
-  partitions: number
-  records: number
-  done: number
-  failed: number
-  released: number
-  callBacks: number
-  calledBack: number
-}
 
 export const noTotals = (): InstanceTotals => ({
   pulls: 0,
@@ -45,19 +32,13 @@ export interface InstanceRecord {
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
   readonly now: number
   /** The newest tasks that it called back, at most 100. */
-  readonly tasks: readonly ProducedTask[]
+  readonly tasks: readonly ProducedTaskRecord[]
 }
 
-/** A task as the record of its producer shows it. */
-export interface ProducedTask {
-  readonly taskId: string
-  readonly state: TaskState
-  readonly lastCallBackAt: number
-  readonly partitions: { readonly total: number; readonly done: number }
-  readonly records: { readonly total: number; readonly done: number }
-}
+/** A task as the record of its producer has it; times are numbers until somebody is told. */
+export type ProducedTaskRecord = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
 
-export function producedTask(task: TaskEntry, lastCallBackAt: number): ProducedTask {
+export function producedTask(task: TaskEntry, lastCallBackAt: number): ProducedTaskRecord {
   const { taskId, state, partitions, records } = task
   return {
     taskId,

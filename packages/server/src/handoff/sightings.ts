@@ -1,10 +1,5 @@
-import {
-  type InstanceRecord,
-  type InstanceRole,
-  type InstanceTotals,
-  noTotals,
-  type Sighting,
-} from './instances.ts'
+import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
+import { type InstanceRecord, noTotals, type Sighting } from './instances.ts'
 import { addCapped } from './tally.ts'
 
 /** Heartbeat of a node, and how often what was seen of clients is written down. */
@@ -19,9 +14,7 @@ const CLIENT_FRESH_MILLIS = 90_000
 /** Clients unseen for so long are forgotten. */
 export const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
 
-export type InstanceStatus = 'up' | 'draining' | 'down'
-
-export function statusOf(instance: InstanceRecord): InstanceStatus {
+export function statusOf(instance: InstanceRecord): InstanceState {
   const unseen = instance.now - instance.lastSeenAt
   if (instance.role === 'service') {
     if (unseen > NODE_FRESH_MILLIS) return 'down'

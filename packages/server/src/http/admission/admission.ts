@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { type Refusal, sendProblem } from '../answers/problems.ts'
+import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
 import { crossSiteFault } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
 import { type Role, roles, type Tokens } from './tokens.ts'
@@ -52,7 +52,7 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
 }
 
 /** Why a request must not be served; undefined when it may be. */
-export type Admission = (request: AskedWith) => Refusal | undefined
+export type Admission = (request: AskedWith) => UnwrittenProblem | undefined
 
 /** All of a request that decides about it. */
 type AskedWith = Pick<IncomingMessage, 'headers' | 'httpVersionMinor'>
@@ -103,7 +103,7 @@ export const HOST_REFUSED =
 export function hostRefusal(
   { headers: { host }, httpVersionMinor }: AskedWith,
   hosts: HostRule,
-): Refusal | undefined {
+): UnwrittenProblem | undefined {
   if (host === undefined) {
     // Left out by old clients only; HTTP/1.1 demands it.
     if (httpVersionMinor === 0) return undefined
@@ -117,7 +117,7 @@ function tokenRefusal(
   authorization: string | undefined,
   tokens: Tokens,
   allowed: readonly Role[],
-): Refusal | undefined {
+): UnwrittenProblem | undefined {
   const token = authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
   if (token === undefined) {
     return {

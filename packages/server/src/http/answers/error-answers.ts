@@ -3,7 +3,7 @@ import type { ProblemCode } from '@baton/protocol'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Service } from '../service.ts'
-import { type Refusal, RequestProblem, sendProblem } from './problems.ts'
+import { RequestProblem, sendProblem, type UnwrittenProblem } from './problems.ts'
 
 const TOO_LARGE = 'FST_ERR_CTP_BODY_TOO_LARGE'
 
@@ -30,7 +30,7 @@ interface Asked {
   readonly url?: string | undefined
 }
 
-export type Refuse = (error: unknown, asked: Asked) => Refusal
+export type Refuse = (error: unknown, asked: Asked) => UnwrittenProblem
 
 /** The one place where an error becomes a problem. */
 export function refusals({ log }: Pick<Service, 'log'>): Refuse {

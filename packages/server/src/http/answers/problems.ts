@@ -7,14 +7,14 @@ export interface ProblemOptions {
 }
 
 /** Why a request is not carried out, before it is put into the words of HTTP. */
-export interface Refusal {
+export interface UnwrittenProblem {
   readonly code: ProblemCode
   readonly detail: string
   readonly options?: ProblemOptions
 }
 
 /** Thrown where a request cannot be carried out; the error handler answers with it. */
-export class RequestProblem extends Error implements Refusal {
+export class RequestProblem extends Error implements UnwrittenProblem {
   override name = 'RequestProblem'
   readonly code: ProblemCode
   readonly options: ProblemOptions
@@ -53,7 +53,7 @@ export function sendProblem(
 }
 
 /** As bytes: to a text Fastify would add a charset, which this media type does not have. */
-export function writtenProblem({ code, detail, options: { extra, headers } = {} }: Refusal): {
+export function writtenProblem({ code, detail, options: { extra, headers } = {} }: UnwrittenProblem): {
   status: number
   headers: Record<string, string>
   body: Buffer

@@ -1,5 +1,5 @@
+import type { InstanceRole } from '@baton/protocol'
 import { earlier } from '../../handoff/earlier.ts'
-import type { InstanceRole } from '../../handoff/instances.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, PullOrder } from '../../handoff/store.ts'
 import type { Alone } from './alone/alone.ts'

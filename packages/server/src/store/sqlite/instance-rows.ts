@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import {
   type InstanceRecord,
-  type ProducedTask,
+  type ProducedTaskRecord,
   producedTask,
   type Sighting,
 } from '../../handoff/instances.ts'
@@ -78,7 +78,7 @@ export class InstanceRows {
     }
   }
 
-  #tasks(instance: number): ProducedTask[] {
+  #tasks(instance: number): ProducedTaskRecord[] {
     const rows = this.#sql.tasks.all(instance, MAX_PRODUCER_TASKS)
     return rows.map((row) => producedTask(readTask(row), row['produced_at'] as number))
   }

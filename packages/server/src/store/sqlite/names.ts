@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { InstanceRole } from '../../handoff/instances.ts'
+import type { InstanceRole } from '@baton/protocol'
 
 /** Long names that many rows share, kept once and spoken of by number. */
 const CACHED_NAMES = 50_000

@@ -1,4 +1,4 @@
-import type { InstanceRole } from '../../../handoff/instances.ts'
+import type { InstanceRole } from '@baton/protocol'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'

@@ -1,11 +1,6 @@
+import type { InstanceTotals } from '@baton/protocol'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
-import {
-  type InstanceRecord,
-  type InstanceTotals,
-  noTotals,
-  producedTask,
-  type Sighting,
-} from '../../../handoff/instances.ts'
+import { type InstanceRecord, noTotals, producedTask, type Sighting } from '../../../handoff/instances.ts'
 import { readTask } from '../rows/entries.ts'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'

@@ -1,4 +1,5 @@
-import { type InstanceRecord, type InstanceRole, type InstanceTotals, noTotals } from './instances.ts'
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import { type InstanceRecord, noTotals } from './instances.ts'
 import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
 import type { PullResult, Store } from './store.ts'
 
@@ -8,7 +9,7 @@ export interface Node {
 }
 
 /** Who is here: this node, which tells the store so every few seconds, and the clients that it saw meanwhile. */
-export class Presence {
+export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
   readonly #failed: (error: unknown) => void
