@@ -86,6 +86,12 @@ describe('imports', () => {
     expect(sources.filter((path) => importsOf(path).some((name) => name.startsWith('node:')))).toEqual([])
   })
 
+  test('times and names are put into the form of the wire in one part', () => {
+    const sources = globSync('packages/server/src/{handoff,store}/**/*.ts', { cwd: root })
+    const translating = /\.toISOString\(|\bpartition_name\b/
+    expect(sources.filter((path) => translating.test(readFileSync(root + path, 'utf8')))).toEqual([])
+  })
+
   test('a store is chosen in one place', () => {
     const sources = globSync('packages/server/src/*.ts', { cwd: root })
     const choosing = sources.filter((path) => importsOf(path).some((name) => name.includes('/store/')))

@@ -1,7 +1,7 @@
 import { unfinishedStates } from './life-cycle.ts'
+import { shownProgress } from './shown-state.ts'
 import type { Store } from './store.ts'
 import type { TaskPage } from './task-record.ts'
-import { summariseTask } from './task-view.ts'
 
 /**
  * The states of tasks that have something left to do, those first whose partitions workers could take. Finished ones are
@@ -44,10 +44,10 @@ export async function readBacklog(
       const page: TaskPage = await store.tasks({ state, before, limit, search: null })
       if (left === 0 && page.tasks.length > 0) return { tasks, partitions, records, isComplete: false }
       for (const row of page.tasks) {
-        const summary = summariseTask(row, page.now)
+        const shown = shownProgress(row)
         for (const one of unfinishedStates) {
-          partitions[one] += summary.partitions[one]
-          records[one] += summary.records[one]
+          partitions[one] += shown.partitions[one]
+          records[one] += shown.records[one]
         }
       }
       tasks[state] += page.tasks.length

@@ -49,7 +49,7 @@ export interface PaceSecond {
 
 export interface TaskRow {
   readonly facts: TaskFacts
-  /** What waits on the one level that a barrier keeps open; see task-view.ts. */
+  /** What waits on the one level that a barrier keeps open; see shown-state.ts. */
   readonly openLane: { readonly partitions: Tally; readonly records: Tally } | null
   readonly pace: readonly PaceSecond[]
 }

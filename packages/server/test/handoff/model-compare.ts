@@ -1,7 +1,8 @@
 import { partitionStates } from '../../src/handoff/life-cycle.ts'
 import type { PartitionRecord } from '../../src/handoff/partition-record.ts'
+import { type ShownProgress, shownPartition, shownProgress } from '../../src/handoff/shown-state.ts'
+import { taskState } from '../../src/handoff/task-course.ts'
 import type { TaskFacts, TaskRecord } from '../../src/handoff/task-record.ts'
-import { viewPartition, viewTask } from '../../src/handoff/task-view.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import type { Model } from './model.ts'
 import { claim } from './model-claim.ts'
@@ -28,27 +29,28 @@ export async function compare(model: Model, driver: Driver): Promise<void> {
 }
 
 function compareTask(task: ModelTask, record: TaskRecord, shown: readonly PartitionRecord[]): void {
-  const view = viewTask(record)
-  claim(view.state === task.state, `${task.taskId} is shown ${view.state} instead of ${task.state}`)
-  claim(view.generation === task.generation, `${task.taskId} is in generation ${view.generation}`)
-  claim(record.facts.finishedAt === task.finishedAt, `${task.taskId} finished at ${record.facts.finishedAt}`)
-  claim((record.facts.purgedAt !== null) === task.purged, `${task.taskId} purged: ${record.facts.purgedAt}`)
-  claim(view.attemptsWasted === task.wasted, `${task.taskId} wasted ${view.attemptsWasted} attempts`)
+  const { facts } = record
+  const state = taskState(facts)
+  claim(state === task.state, `${task.taskId} is shown ${state} instead of ${task.state}`)
+  claim(facts.generation === task.generation, `${task.taskId} is in generation ${facts.generation}`)
+  claim(facts.finishedAt === task.finishedAt, `${task.taskId} finished at ${facts.finishedAt}`)
+  claim((facts.purgedAt !== null) === task.purged, `${task.taskId} purged: ${facts.purgedAt}`)
+  claim(facts.attemptsWasted === task.wasted, `${task.taskId} wasted ${facts.attemptsWasted} attempts`)
   const states = task.shown()
-  compareCounts(task.taskId, states, view)
-  compareReported(task, record.facts)
+  compareCounts(task.taskId, states, shownProgress(record))
+  compareReported(task, facts)
   const kept = task.all().filter(({ purged }) => !purged)
   claim(shown.length === kept.length, `${task.taskId} has ${shown.length} partitions, not ${kept.length}`)
   for (const row of shown) {
     const partition = task.find(row.level, row.index)
-    if (partition !== undefined) comparePartition(record.facts, partition, states.get(partition), row)
+    if (partition !== undefined) comparePartition(facts, partition, states.get(partition), row)
   }
 }
 
 function compareCounts(
   taskId: string,
   states: ReadonlyMap<ModelPartition, string>,
-  view: ReturnType<typeof viewTask>,
+  progress: ShownProgress,
 ): void {
   const partitions = new Map<string, number>()
   const records = new Map<string, number>()
@@ -57,7 +59,7 @@ function compareCounts(
     records.set(state, (records.get(state) ?? 0) + descriptor.recordCount)
   }
   for (const state of partitionStates) {
-    const shown = [view.partitions[state], view.records[state]]
+    const shown = [progress.partitions[state], progress.records[state]]
     const expected = [partitions.get(state) ?? 0, records.get(state) ?? 0]
     claim(shown.join() === expected.join(), `${taskId} is shown with ${shown} ${state}, not ${expected}`)
   }
@@ -81,7 +83,7 @@ function comparePartition(
   row: PartitionRecord,
 ): void {
   const name = `${facts.taskId}-${row.level}-${row.index}`
-  const { state } = viewPartition(facts, row)
+  const { state } = shownPartition(facts, row)
   claim(state === expected, `${name} is shown ${state} instead of ${expected}`)
   claim(row.attempts === partition.attempts, `${name} has used ${row.attempts} attempts`)
   if (partition.place === 'leased')

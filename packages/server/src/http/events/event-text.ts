@@ -1,8 +1,8 @@
-import { type EventName, type ParkedEvent, partitionName } from '@baton/protocol'
-import type { ParkedNotice } from '../../handoff/change.ts'
+import type { EventName } from '@baton/protocol'
 import type { BatonEvent, Tick } from '../../handoff/events.ts'
-import { summariseTask } from '../../handoff/task-view.ts'
-import { statusView } from '../routes/instance-routes.ts'
+import { viewInstance } from '../answers/instance-view.ts'
+import { viewParked } from '../answers/partition-view.ts'
+import { summariseTask } from '../answers/task-view.ts'
 
 /** Each tick is written once, however many follow and whenever they catch up. */
 const written = new WeakMap<Tick, Buffer>()
@@ -32,9 +32,9 @@ function eventText(event: BatonEvent): string {
     case 'task':
       return named('task', summariseTask(event.row, event.now))
     case 'parked':
-      return named('parked', parkedView(event.notice))
+      return named('parked', viewParked(event.notice))
     case 'instance':
-      return named('instance', statusView(event.instance))
+      return named('instance', viewInstance(event.instance))
     case 'reset':
       return named('reset', {})
   }
@@ -43,14 +43,4 @@ function eventText(event: BatonEvent): string {
 /** JSON has no raw line breaks, so one data line always holds it. */
 function named(name: EventName, data: object): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
-}
-
-function parkedView({ taskId, level, index, spelling, attempts, reason }: ParkedNotice): ParkedEvent {
-  return {
-    taskId,
-    partition_name: spelling ?? partitionName(taskId, level, index),
-    priorityLevel: level,
-    attempts,
-    reason,
-  }
 }

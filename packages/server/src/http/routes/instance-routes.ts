@@ -1,15 +1,13 @@
 import {
   checkInstanceId,
   type InstanceList,
-  type InstanceStatus,
   instanceIdSchema,
   instanceListSchema,
   instanceStatusSchema,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { InstanceRecord } from '../../handoff/instances.ts'
-import { statusOf } from '../../handoff/sightings.ts'
+import { viewInstance } from '../answers/instance-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
@@ -35,7 +33,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       if (instance === null) {
         throw new RequestProblem('instance_unknown', 'no instance of that name is known here')
       }
-      return reply.header('cache-control', 'no-store').send(statusView(instance))
+      return reply.header('cache-control', 'no-store').send(viewInstance(instance))
     },
   })
 
@@ -60,7 +58,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       const page = found.slice(0, limit)
       const last = found.length > limit ? page.at(-1) : undefined
       const list: InstanceList = {
-        instances: page.map(statusView),
+        instances: page.map(viewInstance),
         next: last === undefined ? null : writeCursor(last.instanceId),
       }
       return reply.header('cache-control', 'no-store').send(list)
@@ -74,26 +72,4 @@ function instanceIdOf(query: Query): string | null {
   const checked = checkInstanceId(given)
   if (checked.ok) return checked.instanceId
   throw new RequestProblem('parameter_invalid', `the query parameter instanceId ${checked.detail}`)
-}
-
-const at = (millis: number) => new Date(millis).toISOString()
-
-/** An instance as the wire shows it. */
-export function statusView(instance: InstanceRecord): InstanceStatus {
-  const { instanceId, role, firstSeenAt, lastSeenAt, leases, totals, node, tasks } = instance
-  return {
-    instanceId,
-    role,
-    status: statusOf(instance),
-    firstSeenAt: at(firstSeenAt),
-    lastSeenAt: at(lastSeenAt),
-    leases,
-    totals,
-    ...(node === null ? {} : { version: node.version, startedAt: at(node.startedAt) }),
-    ...(role === 'producer' || tasks.length > 0
-      ? {
-          tasks: tasks.map((task) => ({ ...task, lastCallBackAt: at(task.lastCallBackAt) })),
-        }
-      : {}),
-  }
 }

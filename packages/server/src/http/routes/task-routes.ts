@@ -9,7 +9,8 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionQuery } from '../../handoff/partition-record.ts'
-import { summariseTask, viewPartition, viewTask } from '../../handoff/task-view.ts'
+import { viewPartition } from '../answers/partition-view.ts'
+import { summariseTask, viewTask } from '../answers/task-view.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import {

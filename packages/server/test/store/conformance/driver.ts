@@ -4,6 +4,7 @@ import { type LeaseRef, parseLeaseId } from '../../../src/handoff/lease-id.ts'
 import type { PartitionState } from '../../../src/handoff/life-cycle.ts'
 import type { PartitionRecord } from '../../../src/handoff/partition-record.ts'
 import type { RefusalCode, SettlementOrder } from '../../../src/handoff/settlement.ts'
+import { shownPartition } from '../../../src/handoff/shown-state.ts'
 import type {
   CallBackResult,
   HandedOut,
@@ -17,7 +18,6 @@ import type {
   TidyResult,
 } from '../../../src/handoff/store.ts'
 import type { TaskRecord } from '../../../src/handoff/task-record.ts'
-import { viewPartition } from '../../../src/handoff/task-view.ts'
 import { DAY, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
@@ -152,7 +152,7 @@ export class Driver {
     const { facts } = await this.task(taskId)
     const shown = (await this.partitions(taskId)).map((record): [string, PartitionState] => [
       `${record.level}-${record.index}`,
-      viewPartition(facts, record).state,
+      shownPartition(facts, record).state,
     ])
     return Object.fromEntries(shown)
   }

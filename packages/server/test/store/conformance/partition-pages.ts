@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { PartitionState } from '../../../src/handoff/life-cycle.ts'
-import { viewPartition } from '../../../src/handoff/task-view.ts'
+import { shownPartition } from '../../../src/handoff/shown-state.ts'
 import { type Driver, one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 import { MANY } from './lanes.ts'
@@ -19,7 +19,8 @@ async function pagesOf(store: Driver, filter: Filter, limit: number): Promise<st
     if (page === null) throw new Error('the task is unknown')
     expect(page.partitions.length).toBeLessThanOrEqual(limit)
     if (filter.state !== undefined)
-      for (const record of page.partitions) expect(viewPartition(page.facts, record).state).toBe(filter.state)
+      for (const record of page.partitions)
+        expect(shownPartition(page.facts, record).state).toBe(filter.state)
     names.push(...page.partitions.map(({ level, index }) => `${level}-${index}`))
     after = page.next
   } while (after !== null)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { viewTask } from '../../../src/handoff/task-view.ts'
+import { shownProgress } from '../../../src/handoff/shown-state.ts'
+import { taskState } from '../../../src/handoff/task-course.ts'
 import { one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
@@ -23,9 +24,9 @@ export function taskViewsTopic(harness: StoreHarness): void {
         },
         { level: 1, partitions: { ...none, ready: 2 }, records: { ...none, ready: 14 } },
       ])
-      const view = viewTask(record)
-      expect(view.partitions).toEqual({ ...none, total: 5, done: 1, delayed: 1, leased: 1, ready: 2 })
-      expect(view.records).toEqual({ ...none, total: 44, done: 10, delayed: 10, leased: 10, ready: 14 })
+      const shown = shownProgress(record)
+      expect(shown.partitions).toEqual({ ...none, total: 5, done: 1, delayed: 1, leased: 1, ready: 2 })
+      expect(shown.records).toEqual({ ...none, total: 44, done: 10, delayed: 10, leased: 10, ready: 14 })
     })
 
     test('compute tables, first and last call-back', async () => {
@@ -84,13 +85,13 @@ export function taskViewsTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
-      expect(viewTask(await store.task('a')).state).toBe('open')
+      expect(taskState((await store.task('a')).facts)).toBe('open')
       await store.settle((await store.pullOne()).leaseId)
-      expect(viewTask(await store.task('a')).state).toBe('stalled')
+      expect(taskState((await store.task('a')).facts)).toBe('stalled')
       const { tasks } = await store.store.tasks({ state: 'stalled', before: null, limit: 5, search: null })
       expect(tasks).toHaveLength(1)
       await store.retry('a')
-      expect(viewTask(await store.task('a')).state).toBe('open')
+      expect(taskState((await store.task('a')).facts)).toBe('open')
     })
 
     test('an unknown task is null in every view', async () => {

@@ -1,0 +1,22 @@
+import type { InstanceStatus } from '@baton/protocol'
+import type { InstanceRecord } from '../../handoff/instances.ts'
+import { statusOf } from '../../handoff/sightings.ts'
+import { iso } from './iso-time.ts'
+
+/** An instance as the wire shows it. */
+export function viewInstance(instance: InstanceRecord): InstanceStatus {
+  const { instanceId, role, firstSeenAt, lastSeenAt, leases, totals, node, tasks } = instance
+  return {
+    instanceId,
+    role,
+    status: statusOf(instance),
+    firstSeenAt: iso(firstSeenAt),
+    lastSeenAt: iso(lastSeenAt),
+    leases,
+    totals,
+    ...(node === null ? {} : { version: node.version, startedAt: iso(node.startedAt) }),
+    ...(role === 'producer' || tasks.length > 0
+      ? { tasks: tasks.map((task) => ({ ...task, lastCallBackAt: iso(task.lastCallBackAt) })) }
+      : {}),
+  }
+}

@@ -1,0 +1,38 @@
+import { type ParkedEvent, type PartitionRow, partitionName } from '@baton/protocol'
+import type { ParkedNotice } from '../../handoff/change.ts'
+import type { PartitionRecord } from '../../handoff/partition-record.ts'
+import { shownPartition } from '../../handoff/shown-state.ts'
+import type { TaskFacts } from '../../handoff/task-record.ts'
+import { iso, isoOrNull } from './iso-time.ts'
+
+/** A partition as the wire shows it. */
+export function viewPartition(facts: TaskFacts, record: PartitionRecord): PartitionRow {
+  const { state, attempts, holder, leaseEndsAt, readyAt } = shownPartition(facts, record)
+  return {
+    taskId: facts.taskId,
+    computeTableName: record.computeTableName,
+    partition_name: record.spelling ?? partitionName(facts.taskId, record.level, record.index),
+    record_count: record.recordCount,
+    priorityLevel: record.level,
+    state,
+    attempts,
+    holder,
+    leaseExpiresAt: isoOrNull(leaseEndsAt),
+    readyAt: isoOrNull(readyAt),
+    lastReason: record.reason,
+    reportedRecords: record.reportedRecords,
+    calledBackAt: iso(record.calledBackAt),
+    settledAt: isoOrNull(record.settledAt),
+  }
+}
+
+/** What those who follow events are told of a partition that was parked. */
+export function viewParked({ taskId, level, index, spelling, attempts, reason }: ParkedNotice): ParkedEvent {
+  return {
+    taskId,
+    partition_name: spelling ?? partitionName(taskId, level, index),
+    priorityLevel: level,
+    attempts,
+    reason,
+  }
+}

@@ -1,0 +1,54 @@
+import { type LevelView, partitionName, type TaskSummary, type TaskView } from '@baton/protocol'
+import { paceOf } from '../../handoff/eta.ts'
+import { missingPartitions, shownLane, shownProgress, waitingFor } from '../../handoff/shown-state.ts'
+import { taskState } from '../../handoff/task-course.ts'
+import type { LaneFacts, TaskFacts, TaskRecord, TaskRow } from '../../handoff/task-record.ts'
+import { iso, isoOrNull } from './iso-time.ts'
+
+/** A task as the wire shows it. */
+export function viewTask(record: TaskRecord): TaskView {
+  const { facts } = record
+  return {
+    ...summariseTask(record, record.now),
+    expectedPartitions: facts.expectedPartitions,
+    missingPartitions: missingPartitions(facts),
+    levelBarrier: facts.levelBarrier,
+    waitingFor: waitingFor(record),
+    settledByDelivery: facts.delivered,
+    levels: record.lanes.map((lane) => viewLevel(facts, lane)),
+    levelsOmitted: record.lanesOmitted,
+    computeTables: [...record.computeTables],
+    finishedAt: isoOrNull(facts.finishedAt),
+    purgedAt: isoOrNull(facts.purgedAt),
+    attemptsWasted: facts.attemptsWasted,
+    reported: {
+      declared: facts.reportedDeclared,
+      reported: facts.reportedRecords,
+      mismatched: facts.mismatched,
+      mismatches: record.mismatches.map(({ level, index, spelling, declared, reported }) => ({
+        partition_name: spelling ?? partitionName(facts.taskId, level, index),
+        declared,
+        reported,
+      })),
+    },
+  }
+}
+
+export function summariseTask(row: TaskRow, now: number): TaskSummary {
+  const { facts, pace } = row
+  return {
+    taskId: facts.taskId,
+    state: taskState(facts),
+    generation: facts.generation,
+    sealed: facts.sealed,
+    ...shownProgress(row),
+    firstCallBackAt: iso(facts.firstCallBackAt),
+    lastCallBackAt: iso(facts.lastCallBackAt),
+    ...paceOf(facts, pace, now),
+  }
+}
+
+function viewLevel(facts: TaskFacts, lane: LaneFacts): LevelView {
+  const { open, partitions, records, indexes } = shownLane(facts, lane)
+  return { level: lane.level, open, partitions, records, indexes: { ...indexes, gaps: [...indexes.gaps] } }
+}
