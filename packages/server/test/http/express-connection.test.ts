@@ -5,15 +5,17 @@ import { expect, onTestFinished, test } from 'vitest'
 import { ExpressLane } from '../../src/http/express/express-lane.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
 import { RequestCounts } from '../../src/http/requests/request-counts.ts'
+import { HOUR } from '../store/conformance/test-policy.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 
 interface Door {
   serve?: Serve
   keepAliveTimeout?: number
+  patienceMillis?: number
 }
 
 /** A lane that knows `GET /pull` and `POST /settle`, before a server of Node that says when it was asked. */
-async function laneBefore({ serve = echo, keepAliveTimeout = 72_000 }: Door = {}) {
+async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, patienceMillis = HOUR }: Door = {}) {
   const server = createServer({ keepAliveTimeout }, (request, response) => {
     request.resume()
     request.on('end', () => response.setHeader('content-length', 4).end('node'))
@@ -30,7 +32,8 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000 }: Door = {}
   )
   lane.open('GET', '', '/pull', serve)
   lane.open('POST', '', '/settle', serve)
-  lane.before(server)
+  const handedOver = new Promise<void>((resolve) => server.on('connection', () => resolve()))
+  lane.before(server, patienceMillis)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {
@@ -39,7 +42,7 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000 }: Door = {}
     server.close()
   })
   const open = () => RawConnection.open((server.address() as AddressInfo).port)
-  return { lane, handOff, open, requests }
+  return { lane, handOff, open, requests, handedOver }
 }
 
 /** Answers at once. */
@@ -102,9 +105,10 @@ test('a body may follow its head in pieces', async () => {
 })
 
 test('whoever is slow with a body is left to the server and its timers', async () => {
-  const client = await (await laneBefore()).open()
+  const { open, handedOver } = await laneBefore({ patienceMillis: 1 })
+  const client = await open()
   client.send(settle('[1,2,3]').slice(0, -2))
-  await new Promise((resolve) => setTimeout(resolve, 1200))
+  await handedOver
   client.send('3]')
   expect((await client.answer()).text).toBe('node')
 })

@@ -11,8 +11,6 @@ import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.
 
 /** A thousand settlements with reasons; what is larger is not where a request's own cost counts. */
 const LONGEST_PLAIN_REQUEST = 256 * 1024
-/** A body may come after its head, but those who keep us waiting are left to Node's timers. */
-const PATIENCE_MILLIS = 1000
 /** A client has one head for its pulls, and one for its settles of each length; lease ids differ by a character or two. */
 const KNOWN_HEADS = 4
 
@@ -20,6 +18,8 @@ export interface ExpressRules extends Staying {
   /** Undefined: this lane does not serve it. Depends on nothing but the head. */
   routeOf(head: PlainHead): ExpressRoute | undefined
   readonly refuse: Refuse
+  /** A body may come after its head, but those who keep us waiting for so long are left to Node's timers. */
+  readonly patienceMillis: number
   /** Gives the socket to Node's HTTP server. */
   handOver(): void
   /** The connection is closed, or is no longer ours. */
@@ -119,7 +119,8 @@ export class ExpressConnection {
     this.#waiting = [bytes]
     this.#waitingBytes = bytes.length
     this.#neededBytes = neededBytes
-    this.#patience = setTimeout(() => this.#handOver(this.#withWaiting(NO_BYTES)), PATIENCE_MILLIS)
+    const giveUp = () => this.#handOver(this.#withWaiting(NO_BYTES))
+    this.#patience = setTimeout(giveUp, this.#rules.patienceMillis)
   }
 
   async #serve({ method, url, headers, serve, counts }: KnownHead, body: Buffer): Promise<void> {

@@ -8,6 +8,8 @@ import type { Service } from '../service.ts'
 import { ExpressConnection, type ExpressRoute } from './express-connection.ts'
 import type { PlainHead } from './plain-head.ts'
 
+const PATIENCE_MILLIS = 1000
+
 /**
  * The way past Node's HTTP server and Fastify for the two requests that workers make all day. Both are made for any
  * request there is; a null server on them takes 50 µs of its thread for a pull and a settle, one on bare sockets 25.
@@ -40,7 +42,7 @@ export class ExpressLane {
   }
 
   /** From here on new connections of `server` come here first. */
-  before(server: Server): void {
+  before(server: Server, patienceMillis = PATIENCE_MILLIS): void {
     const others = server.listeners('connection') as ((socket: Socket) => void)[]
     server.removeAllListeners('connection')
     server.on('connection', (socket: Socket) => {
@@ -48,6 +50,7 @@ export class ExpressLane {
         keepAliveMillis: server.keepAliveTimeout,
         routeOf: (head) => this.#routeOf(head),
         refuse: this.#refuse,
+        patienceMillis,
         isLast: () => this.#handOff.isDraining,
         handOver: () => {
           for (const serve of others) serve.call(server, socket)
