@@ -1,3 +1,6 @@
+/** Another one each time, and in the title of the test, so that it can be given again. */
+export const fuzzSeed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
+
 /** A small generator of pseudo-random numbers: the same seed gives the same test. */
 export class Dice {
   #state: number
