@@ -3,10 +3,9 @@ import { startEmbeddedFleet } from './support/embedded-fleet.ts'
 import { startLoneFleet, startPostgresFleet } from './support/postgres-fleet.ts'
 import { run } from './support/run.ts'
 import { mostlyPlain } from './support/scene.ts'
+import { seed } from './support/seed.ts'
 import { everyDisturbance } from './support/storm.ts'
 
-/** The same for everyone, so that a change is not blamed for a storm that others were spared; `npm run chaos` looks further. */
-const seed = Number(process.env['CHAOS_SEED'] ?? 1)
 const size = { producers: 2, workers: 12, operators: 2, backlog: 1500, ebb: 1500, batch: 50, contrary: 1 }
 
 test.each([

@@ -4,6 +4,8 @@ import { openSqliteStore } from '../../packages/server/src/store/sqlite/store.ts
 import { Driver, nameOf } from '../../packages/server/test/store/conformance/driver.ts'
 import { DAY, TestClock, testPolicy } from '../../packages/server/test/store/conformance/harness.ts'
 import { testFolder } from '../../packages/server/test/support/test-app.ts'
+import { Chance } from '../chaos/support/chance.ts'
+import { seed } from '../chaos/support/seed.ts'
 import { produce, type Stage, work } from './support/clients.ts'
 import { ClientLedger } from './support/ledger.ts'
 import { MortalService } from './support/service.ts'
@@ -18,18 +20,21 @@ const args = [
   ...['--backoff-seconds', '0', '--backoff-max-seconds', '0', '--log-level', 'error'],
 ]
 
-test(`a service killed ${KILLS} times under load keeps every promise that reached a client`, async () => {
+test(`a service killed ${KILLS} times under load keeps every promise that reached a client (CHAOS_SEED=${seed})`, async () => {
   const folder = await testFolder()
   const service = new MortalService(folder, args)
   const ledger = new ClientLedger()
-  const stage: Stage = { service, ledger, random: Math.random, isUnderFire: true }
+  const chance = new Chance(seed)
+  const stage: Stage = { service, ledger, chance, isUnderFire: true }
   let isDrained = false
   const producers = Promise.all(TASKS.map((taskId) => produce(stage, taskId)))
-  const workers = Promise.all(Array.from({ length: WORKERS }, () => work(stage, () => isDrained)))
+  const workers = Promise.all(
+    Array.from({ length: WORKERS }, (_, number) => work(stage, `worker-${number}`, () => isDrained)),
+  )
   // A client that meets what it must never meet ends the test, whatever the others still do.
   const clientFailed = Promise.all([producers, workers]).then(() => new Promise<never>(() => {}))
 
-  await Promise.race([killAgainAndAgain(service, ledger), clientFailed])
+  await Promise.race([killAgainAndAgain(stage), clientFailed])
   stage.isUnderFire = false
   await producers
   await Promise.race([drained(service), clientFailed])
@@ -67,11 +72,12 @@ test(`a service killed ${KILLS} times under load keeps every promise that reache
 }, 300_000)
 
 /** At random moments, but never before the load has got going again: what is killed must be at work. */
-async function killAgainAndAgain(service: MortalService, ledger: ClientLedger): Promise<void> {
+async function killAgainAndAgain({ service, ledger, chance }: Stage): Promise<void> {
+  const killer = chance.for('killer')
   for (let kill = 0; kill < KILLS; kill += 1) {
-    const enough = ledger.answers + 20 + Math.floor(Math.random() * 200)
+    const enough = ledger.answers + killer.between(20, 219)
     while (ledger.answers < enough) await sleep(1)
-    await sleep(Math.random() * 20)
+    await sleep(killer.below(20))
     await service.killAndRestart()
   }
 }

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openPostgresStore } from '../../packages/server/src/store/postgres/store.ts'
 import { testPolicy } from '../../packages/server/test/store/conformance/harness.ts'
+import { Chance } from '../chaos/support/chance.ts'
+import { seed } from '../chaos/support/seed.ts'
 import { Load } from './support/load.ts'
 import { NodeProcess } from './support/node-process.ts'
 import { PostgresServer } from './support/postgres-server.ts'
@@ -13,7 +15,7 @@ async function progress(load: Load, share: number): Promise<void> {
   while (load.doneCount < load.size * share) await sleep(20)
 }
 
-test('three nodes on one database: killed, stopped, and the database restarted under them', async () => {
+test(`three nodes on one database: killed, stopped, and the database restarted under them (CHAOS_SEED=${seed})`, async () => {
   const server = await PostgresServer.start()
   const { url } = await server.createDatabase()
   const args = [
@@ -35,10 +37,11 @@ test('three nodes on one database: killed, stopped, and the database restarted u
     const loading = load.run()
     loading.catch(() => {})
 
+    const chance = new Chance(seed).for('killer')
     // Killed again and again, each time another one.
     for (let round = 0; round < 3; round += 1) {
       await progress(load, 0.1 * (round + 1))
-      const node = nodes[Math.floor(Math.random() * nodes.length)] as NodeProcess
+      const node = chance.pick(nodes)
       await node.kill()
       await node.startUntilItRuns()
     }

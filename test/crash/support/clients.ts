@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Chance } from '../../chaos/support/chance.ts'
 import type { ClientLedger, Held, Outcome } from './ledger.ts'
 import type { MortalService } from './service.ts'
 
@@ -19,7 +20,7 @@ interface Settled extends Pulled {
 export interface Stage {
   readonly service: MortalService
   readonly ledger: ClientLedger
-  readonly random: () => number
+  readonly chance: Chance
   /** While set, tasks still grow and workers fail or give back some of what they get. */
   isUnderFire: boolean
 }
@@ -29,14 +30,14 @@ const heldOf = ({ partition_name, lease }: PulledPartition): Held => ({
   name: partition_name,
   leaseId: lease.id,
 })
-const below = (stage: Stage, limit: number) => Math.floor(stage.random() * limit)
 
 /** Calls one task back, array by array, each until it is acknowledged. */
 export async function produce(stage: Stage, taskId: string): Promise<void> {
   const { service, ledger } = stage
+  const chance = stage.chance.for(taskId)
   let next = 0
   while (stage.isUnderFire) {
-    const descriptors = Array.from({ length: 1 + below(stage, 12) }, () => {
+    const descriptors = Array.from({ length: chance.between(1, 12) }, () => {
       next += 1
       const [level, index] = [next % 3, next]
       return {
@@ -70,27 +71,28 @@ export async function produce(stage: Stage, taskId: string): Promise<void> {
 }
 
 /** Pulls and settles until it is told to stop. */
-export async function work(stage: Stage, isOver: () => boolean): Promise<void> {
+export async function work(stage: Stage, name: string, isOver: () => boolean): Promise<void> {
+  const chance = stage.chance.for(name)
   let held: Held[] = []
   while (!isOver() || held.length > 0) {
-    if (held.length === 0) held = await pull(stage)
-    else held = await settle(stage, held, isOver())
+    if (held.length === 0) held = await pull(stage, chance)
+    else held = await settle(stage, chance, held, isOver())
     stage.ledger.answers += 1
   }
 }
 
-async function pull(stage: Stage): Promise<Held[]> {
+async function pull(stage: Stage, chance: Chance): Promise<Held[]> {
   const { service, ledger } = stage
-  const batch = 1 + below(stage, 5)
+  const batch = chance.between(1, 5)
   // Without a key an answer that is lost is lost for good: the partitions stay leased to nobody.
-  const key = stage.random() < 0.7 || !stage.isUnderFire ? { 'idempotency-key': randomUUID() } : undefined
+  const key = chance.happens(0.7) || !stage.isUnderFire ? { 'idempotency-key': randomUUID() } : undefined
   const headers = { prefer: `batch=${batch}`, 'x-instance-id': 'worker', ...key }
   const { partitions } = await service.insist<Pulled>('/pull', { headers }, () => {
     if (key === undefined) ledger.lostLeases += batch
   })
   const held = partitions.map(heldOf)
   for (const each of held) ledger.received(each)
-  if (key !== undefined && held.length > 0 && stage.random() < 0.1) {
+  if (key !== undefined && held.length > 0 && chance.happens(0.1)) {
     const again = await service.insist<Pulled>('/pull', { headers })
     ledger.repeated(held, again.partitions.map(heldOf))
   }
@@ -98,15 +100,15 @@ async function pull(stage: Stage): Promise<Held[]> {
 }
 
 /** Settles everything in one request, half of the time pulling the next in the same. */
-async function settle(stage: Stage, held: readonly Held[], isLast: boolean): Promise<Held[]> {
+async function settle(stage: Stage, chance: Chance, held: readonly Held[], isLast: boolean): Promise<Held[]> {
   const { service, ledger } = stage
   const outcomes = held.map((): Outcome => {
-    const draw = stage.isUnderFire ? stage.random() : 1
-    return draw < 0.1 ? 'failed' : draw < 0.25 ? 'released' : 'done'
+    const draw = stage.isUnderFire ? chance.below(100) : 100
+    return draw < 10 ? 'failed' : draw < 25 ? 'released' : 'done'
   })
   const body = held.map(({ leaseId }, at) => ({ leaseId, outcome: outcomes[at], retryAfterSeconds: 0 }))
   for (const [at, each] of held.entries()) ledger.settling(each, outcomes[at] ?? 'done')
-  const pulls = !isLast && stage.random() < 0.5
+  const pulls = !isLast && chance.happens(0.5)
   const headers = { ...json, ...(pulls ? { prefer: 'batch=3', 'idempotency-key': randomUUID() } : {}) }
   let unanswered = 0
   const request = { method: 'POST', headers, body: JSON.stringify(body) }

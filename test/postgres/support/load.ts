@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseLeaseId } from '../../../packages/server/src/handoff/lease-id.ts'
+import { Chance } from '../../chaos/support/chance.ts'
+import { seed } from '../../chaos/support/seed.ts'
 
 interface Pulled {
   readonly partition_name: string
@@ -33,6 +35,7 @@ export interface LoadOptions {
  */
 export class Load {
   readonly #options: LoadOptions
+  readonly #chance = new Chance(seed)
   readonly #granted: Granted[] = []
   /** Leases that were acknowledged as done, by partition. */
   readonly #done = new Map<string, Set<string>>()
@@ -91,6 +94,7 @@ export class Load {
 
   async #produce(): Promise<void> {
     const { taskId, arrays, arrayLength } = this.#options
+    const chance = this.#chance.for(taskId)
     for (let array = 0; array < arrays; array += 1) {
       const descriptors = Array.from({ length: arrayLength }, (_, at) => ({
         taskId,
@@ -99,30 +103,31 @@ export class Load {
         record_count: 100,
         priorityLevel: 0,
       }))
-      const answer = await this.#ask('POST', '/call-back', descriptors)
+      const answer = await this.#ask(chance, 'POST', '/call-back', descriptors)
       this.#acknowledged += (answer['accepted'] as number) + (answer['duplicates'] as number)
     }
   }
 
   async #work(name: string): Promise<void> {
     const headers = { 'x-instance-id': name, prefer: 'batch=5, wait=1' }
+    const chance = this.#chance.for(name)
     while (this.#done.size < this.size && !this.#stopped) {
-      const { partitions } = (await this.#ask('GET', '/pull', undefined, headers)) as unknown as {
+      const { partitions } = (await this.#ask(chance, 'GET', '/pull', undefined, headers)) as unknown as {
         partitions: Pulled[]
       }
       for (const { partition_name, lease } of partitions) this.#note(partition_name, lease)
       if (partitions.length === 0) continue
-      await sleep(Math.random() * this.#options.workMillis)
+      await sleep(chance.below(this.#options.workMillis))
       const settlements = partitions.map(({ lease }, at) => ({
         leaseId: lease.id,
-        outcome: at === 0 && Math.random() < 0.05 ? 'released' : 'done',
+        outcome: at === 0 && chance.happens(0.05) ? 'released' : 'done',
       }))
       for (const [at, { outcome }] of settlements.entries()) {
         const term = parseLeaseId(partitions[at]?.lease.id ?? '')?.term
         // Noted before it is sent: whether or not the answer arrives, it may have been given back.
         if (outcome === 'released') this.#released.add(`${partitions[at]?.partition_name} ${term}`)
       }
-      const { settled } = (await this.#ask('POST', '/settle', settlements)) as unknown as {
+      const { settled } = (await this.#ask(chance, 'POST', '/settle', settlements)) as unknown as {
         settled: string[]
       }
       for (const [at, { leaseId, outcome }] of settlements.entries()) {
@@ -141,6 +146,7 @@ export class Load {
   }
 
   async #ask(
+    chance: Chance,
     method: string,
     path: string,
     body?: unknown,
@@ -148,7 +154,7 @@ export class Load {
   ): Promise<Record<string, unknown>> {
     const { urls, answerMillis = 8000 } = this.#options
     while (true) {
-      const url = urls[Math.floor(Math.random() * urls.length)]
+      const url = chance.pick(urls)
       this.requests += 1
       try {
         const response = await fetch(`${url}${path}`, {
