@@ -32,6 +32,7 @@ export class PartitionWalk {
   #at: PartitionQuery['after']
   #budget = ROWS_READ
   #isThrough = false
+  #isFull = false
   #level = 0
   #limit = 0
   #wanted: readonly PartitionState[] = []
@@ -44,7 +45,7 @@ export class PartitionWalk {
 
   /** The lowest lane from this level on comes next; null when the page is made. */
   get nextLevel(): number | null {
-    if (this.#isThrough || this.#partitions.length >= this.#query.limit || this.#budget <= 0) return null
+    if (this.#isThrough || this.#isFull || this.#budget <= 0) return null
     if (this.#at === null) return this.#query.level ?? 0
     const next = this.#at.index === LANE_END ? this.#at.level + 1 : this.#at.level
     return Math.max(this.#query.level ?? 0, next)
@@ -65,7 +66,8 @@ export class PartitionWalk {
       this.#at = { level, index: LANE_END }
       return null
     }
-    this.#limit = Math.min(this.#budget, state === null ? limit - this.#partitions.length : ROWS_AT_A_TIME)
+    const missing = limit + 1 - this.#partitions.length
+    this.#limit = Math.min(this.#budget, state === null ? missing : ROWS_AT_A_TIME)
     return {
       after: level === this.#at?.level ? this.#at.index : -1,
       limit: this.#limit,
@@ -73,7 +75,7 @@ export class PartitionWalk {
     }
   }
 
-  /** The page may be full before the last of the rows: then the next one begins behind the one that filled it. */
+  /** A page is full when one more is found than it holds: whoever has the last page is not sent on to an empty one. */
   take(rows: readonly Omit<PartitionRecord, 'level'>[]): void {
     const level = this.#level
     this.#budget -= rows.length + 1
@@ -81,10 +83,12 @@ export class PartitionWalk {
     this.#at = { level, index: last }
     for (const row of rows) {
       if (!this.#wanted.includes(row.state)) continue
+      if (this.#partitions.length === this.#query.limit) {
+        this.#isFull = true
+        this.#at = placeOf(this.#partitions.at(-1))
+        return
+      }
       this.#partitions.push({ ...row, level })
-      if (this.#partitions.length < this.#query.limit) continue
-      this.#at = { level, index: row.index }
-      return
     }
   }
 
@@ -92,3 +96,6 @@ export class PartitionWalk {
     return { facts: this.#facts, partitions: this.#partitions, next: this.#isThrough ? null : this.#at }
   }
 }
+
+const placeOf = (partition: PartitionRecord | undefined): PartitionQuery['after'] =>
+  partition === undefined ? null : { level: partition.level, index: partition.index }

@@ -41,6 +41,23 @@ export function partitionPagesTopic(harness: StoreHarness): void {
       for (const limit of [1, 2, 3, 4, 100]) expect(await pagesOf(store, {}, limit)).toEqual(expected)
     })
 
+    test('nothing follows the last page, also where it is full', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 2), ...some(1, 2)])
+      for (const state of [null, 'ready'] as const) {
+        const query = { taskId: 'a', state, level: null, limit: 2 }
+        const first = await store.store.partitions({ ...query, after: null })
+        expect(first?.next).toEqual({ level: 0, index: 1 })
+        expect(await store.store.partitions({ ...query, after: first?.next ?? null })).toMatchObject({
+          partitions: [
+            { level: 1, index: 0 },
+            { level: 1, index: 1 },
+          ],
+          next: null,
+        })
+      }
+    })
+
     test('filtered by state and by level, as the states are shown', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 6), ...some(1, 2)])
