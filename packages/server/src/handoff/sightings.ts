@@ -83,6 +83,8 @@ export class Sightings {
     const totals = { ...base.totals }
     for (const key of Object.keys(totals) as (keyof InstanceTotals)[])
       totals[key] = addCapped(totals[key], seen.totals[key])
+    // Whoever takes the name of a node does not become it.
+    if (base.node !== null) return { ...base, totals }
     return { ...base, role: seen.role, lastSeenAt: base.now, totals }
   }
 }

@@ -84,6 +84,10 @@ export class InstanceRows {
   }
 }
 
+const identity = ['role', 'last_seen_at', 'version', 'started_at', 'draining']
+/** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
+const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
+
 function prepare(db: DatabaseSync) {
   return {
     save: db.prepare(
@@ -91,8 +95,7 @@ function prepare(db: DatabaseSync) {
          pulls, partitions, records, done, failed, released, call_backs, called_back)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (instance_id) DO UPDATE SET
-         role = excluded.role, last_seen_at = excluded.last_seen_at, version = excluded.version,
-         started_at = excluded.started_at, draining = excluded.draining,
+         ${identity.map((column) => `${column} = iif(${TAKES_A_NODES_NAME}, instance.${column}, excluded.${column})`).join(', ')},
          pulls = pulls + excluded.pulls, partitions = partitions + excluded.partitions,
          records = min(records + excluded.records, ${Number.MAX_SAFE_INTEGER}),
          done = done + excluded.done, failed = failed + excluded.failed,

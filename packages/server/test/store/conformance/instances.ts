@@ -64,6 +64,21 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.instance('node')).toMatchObject({ node: { draining: true } })
     })
 
+    test('a client that takes the name of a node does not become it', async () => {
+      const store = await open()
+      const seenAt = store.clock.now()
+      const node = { version: '1.2.3', startedAt: seenAt - MINUTE, draining: false }
+      await store.store.recordSightings([{ instanceId: 'n', role: 'service', totals: noTotals(), node }])
+      store.clock.advance(MINUTE)
+      await store.store.recordSightings([seen('n', { pulls: 1 })])
+      expect(await store.store.instance('n')).toMatchObject({
+        role: 'service',
+        node,
+        lastSeenAt: seenAt,
+        totals: { pulls: 1 },
+      })
+    })
+
     test('a producer shows the tasks it called back and how far they are, newest first', async () => {
       const store = await open()
       await store.callBack('old', some(0, 1), 'p')

@@ -20,6 +20,10 @@ const totalColumns = {
 const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
 const columns = totals.map(([, column]) => column)
 
+const identity = ['role', 'last_seen_at', 'version', 'started_at', 'draining']
+/** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
+const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
+
 /** In the order of their names: nodes that write the same clients down do not wait in a circle. */
 const save = statement(
   'record-sightings',
@@ -28,8 +32,7 @@ const save = statement(
    SELECT instance_id, role, $2, $2, version, started_at, coalesce(draining, false), ${columns.join(', ')}
    FROM json_populate_recordset(NULL::baton.instance, $1) ORDER BY instance_id
    ON CONFLICT (instance_id) DO UPDATE SET
-     role = excluded.role, last_seen_at = excluded.last_seen_at, version = excluded.version,
-     started_at = excluded.started_at, draining = excluded.draining,
+     ${identity.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
      ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`,
 )
 const byName = statement('instance', 'SELECT * FROM baton.instance WHERE instance_id = $1')
