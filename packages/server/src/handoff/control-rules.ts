@@ -17,7 +17,7 @@ export function refusalOf(task: TaskEntry, order: ControlOrder): ControlResult |
     case 'pause':
     case 'cancel':
     case 'skip-parked':
-      return !task.cancelled && unfinishedOf(task.partitions) === 0 ? { kind: 'task_finished' } : undefined
+      return taskState(task) === 'done' ? { kind: 'task_finished' } : undefined
     case 'seal': {
       const known = totalOf(task.partitions)
       return (order.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined

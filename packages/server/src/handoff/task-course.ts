@@ -2,12 +2,14 @@ import { unfinishedOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
 import type { TaskFacts, TaskState } from './task-record.ts'
 
-export function taskState(facts: Pick<TaskFacts, 'paused' | 'cancelled' | 'partitions'>): TaskState {
-  if (facts.cancelled) return 'cancelled'
-  const unfinished = unfinishedOf(facts.partitions)
-  if (unfinished === 0) return 'done'
-  if (facts.paused) return 'paused'
-  return unfinished === facts.partitions.parked ? 'stalled' : 'open'
+type Deciding = Pick<TaskFacts, 'paused' | 'cancelled' | 'rerunning' | 'partitions'>
+
+export function taskState({ paused, cancelled, rerunning, partitions }: Deciding): TaskState {
+  if (cancelled) return 'cancelled'
+  const unfinished = unfinishedOf(partitions)
+  if (unfinished === 0 && !rerunning) return 'done'
+  if (paused) return 'paused'
+  return unfinished === partitions.parked && !rerunning ? 'stalled' : 'open'
 }
 
 /** What follows from the counters: the task's state, and when it came to its end. */

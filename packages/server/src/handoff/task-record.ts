@@ -10,6 +10,8 @@ export interface TaskFacts {
   readonly paused: boolean
   readonly cancelled: boolean
   readonly sealed: boolean
+  /** What was done is to run again, and not all of it has been made to yet. */
+  readonly rerunning: boolean
   readonly expectedPartitions: number | null
   readonly levelBarrier: boolean
   /** With a barrier: the lowest level that is not finished. Lanes above it are closed. */

@@ -12,6 +12,7 @@ const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
   paused: false,
   cancelled: false,
   sealed: false,
+  rerunning: false,
   expectedPartitions: null,
   levelBarrier: false,
   openLevel: null,

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { holdsBarrier } from '../../handoff/lane-rules.ts'
 import type { TaskEntry } from '../../handoff/task-entry.ts'
-import { laneColumns, readTallies, readTask } from './entries.ts'
+import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 import { LOW_WATER } from './lanes.ts'
 
 /**
@@ -9,7 +9,7 @@ import { LOW_WATER } from './lanes.ts'
  * sweep would ever come across, a lane that is open but not served, a barrier in the wrong place.
  */
 export function auditOrder(db: DatabaseSync): string[] {
-  const tasks = db.prepare('SELECT * FROM task').all().map(readTask)
+  const tasks = db.prepare(`SELECT ${taskColumns} FROM task`).all().map(readTask)
   return [...misplacedRows(db), ...tasks.flatMap((task) => laneFindings(db, task))]
 }
 

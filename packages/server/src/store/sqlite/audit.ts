@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { auditCounters, noTallies } from '../../handoff/counter-audit.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { auditOrder } from './audit-order.ts'
-import { laneColumns, readTallies, readTask } from './entries.ts'
+import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 
 /** Recounts every partition and says where a counter, a state or an index disagrees with the rows. */
 export function audit(db: DatabaseSync): string[] {
@@ -29,7 +29,7 @@ export function audit(db: DatabaseSync): string[] {
       purgedRecords: lane['purged_records'] as number,
     }
   })
-  const tasks = db.prepare('SELECT * FROM task').all().map(readTask)
+  const tasks = db.prepare(`SELECT ${taskColumns} FROM task`).all().map(readTask)
   return [...integrityFindings(db), ...auditOrder(db), ...auditCounters(audited, tasks)]
 }
 

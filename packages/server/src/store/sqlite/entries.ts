@@ -36,6 +36,9 @@ export function readTallies(row: Row): { partitions: Tally; records: Tally } {
   return { partitions, records }
 }
 
+/** In SQL: all that `readTask` reads. */
+export const taskColumns = `task.*, EXISTS (SELECT 1 FROM task_step s WHERE s.task = task.id AND s.step = 'rerun') AS rerunning`
+
 export function readTask(row: Row): TaskEntry {
   return {
     id: row['id'] as number,
@@ -44,6 +47,7 @@ export function readTask(row: Row): TaskEntry {
     paused: row['paused'] === 1,
     cancelled: row['cancelled'] === 1,
     sealed: row['sealed'] === 1,
+    rerunning: row['rerunning'] === 1,
     expectedPartitions: row['expected_partitions'] as number | null,
     levelBarrier: row['level_barrier'] === 1,
     openLevel: row['open_level'] as number | null,

@@ -6,7 +6,7 @@ import {
   producedTask,
   type Sighting,
 } from '../../handoff/instances.ts'
-import { readTask } from './entries.ts'
+import { readTask, taskColumns } from './entries.ts'
 
 /** The record of who takes part: written in batches, read one at a time. */
 export class InstanceRows {
@@ -110,7 +110,7 @@ function prepare(db: DatabaseSync) {
        WHERE state = 'leased' AND due_at > ? AND holder = ?`,
     ),
     tasks: db.prepare(
-      `SELECT task.*, produced_task.last_call_back_at AS produced_at
+      `SELECT ${taskColumns}, produced_task.last_call_back_at AS produced_at
        FROM produced_task JOIN task ON task.id = produced_task.task
        WHERE produced_task.instance = ? ORDER BY produced_task.last_call_back_at DESC LIMIT ?`,
     ),

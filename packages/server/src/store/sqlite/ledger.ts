@@ -4,7 +4,7 @@ import { isLaneOpen } from '../../handoff/lane-rules.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { bringUpToDate } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import { readLane, readTask, taggedLaneColumns, type Value } from './entries.ts'
+import { readLane, readTask, taggedLaneColumns, taskColumns, type Value } from './entries.ts'
 import {
   changed,
   type LedgerRows,
@@ -239,8 +239,8 @@ export class Ledger {
 
 function prepare(db: DatabaseSync) {
   return {
-    taskByName: db.prepare('SELECT * FROM task WHERE task_id = ?'),
-    taskById: db.prepare('SELECT * FROM task WHERE id = ?'),
+    taskByName: db.prepare(`SELECT ${taskColumns} FROM task WHERE task_id = ?`),
+    taskById: db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`),
     insertTask: db.prepare(
       `INSERT INTO task (task_id, state, level_barrier, first_call_back_at, last_call_back_at) VALUES (?, 'open', ?, ?, ?)`,
     ),

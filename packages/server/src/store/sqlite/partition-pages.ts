@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/partition-record.ts'
 import { PartitionWalk, type RowsToRead } from '../../handoff/partition-walk.ts'
-import { laneColumns, readTallies, readTask } from './entries.ts'
+import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 
 export class PartitionPages {
   readonly #sql: ReturnType<typeof prepare>
@@ -35,7 +35,7 @@ function prepare(db: DatabaseSync) {
     p.called_back_at AS calledBackAt, p.settled_at AS settledAt`
   const joins = 'JOIN compute_table t ON t.id = p.compute_table LEFT JOIN instance i ON i.id = p.holder'
   return {
-    task: db.prepare('SELECT * FROM task WHERE task_id = ?'),
+    task: db.prepare(`SELECT ${taskColumns} FROM task WHERE task_id = ?`),
     laneFrom: db.prepare(
       `SELECT ${laneColumns} FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1`,
     ),

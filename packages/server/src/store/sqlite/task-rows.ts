@@ -12,7 +12,7 @@ import type {
   TaskRow,
 } from '../../handoff/task-record.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../handoff/view-limits.ts'
-import { laneColumns, readTallies, readTask } from './entries.ts'
+import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 
 /** Tasks for those who look: counters and short lists, never a walk over partitions. */
 export class TaskRows {
@@ -92,10 +92,12 @@ export class TaskRows {
 
 function prepare(db: DatabaseSync) {
   return {
-    task: db.prepare('SELECT * FROM task WHERE task_id = ?'),
-    taskById: db.prepare('SELECT * FROM task WHERE id = ?'),
-    newest: db.prepare('SELECT * FROM task WHERE id < ? ORDER BY id DESC LIMIT ?'),
-    newestIn: db.prepare('SELECT * FROM task WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?'),
+    task: db.prepare(`SELECT ${taskColumns} FROM task WHERE task_id = ?`),
+    taskById: db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`),
+    newest: db.prepare(`SELECT ${taskColumns} FROM task WHERE id < ? ORDER BY id DESC LIMIT ?`),
+    newestIn: db.prepare(
+      `SELECT ${taskColumns} FROM task WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    ),
     lane: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? AND level = ?`),
     lanes: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? ORDER BY level LIMIT ?`),
     laneCount: db.prepare('SELECT count(*) AS lanes FROM lane WHERE task = ?'),

@@ -40,12 +40,25 @@ export class TaskSteps {
 
   /** False when the same step is under way already. */
   begin(task: TaskEntry, step: Step, now: number, onlyLevel = ALL_LEVELS): boolean {
-    return this.#sql.begin.run(task.id, step, Math.max(onlyLevel, 0), onlyLevel, now).changes === 1
+    if (step === 'rerun') task.rerunning = true
+    const lastDone = this.#sql.lastDoneSecond.get(task.id)?.['second'] as number | null
+    // A clock that was set back since may be behind what is done: that is meant all the same.
+    const begunAt = lastDone !== null && lastDone * 1000 > now ? lastDone * 1000 + 999 : now
+    return this.#sql.begin.run(task.id, step, Math.max(onlyLevel, 0), onlyLevel, begunAt).changes === 1
   }
 
   /** A pause or a cancel overtakes what an earlier order left to do. */
   drop(task: TaskEntry, step: Step): void {
+    if (step === 'rerun') task.rerunning = false
     this.#sql.drop.run(task.id, step)
+  }
+
+  #end(task: TaskEntry, { step, only_level }: StepRow): void {
+    this.#sql.end.run(task.id, step, only_level)
+    if (step !== 'rerun') return
+    // The same may be under way on another level.
+    task.rerunning = this.#sql.isRerunning.get(task.id) !== undefined
+    this.#ledger.touch(task)
   }
 
   /** One bounded transaction's worth of a task's step. */
@@ -67,7 +80,7 @@ export class TaskSteps {
     while (progress.changed < STEP && visited < STEP) {
       const lane = this.#laneFrom(task, at.level, row.only_level)
       if (lane === undefined) {
-        this.#sql.end.run(row.task, row.step, row.only_level)
+        this.#end(task, row)
         return progress
       }
       const index = lane.level === at.level ? at.index : -1
@@ -160,7 +173,10 @@ function prepare(db: DatabaseSync) {
        ON CONFLICT DO NOTHING`,
     ),
     of: db.prepare('SELECT * FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
-    any: db.prepare('SELECT * FROM task_step LIMIT 1'),
+    // By chance: the step of a small task does not wait until a large one is through.
+    any: db.prepare('SELECT * FROM task_step ORDER BY random() LIMIT 1'),
+    isRerunning: db.prepare(`SELECT 1 FROM task_step WHERE task = ? AND step = 'rerun' LIMIT 1`),
+    lastDoneSecond: db.prepare('SELECT max(second) AS second FROM pace WHERE task = ?'),
     save: db.prepare(
       'UPDATE task_step SET level = ?, idx = ? WHERE task = ? AND step = ? AND only_level = ?',
     ),

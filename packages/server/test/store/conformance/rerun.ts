@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { taskState } from '../../../src/handoff/task-course.ts'
 import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
-import { type StoreHarness, storesOf } from './harness.ts'
+import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 import { MANY } from './lanes.ts'
 
 async function finishAll(store: Driver, records: number | null = null): Promise<string[]> {
@@ -70,6 +71,53 @@ export function rerunTopic(harness: StoreHarness): void {
       expect(names).toHaveLength(2 * MANY)
       await store.tidyAll()
       expect((await store.task('a')).facts.partitions.done).toBe(2 * MANY)
+    })
+
+    test('a task is not done while more of it is to run again', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await finishAll(store)
+      const order = { verb: 'retry', taskId: 'a', level: null, partitions: null, done: true } as const
+      await store.store.control(order)
+      await finishAll(store)
+      const { facts } = await store.task('a')
+      expect(facts.partitions.done).toBe(MANY)
+      expect(facts).toMatchObject({ generation: 2, finishedAt: null })
+      expect(taskState(facts)).toBe('open')
+      expect(await store.store.audit()).toEqual([])
+      await store.reopen()
+      expect(taskState((await store.task('a')).facts)).toBe('open')
+      await store.tidyAll()
+      await finishAll(store)
+      expect(taskState((await store.task('a')).facts)).toBe('done')
+      expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt: store.clock.now() })
+    })
+
+    test('it may be paused and cancelled meanwhile', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await finishAll(store)
+      await store.store.control({
+        verb: 'retry',
+        taskId: 'a',
+        level: null,
+        partitions: null,
+        done: true,
+      })
+      await finishAll(store)
+      expect(await store.control({ verb: 'pause', taskId: 'a' })).toMatchObject({ state: 'paused' })
+      expect(await store.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({ state: 'cancelled' })
+      await store.tidyAll()
+      expect((await store.task('a')).facts.partitions).toMatchObject({ done: MANY, cancelled: 0 })
+    })
+
+    test('what is done is meant also by a clock that was set back since', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      await finishAll(store)
+      store.clock.advance(-HOUR)
+      expect(await store.retry('a', { done: true })).toMatchObject({ changed: 3 })
+      expect(await store.pullAll()).toHaveLength(3)
     })
 
     test('an order whose steps were finished by upkeep does not begin again', async () => {

@@ -1,6 +1,6 @@
 import type { TaskEntry } from '../../../handoff/task-entry.ts'
 import { type CountDeltas, unfoldedSums } from '../counters/count-deltas.ts'
-import { addTallies, readTask } from '../rows/entries.ts'
+import { addTallies, readTask, taskColumns } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
@@ -16,7 +16,7 @@ const insert = statement(
 )
 const exact = statement(
   'exact-tasks',
-  `SELECT t.*, unfolded.sums FROM baton.task t
+  `SELECT ${taskColumns('t')}, unfolded.sums FROM baton.task t
    LEFT JOIN LATERAL (
      SELECT row_to_json(s) AS sums FROM (SELECT ${unfoldedSums} FROM baton.count_delta d WHERE d.task = t.id) s
    ) unfolded ON true

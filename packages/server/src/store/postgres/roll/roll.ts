@@ -3,7 +3,7 @@ import { addCapped } from '../../../handoff/tally.ts'
 import { bringUpToDate } from '../../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { takeDeltas } from '../counters/unfolded.ts'
-import { addTallies, laneColumns, moveTallies, readLane, readTask } from '../rows/entries.ts'
+import { addTallies, laneColumns, moveTallies, readLane, readTask, taskColumns } from '../rows/entries.ts'
 import { ROLL_LOCK } from '../session/advisory-locks.ts'
 import type { Row } from '../session/connection.ts'
 import { NOW, statement } from '../session/statement.ts'
@@ -20,13 +20,16 @@ const lockForTurn = statement(
 )
 const unfoldedTasks = statement(
   'lock-unfolded-tasks',
-  `SELECT * FROM baton.task WHERE id = ANY (ARRAY(SELECT DISTINCT task FROM baton.count_delta)) ORDER BY id FOR NO KEY UPDATE`,
+  `SELECT ${taskColumns('t')} FROM baton.task t WHERE id = ANY (ARRAY(SELECT DISTINCT task FROM baton.count_delta)) ORDER BY id FOR NO KEY UPDATE`,
 )
 const unfoldedTasksAtHand = statement('lock-unfolded-tasks-at-hand', `${unfoldedTasks.text} SKIP LOCKED`)
-const taskById = statement('lock-task-by-id', 'SELECT * FROM baton.task WHERE id = $1 FOR NO KEY UPDATE')
+const taskById = statement(
+  'lock-task-by-id',
+  `SELECT ${taskColumns('t')} FROM baton.task t WHERE id = $1 FOR NO KEY UPDATE`,
+)
 const taskByName = statement(
   'lock-task-by-name',
-  'SELECT * FROM baton.task WHERE task_id = $1 FOR NO KEY UPDATE',
+  `SELECT ${taskColumns('t')} FROM baton.task t WHERE task_id = $1 FOR NO KEY UPDATE`,
 )
 const lanesById = statement(
   'roll-lanes',

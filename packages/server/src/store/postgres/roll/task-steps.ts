@@ -18,9 +18,11 @@ export interface Progress {
 
 const ALL_LEVELS = -1
 
+/** A clock that was set back since may be behind what is done: that is meant all the same. */
 const begin = statement(
   'begin-step',
-  `INSERT INTO baton.task_step (task, step, level, only_level, begun_at) VALUES ($1, $2, $3, $4, $5)
+  `INSERT INTO baton.task_step (task, step, level, only_level, begun_at)
+   SELECT $1, $2, $3, $4, coalesce(max(second) * 1000 + 999, $5) FROM baton.pace WHERE task = $1 AND second > $5::bigint / 1000
    ON CONFLICT DO NOTHING RETURNING task`,
 )
 const stepOf = statement(
@@ -34,6 +36,10 @@ const save = statement(
 const end = statement(
   'end-step',
   'DELETE FROM baton.task_step WHERE task = $1 AND step = $2 AND only_level = $3',
+)
+const isRerunning = statement(
+  'is-rerunning',
+  `SELECT EXISTS (SELECT FROM baton.task_step WHERE task = $1 AND step = 'rerun') AS rerunning`,
 )
 const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1 AND step = $2')
 const waitingIn = (state: 'ready' | 'held', places: string) =>
@@ -68,6 +74,7 @@ export async function beginStep(
   step: Step,
   onlyLevel = ALL_LEVELS,
 ): Promise<boolean> {
+  if (step === 'rerun') task.rerunning = true
   const values = [task.id, step, Math.max(onlyLevel, 0), onlyLevel, await tx.now()]
   return (await tx.write(begin, values)).length > 0
 }
@@ -85,7 +92,17 @@ export async function cancelLate(roll: Roll): Promise<void> {
 
 /** A pause or a cancel overtakes what an earlier order left to do. */
 export async function dropStep({ tx }: Roll, task: TaskEntry, step: Step): Promise<void> {
+  if (step === 'rerun') task.rerunning = false
   await tx.write(drop, [task.id, step])
+}
+
+async function endStep(roll: Roll, task: TaskEntry, step: Step, onlyLevel: number): Promise<void> {
+  await roll.tx.write(end, [task.id, step, onlyLevel])
+  if (step !== 'rerun') return
+  // The same may be under way on another level.
+  const [row] = await roll.tx.run(isRerunning, [task.id])
+  task.rerunning = row?.['rerunning'] === true
+  roll.touch(task)
 }
 
 /** One bounded transaction's worth of a task's step. */
@@ -104,7 +121,7 @@ export async function advanceStep(
   while (progress.changed < STEP && visited < STEP) {
     const lane = await roll.laneFrom(task, at.level)
     if (lane === undefined || (onlyLevel !== ALL_LEVELS && lane.level !== onlyLevel)) {
-      await roll.tx.write(end, [task.id, step, onlyLevel])
+      await endStep(roll, task, step, onlyLevel)
       return progress
     }
     const index = lane.level === at.level ? at.index : -1

@@ -29,6 +29,10 @@ export const laneColumns = [
   ...counterColumns,
 ].join(', ')
 
+/** In SQL: all that `readTask` reads. */
+export const taskColumns = (task: string) =>
+  `${task}.*, EXISTS (SELECT FROM baton.task_step s WHERE s.task = ${task}.id AND s.step = 'rerun') AS rerunning`
+
 export function readTask(row: Row): TaskEntry {
   return {
     id: row['id'] as number,
@@ -37,6 +41,7 @@ export function readTask(row: Row): TaskEntry {
     paused: row['paused'] as boolean,
     cancelled: row['cancelled'] as boolean,
     sealed: row['sealed'] as boolean,
+    rerunning: row['rerunning'] as boolean,
     expectedPartitions: row['expected_partitions'] as number | null,
     levelBarrier: row['level_barrier'] as boolean,
     openLevel: row['open_level'] as number | null,

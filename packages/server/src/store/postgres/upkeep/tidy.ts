@@ -15,10 +15,13 @@ import type { Transactions } from '../session/transactions.ts'
 import { STEP } from '../windows/lanes.ts'
 import { Forgetting } from './forgetting.ts'
 
-/** All that a node asks while there is nothing to tidy: every ten seconds, a few look-ups. */
+/**
+ * All that a node asks while there is nothing to tidy: every ten seconds, a few look-ups. Chance chooses among the steps:
+ * that of a small task does not wait until a large one is through.
+ */
 const todo = statement(
   'to-tidy',
-  `SELECT (SELECT json_build_object('task', task, 'step', step, 'onlyLevel', only_level) FROM baton.task_step ORDER BY task LIMIT 1) AS step,
+  `SELECT (SELECT json_build_object('task', task, 'step', step, 'onlyLevel', only_level) FROM baton.task_step ORDER BY random() LIMIT 1) AS step,
      (SELECT id FROM baton.task
       WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1
         AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0

@@ -1,6 +1,6 @@
 import { auditCounters, noTallies, type Tallies } from '../../../handoff/counter-audit.ts'
 import type { PartitionState } from '../../../handoff/life-cycle.ts'
-import { readTallies, readTask } from '../rows/entries.ts'
+import { readTallies, readTask, taskColumns } from '../rows/entries.ts'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
@@ -17,7 +17,7 @@ const recount = statement(
      ) THEN 'ready' ELSE state END AS state FROM baton.partition p
    ) p GROUP BY lane, state`,
 )
-const tasks = statement('audit-tasks', 'SELECT * FROM baton.task ORDER BY id')
+const tasks = statement('audit-tasks', `SELECT ${taskColumns('t')} FROM baton.task t ORDER BY id`)
 const misplaced = statement(
   'audit-order',
   `SELECT id, state FROM baton.partition

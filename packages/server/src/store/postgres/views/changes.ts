@@ -1,4 +1,5 @@
 import type { ChangePage, ChangeQuery, ParkedNotice } from '../../../handoff/change.ts'
+import { taskColumns } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 import { taskRows } from './task-rows.ts'
@@ -10,7 +11,7 @@ const present = statement('present-change', 'SELECT last_value AS position FROM 
 const oldestNotice = statement('oldest-notice', 'SELECT min(position) AS position FROM baton.parked_notice')
 const changedTasks = statement(
   'changed-tasks',
-  'SELECT * FROM baton.task WHERE changed > $1 AND changed <= $2 ORDER BY changed LIMIT $3',
+  `SELECT ${taskColumns('t')} FROM baton.task t WHERE changed > $1 AND changed <= $2 ORDER BY changed LIMIT $3`,
 )
 const notices = statement(
   'parked-notices',

@@ -1,7 +1,7 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { type InstanceRecord, noTotals, producedTask, type Sighting } from '../../../handoff/instances.ts'
-import { readTask } from '../rows/entries.ts'
+import { readTask, taskColumns } from '../rows/entries.ts'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
@@ -52,7 +52,7 @@ const leases = statement(
 )
 const producedTasks = statement(
   'produced-tasks',
-  `SELECT t.*, p.instance AS produced_by, p.last_call_back_at AS produced_at
+  `SELECT ${taskColumns('t')}, p.instance AS produced_by, p.last_call_back_at AS produced_at
    FROM unnest($1::bigint[]) AS wanted (instance) CROSS JOIN LATERAL
      (SELECT * FROM baton.produced_task WHERE instance = wanted.instance
       ORDER BY last_call_back_at DESC LIMIT ${MAX_PRODUCER_TASKS}) p

@@ -1,11 +1,11 @@
 import { isLaneOpen } from '../../../handoff/lane-rules.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../../handoff/partition-record.ts'
 import { PartitionWalk, type RowsToRead } from '../../../handoff/partition-walk.ts'
-import { laneColumns, readTallies, readTask } from '../rows/entries.ts'
+import { laneColumns, readTallies, readTask, taskColumns } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
-const task = statement('task-of-page', 'SELECT * FROM baton.task WHERE task_id = $1')
+const task = statement('task-of-page', `SELECT ${taskColumns('t')} FROM baton.task t WHERE task_id = $1`)
 const laneFrom = statement(
   'lane-of-page',
   `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 AND level >= $2 ORDER BY level LIMIT 1`,

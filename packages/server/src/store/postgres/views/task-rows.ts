@@ -10,16 +10,19 @@ import type {
   TaskRow,
 } from '../../../handoff/task-record.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../../handoff/view-limits.ts'
-import { laneColumns, readTallies, readTask } from '../rows/entries.ts'
+import { laneColumns, readTallies, readTask, taskColumns } from '../rows/entries.ts'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
-const taskByName = statement('task', 'SELECT * FROM baton.task WHERE task_id = $1')
-const newest = statement('newest-tasks', 'SELECT * FROM baton.task WHERE id < $1 ORDER BY id DESC LIMIT $2')
+const taskByName = statement('task', `SELECT ${taskColumns('t')} FROM baton.task t WHERE task_id = $1`)
+const newest = statement(
+  'newest-tasks',
+  `SELECT ${taskColumns('t')} FROM baton.task t WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+)
 const newestIn = statement(
   'newest-tasks-in-state',
-  'SELECT * FROM baton.task WHERE state = $3 AND id < $1 ORDER BY id DESC LIMIT $2',
+  `SELECT ${taskColumns('t')} FROM baton.task t WHERE state = $3 AND id < $1 ORDER BY id DESC LIMIT $2`,
 )
 const openLanes = statement(
   'open-lanes',
