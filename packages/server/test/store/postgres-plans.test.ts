@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { sessionSettings } from '../../src/store/postgres/session/connection.ts'
+import { sessionSettings } from '../../src/store/postgres/session/session-settings.ts'
 import { statements } from '../../src/store/postgres/session/statement.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { testPolicy } from './conformance/harness.ts'
