@@ -22,6 +22,8 @@ export class CuttingProxy {
   readonly #server: Server
   readonly #upstream: number
   readonly #sockets = new Set<Socket>()
+  /** Who hangs up one side of each connection, and leaves the other to finish. */
+  readonly #hangUps = new Set<(isHeard: boolean) => void>()
   decide: () => Cut | null = () => null
   /** Whether it says good-bye as PgBouncer does, or nothing at all. */
   isPolite = false
@@ -60,6 +62,14 @@ export class CuttingProxy {
     for (const socket of this.#sockets) socket.destroy()
   }
 
+  /**
+   * Clients lose their connections, and the server is still given all that they sent. It hears that they left after that,
+   * as from a proxy that stops, or it hears nothing at all: then its side is half-open.
+   */
+  hangUp({ isHeard }: { readonly isHeard: boolean }): void {
+    for (const hangUp of this.#hangUps) hangUp(isHeard)
+  }
+
   comeBack(): void {
     this.goneAt = undefined
     this.#isGone = false
@@ -73,7 +83,15 @@ export class CuttingProxy {
     const server = connect(this.#upstream, '127.0.0.1')
     let cutAfter: Buffer | undefined
     let answered = Buffer.alloc(0)
+    let isHungUp = false
+    const hangUp = (isHeard: boolean) => {
+      isHungUp = true
+      if (isHeard) server.end()
+      client.destroy()
+    }
+    this.#hangUps.add(hangUp)
     const end = () => {
+      this.#hangUps.delete(hangUp)
       if (this.isPolite && client.writable) client.end(FAREWELL)
       else client.destroy()
       server.destroy()
@@ -81,8 +99,11 @@ export class CuttingProxy {
     for (const socket of [client, server]) {
       this.#sockets.add(socket)
       socket.setNoDelay(true)
-      socket.on('error', end)
-      socket.on('close', end)
+      const ended = () => {
+        if (socket === server || !isHungUp) end()
+      }
+      socket.on('error', ended)
+      socket.on('close', ended)
     }
     client.on('data', (chunk) => {
       if (this.goneAt !== undefined && chunk.includes(this.goneAt)) {
@@ -98,6 +119,7 @@ export class CuttingProxy {
       else server.write(chunk)
     })
     server.on('data', (chunk) => {
+      if (isHungUp) return
       if (cutAfter !== undefined) {
         answered = Buffer.concat([answered, chunk])
         if (answered.includes(cutAfter)) end()

@@ -116,6 +116,11 @@ export class SharedDatabase {
     return this.#hold(`SELECT FROM baton.partition WHERE level = ${level} AND idx = ${index} FOR UPDATE`)
   }
 
+  /** Leases that were settled are not taken off the sets that they are due with. */
+  holdDue(): Promise<Hold> {
+    return this.#hold('SELECT FROM baton.due FOR UPDATE')
+  }
+
   /** As a node opens it that knows nothing of all this. */
   async openOldSession(): Promise<void> {
     await this.#connect('baton')
@@ -143,11 +148,18 @@ export class SharedDatabase {
     return client
   }
 
-  /** Resolves when so many sessions of nodes wait for what others have locked. */
-  async untilWaiting(sessions: number): Promise<void> {
-    const waiting = `SELECT FROM pg_stat_activity
-      WHERE datname = '${this.name}' AND application_name = 'baton' AND wait_event_type = 'Lock'`
-    while ((await this.query(waiting)).length < sessions);
+  /** The processes of nodes that wait for what others have locked, with statements that contain this. */
+  async waiting(text = ''): Promise<number[]> {
+    const rows = await this.query(
+      `SELECT pid FROM pg_stat_activity
+       WHERE datname = '${this.name}' AND application_name = 'baton' AND wait_event_type = 'Lock' AND query LIKE '%${text}%'`,
+    )
+    return rows.map(({ pid }) => pid as number)
+  }
+
+  /** Resolves when so many of them wait. */
+  async untilWaiting(sessions: number, text?: string): Promise<void> {
+    while ((await this.waiting(text)).length < sessions);
   }
 
   /** Resolves when all sessions of nodes have ended. */

@@ -7,7 +7,7 @@ import { nowStatement, type Transaction, type TransactionOptions } from './trans
 /**
  * A connection can break after COMMIT was sent and before its answer came: then nobody knows whether
  * it happened. So each transaction that writes also counts up the mark of its connection, and
- * whoever is in doubt reads the mark. Reading locks it, and so waits for a commit that is under way.
+ * whoever is in doubt waits for the end of its session and reads the mark; see doubt.ts.
  * One row per connection, rewritten in place: no two transactions meet on it.
  */
 const mark = statement(
@@ -115,10 +115,10 @@ export class Attempt implements Transaction {
   }
 
   #begin(): string {
-    const { begin } = this.#connection
+    const { begin, beginMarked } = this.#connection
     if (this.#kind === 'reading')
       return begin.replace('BEGIN', 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    return this.#kind === 'relaxed' ? `${begin}; SET LOCAL synchronous_commit = off` : begin
+    return this.#kind === 'relaxed' ? `${begin}; SET LOCAL synchronous_commit = off` : beginMarked
   }
 
   async #commitMarked(result: unknown): Promise<void> {

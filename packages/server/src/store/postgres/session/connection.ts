@@ -35,7 +35,7 @@ export class Connection {
   readonly #options: ConnectionOptions
   /** Names this connection in baton.commit_mark; see attempt.ts. */
   readonly session = randomUUID()
-  /** The key of an advisory lock that this connection alone takes; see `runAlone`. */
+  /** The key of an advisory lock that a session of our own has from its introduction to its end; see doubt.ts. */
   readonly lock = String(randomBytes(8).readBigInt64BE())
   /** The number of the last transaction that was marked. */
   lastMark = 0
@@ -87,6 +87,13 @@ export class Connection {
       : 'BEGIN'
   }
 
+  /** For what is to be marked. A session that is lent can have no lock of its own, so the mark stands in for it; see doubt.ts. */
+  get beginMarked(): string {
+    return this.isOwn
+      ? this.begin
+      : `${this.begin}; SELECT FROM baton.commit_mark WHERE session = '${this.session}' FOR UPDATE`
+  }
+
   /** Whether what a session has, such as a lock, is there for the next transaction. */
   get isOwn(): boolean {
     return !this.#options.pooledByTransaction
@@ -113,13 +120,20 @@ export class Connection {
       stream.uncork()
       return answer
     }
-    const [, rows, tag] = await Promise.all([
-      this.exec(this.begin),
-      this.run(statement, values),
-      this.exec('COMMIT'),
-    ])
+    await this.#beginMarked()
+    const [rows, tag] = await Promise.all([this.run(statement, values), this.exec('COMMIT')])
     if (tag !== 'COMMIT') throw new Error('the transaction had failed before it was committed')
     return rows
+  }
+
+  /** Nothing may be sent to be committed before the mark is known to be locked, so this is waited for. */
+  async #beginMarked(): Promise<void> {
+    try {
+      await this.exec(this.beginMarked)
+    } catch (error) {
+      await this.exec('ROLLBACK').catch(() => this.destroy())
+      throw error
+    }
   }
 
   /** Text without parameters; may hold several statements. Returns the tag of the last command. */

@@ -8,6 +8,12 @@ const introduce = statement(
   `INSERT INTO baton.commit_mark (session, number, marked_at)
    VALUES ($1, 0, ${NOW})`,
 )
+/** With the lock that tells whether the session is still there: it is let go by the end of the session alone. */
+const introduceOwn = statement(
+  'introduce-own-connection',
+  `INSERT INTO baton.commit_mark (session, number, marked_at)
+   SELECT $1::uuid, 0, ${NOW} FROM pg_advisory_lock($2::bigint)`,
+)
 const takeLeave = statement('take-leave', 'DELETE FROM baton.commit_mark WHERE session = $1')
 
 /** Marks that were not touched for a day are forgotten; no connection may rest for so long and then be used. */
@@ -126,7 +132,8 @@ export class Connections {
 
   async #introduced(connection: Connection): Promise<Connection> {
     try {
-      await connection.run(introduce, [connection.session])
+      const { session, lock, isOwn } = connection
+      await (isOwn ? connection.run(introduceOwn, [session, lock]) : connection.run(introduce, [session]))
     } catch (error) {
       // Nobody else knows of it, and the server has only so many.
       connection.destroy()

@@ -1,29 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../handoff/clock.ts'
-import { StoreUnavailable } from '../../../handoff/store.ts'
 import { Attempt } from './attempt.ts'
 import type { Connection, Row } from './connection.ts'
 import type { Connections } from './connections.ts'
+import { Doubt } from './doubt.ts'
 import { asUnavailable, isSessionOver, isTaken, mayRunAgain } from './failures.ts'
-import { type Statement, statement } from './statement.ts'
+import type { Statement } from './statement.ts'
 import { nowStatement, type Transaction, type TransactionOptions } from './transaction.ts'
-
-/** Locks the mark, and so waits for a commit that is under way. */
-const readMark = statement('read-mark', 'SELECT number FROM baton.commit_mark WHERE session = $1 FOR UPDATE')
-
-/** Waits for a statement that may still be under way on a connection that was lost. */
-const awaitEnd = statement('await-end', 'SELECT pg_advisory_xact_lock($1::bigint)')
 
 /** Conflicts with other transactions; each try begins anew. */
 const TRIES = 6
 /** Connections that turn out to be dead one after another: after a restart every idle one is. */
 const LOST_CONNECTIONS = 12
-const DOUBT_MILLIS = 10_000
 
 export class Transactions {
   readonly #connections: Connections
   readonly #clock: Clock | undefined
   readonly #mustEnter: boolean
+  readonly #doubt = new Doubt((statement, values) => this.read(statement, values))
 
   /**
    * `mustEnter` is for work that reads or changes the rows of partitions: it must not run while another node hands out
@@ -93,7 +87,7 @@ export class Transactions {
         if (isOver) connection.destroy()
         this.#connections.giveBack(connection)
         if (isOver) {
-          await this.#inDoubt(awaitEnd, [connection.lock])
+          await this.#doubt.lastMark(connection)
           return undefined
         }
         if (!(mayRunAgain(error) || isTaken(error)) || conflicts + 1 >= TRIES)
@@ -111,7 +105,7 @@ export class Transactions {
 
   /** After a commit whose answer got lost: waits for a while until there is somebody who can be asked. */
   async untilBack(): Promise<void> {
-    await this.#inDoubt(nowStatement, [])
+    await this.#doubt.ask(nowStatement, [])
   }
 
   /** A single statement that needs no transaction around it. */
@@ -152,27 +146,7 @@ export class Transactions {
     }
   }
 
-  async #wasCommitted({ session, lastMark }: Connection): Promise<boolean> {
-    const [row] = await this.#inDoubt(readMark, [session])
-    return row !== undefined && (row['number'] as number) >= lastMark
-  }
-
-  /** Asks until there is somebody who answers. */
-  async #inDoubt(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    const until = performance.now() + DOUBT_MILLIS
-    while (true) {
-      try {
-        return await this.read(statement, values)
-      } catch (error) {
-        if (performance.now() >= until) {
-          throw new StoreUnavailable(
-            'store_unavailable',
-            'the connection to PostgreSQL was lost during a commit and PostgreSQL is still away',
-            { cause: error },
-          )
-        }
-        await sleep(100)
-      }
-    }
+  async #wasCommitted(lost: Connection): Promise<boolean> {
+    return ((await this.#doubt.lastMark(lost)) ?? 0) >= lost.lastMark
   }
 }
