@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { totalOf } from '../../../src/handoff/tally.ts'
-import { one, some } from './driver.ts'
-import { type StoreHarness, storesOf } from './harness.ts'
+import { leaseOf, one, settlement, some } from './driver.ts'
+import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 
 export function callBackTopic(harness: StoreHarness): void {
   describe('call-back', () => {
@@ -141,6 +141,24 @@ export function callBackTopic(harness: StoreHarness): void {
       expect((await store.task('orders')).facts).toMatchObject({ generation: 1 })
       await store.callBack('orders', some(0, 2))
       expect((await store.task('orders')).facts).toMatchObject({ generation: 2, finishedAt: null })
+    })
+
+    test('a task is done since its last partition was, however late the same array comes once more', async () => {
+      const store = await open()
+      await store.callBack('orders', some(0, 2))
+      const { partitions } = await store.pull({ batch: 2 })
+      const settlements = partitions.map(({ lease }) => ({
+        lease: leaseOf(lease?.id ?? ''),
+        order: settlement(),
+      }))
+      await store.batch({ settles: [{ instance: null, settlements }] })
+      const finishedAt = store.clock.now()
+      // Nobody has looked at the task in between.
+      store.clock.advance(HOUR)
+      expect(await store.callBack('orders', some(0, 2))).toMatchObject({ accepted: 0, duplicates: 2 })
+      const lastCallBackAt = store.clock.now()
+      store.clock.advance(HOUR)
+      expect((await store.task('orders')).facts).toMatchObject({ generation: 1, finishedAt, lastCallBackAt })
     })
   })
 }

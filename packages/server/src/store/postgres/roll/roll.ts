@@ -72,8 +72,8 @@ export class Roll {
   readonly #lanes = new Map<number, LaneEntry>()
   readonly #touchedTasks = new Set<TaskEntry>()
   readonly #touchedLanes = new Set<LaneEntry>()
-  /** When the last of what was folded in happened, by task. */
-  readonly #countedAt = new Map<TaskEntry, number>()
+  /** When the last of the partitions that were folded in finished, by task. */
+  readonly #finishedAt = new Map<TaskEntry, number>()
 
   private constructor(tx: Transaction) {
     this.tx = tx
@@ -160,9 +160,9 @@ export class Roll {
   async flush(): Promise<void> {
     if (this.#touchedTasks.size === 0) return
     const now = await this.tx.now()
-    // Work ends a task when its last partition was counted, which may be a while ago; an order ends it now.
+    // Work ends a task when its last partition finished, which may be a while ago; an order ends it now.
     for (const task of this.#touchedTasks)
-      bringUpToDate(task, task.cancelled ? now : (this.#countedAt.get(task) ?? now))
+      bringUpToDate(task, task.cancelled ? now : (this.#finishedAt.get(task) ?? now))
     saveLanes(this.tx, [...this.#touchedLanes])
     saveTasks(this.tx, [...this.#touchedTasks])
   }
@@ -180,7 +180,9 @@ export class Roll {
       const task = this.#tasks.get(taskId)
       if (task === undefined) throw new Error(`counters of task row ${taskId} were taken without its lock`)
       addTallies(task, row)
-      this.#countedAt.set(task, Math.max(number(row, 'at'), this.#countedAt.get(task) ?? 0))
+      // Others may have come after it: a call-back that brings nothing new is told to the roller, too.
+      if (row['second'] !== null)
+        this.#finishedAt.set(task, Math.max(number(row, 'at'), this.#finishedAt.get(task) ?? 0))
       task.delivered += number(row, 'delivered')
       task.attemptsWasted += number(row, 'attempts_wasted')
       task.reportedDeclared += number(row, 'reported_declared')
