@@ -2,7 +2,7 @@ import type { Step } from '../../../handoff/control-rules.ts'
 import { unfinishedStates } from '../../../handoff/life-cycle.ts'
 import type { TidyOrder, TidyResult } from '../../../handoff/store.ts'
 import { unfinishedOf } from '../../../handoff/tally.ts'
-import type { LaneEntry } from '../../../handoff/task-entry.ts'
+import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { settleLanes } from '../roll/lane-windows.ts'
 import { Roll } from '../roll/roll.ts'
 import type { Roller } from '../roll/roller.ts'
@@ -34,13 +34,15 @@ const laneToPurge = statement(
   `SELECT level FROM baton.lane WHERE task = $1 AND level > $2 AND purged < done_partitions + cancelled_partitions
    ORDER BY level LIMIT 1`,
 )
+const FINISHED_ROWS = `FROM baton.partition WHERE lane = $1 AND idx >= 0 AND state IN ('done', 'cancelled')`
 const remove = statement(
   'purge',
   `DELETE FROM baton.partition WHERE id IN (
-     SELECT id FROM baton.partition WHERE lane = $1 AND idx >= 0 AND state IN ('done', 'cancelled')
+     SELECT id ${FINISHED_ROWS}
      ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED)
    RETURNING record_count`,
 )
+const rowsLeft = statement('rows-left-to-purge', `SELECT EXISTS (SELECT ${FINISHED_ROWS}) AS left`)
 const forgetPace = statement('forget-pace-of-task', 'DELETE FROM baton.pace WHERE task = $1')
 
 /** What can be done later, a little at a time, so that no pull waits for it; on whichever node comes first. */
@@ -66,10 +68,10 @@ export class Tidy {
     const stepped = step === null ? NO_STEP : await this.#transactions.run((tx) => advance(tx, step))
     const forgot = row?.['forgettable'] === true ? await this.#forgetting.run(now, unseenSince) : false
     const purged =
-      finished === null || (await this.#transactions.run((tx) => purge(tx, finished, finishedBefore)))
-    if (!purged || (stepped.more && stepped.changed === 0)) await untilOthersAreThrough()
+      finished !== null && (await this.#transactions.run((tx) => purge(tx, finished, finishedBefore)))
+    if (stepped.more && stepped.changed === 0) await untilOthersAreThrough()
     await this.#forgetting.forgetTraces(now)
-    return { more: stepped.more || forgot || finished !== null, readied: stepped.readied + opened }
+    return { more: stepped.more || forgot || purged, readied: stepped.readied + opened }
   }
 }
 
@@ -94,8 +96,8 @@ async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): 
 }
 
 /**
- * Removes rows of the task that finished first; its counters stay as its summary. False when there was nothing to do but
- * to wait for others.
+ * Removes rows of the task that finished first; its counters stay as its summary. Resolves with whether to go on: what is left
+ * only because somebody has it locked is left for the next time.
  */
 async function purge(tx: Transaction, id: number, finishedBefore: number): Promise<boolean> {
   const roll = await Roll.begin(tx)
@@ -108,27 +110,38 @@ async function purge(tx: Transaction, id: number, finishedBefore: number): Promi
     await roll.flush()
     return true
   }
-  let left = STEP
+  const { removed, isLeft } = await purgeLanes(roll, task)
+  if (removed < STEP && !isLeft) {
+    task.purgedAt = await tx.now()
+    roll.touch(task)
+    await tx.write(forgetPace, [task.id])
+  }
+  await roll.flush()
+  return removed > 0 || !isLeft
+}
+
+/** Level by level, up to a step in all. */
+async function purgeLanes(roll: Roll, task: TaskEntry): Promise<{ removed: number; isLeft: boolean }> {
+  let removed = 0
+  let isLeft = false
   let level = -1
-  let isAnyLocked = false
-  while (left > 0) {
-    const [next] = await tx.run(laneToPurge, [task.id, level])
-    if (next === undefined) {
-      // The task stays among those to be purged for the rows that somebody has locked.
-      if (isAnyLocked) break
-      task.purgedAt = await tx.now()
-      roll.touch(task)
-      await tx.write(forgetPace, [task.id])
-      break
-    }
+  while (removed < STEP) {
+    const [next] = await roll.tx.run(laneToPurge, [task.id, level])
+    if (next === undefined) break
     level = next['level'] as number
     const lane = await roll.laneOf(task, level)
     if (lane === undefined) continue
-    left -= await purgeLane(roll, lane, left)
-    isAnyLocked ||= lane.purged < lane.partitions.done + lane.partitions.cancelled
+    removed += await purgeLane(roll, lane, STEP - removed)
+    isLeft ||= await hasRowsLeft(roll, lane)
   }
-  await roll.flush()
-  return left < STEP || !isAnyLocked
+  return { removed, isLeft }
+}
+
+/** By the rows: one that was locked is still there. Counters that were wrong must not keep all other tasks waiting. */
+async function hasRowsLeft({ tx }: Roll, { id, partitions, purged }: LaneEntry): Promise<boolean> {
+  if (purged >= partitions.done + partitions.cancelled) return false
+  const [row] = await tx.run(rowsLeft, [id])
+  return row?.['left'] === true
 }
 
 async function purgeLane(roll: Roll, lane: LaneEntry, limit: number): Promise<number> {
