@@ -121,11 +121,6 @@ export class SharedDatabase {
     return this.#hold('SELECT FROM baton.due FOR UPDATE')
   }
 
-  /** As somebody has it who settles it at this moment. */
-  holdPartition(index: number): Promise<Hold> {
-    return this.#hold(`SELECT FROM baton.partition WHERE idx = ${index} FOR UPDATE`)
-  }
-
   /** As a node opens it that knows nothing of all this. */
   async openOldSession(): Promise<void> {
     await this.#connect('baton')
