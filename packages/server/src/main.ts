@@ -73,12 +73,15 @@ function explain(error: unknown): { lines: readonly string[]; exitCode: number }
   if (error instanceof SettingsError) return error
   if (error instanceof StoreRefused || error instanceof StoreUnavailable)
     return { lines: [error.message], exitCode: 1 }
-  const { code, syscall, address, port } = error as NodeJS.ErrnoException & {
+  const { code, syscall, hostname, address, port } = error as NodeJS.ErrnoException & {
+    hostname?: string
     address?: string
     port?: number
   }
-  if (syscall === 'listen' || syscall === 'getaddrinfo') {
-    const where = port === undefined ? (address ?? 'that host') : `${address ?? ''}:${port}`
+  if (syscall === 'getaddrinfo')
+    return { lines: [`cannot listen on ${hostname}: no such host is known (${code})`], exitCode: 1 }
+  if (syscall === 'listen') {
+    const where = port === undefined ? address : `${address ?? ''}:${port}`
     const why = code === 'EADDRINUSE' ? 'something else listens there; choose another --port' : `${code}`
     return { lines: [`cannot listen on ${where}: ${why}`], exitCode: 1 }
   }

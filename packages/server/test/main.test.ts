@@ -90,6 +90,12 @@ describe('a start that cannot be', () => {
       1,
       'cannot listen on',
     ],
+    [
+      'a host that nobody knows',
+      ['--host', 'nowhere.invalid', '--allow-anonymous'],
+      1,
+      'cannot listen on nowhere.invalid: no such host is known',
+    ],
   ])('because of %s says so in one line', async (_, args, code, said) => {
     const folder = await testFolder()
     const refused = await refusal(['--data', folder, ...args])

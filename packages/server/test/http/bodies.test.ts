@@ -30,6 +30,10 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     expect(answer.body).toEqual((await send('')).body)
   })
 
+  test('that has what other languages write is told what', async () => {
+    expect((await send('[NaN]')).body.detail).toBe('the body is not JSON: unexpected "N"')
+  })
+
   test('is not echoed in the problem', async () => {
     expect((await send('["secret", oops]')).text).not.toContain('oops')
   })

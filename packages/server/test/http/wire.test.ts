@@ -101,6 +101,14 @@ describe('the Host header', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
   })
 
+  test('must be given once', async () => {
+    const { client } = await connected()
+    client.send('GET /pull HTTP/1.1\r\nHost: localhost\r\nhost: elsewhere\r\n\r\n')
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
+    expect(answer.body.detail).toBe('the Host header must be given once')
+  })
+
   test('may be missing in HTTP/1.0', async () => {
     const { client } = await connected()
     client.send('GET /pull HTTP/1.0\r\n\r\n')

@@ -105,7 +105,7 @@ describe('a folder that must not be used', () => {
     const path = join(folder, 'file')
     await writeFile(path, '')
     const refusal = await refusalOf(path)
-    expect(refusal).toContain(`the data folder ${path} cannot be used: EEXIST`)
+    expect(refusal).toContain(`the data folder ${path} cannot be used: there is a file of that name`)
     expect(refusal).toContain('--data')
   })
 

@@ -55,7 +55,7 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
 export type Admission = (request: AskedWith) => UnwrittenProblem | undefined
 
 /** All of a request that decides about it. */
-type AskedWith = Pick<IncomingMessage, 'headers' | 'httpVersionMinor'>
+type AskedWith = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersionMinor'>
 
 /** Sees to it that every route says who may call it, and puts the check in front of everything else. */
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
@@ -101,7 +101,7 @@ export const HOST_REFUSED =
 
 /** Also for paths that no route has: a foreign page learns nothing about what is here. */
 export function hostRefusal(
-  { headers: { host }, httpVersionMinor }: AskedWith,
+  { headers: { host }, rawHeaders, httpVersionMinor }: AskedWith,
   hosts: HostRule,
 ): UnwrittenProblem | undefined {
   if (host === undefined) {
@@ -109,6 +109,10 @@ export function hostRefusal(
     if (httpVersionMinor === 0) return undefined
     return { code: 'bad_request', detail: 'a request of HTTP/1.1 needs a Host header' }
   }
+  // Node takes the first. Whoever stands in between may have gone by the other.
+  const isHost = (text: string, at: number) => at % 2 === 0 && text.toLowerCase() === 'host'
+  if (rawHeaders.filter(isHost).length > 1)
+    return { code: 'bad_request', detail: 'the Host header must be given once' }
   if (hosts.admits(host)) return undefined
   return { code: 'host_refused', detail: HOST_REFUSED }
 }

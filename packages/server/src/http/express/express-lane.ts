@@ -72,6 +72,8 @@ export class ExpressLane {
   #routeOf(head: PlainHead): ExpressRoute | undefined {
     const route = this.#routes.get(`${head.method} ${head.url}`)
     if (route === undefined) return undefined
-    return this.#admission({ headers: head.headers, httpVersionMinor: 1 }) === undefined ? route : undefined
+    // A plain head has no field twice, which is all that is looked for in raw headers.
+    const asked = { headers: head.headers, rawHeaders: [], httpVersionMinor: 1 }
+    return this.#admission(asked) === undefined ? route : undefined
   }
 }

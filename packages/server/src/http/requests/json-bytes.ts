@@ -24,5 +24,8 @@ function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : ''
   const place = /at position \d+/.exec(text)?.[0]
   if (place !== undefined) return `unexpected character ${place}`
+  // Where V8 quotes instead of telling the place, it begins with what it did not expect.
+  const token = /^Unexpected token '(.+?)', /su.exec(text)?.[1]
+  if (token !== undefined) return `unexpected ${JSON.stringify(token)}`
   return text.startsWith('Unexpected end') ? 'it ends too early' : 'it breaks off or holds something else'
 }

@@ -59,7 +59,9 @@ function foundAtStart(error: unknown, file: string): readonly [reason: string, r
     case undefined: {
       // Making the folder failed.
       const { code: systemCode, syscall, message } = error as NodeJS.ErrnoException
-      return systemCode === undefined || syscall === undefined ? undefined : [message, 'mend that']
+      if (systemCode === undefined || syscall === undefined) return undefined
+      if (systemCode === 'EEXIST') return ['there is a file of that name', 'move it away']
+      return [message, 'mend that']
     }
     case READ_ONLY:
       return ['it is read-only', 'let this user write to it']
