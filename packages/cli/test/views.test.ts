@@ -215,6 +215,13 @@ describe('a service that cannot be asked', () => {
     expect(calledBack.stderr).toContain('; trying again for up to 1 s')
   })
 
+  test('is asked only once to run again what is done, unless a time is given', async () => {
+    const retry = (...flags: string[]) => baton(['retry', 'orders', '--done', ...flags], { url })
+    const once = await retry()
+    expect(once).toMatchObject({ code: 5, stderr: expect.not.stringContaining('trying again') })
+    expect((await retry('--timeout', '1')).stderr).toContain('; trying again for up to 1 s')
+  })
+
   test('wants a token: how to give one', async () => {
     const tokens = { tokens: [{ name: 'on call', token: 'sesame', roles: ['operator'] }] }
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))

@@ -21,7 +21,8 @@ export interface BatonClientOptions {
   readonly timeoutSeconds?: number
   /**
    * How long a call goes on trying while the service is away or asks for patience. Zero tries once. Repeating is
-   * safe: a pull carries an `Idempotency-Key`, everything else is idempotent by itself.
+   * safe: a pull carries an `Idempotency-Key`, everything else is idempotent by itself. The exception is a `retry`
+   * with `done`, which is tried once unless the call itself says otherwise.
    * @defaultValue `30`
    */
   readonly retryForSeconds?: number

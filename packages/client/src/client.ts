@@ -37,8 +37,8 @@ import { type Answer, type RequestSpec, retryAfterOf, Transport } from './transp
 const DEFAULT_RETRY_FOR_SECONDS = 30
 
 /**
- * Each operation of the service as one call: typed, repeated when its answer is lost, rejected with a
- * {@link BatonError}. `Producer` and `Worker` are built on it.
+ * Each operation of the service as one call: typed, repeated when its answer is lost wherever that is safe, rejected
+ * with a {@link BatonError}. `Producer` and `Worker` are built on it.
  */
 export class BatonClient {
   readonly #transport: Transport
@@ -167,9 +167,13 @@ export class BatonClient {
     return this.#control(taskId, 'cancel', undefined, options)
   }
 
-  /** Gives parked partitions fresh attempts: all, a level, or those named. */
+  /**
+   * Gives parked partitions fresh attempts: all, a level, or those named. With `done` it is tried once unless
+   * `retryForSeconds` is given with the call: a repetition would run again what was finished since the first time.
+   */
   async retry(taskId: string, which: RetryRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
-    return this.#control(taskId, 'retry', which, options)
+    const { retryForSeconds = which.done === true ? 0 : undefined } = options
+    return this.#control(taskId, 'retry', which, { ...options, retryForSeconds })
   }
 
   /** Says that no more partitions will come, and how many there are in all: the task then tells how many are missing. */

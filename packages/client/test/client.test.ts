@@ -47,6 +47,21 @@ describe('lost answers', () => {
     expect(await statesOf(direct, 'orders')).toEqual(['done', 'leased', 'ready', 'ready', 'ready'])
   })
 
+  test('a retry of what is done is not repeated unless the call asks for it', async () => {
+    const service = await ServiceProcess.start()
+    const direct = new BatonClient(service.url)
+    await direct.callBack(descriptors('orders', 1))
+    const network = await FaultyNetwork.to(service.port)
+    const client = new BatonClient({ url: network.url, retryForSeconds: 30 })
+    network.loseAnswers(1)
+    await expect(client.retry('orders', { done: true })).rejects.toThrow(UnreachableError)
+    network.loseAnswers(1)
+    await client.retry('orders', { done: true }, { retryForSeconds: 30 })
+    network.loseAnswers(1)
+    await client.retry('orders', {})
+    expect(network.lost).toBe(3)
+  })
+
   test('a service that stays silent counts as away', async () => {
     const service = await ServiceProcess.start()
     const network = await FaultyNetwork.to(service.port)

@@ -52,7 +52,10 @@ const verbs: Readonly<Record<string, Verb>> = {
         repeatable: true,
         description: 'only these, separated by commas or each with a flag of its own',
       },
-      done: { kind: 'switch', description: 'also run again what is done already' },
+      done: {
+        kind: 'switch',
+        description: 'also run again what is done already; tried once unless --timeout is given',
+      },
     },
     examples: [
       { line: 'baton retry orders-2026-03', says: 'All that is parked' },
@@ -68,11 +71,12 @@ const verbs: Readonly<Record<string, Verb>> = {
     act: (client, taskId, given) => {
       const level = given.number('level')
       const partitions = namesOf(given)
-      return client.retry(taskId, {
+      const which = {
         ...(level === undefined ? {} : { level }),
         ...(partitions.length === 0 ? {} : { partitions }),
         ...(given.switch('done') ? { done: true } : {}),
-      })
+      }
+      return client.retry(taskId, which, { retryForSeconds: given.number('timeout') })
     },
   },
   seal: {

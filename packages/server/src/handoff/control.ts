@@ -1,6 +1,9 @@
 import type { TaskState } from './task-record.ts'
 
-/** What an operator can ask of a task. Each order is idempotent and does a bounded step at a time. */
+/**
+ * What an operator can ask of a task. Each order does a bounded step at a time, and each but a retry with `done` is
+ * idempotent.
+ */
 export type ControlOrder = FlagOrder | { readonly verb: 'skip-parked'; readonly taskId: string } | RetryOrder
 
 /** What is said of the task as a whole. */

@@ -53,6 +53,13 @@ describe('GET /openapi.json', () => {
     }
   })
 
+  test('says which order does more when it is repeated', async () => {
+    const { paths } = await document()
+    const said = (verb: string) => paths[`/tasks/{taskId}/${verb}`].post.responses['200'].description
+    expect(said('pause')).toBe('Done; repeating it changes nothing more')
+    expect(said('retry')).toContain('with `done` it runs again what was finished in between')
+  })
+
   test('keeps the examples of fields', async () => {
     const { paths } = await document()
     const body = paths['/call-back'].post.requestBody.content['application/json'].schema

@@ -25,6 +25,8 @@ interface ControlRoute {
   readonly verb: ControlOrder['verb']
   readonly summary: string
   readonly body: TSchema
+  /** What sending it again does, where that is more than nothing. */
+  readonly repeated?: string
   readonly order: Order
 }
 
@@ -53,6 +55,7 @@ const controlRouteList: readonly ControlRoute[] = [
     verb: 'retry',
     summary: 'Give parked partitions fresh attempts: all, a level, or those named',
     body: retryFields,
+    repeated: 'repeating it changes nothing more, but with `done` it runs again what was finished in between',
     order: (taskId, body) => retryOrder(taskId, controlBody(retryFields, body)),
   },
   {
@@ -77,7 +80,7 @@ const controlRouteList: readonly ControlRoute[] = [
 ]
 
 export function controlRoutes(app: FastifyInstance, { handOff }: Service): void {
-  for (const { verb, summary, body, order } of controlRouteList) {
+  for (const { verb, summary, body, repeated, order } of controlRouteList) {
     app.route<{ Params: TaskParams }>({
       method: 'POST',
       url: `/tasks/:taskId/${verb}`,
@@ -88,7 +91,7 @@ export function controlRoutes(app: FastifyInstance, { handOff }: Service): void 
         tags: ['tasks'],
         params: taskParams,
         body,
-        response: answers(controlAnswerSchema, 'Done; repeating it changes nothing more'),
+        response: answers(controlAnswerSchema, `Done; ${repeated ?? 'repeating it changes nothing more'}`),
       },
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
