@@ -63,7 +63,11 @@ function isFault(error: unknown): boolean {
 }
 
 function asData(error: unknown): object {
-  if (error instanceof ProblemError) return { ...error.problem, stored: error.stored }
+  return error instanceof BatonError ? { ...dataOf(error), stored: error.stored } : dataOf(error)
+}
+
+function dataOf(error: unknown): object {
+  if (error instanceof ProblemError) return error.problem
   if (error instanceof InputError) return { name: error.name, detail: error.message, lines: error.lines }
   const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) }
   return { name, detail: message }

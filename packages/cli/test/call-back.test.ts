@@ -1,5 +1,7 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { BatonClient } from '@baton/client'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { rowsOf } from '../../client/test/support/partition-states.ts'
 import { ServiceProcess } from '../../client/test/support/service-process.ts'
@@ -177,4 +179,29 @@ describe('baton call-back', () => {
     expect(code).toBe(5)
     expect(stderr).toContain('Is the service running?')
   })
+
+  test('a service that goes away halfway: what is stored is told in JSON, too', async () => {
+    const url = await goesAwayAfter(1, { taskId: 'halfway', accepted: 2, duplicates: 0 })
+    const args = ['call-back', '-', '--per-request', '2', '--timeout', '0', '--json']
+    const { code, stderr } = await baton(args, { url, input: lines(descriptors('halfway', 3)) })
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: { name: 'UnreachableError', stored: { sent: 2, accepted: 2, duplicates: 0 } },
+    })
+    expect(code).toBe(5)
+  })
 })
+
+/** Answers so many requests, then hangs up on each. */
+async function goesAwayAfter(requests: number, answer: object): Promise<string> {
+  let left = requests
+  const server = createServer((request, response) => {
+    left -= 1
+    if (left < 0) request.socket.destroy()
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
