@@ -3,10 +3,16 @@ import { didYouMean } from '@baton/protocol'
 import type { Command, Flag, Flags } from './command.ts'
 import { UsageError } from './usage-error.ts'
 
-/** What stood behind each flag, in order. */
-type Values = ReadonlyMap<string, readonly string[]>
+/** What a flag was given, in order. */
+interface Value {
+  /** What to call it in a complaint: the flag, or the variable that stood in for it. */
+  readonly from: string
+  readonly texts: readonly string[]
+}
 
-/** What was given on the command line, checked against the flags of the command. */
+type Values = ReadonlyMap<string, Value>
+
+/** What was given on the command line or by variables, checked against the flags of the command. */
 export class Arguments {
   readonly operands: readonly string[]
   /** What stood after `--`. */
@@ -24,7 +30,8 @@ export class Arguments {
   static read(command: Command, flags: Flags, argv: readonly string[]): Arguments {
     const cut = command.takesCommand === true ? argv.indexOf('--') : -1
     const own = cut === -1 ? argv : argv.slice(0, cut)
-    const { values, operands } = readTokens(flags, own)
+    const { values: typed, operands } = readTokens(flags, own)
+    const values = new Map([...inherited(flags), ...typed])
     const given = new Arguments(operands, cut === -1 ? [] : argv.slice(cut + 1), values, flags)
     for (const name of values.keys()) given.#check(name)
     return given
@@ -35,32 +42,46 @@ export class Arguments {
   }
 
   text(name: string): string | undefined {
-    const variable = this.#flags[name]?.variable
-    const inherited = variable === undefined ? undefined : process.env[variable]
-    return this.#values.get(name)?.[0] ?? (inherited === '' ? undefined : inherited)
+    return this.#values.get(name)?.texts[0]
   }
 
   /** All that a flag was given that may be given several times. */
   texts(name: string): readonly string[] {
-    return this.#values.get(name) ?? []
+    return this.#values.get(name)?.texts ?? []
   }
 
   number(name: string): number | undefined {
     const text = this.text(name)
-    return text === undefined ? undefined : numberOf(name, this.#flags[name], text)
+    return text === undefined ? undefined : numberOf(this.sourceOf(name), this.#flags[name], text)
+  }
+
+  /** What a complaint about a flag should name: whoever set a variable never typed the flag. */
+  sourceOf(name: string): string {
+    return this.#values.get(name)?.from ?? `--${name}`
   }
 
   #check(name: string): void {
     const flag = this.#flags[name]
-    const [text = '', ...others] = this.#values.get(name) ?? []
+    const source = this.sourceOf(name)
+    const [text = '', ...others] = this.texts(name)
     if (others.length > 0 && flag?.kind !== 'switch' && flag?.repeatable !== true) {
-      throw new UsageError(`--${name} was given twice`)
+      throw new UsageError(`${source} was given twice`)
     }
-    if (flag?.kind === 'number') numberOf(name, flag, text)
+    if (flag?.kind === 'number') numberOf(source, flag, text)
     if (flag?.choices !== undefined && !flag.choices.includes(text)) {
-      throw new UsageError(`--${name} is one of ${flag.choices.join(', ')}, not ${JSON.stringify(text)}`)
+      throw new UsageError(`${source} is one of ${flag.choices.join(', ')}, not ${JSON.stringify(text)}`)
     }
   }
+}
+
+/** What variables give. An empty one counts as absent: that is how a script takes one away for a command. */
+function inherited(flags: Flags): Map<string, Value> {
+  const values = new Map<string, Value>()
+  for (const [name, { variable }] of Object.entries(flags)) {
+    const text = variable === undefined ? undefined : process.env[variable]
+    if (variable !== undefined && text) values.set(name, { from: variable, texts: [text] })
+  }
+  return values
 }
 
 function readTokens(flags: Flags, argv: readonly string[]) {
@@ -72,13 +93,14 @@ function readTokens(flags: Flags, argv: readonly string[]) {
   )
   // Not strict: its words for what is wrong are for programmers.
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true })
-  const values = new Map<string, string[]>()
+  const values = new Map<string, Value>()
   const operands: string[] = []
   for (const token of tokens) {
     if (token.kind === 'positional') operands.push(token.value)
     else if (token.kind === 'option') {
       const text = textOf(token.rawName, flags[token.name], token.value, flags)
-      values.set(token.name, [...(values.get(token.name) ?? []), text])
+      const before = values.get(token.name)?.texts ?? []
+      values.set(token.name, { from: `--${token.name}`, texts: [...before, text] })
     }
   }
   return { values, operands }
@@ -102,7 +124,7 @@ function textOf(rawName: string, flag: Flag | undefined, value: string | undefin
   return value
 }
 
-function numberOf(name: string, flag: Flag | undefined, text: string): number {
+function numberOf(source: string, flag: Flag | undefined, text: string): number {
   const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER, fractions = false } = flag ?? {}
   const number = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
   const sound = fractions ? Number.isFinite(number) : Number.isSafeInteger(number)
@@ -110,7 +132,7 @@ function numberOf(name: string, flag: Flag | undefined, text: string): number {
     const range =
       maximum === Number.MAX_SAFE_INTEGER ? `of at least ${minimum}` : `from ${minimum} to ${maximum}`
     throw new UsageError(
-      `--${name} is a ${fractions ? '' : 'whole '}number ${range}, not ${JSON.stringify(text)}`,
+      `${source} is a ${fractions ? '' : 'whole '}number ${range}, not ${JSON.stringify(text)}`,
     )
   }
   return number

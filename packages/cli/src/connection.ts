@@ -56,7 +56,7 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
   const token = given.text('token')
   const instanceId = given.text('instance-id')
   const named = instanceId === undefined ? undefined : checkInstanceId(instanceId)
-  if (named?.ok === false) throw new UsageError(`--instance-id ${named.detail}`)
+  if (named?.ok === false) throw new UsageError(`${given.sourceOf('instance-id')} ${named.detail}`)
   const tableField = given.text('table-field')
   const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
   try {
@@ -70,7 +70,7 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
       ...more,
     })
   } catch (error) {
-    throw new UsageError(`--url: ${(error as Error).message}`)
+    throw new UsageError(`${given.sourceOf('url')}: ${(error as Error).message}`)
   }
 }
 

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
+import { descriptor } from '../../client/test/support/descriptors.ts'
 import { commands } from '../src/commands.ts'
 import { version } from '../src/version.ts'
 import { baton } from './support/baton.ts'
@@ -57,6 +58,25 @@ describe('the command line', () => {
     expect(stderr).toContain(complaint)
     expect(stdout).toBe('')
     expect(code).toBe(2)
+  })
+
+  test.each([
+    ['BATON_UNKNOWN_FIELDS', 'ignroe', 'BATON_UNKNOWN_FIELDS is one of refuse, ignore, not "ignroe"'],
+    ['BATON_INSTANCE_ID', 'a\nb', 'BATON_INSTANCE_ID must not be empty or contain control characters'],
+    ['BATON_URL', 'localhost', 'BATON_URL: '],
+  ])('%s is checked as its flag is, and named', async (variable, value, complaint) => {
+    const args = ['call-back', '--check', '-']
+    const { code, stderr } = await baton(args, { env: { [variable]: value } })
+    expect(stderr).toMatch(new RegExp(`^baton: ${complaint}`))
+    expect(code).toBe(2)
+  })
+
+  test('a flag goes before its variable, and an empty variable is none', async () => {
+    const input = JSON.stringify([descriptor('orders', 0, 0)])
+    const check = (rule: string, ...flags: string[]) =>
+      baton(['call-back', '--check', '-', ...flags], { input, env: { BATON_UNKNOWN_FIELDS: rule } })
+    expect(await check('ignroe', '--unknown-fields', 'ignore')).toMatchObject({ code: 0 })
+    expect(await check('')).toMatchObject({ code: 0 })
   })
 })
 
