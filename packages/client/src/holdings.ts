@@ -4,7 +4,7 @@ import { WorkerStoppedError } from './errors.ts'
 import type { HandOffLoop } from './hand-off-loop.ts'
 import { Holding } from './holding.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
-import { Failed, type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } from './outcome.ts'
+import { type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } from './outcome.ts'
 import type { WorkerEventListener } from './worker-events.ts'
 import type { Handler, WorkerOptions, WorkerSettings } from './worker-options.ts'
 
@@ -125,10 +125,7 @@ export class Holdings {
       return outcomeOfResult(await (around === undefined ? handle() : around(partition, handle)))
     } catch (error) {
       tell({ kind: 'threw', partition, error })
-      // Whoever stops because they were told to has not failed.
-      return holding.isAborted && !(error instanceof Failed)
-        ? { outcome: 'released', reason: 'the worker stopped' }
-        : outcomeOfError(error)
+      return outcomeOfError(error, holding.isAborted)
     }
   }
 

@@ -68,8 +68,11 @@ export function outcomeOfResult(result: unknown): HandlingOutcome {
     : { ...(result as DoneOutcome), outcome: 'done' }
 }
 
-/** What a handler threw. */
-export function outcomeOfError(error: unknown): HandlingOutcome {
+/**
+ * What a handler threw. Whoever breaks off because they were told to has not failed, unless they say in so many words
+ * how it ended.
+ */
+export function outcomeOfError(error: unknown, wasTold: boolean): HandlingOutcome {
   if (error instanceof Released || error instanceof Failed) {
     const { message: reason, retryAfterSeconds } = error
     const timing = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
@@ -77,7 +80,9 @@ export function outcomeOfError(error: unknown): HandlingOutcome {
       ? { outcome: 'released', reason, ...timing }
       : { outcome: 'failed', reason, final: error.final, ...timing }
   }
-  return { outcome: 'failed', reason: reasonOf(error) }
+  return wasTold
+    ? { outcome: 'released', reason: 'the worker stopped' }
+    : { outcome: 'failed', reason: reasonOf(error) }
 }
 
 /** The error and what caused it, for a person. */

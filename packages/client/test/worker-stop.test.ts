@@ -1,4 +1,4 @@
-import { BatonClient, Worker, type WorkerEvent, WorkerStoppedError } from '@baton/client'
+import { BatonClient, Released, Worker, type WorkerEvent, WorkerStoppedError } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
@@ -46,6 +46,27 @@ describe('a worker that stops', () => {
       { state: 'ready', attempts: 0 },
       { state: 'ready', attempts: 0 },
     ])
+  })
+
+  test('lets a handler that was told say why it gives back, and for how long', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('orders', 1))
+    const events: WorkerEvent[] = []
+    const released = new Released('the table is locked', { retryAfterSeconds: 3600 })
+    const worker = new Worker(
+      client,
+      (_, { signal }) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(released))),
+      { onEvent: (event) => events.push(event) },
+    ).start()
+    await until(() => worker.running === 1)
+    await worker.stop({ finishWithinSeconds: 0 })
+    expect(events.find(({ kind }) => kind === 'settled')).toMatchObject({
+      outcome: 'released',
+      reason: 'the table is locked',
+    })
+    expect(await rowsOf(client, 'orders')).toMatchObject([{ state: 'delayed', attempts: 0 }])
   })
 
   test('does not give back what a deaf handler still works on', async () => {
