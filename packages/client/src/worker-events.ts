@@ -7,7 +7,10 @@ export type WorkerEvent =
   | { readonly kind: 'pulled'; readonly partitions: readonly PulledPartition[] }
   /** The handler was called. */
   | { readonly kind: 'started'; readonly partition: PulledPartition }
-  /** The handler threw; the partition will be settled as failed or, after an abort, not at all. */
+  /**
+   * The handler threw. The partition will be settled as failed; as released after an abort, or if it threw a
+   * `Released`; and not at all where the service said that the lease is lost.
+   */
   | { readonly kind: 'threw'; readonly partition: PulledPartition; readonly error: unknown }
   /** The service has taken note of how it ended. */
   | {
