@@ -21,6 +21,6 @@ export default defineConfig({
   },
   server: {
     // `npm run dev -w @baton/dashboard` beside a service on its usual port.
-    proxy: { '^/(tasks|instances|events|openapi.json|test|call-back)': 'http://127.0.0.1:7070' },
+    proxy: { '^/(tasks|instances|events|livez|openapi.json|test|call-back)': 'http://127.0.0.1:7070' },
   },
 })

@@ -1,13 +1,13 @@
 import type { PartitionState, TaskState } from '@baton/protocol'
 import { partitionStates, taskStates } from './parts/states.ts'
 
+/** Tasks of one state, or those with partitions that wait for an operator. */
+export type TaskFilter = TaskState | 'parked'
+
 /**
  * Where the page is. All of it stands in the part of the address behind the #, so that a link shows another person
  * the same view, and so that the service serves one file whatever the view.
  */
-/** Tasks of one state, or those with partitions that wait for an operator. */
-export type TaskFilter = TaskState | 'parked'
-
 export type Route =
   | { readonly page: 'overview'; readonly state: TaskFilter | null; readonly search: string }
   | {
