@@ -1,11 +1,10 @@
-import type { StreamEvent } from '@baton/protocol'
+import { LONGEST_SILENCE_SECONDS, type StreamEvent } from '@baton/protocol'
 import { UnreachableError } from './errors.ts'
 import { pause } from './pause.ts'
 import { backOffMillis } from './persistence.ts'
 import { textLines } from './text-lines.ts'
 
-/** The service shows every 15 seconds that the connection lives. */
-const LONGEST_SILENCE_MILLIS = 50_000
+const LONGEST_SILENCE_MILLIS = LONGEST_SILENCE_SECONDS * 1000
 
 export type OpenEvents = (lastEventId: string | undefined) => Promise<ReadableStream<Uint8Array>>
 

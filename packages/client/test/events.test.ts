@@ -1,5 +1,6 @@
 import { BatonClient, type StreamEvent } from '@baton/client'
-import { expect, test } from 'vitest'
+import { LONGEST_SILENCE_SECONDS } from '@baton/protocol'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { ServiceProcess } from './support/service-process.ts'
 import { until } from './support/until.ts'
@@ -33,6 +34,22 @@ test('events are followed, also across a restart of the service', async () => {
     await client.callBack(descriptors(`after-${calls}`, 1))
     return tasks().some((taskId) => taskId.startsWith('after'))
   })
+  controller.abort(new Error('enough'))
+  await expect(following).rejects.toThrow('enough')
+})
+
+test('a stream that misses its heartbeats is opened anew', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const fetch = vi.fn(async () => new Response(new ReadableStream()))
+  const client = new BatonClient({ url: 'http://127.0.0.1:2', fetch })
+  const controller = new AbortController()
+  const following = client.events({ signal: controller.signal }).next()
+  await vi.advanceTimersByTimeAsync(LONGEST_SILENCE_SECONDS * 1000 - 1)
+  expect(fetch).toHaveBeenCalledTimes(1)
+  // The pause before coming back is short.
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(fetch).toHaveBeenCalledTimes(2)
   controller.abort(new Error('enough'))
   await expect(following).rejects.toThrow('enough')
 })

@@ -41,6 +41,3 @@ export type StreamEvent =
   | { readonly name: 'parked'; readonly data: ParkedEvent }
   | { readonly name: 'instance'; readonly data: InstanceStatus }
   | { readonly name: 'reset'; readonly data: Record<string, never> }
-
-/** A follower that hears nothing for several of these has lost its connection. */
-export const HEARTBEAT_SECONDS = 15

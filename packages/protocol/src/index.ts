@@ -22,7 +22,6 @@ export {
   type EventName,
   eventNames,
   eventSchemas,
-  HEARTBEAT_SECONDS,
   type ParkedEvent,
   parkedEventSchema,
   resetEventSchema,
@@ -55,6 +54,8 @@ export {
   refusalSchema,
 } from './lease-reference.ts'
 export {
+  HEARTBEAT_SECONDS,
+  LONGEST_SILENCE_SECONDS,
   MAX_BATCH,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,

@@ -13,3 +13,10 @@ export const MAX_KEPT_REASON_LENGTH = 4096
 export const MAX_RETRY_AFTER_SECONDS = 86_400
 /** The most entries in one page of a list. */
 export const MAX_PAGE_LENGTH = 1000
+/** How often the stream of events shows that its connection lives. */
+export const HEARTBEAT_SECONDS = 15
+/**
+ * A follower that hears nothing for so long has lost its connection. Three beats: a busy service or network may hold
+ * one up, and coming back costs both sides more than waiting for the next.
+ */
+export const LONGEST_SILENCE_SECONDS = 3 * HEARTBEAT_SECONDS

@@ -1,7 +1,7 @@
-import type { EventName, StreamEvent } from '@baton/protocol'
+import { type EventName, LONGEST_SILENCE_SECONDS, type StreamEvent } from '@baton/protocol'
 
-/** Three heartbeats: silence for so long means that the connection is gone, whatever the browser believes. */
-const SILENCE_MILLIS = 45_000
+/** After that the connection is gone, whatever the browser believes. */
+const SILENCE_MILLIS = LONGEST_SILENCE_SECONDS * 1000
 
 const known: Record<EventName, true> = { task: true, parked: true, instance: true, reset: true }
 
