@@ -80,7 +80,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       minimum: 1,
       maximum: 255,
       otherwise: String(commandExitCodes.doNotRetry),
-      description: 'the exit code that means so, for commands that use the default otherwise',
+      description: 'the exit code by which a command says that no further attempt would help',
     },
     quiet: { kind: 'switch', short: 'q', description: 'tell nothing of what happens' },
     ...placeFlags,

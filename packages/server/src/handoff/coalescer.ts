@@ -19,7 +19,7 @@ export interface CoalescerEvents {
 const SHARING_LIMIT = 2000
 
 /**
- * So long a batch waits for those who were just answered, where batches are dear. Asleep: turning the loop meanwhile took
+ * How long a batch waits for those who were just answered, where batches are dear. Asleep: turning the loop meanwhile took
  * the processor from other nodes, 147 instead of 130 microseconds of each of two nodes per pull and settle.
  */
 const PATIENT_MILLIS = 1

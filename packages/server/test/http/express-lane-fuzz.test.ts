@@ -6,7 +6,7 @@ import { quiet, TestApp } from '../support/test-app.ts'
 
 const REQUESTS = 900
 const AT_ONCE = 150
-/** After so long without an answer from either side a request counts as one that is not complete. */
+/** How long neither side may answer before a request counts as one that is not complete. */
 const UNANSWERED_MILLIS = 1500
 /** Whoever has not answered by then what the other did, never will. */
 const NEVER_MILLIS = 60_000

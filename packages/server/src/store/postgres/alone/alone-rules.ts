@@ -3,13 +3,13 @@ import { LARGEST_CLAIM } from '../windows/lanes.ts'
 
 /** When being alone is worth it: beginning and ending take some milliseconds. */
 export interface AloneRules {
-  /** So many plain batches in a row by transactions, before. */
+  /** How many plain batches in a row must have been done by transactions before. */
   readonly afterBatches: number
-  /** So long nothing else was done by transactions. */
+  /** For how long transactions must have done nothing else. */
   readonly afterMillis: number
   /** The most partitions that a batch pulls: larger ones are no dearer in one statement. */
   readonly largestPull: number
-  /** So many partitions are there to be handed out. */
+  /** How many partitions must be there to be handed out. */
   readonly leastReady: number
 }
 

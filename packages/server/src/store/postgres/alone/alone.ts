@@ -9,7 +9,7 @@ import type { Transactions } from '../session/transactions.ts'
 import type { AloneRules } from './alone-rules.ts'
 import { Stint, type StintParts } from './stint.ts'
 
-/** So long until it is tried again: where others are, where something of our own is under way, where little is ready. */
+/** How long until it is tried again: where others are, where something of our own is under way, where little is ready. */
 const OTHERS_MILLIS = 1000
 const BUSY_MILLIS = 10
 const LITTLE_MILLIS = 250

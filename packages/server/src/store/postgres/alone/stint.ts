@@ -22,7 +22,7 @@ import {
 } from './notes.ts'
 import { writeUp } from './write-up.ts'
 
-/** So long what is noted may wait to be written up. Who looks has it written up first. */
+/** How long what is noted may wait to be written up. Whoever looks has it written up first. */
 const WRITE_UP_MILLIS = 100
 /** When so many are left in front, the next ones are read: the others last until they are there. */
 const READ_BELOW = READ_AHEAD / 2
