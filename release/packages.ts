@@ -12,7 +12,7 @@ export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>
 }
 
-export function manifestOf(folder: string): Manifest {
+function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(`${root}packages/${folder}/package.json`, 'utf8'))
 }
 

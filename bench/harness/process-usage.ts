@@ -40,7 +40,7 @@ function childrenOf(pid: number): number[] {
  * The same over a process and its descendants: PostgreSQL is one process per connection. Shared memory is
  * resident in each of them, so a tree's memory is only an upper bound.
  */
-export function processTreeUsage(pid: number): ProcessUsage {
+function processTreeUsage(pid: number): ProcessUsage {
   return childrenOf(pid).map(processTreeUsage).reduce(add, processUsage(pid))
 }
 

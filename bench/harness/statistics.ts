@@ -18,7 +18,7 @@ export function spread(values: readonly number[]): Spread {
 }
 
 /** Nearest-rank percentile of values that are already sorted. */
-export function percentile(sorted: ArrayLike<number>, share: number): number {
+function percentile(sorted: ArrayLike<number>, share: number): number {
   if (sorted.length === 0) return Number.NaN
   const rank = Math.max(1, Math.ceil(share * sorted.length))
   return sorted[rank - 1] ?? Number.NaN

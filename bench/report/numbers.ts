@@ -4,7 +4,7 @@ import type { Figure, Goal, Measurement } from './model.ts'
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
 /** Three significant digits for small numbers, thousands separators for large ones. */
-export function short(value: number): string {
+function short(value: number): string {
   if (!Number.isFinite(value)) return '–'
   const size = Math.abs(value)
   if (size >= 100 || Number.isInteger(value)) return whole.format(value)

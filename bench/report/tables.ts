@@ -6,7 +6,7 @@ export interface Table {
   body: readonly (readonly string[])[]
 }
 
-export function rateTable({ rows }: ScenarioReport): Table | undefined {
+function rateTable({ rows }: ScenarioReport): Table | undefined {
   if (rows.length === 0) return undefined
   return {
     head: ['contender', 'per second', 'p50 ms', 'p99 ms', 'server CPU s', 'server MB', 'client CPU s'],
@@ -34,7 +34,7 @@ export function figureTable({ figures }: ScenarioReport): Table | undefined {
   }
 }
 
-export function remarks({ rows }: ScenarioReport): string[] {
+function remarks({ rows }: ScenarioReport): string[] {
   return rows.flatMap(({ label, measurements }) =>
     measurements.flatMap(({ remark }, round) =>
       remark === undefined ? [] : [`${label}, round ${round + 1}: ${remark}`],

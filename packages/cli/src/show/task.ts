@@ -15,7 +15,7 @@ function measure({ records, partitions }: { records: StateCounts; partitions: St
 }
 
 /** What is done, in hands, waiting, and stuck. */
-export function progressBar(width: number, counts: StateCounts): string {
+function progressBar(width: number, counts: StateCounts): string {
   return bar(width, [
     { amount: counts.done, mark: '█', style: stateColours.done },
     { amount: counts.leased, mark: '▓', style: stateColours.leased },

@@ -15,7 +15,7 @@ interface Watch {
 }
 
 /** Records that were finished in each second that was watched, oldest first. */
-export const doneSeconds = signal<readonly DoneSecond[]>([])
+const doneSeconds = signal<readonly DoneSecond[]>([])
 
 /** When the page was in a position to know what is finished, oldest first. */
 const watches = signal<readonly Watch[]>([])

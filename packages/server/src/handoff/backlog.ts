@@ -7,7 +7,7 @@ import type { TaskPage } from './task-record.ts'
  * The states of tasks that have something left to do, those first whose partitions workers could take. Finished ones are
  * kept for good, so they are not counted.
  */
-export const waitingTaskStates = ['open', 'stalled', 'paused'] as const
+const waitingTaskStates = ['open', 'stalled', 'paused'] as const
 export type WaitingTaskState = (typeof waitingTaskStates)[number]
 
 type UnfinishedState = (typeof unfinishedStates)[number]

@@ -10,7 +10,7 @@ export interface Family {
 const SAMPLE = /^([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\]|\\[\\"n])*",?)+)\})? (\S+)$/
 
 /** Reads the text format of Prometheus, and is strict about it where readers may be lenient. */
-export function readMetrics(text: string): Map<string, Family> {
+function readMetrics(text: string): Map<string, Family> {
   const families = new Map<string, { help: string; type: string; series: Map<string, number> }>()
   expect(text.endsWith('\n')).toBe(true)
   let current = ''

@@ -8,7 +8,7 @@ import {
 import Type, { type TSchema } from 'typebox'
 
 /** Names a schema that the whole document shares. */
-export const shared = (name: string): TSchema => Type.Unsafe<unknown>({ $ref: `${name}#` })
+const shared = (name: string): TSchema => Type.Unsafe<unknown>({ $ref: `${name}#` })
 
 export const problemAnswers = {
   default: {

@@ -28,7 +28,7 @@ export function once(query: Query, name: string): string | undefined {
   return value
 }
 
-export function invalid(name: string, rule: string): RequestProblem {
+function invalid(name: string, rule: string): RequestProblem {
   return new RequestProblem('parameter_invalid', `the query parameter ${name} ${rule}`)
 }
 

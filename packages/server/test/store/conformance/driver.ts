@@ -213,7 +213,7 @@ export const some = (
 
 export const nameOf = ({ taskId, level, index }: HandedOut): string => `${taskId}-${level}-${index}`
 
-export function only<T>(list: readonly T[]): T {
+function only<T>(list: readonly T[]): T {
   const [first] = list
   if (list.length !== 1 || first === undefined) throw new Error(`expected one entry, got ${list.length}`)
   return first
