@@ -27,6 +27,9 @@ export class Holdings {
   #settling = 0
   #abandoned = 0
   #closed = false
+  #interrupted = false
+  /** Whether partitions come under leases, which nobody knows before the first has come. */
+  #underLeases = false
 
   constructor(options: HoldingsOptions) {
     this.#options = options
@@ -36,7 +39,7 @@ export class Holdings {
     return this.#running.size
   }
 
-  /** Leases that were neither settled nor given back. */
+  /** Partitions that were neither settled nor given back. */
   get abandoned(): number {
     return this.#abandoned + this.#running.size + this.#waiting.length + this.#settling
   }
@@ -49,7 +52,8 @@ export class Holdings {
   room(): PullWish | undefined {
     const { concurrency, prefetch, recordBudget } = this.#options.settings
     const inHand = this.#running.size + this.#waiting.length
-    const free = concurrency + prefetch - inHand
+    // What comes without a lease cannot be given back: until a hand is free, it is better left at the service.
+    const free = concurrency + (this.#underLeases ? prefetch : 0) - inHand
     if (this.#closed || free <= 0) return undefined
     const batch = Math.min(free, MAX_BATCH)
     if (recordBudget === Number.POSITIVE_INFINITY) return { batch }
@@ -61,6 +65,7 @@ export class Holdings {
   receive(partitions: readonly PulledPartition[]): void {
     const { keeper, tell } = this.#options
     tell({ kind: 'pulled', partitions })
+    this.#underLeases = partitions.every(({ lease }) => lease !== null)
     for (const partition of partitions) {
       const holding = new Holding(partition)
       this.#waiting.push(holding)
@@ -74,10 +79,10 @@ export class Holdings {
       }
     }
     if (this.#closed) this.#giveBackWaiting()
-    else this.#begin()
+    this.#begin()
   }
 
-  /** Takes nothing more, and gives back what was not begun. */
+  /** Takes nothing more, and gives back what was not begun; what came without a lease is still worked on. */
   close(): void {
     this.#closed = true
     this.#giveBackWaiting()
@@ -85,6 +90,8 @@ export class Holdings {
 
   /** Tells the handlers that their time is over. */
   interrupt(): void {
+    this.#interrupted = true
+    this.#giveBackWaiting()
     for (const holding of this.#running) holding.interrupt(new WorkerStoppedError())
   }
 
@@ -134,7 +141,11 @@ export class Holdings {
     const { lease } = partition
     const { keeper, loop, tell } = this.#options
     this.#records -= partition.record_count
-    if (lease === null) return
+    if (lease === null) {
+      const { outcome, reason } = settlementOf('', handled)
+      tell({ kind: 'unreported', partition, outcome, reason, millis })
+      return
+    }
     keeper.drop(lease.id)
     const outcome = holding.lost === undefined ? handled : afterLoss(holding)
     if (outcome === undefined) return
@@ -154,6 +165,10 @@ export class Holdings {
 
   #giveBackWaiting(): void {
     for (const holding of this.#waiting.splice(0)) {
+      if (holding.partition.lease === null && !this.#interrupted) {
+        this.#waiting.push(holding)
+        continue
+      }
       const given = this.#settle(holding, { outcome: 'released', reason: 'the worker stopped' }, 0)
       void given.then(() => this.#noteEmptied())
     }

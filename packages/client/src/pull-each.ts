@@ -81,10 +81,13 @@ export async function* pullEach(
   const arrived: HeldPartition[] = []
   const said = new Saying()
   let wake = () => {}
+  let left = false
   const worker = new Worker(
     service,
     (partition, context) =>
       new Promise<HandlingOutcome>((settle) => {
+        // A pull that was under way may still bring what cannot be given back, and nobody is there to take it.
+        if (left) return settle(loopEnded)
         arrived.push(new HeldPartition(partition, context, (outcome) => said.add(() => settle(outcome))))
         wake()
       }),
@@ -108,13 +111,16 @@ export async function* pullEach(
     }
     await over
   } finally {
+    left = true
     // First of all: what is settled now must not bring new partitions.
     const stopped = worker.stop()
     said.passOn()
-    for (const held of arrived) held.release({ reason: 'the loop has ended' })
+    for (const held of arrived) held.release(loopEnded)
     await stopped
   }
 }
+
+const loopEnded = { outcome: 'released', reason: 'the loop has ended' } as const
 
 /** Outcomes on their way to the worker. Held back while the loop's body runs, since it may be about to leave. */
 class Saying {

@@ -21,6 +21,18 @@ export type WorkerEvent =
       /** From the call of the handler to its end. */
       readonly millis: number
     }
+  /**
+   * It ended, and the service is not told: it delivers at most once, so that the partition came without a lease and
+   * counts as done since it was handed out. What failed is not tried again, and `released` means that it is lost.
+   */
+  | {
+      readonly kind: 'unreported'
+      readonly partition: PulledPartition
+      readonly outcome: Outcome
+      readonly reason: string | undefined
+      /** From the call of the handler to its end; zero if it was never called. */
+      readonly millis: number
+    }
   /** The service refused the settlement: what was done under this lease does not count. */
   | {
       readonly kind: 'refused'
@@ -46,8 +58,9 @@ export type WorkerEvent =
   /** Nothing more is pulled. `running` handlers are still at work. */
   | { readonly kind: 'stopping'; readonly running: number }
   /**
-   * All is over. `abandoned` leases could be neither settled nor given back and will expire. With an `error` the
-   * worker could not go on: a wrong URL, a refused token.
+   * All is over. `abandoned` partitions could be neither settled nor given back: their leases will expire, and those
+   * without a lease are not handed out again. With an `error` the worker could not go on: a wrong URL, a refused
+   * token.
    */
   | { readonly kind: 'stopped'; readonly abandoned: number; readonly error: unknown }
 

@@ -18,7 +18,8 @@ export interface HandlingContext {
 
 /**
  * Works on one partition. Returning means done, throwing means failed; an outcome that is returned, or a `Failed` or
- * `Released` that is thrown, says more. Delivery is at least once: a partition may have been worked on before.
+ * `Released` that is thrown, says more. Delivery is at least once: a partition may have been worked on before. Where
+ * the service was set to at most once, `lease` is null and the outcome is told by the `unreported` event alone.
  */
 export type Handler = (
   partition: PulledPartition,
@@ -34,7 +35,8 @@ export interface WorkerOptions {
   readonly concurrency?: number
   /**
    * How many further partitions are taken ahead, so that handlers never wait for the network. Worth it where a
-   * partition takes milliseconds; where it takes long, they are better left to other workers.
+   * partition takes milliseconds; where it takes long, they are better left to other workers. Only what comes under
+   * leases is taken ahead, since nothing else can be given back.
    * @defaultValue `0`
    */
   readonly prefetch?: number

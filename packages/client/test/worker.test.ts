@@ -125,15 +125,3 @@ describe('what cannot get better', () => {
     expect(() => new Worker(url, () => {}, { prefetch: -1 })).toThrow(RangeError)
   })
 })
-
-test('where handing out settles, there is nothing to settle', async () => {
-  const { url } = await ServiceProcess.start('--delivery', 'at-most-once')
-  const requests: string[] = []
-  const client = new BatonClient({ url, onRequest: ({ path }) => requests.push(path) })
-  await client.callBack(descriptors('orders', 3))
-  const leases: unknown[] = []
-  const handler = (_: unknown, { lease }: { lease: unknown }) => void leases.push(lease)
-  await new Worker(client, handler, { waitSeconds: 0, untilIdle: true }).run()
-  expect(leases).toEqual([null, null, null])
-  expect(requests).not.toContain('/settle')
-})

@@ -1,0 +1,124 @@
+import { BatonClient, pullEach, Released, Worker, type WorkerEvent } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptors } from './support/descriptors.ts'
+import { statesOf } from './support/partition-states.ts'
+import { ServiceProcess } from './support/service-process.ts'
+import { until } from './support/until.ts'
+
+/** What became of each partition, in the order in which it was told. */
+function endsIn(events: readonly WorkerEvent[]) {
+  return events.flatMap((event) => {
+    if (event.kind !== 'unreported') return []
+    const { partition, outcome, reason } = event
+    return [[partition.partition_name, outcome, ...(reason === undefined ? [] : [reason])]]
+  })
+}
+
+describe('where handing out settles', () => {
+  async function called(count: number) {
+    const { url } = await ServiceProcess.start('--delivery', 'at-most-once')
+    const requests: string[] = []
+    const client = new BatonClient({ url, onRequest: ({ path }) => requests.push(path) })
+    await client.callBack(descriptors('orders', count))
+    return { client, requests }
+  }
+
+  test('there is nothing to settle, and how each ended is told', async () => {
+    const { client, requests } = await called(4)
+    const events: WorkerEvent[] = []
+    const leases: unknown[] = []
+    const worker = new Worker(
+      client,
+      ({ partition_name }, { lease }) => {
+        leases.push(lease)
+        if (partition_name === 'orders-0-1') throw new Error('no such table')
+        if (partition_name === 'orders-0-2') throw new Released('not here')
+      },
+      { untilIdle: true, onEvent: (event) => events.push(event) },
+    )
+    await worker.run()
+    expect(leases).toEqual([null, null, null, null])
+    expect(requests).not.toContain('/settle')
+    expect(endsIn(events)).toEqual([
+      ['orders-0-0', 'done'],
+      ['orders-0-1', 'failed', 'Error: no such table'],
+      ['orders-0-2', 'released', 'not here'],
+      ['orders-0-3', 'done'],
+    ])
+  })
+
+  test('nothing is taken ahead that a worker that stops would keep from all others', async () => {
+    const { client } = await called(6)
+    const begun: string[] = []
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+    const worker = new Worker(
+      client,
+      async ({ partition_name }) => {
+        begun.push(partition_name)
+        if (begun.length === 2) await gate
+      },
+      { prefetch: 5 },
+    ).start()
+    await until(() => begun.length === 2)
+    const stopped = worker.stop()
+    open()
+    await stopped
+    expect(begun).toEqual(['orders-0-0', 'orders-0-1'])
+    expect(await statesOf(client, 'orders')).toEqual(['done', 'done', 'ready', 'ready', 'ready', 'ready'])
+  })
+
+  test('a loop that is left tells of what it did not come to', async () => {
+    const { client } = await called(3)
+    const events: WorkerEvent[] = []
+    const options = { concurrency: 3, onEvent: (event: WorkerEvent) => void events.push(event) }
+    for await (const held of pullEach(client, options)) {
+      held.done()
+      break
+    }
+    expect(endsIn(events)).toEqual([
+      ['orders-0-0', 'done'],
+      ['orders-0-1', 'released', 'the loop has ended'],
+      ['orders-0-2', 'released', 'the loop has ended'],
+    ])
+  })
+})
+
+describe('more without a lease than there are hands, as when the service was restarted with another delivery', () => {
+  function threeAtOnce() {
+    const pulls = [descriptors('orders', 3).map((partition) => ({ ...partition, lease: null }))]
+    const answer = () => Promise.resolve(Response.json({ partitions: pulls.shift() ?? [] }))
+    return new BatonClient({ url: 'http://127.0.0.1:2', fetch: answer })
+  }
+
+  test('is worked on before the worker has stopped', async () => {
+    const begun: string[] = []
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+    const worker = new Worker(threeAtOnce(), async ({ partition_name }) => {
+      begun.push(partition_name)
+      await gate
+    }).start()
+    await until(() => worker.running === 1)
+    const stopped = worker.stop()
+    open()
+    await stopped
+    expect(begun).toEqual(['orders-0-0', 'orders-0-1', 'orders-0-2'])
+  })
+
+  test('is told of where there is no time for it', async () => {
+    const events: WorkerEvent[] = []
+    const worker = new Worker(
+      threeAtOnce(),
+      (_, { signal }) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      { onEvent: (event) => events.push(event) },
+    ).start()
+    await until(() => worker.running === 1)
+    await worker.stop({ finishWithinSeconds: 0 })
+    expect(endsIn(events).toSorted()).toEqual([
+      ['orders-0-0', 'released', 'the worker stopped'],
+      ['orders-0-1', 'released', 'the worker stopped'],
+      ['orders-0-2', 'released', 'the worker stopped'],
+    ])
+    expect(events.at(-1)).toMatchObject({ kind: 'stopped', abandoned: 0 })
+  })
+})
