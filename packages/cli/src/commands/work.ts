@@ -134,11 +134,15 @@ async function run(given: Arguments): Promise<number> {
     worker,
     killAfterSeconds,
     drainSeconds: given.number('drain-seconds') ?? 25,
+    takesBack: () => log.takesBack,
     say: (text) => log.say(text),
   })
   await worker.run()
   if (unusable !== undefined) {
-    log.say(`${unusable.message}; its partition was given back`)
+    const partition = log.takesBack
+      ? 'its partition was given back'
+      : 'its partition cannot be given back: the service counts it as done'
+    log.say(`${unusable.message}; ${partition}`)
     return unusable.code === 'ENOENT' ? exitCodes.notFound : exitCodes.notExecutable
   }
   const { done, failed, released, lost } = log.counts

@@ -12,12 +12,20 @@ const LONGEST_LINE = 8192
 export class EventLog {
   readonly #form: 'lines' | 'json' | 'nothing'
   readonly counts = { done: 0, failed: 0, released: 0, lost: 0 }
+  #takesBack = true
 
   constructor(form: 'lines' | 'json' | 'nothing') {
     this.#form = form
   }
 
+  /** Whether what is in hand can be given back: not to a service that counts as done what it handed out. */
+  get takesBack(): boolean {
+    return this.#takesBack
+  }
+
   readonly tell = (event: WorkerEvent): void => {
+    if (event.kind === 'pulled') this.#takesBack = event.partitions.every(({ lease }) => lease !== null)
+    if (event.kind === 'unreported') this.counts[unreportedAs[event.outcome]] += 1
     if (event.kind === 'settled') this.counts[event.outcome] += 1
     if (event.kind === 'lost' || event.kind === 'refused') this.counts.lost += 1
     if (this.#form === 'json') noteJson(plain(event))
@@ -50,6 +58,10 @@ function timeOfDay(): string {
   return new Date().toTimeString().slice(0, 8)
 }
 
+/** Without a lease nothing can be given back, and nobody else will get it. */
+const unreportedAs = { done: 'done', failed: 'failed', released: 'lost' } as const
+const unreportedWords = { done: 'done', failed: 'failed for good', released: 'lost' } as const
+
 const colours = { done: 'green', failed: 'red', released: 'yellow' } as const
 const coloured = (style: 'green' | 'red' | 'yellow', text: string) => styled(style, text, process.stderr)
 
@@ -60,11 +72,11 @@ function lineOf(event: WorkerEvent): string | undefined {
       const attempt = (lease?.attempt ?? 1) > 1 ? `, attempt ${lease?.attempt}` : ''
       return `${shown(partition_name)} begun (${counted(record_count, 'record')}${attempt})`
     }
-    case 'settled': {
-      const took = event.millis > 0 ? ` after ${duration(event.millis / 1000)}` : ''
-      const why = event.reason === undefined ? '' : `: ${shown(event.reason.split('\n').at(-1) ?? '')}`
-      const word = coloured(colours[event.outcome], event.outcome)
-      return `${shown(event.partition.partition_name)} ${word}${took}${why}`
+    case 'settled':
+      return endLine(event, coloured(colours[event.outcome], event.outcome))
+    case 'unreported': {
+      const { outcome } = event
+      return endLine(event, coloured(outcome === 'done' ? 'green' : 'red', unreportedWords[outcome]))
     }
     case 'refused':
       return `${shown(event.partition.partition_name)} ${coloured('red', 'refused')}: ${event.detail}`
@@ -80,6 +92,12 @@ function lineOf(event: WorkerEvent): string | undefined {
     default:
       return undefined
   }
+}
+
+function endLine(event: Extract<WorkerEvent, { kind: 'settled' | 'unreported' }>, word: string): string {
+  const took = event.millis > 0 ? ` after ${duration(event.millis / 1000)}` : ''
+  const why = event.reason === undefined ? '' : `: ${shown(event.reason.split('\n').at(-1) ?? '')}`
+  return `${shown(event.partition.partition_name)} ${word}${took}${why}`
 }
 
 /** Errors do not turn into JSON by themselves. */

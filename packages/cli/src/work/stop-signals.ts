@@ -7,6 +7,8 @@ export interface StopSignalsOptions {
   readonly drainSeconds: number
   /** How long commands have between the order to end and its enforcement. */
   readonly killAfterSeconds: number
+  /** Whether the service takes partitions back. */
+  readonly takesBack: () => boolean
   readonly say: (text: string) => void
 }
 
@@ -42,16 +44,21 @@ export class StopSignals implements Disposable {
   }
 
   #interrupt(): void {
-    const { worker, say } = this.#options
+    const { worker, takesBack, say } = this.#options
     this.#interrupts += 1
     this.endedBy ??= exitCodes.interrupted
     if (this.#interrupts === 1) {
       if (worker.running > 0) {
-        say(`finishing ${counted(worker.running, 'partition')}; Ctrl-C again ends them and gives them back`)
+        const then = takesBack() ? 'gives them back' : 'loses them: the service counts them as done'
+        say(`finishing ${counted(worker.running, 'partition')}; Ctrl-C again ends them and ${then}`)
       }
       void worker.stop({ finishWithinSeconds: Number.POSITIVE_INFINITY })
     } else if (this.#interrupts === 2) {
-      say('ending commands and giving their partitions back')
+      say(
+        takesBack()
+          ? 'ending commands and giving their partitions back'
+          : 'ending commands; their partitions cannot be given back: the service counts them as done',
+      )
       this.endedBy = exitCodes.interrupted
       this.wasHurried = true
       this.#stopWithin(0)

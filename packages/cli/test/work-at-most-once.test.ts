@@ -1,0 +1,54 @@
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { until } from '../../client/test/support/until.ts'
+import { baton, startBaton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
+
+describe('where handing out settles', () => {
+  async function called(count: number) {
+    const { url } = await ServiceProcess.start('--delivery', 'at-most-once')
+    await new BatonClient(url).callBack(descriptors('orders', count))
+    return url
+  }
+
+  test('how each command ended is told and counted, and a failure is seen in the exit code', async () => {
+    const url = await called(3)
+    const script = 'case "$BATON_PARTITION_NAME" in *-1) echo locked >&2; exit 1 ;; *-2) exit 75 ;; esac'
+    const { code, stderr } = await baton(['work', '--until-idle', '-c', '2', '--', 'sh', '-c', script], {
+      url,
+    })
+    expect(stderr).toMatch(/orders-0-0 done after/)
+    expect(stderr).toMatch(/orders-0-1 failed for good after .*: exit code 1: locked/)
+    expect(stderr).toMatch(/orders-0-2 lost after .*: exit code 75/)
+    expect(stderr).toContain('1 partition done, 1 failed, 0 given back, 1 lost')
+    expect(code).toBe(1)
+  })
+
+  test('nothing is said to be given back: a command that does not exist', async () => {
+    const { code, stderr } = await baton(['work', '--', './no-such-command'], { url: await called(1) })
+    expect(stderr).toContain('its partition cannot be given back: the service counts it as done')
+    expect(stderr).not.toContain('was given back')
+    expect(code).toBe(127)
+  })
+
+  test('nothing is said to be given back: Ctrl-C twice', async () => {
+    const url = await called(1)
+    const scratch = new Scratch()
+    const script = 'echo begun > "$OUT/begun"; exec sleep 1000'
+    const working = startBaton(['work', '--', 'sh', '-c', script], { url, env: { OUT: scratch.path } })
+    let told = ''
+    working.process.stderr?.on('data', (bytes) => {
+      told += bytes
+    })
+    await until(() => scratch.lines('begun').length === 1)
+    working.ctrlC()
+    await until(() => told.includes('finishing 1 partition; Ctrl-C again ends them and loses them'))
+    working.ctrlC()
+    expect(await working.ended).toMatchObject({ code: 130 })
+    expect(told).toContain('ending commands; their partitions cannot be given back')
+    expect(told).toMatch(/orders-0-0 lost after/)
+    expect(told).toContain('0 partitions done, 0 failed, 0 given back, 1 lost')
+  })
+})
