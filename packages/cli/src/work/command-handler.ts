@@ -38,7 +38,7 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
       const end = await runCommand({
         command: program,
         args,
-        env: { ...process.env, ...variablesOf(partition, context, options.url, reportPath) },
+        env: { ...ownVariables(), ...variablesOf(partition, context, options.url, reportPath) },
         input: `${JSON.stringify(client.tableField.describe(partition))}\n`,
         stderr: options.stderrOf(partition),
         signal,
@@ -70,6 +70,15 @@ async function endedWithWorker({ signal }: CommandEnd, isStopping: () => boolean
   if (!askingToEnd.includes(signal)) return false
   if (!isStopping()) await pause(SAME_MOMENT_MILLIS)
   return isStopping()
+}
+
+/**
+ * What this process was given, but for the token: it is the worker's, and programs show their environment in logs and
+ * crash reports. A token that came by the flag does not reach them either.
+ */
+function ownVariables(): NodeJS.ProcessEnv {
+  const { BATON_TOKEN: _, ...others } = process.env
+  return others
 }
 
 /** The descriptor, the lease, and where to report, for programs that would rather not read JSON. */
