@@ -1,6 +1,7 @@
 import {
   BatonError,
   ContractError,
+  type ProblemCode,
   ProblemError,
   UnexpectedAnswerError,
   UnreachableError,
@@ -8,12 +9,13 @@ import {
 } from '@baton/client'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
-import { problemLines } from './explain-problem.ts'
+import { problemLines, urlHint } from './explain-problem.ts'
 import { InputError } from './input/input-error.ts'
 import { SpoolError } from './input/spool-error.ts'
 import { Interruption } from './interruption.ts'
 import { LocatedProblem, type Origin } from './located-problem.ts'
 import { counted } from './show/numbers.ts'
+import { shown } from './show/table.ts'
 import { UsageError } from './usage-error.ts'
 
 /** What a person, or with --json a program, needs to know about a failure. */
@@ -39,8 +41,11 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof UnreachableError || (error instanceof UnexpectedAnswerError && error.retryable)) {
     return exitCodes.unreachable
   }
-  return error instanceof ProblemError && error.status === 404 ? exitCodes.nothing : exitCodes.refused
+  return error instanceof ProblemError && absent.has(error.code) ? exitCodes.nothing : exitCodes.refused
 }
+
+/** Not every 404: one for an unknown route says that the URL is wrong, and nothing about what was asked for. */
+const absent: ReadonlySet<ProblemCode> = new Set(['task_unknown', 'partition_unknown', 'instance_unknown'])
 
 function linesOf(error: unknown, command: string | undefined, origin: Origin | undefined): string[] {
   if (error instanceof UsageError) {
@@ -51,6 +56,9 @@ function linesOf(error: unknown, command: string | undefined, origin: Origin | u
   if (error instanceof ProblemError) return problemLines(error, origin)
   if (error instanceof UnreachableError) {
     return [`baton: ${error.message}`, 'Is the service running? --url or BATON_URL say where it is.']
+  }
+  if (error instanceof UnexpectedAnswerError && !error.retryable) {
+    return [`baton: something answered that is not Baton: ${shown(error.message)}`, urlHint]
   }
   const isPlain = [BatonError, Interruption, SpoolError].some((kind) => error instanceof kind)
   if (isPlain || isFault(error)) return [`baton: ${(error as Error).message}`]

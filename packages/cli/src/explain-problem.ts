@@ -3,10 +3,15 @@ import { errorCodes } from '@baton/protocol'
 import type { Origin } from './located-problem.ts'
 import { shown } from './show/table.ts'
 
+/** Where something answers, but not a service that knows what it is asked. */
+export const urlHint =
+  'Does --url or BATON_URL lead to Baton, with the base path if the service is mounted under one?'
+
 /** Where the words of the protocol are for whoever writes requests, and not commands. */
 const ownWords: Readonly<Record<string, { readonly detail?: string; readonly remedy?: string }>> = {
   token_missing: { detail: 'the service asks for a token', remedy: 'Give it by BATON_TOKEN or --token.' },
   token_unknown: { remedy: 'Check what BATON_TOKEN or --token say, and that it is meant for this service.' },
+  route_unknown: { remedy: urlHint },
   partition_unknown: { remedy: 'baton partitions TASK lists those that there are.' },
   contract_violation: { detail: 'the service refused it', remedy: '' },
 }

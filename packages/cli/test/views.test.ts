@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { BatonClient } from '@baton/client'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
 import { ServiceProcess } from '../../client/test/support/service-process.ts'
 import { until } from '../../client/test/support/until.ts'
@@ -222,6 +225,18 @@ describe('a service that cannot be asked', () => {
     expect((await retry('--timeout', '1')).stderr).toContain('; trying again for up to 1 s')
   })
 
+  test.each([
+    ['its base path is missing', async () => (await ServiceProcess.start('--base-path', '/baton')).url],
+    ['something else answers', notBaton],
+  ])('is not at the URL: %s. Nobody takes that for a task that does not exist', async (_, start) => {
+    const { origin } = new URL(await start())
+    for (const args of [['tasks', 'orders'], ['pull']]) {
+      const { code, stderr } = await baton(args, { url: origin })
+      expect(stderr).toContain('Does --url or BATON_URL lead to Baton, with the base path')
+      expect(code).toBe(1)
+    }
+  })
+
   test('wants a token: how to give one', async () => {
     const tokens = { tokens: [{ name: 'on call', token: 'sesame', roles: ['operator'] }] }
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
@@ -233,3 +248,12 @@ describe('a service that cannot be asked', () => {
     expect(wrong.stderr).toContain('Check what BATON_TOKEN or --token say')
   })
 })
+
+/** A web server that knows nothing of what it is asked, in its own words. */
+async function notBaton(): Promise<string> {
+  const server = createServer((_, response) => response.writeHead(404).end('<html>Not Found</html>'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
