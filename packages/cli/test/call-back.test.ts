@@ -1,10 +1,14 @@
+import { execFile, execFileSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { BatonClient } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { rowsOf } from '../../client/test/support/partition-states.ts'
 import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
@@ -155,6 +159,37 @@ describe('baton call-back', () => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     expect(stderr).toContain(complaint)
     expect(code).toBe(4)
+  })
+
+  test('takes what comes only once by a name, as <(compute) does', async () => {
+    const { url } = service()
+    const file = new Scratch().file('lines.ndjson', lines(descriptors('once', 3)))
+    const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+    const command = `'${process.execPath}' --conditions=baton-source '${main}' call-back`
+    const shell = (script: string) =>
+      promisify(execFile)('bash', ['-c', script], { env: { ...process.env, BATON_URL: url } })
+    const known = 'once: 0 partitions accepted, 3 already known\n'
+    expect((await shell(`${command} <(cat '${file}')`)).stdout).toBe('once: 3 partitions accepted\n')
+    expect((await shell(`cat '${file}' | ${command} /dev/stdin`)).stdout).toBe(known)
+    expect(
+      (await shell(`mkfifo '${file}.pipe'; cat '${file}' > '${file}.pipe' & ${command} '${file}.pipe'`))
+        .stdout,
+    ).toBe(known)
+  })
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s ends the wait for a pipe that nobody writes to', async (signal, code) => {
+    const scratch = new Scratch()
+    const pipe = scratch.file('pipe')
+    execFileSync('mkfifo', [pipe])
+    const waiting = startBaton(['call-back', pipe], { env: { TMPDIR: scratch.path } })
+    // Where it will keep what comes is made just before it reads.
+    await until(() => scratch.names().some((name) => name.startsWith('baton-')))
+    waiting.process.kill(signal)
+    expect(await waiting.ended).toMatchObject({ code })
+    expect(scratch.names()).toEqual(['pipe'])
   })
 
   test('other encodings and missing files are named', async () => {

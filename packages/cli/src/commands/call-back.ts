@@ -1,21 +1,20 @@
-import { access, constants, stat } from 'node:fs/promises'
 import { type CallBackReceipt, type PartitionDescriptor, Producer } from '@baton/client'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags, sayOnce } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { checkSource } from '../input/check.ts'
+import { givenSource } from '../input/given-source.ts'
 import { LineWindow } from '../input/line-window.ts'
 import { inLines, placeOf } from '../input/place.ts'
 import { spool } from '../input/spool.ts'
-import { fileSource, readValues, type Source } from '../input/values.ts'
+import { readValues, type Source } from '../input/values.ts'
 import { interruptible } from '../interruption.ts'
 import { located } from '../located-problem.ts'
 import { counted } from '../show/numbers.ts'
 import { ProgressLine } from '../show/progress-line.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
 
 const RETRY_FOR_SECONDS = 300
 
@@ -56,31 +55,19 @@ export const callBack: Command = {
 }
 
 async function run(given: Arguments, signal: AbortSignal): Promise<number> {
-  const file = given.operands[0] ?? '-'
-  const source = await sourceOf(file)
+  const source = await givenSource(given.operands[0] ?? '-', signal)
   if (given.switch('stream') && !given.switch('check')) {
     report(given, await send(given, source, undefined, signal))
     return exitCodes.ok
   }
-  await using twice = file === '-' && !given.switch('check') ? await spool(source) : undefined
-  const size = file === '-' ? undefined : (await stat(file)).size
-  const descriptors = await check(given, twice?.first ?? source, size, signal)
+  const comesOnce = source.size === undefined
+  await using twice = comesOnce && !given.switch('check') ? await spool(source) : undefined
+  const descriptors = await check(given, twice?.first ?? source, source.size, signal)
   if (given.switch('check')) {
     if (given.switch('json')) printJson({ descriptors })
     else print(`${counted(descriptors, 'descriptor')} as the contract asks for`)
   } else report(given, await send(given, twice?.again ?? source, descriptors, signal))
   return exitCodes.ok
-}
-
-async function sourceOf(file: string): Promise<Source> {
-  if (file === '-') return { name: 'stdin', chunks: () => process.stdin }
-  try {
-    await access(file, constants.R_OK)
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-  }
-  if ((await stat(file)).isDirectory()) throw new UsageError(`${file} is a folder, not a file of descriptors`)
-  return fileSource(file)
 }
 
 const ruleOf = (given: Arguments) => (given.text('unknown-fields') === 'ignore' ? 'ignore' : 'refuse')
