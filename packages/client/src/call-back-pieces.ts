@@ -1,3 +1,5 @@
+import { jsonText } from './json-text.ts'
+
 /** A run of descriptors that goes into one request. */
 export interface Piece {
   /** Position of its first descriptor in the whole. */
@@ -22,8 +24,7 @@ export async function* piecesOf(
   let descriptors: unknown[] = []
   let texts: string[] = []
   for await (const descriptor of source) {
-    // What has no JSON, like undefined, is left to the check, which names it.
-    const text = JSON.stringify(descriptor) ?? 'null'
+    const text = jsonText(descriptor, `descriptor /${offset + texts.length}`)
     const size = byteLength(text) + 1
     if (texts.length > 0 && (texts.length >= limits.descriptors || bytes + size > limits.bytes)) {
       yield { offset, descriptors, texts }

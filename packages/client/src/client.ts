@@ -29,8 +29,10 @@ import type {
 import type { BatonClientOptions } from './client-options.ts'
 import { followEvents } from './event-stream.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
+import { jsonText } from './json-text.ts'
 import { persist } from './persistence.ts'
 import { TableField } from './table-field.ts'
+import { taskPath } from './task-path.ts'
 import { textLines } from './text-lines.ts'
 import { type Answer, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
 
@@ -64,8 +66,11 @@ export class BatonClient {
     descriptors: readonly PartitionDescriptor[],
     options: CallOptions = {},
   ): Promise<CallBackAnswer> {
-    const wire = descriptors.map((descriptor) => this.#table.toWire(descriptor))
-    return this.callBackText(JSON.stringify(wire), options)
+    // What is no array is sent all the same: the service has the words for it.
+    const wire = Array.isArray(descriptors)
+      ? descriptors.map((descriptor) => this.#table.toWire(descriptor))
+      : descriptors
+    return this.callBackText(jsonText(wire, 'the call-back'), options)
   }
 
   /** The same for an array that is JSON text already. */
@@ -93,7 +98,7 @@ export class BatonClient {
     const { pull, idempotencyKey = newIdempotencyKey() } = options
     const headers = pull === undefined ? {} : { ...preferring(pull), 'idempotency-key': idempotencyKey }
     const waitSeconds = pull?.waitSeconds
-    const body = JSON.stringify(settlements)
+    const body = jsonText(settlements, 'the settlement')
     const spec = { method: 'POST', path: '/settle', headers, body, waitSeconds } as const
     const { settled, refused, partitions = [] } = (await this.#call(spec, options)) as SettleAnswer
     return {
@@ -105,7 +110,7 @@ export class BatonClient {
 
   /** Extends leases by their full length from now. */
   async renew(leaseIds: readonly string[], options: CallOptions = {}): Promise<RenewAnswer> {
-    const body = JSON.stringify(leaseIds)
+    const body = jsonText(leaseIds, 'the list of leases')
     return (await this.#call({ method: 'POST', path: '/renew', body }, options)) as RenewAnswer
   }
 
@@ -204,7 +209,7 @@ export class BatonClient {
 
   #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {
     const spec = { method: 'POST', path: `${taskPath(taskId)}/${verb}` } as const
-    const whole = body === undefined ? spec : { ...spec, body: JSON.stringify(body) }
+    const whole = body === undefined ? spec : { ...spec, body: jsonText(body, 'the request') }
     return this.#call(whole, options) as Promise<ControlAnswer>
   }
 
@@ -225,10 +230,6 @@ export class BatonClient {
     const forMillis = (retryForSeconds ?? this.#retryForSeconds) * 1000
     return persist(attempt, { forMillis, signal, onFailure })
   }
-}
-
-function taskPath(taskId: string): string {
-  return `/tasks/${encodeURIComponent(taskId)}`
 }
 
 function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'signal' | 'timeoutMillis'> {

@@ -92,7 +92,10 @@ export class UnreachableError extends BatonError {
   }
 }
 
-/** The request cannot be made at all: a header that HTTP cannot carry, a port that fetch never asks. */
+/**
+ * The request cannot be made at all: a header that HTTP cannot carry, a port that fetch never asks, a task id that no
+ * URL can name, a value that JSON has no form for.
+ */
 export class UnsendableError extends BatonError {
   override name = 'UnsendableError'
 

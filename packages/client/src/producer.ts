@@ -1,4 +1,10 @@
-import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
+import {
+  type CallBackOptions,
+  checkCallBack,
+  listedViolations,
+  type PartitionDescriptor,
+  problem,
+} from '@baton/protocol'
 import { CallBackCheck } from './call-back-check.ts'
 import { type PieceLimits, piecesOf } from './call-back-pieces.ts'
 import { type CallBackCallOptions, type CallBackReceipt, CallBackSending } from './call-back-sending.ts'
@@ -69,9 +75,20 @@ export class Producer {
     options: CallBackCallOptions = {},
   ): Promise<CallBackReceipt> {
     const sending = new CallBackSending(this.#client, { retryForSeconds: this.#retryForSeconds, ...options })
+    if (!isSeries(descriptors)) throw this.#noArray(descriptors)
     if (Symbol.asyncIterator in descriptors) await this.#sendAsItComes(descriptors, sending)
     else await this.#sendChecked(descriptors, sending)
     return sending.receipt
+  }
+
+  /** In the words that the contract has for it. */
+  #noArray(given: unknown): ContractError {
+    const checked = checkCallBack(given, this.#check)
+    const errors = checked.ok ? {} : listedViolations(checked)
+    return new ContractError(
+      problem('contract_violation', 'this is no array of descriptors', errors),
+      'client',
+    )
   }
 
   async #sendChecked(descriptors: Iterable<unknown>, sending: CallBackSending): Promise<void> {
@@ -99,4 +116,11 @@ export class Producer {
   async *#inWireForm(descriptors: AsyncIterable<unknown>) {
     for await (const descriptor of descriptors) yield this.#client.tableField.toWire(descriptor)
   }
+}
+
+/** A text can be iterated over, too, but has no descriptors. */
+function isSeries(given: unknown): given is Iterable<unknown> | AsyncIterable<unknown> {
+  return (
+    typeof given === 'object' && given !== null && (Symbol.iterator in given || Symbol.asyncIterator in given)
+  )
 }

@@ -1,0 +1,58 @@
+import { BatonClient, BatonError, ContractError, Producer, UnsendableError } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptor } from './support/descriptors.ts'
+import { ServiceProcess } from './support/service-process.ts'
+
+describe('what cannot be asked is told as every other failure is', () => {
+  const nobody = new BatonClient({
+    url: 'http://127.0.0.1:2',
+    fetch: () => Promise.reject(new Error('nothing is sent')),
+  })
+
+  test.each([
+    ['..', 'leads to another path'],
+    ['.', 'leads to another path'],
+    ['', 'must not be empty'],
+    ['\ud800', 'has a lone surrogate'],
+  ])('the task %j', async (taskId, words) => {
+    for (const call of [
+      () => nobody.task(taskId),
+      () => nobody.cancel(taskId),
+      () => nobody.partitions(taskId),
+      () => nobody.manifest(taskId).next(),
+    ]) {
+      const error = await call().catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(UnsendableError)
+      expect(error).toMatchObject({ message: expect.stringContaining(words), retryable: false })
+    }
+  })
+
+  test('values that JSON has no form for', async () => {
+    const withBigInt = { ...descriptor('orders', 0, 0), record_count: 1n as unknown as number }
+    async function* series() {
+      yield descriptor('orders', 0, 0)
+      yield { ...withBigInt, partition_name: 'orders-0-1' }
+    }
+    await expect(nobody.callBack([withBigInt])).rejects.toThrow(UnsendableError)
+    await expect(new Producer(nobody).callBack(series())).rejects.toThrow('descriptor /1 cannot be written')
+    await expect(new Producer(nobody).callBack([withBigInt])).rejects.toThrow(BatonError)
+  })
+
+  test.each([[null], [undefined], ['abc'], [42], [descriptor('orders', 0, 0)]])(
+    'a call-back of %j, which is no array',
+    async (given) => {
+      const error = await new Producer(nobody).callBack(given as never).catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(ContractError)
+      expect(error).toMatchObject({
+        foundBy: 'client',
+        message: expect.stringContaining('must be an array of partition descriptors, got '),
+      })
+    },
+  )
+
+  test('a single call sends it, and the service says what it is', async () => {
+    const { url } = await ServiceProcess.start()
+    const calling = new BatonClient(url).callBack(descriptor('orders', 0, 0) as never)
+    await expect(calling).rejects.toThrow('must be an array of partition descriptors, got an object')
+  })
+})
