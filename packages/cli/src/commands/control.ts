@@ -1,11 +1,12 @@
-import { createInterface } from 'node:readline/promises'
 import type { BatonClient, ControlAnswer } from '@baton/client'
 import { parsePartitionName } from '@baton/protocol'
 import type { Arguments } from '../arguments.ts'
 import type { Command, Example, Flags } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { Interruption } from '../interruption.ts'
 import { located } from '../located-problem.ts'
+import { confirmed } from '../question.ts'
 import { count } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { note, print, printJson } from '../terminal.ts'
@@ -128,13 +129,12 @@ export function controlCommand(name: string): Command {
     examples,
     run: async (given) => {
       const taskId = given.operands[0] ?? ''
-      if (
-        question !== undefined &&
-        !given.switch('yes') &&
-        !(await confirmed(`${shown(taskId)}: ${question}`))
-      ) {
-        note('nothing was changed')
-        return exitCodes.refused
+      if (question !== undefined && !given.switch('yes')) {
+        const refusal = await refused(`${shown(taskId)}: ${question}`)
+        if (refusal !== undefined) {
+          note('nothing was changed')
+          return refusal
+        }
       }
       const answer = await act(connect(given), taskId, given).catch((error: unknown) => {
         throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) })
@@ -146,11 +146,14 @@ export function controlCommand(name: string): Command {
   }
 }
 
-/** Only a person at a terminal is asked: a script has made up its mind. */
-async function confirmed(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) return true
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`${question} [y/N] `)
-  terminal.close()
-  return /^y(es)?$/i.test(answer.trim())
+/** The exit code for a no. Only a person at a terminal is asked: a script has made up its mind. */
+async function refused(question: string): Promise<number | undefined> {
+  const { stdin, stderr } = process
+  if (!stdin.isTTY || !stderr.isTTY) return undefined
+  try {
+    return (await confirmed(question, { input: stdin, output: stderr })) ? undefined : exitCodes.refused
+  } catch (error) {
+    if (error instanceof Interruption) return error.exitCode
+    throw error
+  }
 }

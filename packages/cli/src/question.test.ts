@@ -1,0 +1,37 @@
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { Interruption } from './interruption.ts'
+import { confirmed } from './question.ts'
+
+const CTRL_C = '\u0003'
+const CTRL_D = '\u0004'
+
+/** What is asked when somebody types this, and what is shown meanwhile. */
+async function typed(keys: string) {
+  const streams = { input: new PassThrough(), output: new PassThrough() }
+  const answer = confirmed('Give it up?', streams).catch((error: unknown) => error)
+  streams.input.write(keys)
+  const said = await answer
+  streams.output.end()
+  return { said, shown: await text(streams.output) }
+}
+
+test.each([
+  ['y\r', true],
+  ['Yes\r', true],
+  ['n\r', false],
+  ['\r', false],
+  [CTRL_D, false],
+])('%j is taken as %s', async (keys, meant) => {
+  const { said, shown } = await typed(keys)
+  expect(said).toBe(meant)
+  expect(shown).toContain('Give it up? [y/N] ')
+})
+
+test('Ctrl-C interrupts, and what follows stands on a line of its own', async () => {
+  const { said, shown } = await typed(CTRL_C)
+  expect(said).toBeInstanceOf(Interruption)
+  expect(said).toMatchObject({ exitCode: 130 })
+  expect(shown.endsWith('\n')).toBe(true)
+})
