@@ -27,6 +27,11 @@ export function styled(style: Style, text: string, stream: NodeJS.WriteStream = 
   return styleText(style, text, { stream })
 }
 
-export function widthOf(stream: NodeJS.WriteStream): number {
-  return stream.columns ?? 100
+/** Some terminals, serial ones and those of CI for instance, do not know their size and say 0. */
+export function widthOf(stream: { readonly columns?: number }): number {
+  return stream.columns || 100
+}
+
+export function heightOf(stream: { readonly rows?: number }): number {
+  return stream.rows || 24
 }

@@ -1,4 +1,4 @@
-import { widthOf } from '../terminal.ts'
+import { heightOf, widthOf } from '../terminal.ts'
 import { fitting } from './fitting.ts'
 
 const HIDE_CURSOR = '\u001b[?25l'
@@ -16,7 +16,7 @@ export class Redrawn {
 
   draw(text: string): void {
     const width = widthOf(this.#stream)
-    const rows = this.#stream.rows ?? 24
+    const rows = heightOf(this.#stream)
     const lines = text.split('\n').slice(0, Math.max(rows - 1, 1))
     const back = this.#height > 0 ? `\u001b[${this.#height}A\r` : '\r'
     // Each line clears what stood behind it, and the last one what stood below: nothing flickers.
