@@ -42,6 +42,15 @@ describe('what is shown of tasks', () => {
     expect(unknown.stderr).toContain('was ever called back')
   })
 
+  test('a list that was cut says so', async () => {
+    const { url } = service()
+    const client = new BatonClient(url)
+    for (const taskId of ['cut-a', 'cut-b', 'cut-c']) await client.callBack(descriptors(taskId, 1))
+    const cut = await baton(['tasks', '--search', 'cut-', '--limit', '2'], { url })
+    expect(cut.stderr).toBe('there are more: --limit, --state or --search\n')
+    expect(await baton(['tasks', '--search', 'cut-'], { url })).toMatchObject({ code: 0, stderr: '' })
+  })
+
   test('the manifest, line by line', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('listed', 3))

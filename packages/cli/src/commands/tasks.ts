@@ -8,7 +8,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { interruptible } from '../interruption.ts'
 import { Redrawn } from '../show/redrawn.ts'
 import { taskTable, taskView } from '../show/task.ts'
-import { print, printJson, remark, styled } from '../terminal.ts'
+import { note, print, printJson, remark, styled } from '../terminal.ts'
 
 export const tasks: Command = {
   operands: '[TASK]',
@@ -55,6 +55,8 @@ export const tasks: Command = {
 interface Look {
   readonly data: object
   readonly text: string
+  /** Said where the list was cut. */
+  readonly more: string | undefined
   /** Of the one task that is looked at. */
   readonly state: TaskState | undefined
 }
@@ -63,7 +65,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
   const [taskId] = given.operands
   if (taskId !== undefined) {
     const task = await client.task(taskId, { signal })
-    return { data: task, text: taskView(task), state: task.state }
+    return { data: task, text: taskView(task), more: undefined, state: task.state }
   }
   const found: TaskSummary[] = []
   const limit = given.number('limit') ?? 20
@@ -76,13 +78,17 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
     cursor = page.next ?? undefined
   } while (cursor !== undefined && found.length < limit)
   const text = found.length === 0 ? 'there are no such tasks' : taskTable(found)
-  return { data: { tasks: found, next: cursor ?? null }, text, state: undefined }
+  const more = cursor === undefined ? undefined : 'there are more: --limit, --state or --search'
+  return { data: { tasks: found, next: cursor ?? null }, text, more, state: undefined }
 }
 
 async function once(given: Arguments): Promise<number> {
-  const { data, text } = await look(connect(given), given)
+  const { data, text, more } = await look(connect(given), given)
   if (given.switch('json')) printJson(data)
-  else print(text)
+  else {
+    print(text)
+    if (more !== undefined) note(more)
+  }
   return exitCodes.ok
 }
 
@@ -99,9 +105,9 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
   let shown = ''
   let previous = ''
   let isAway = false
-  const show = ({ data, text }: Look) => {
+  const show = ({ data, text, more }: Look) => {
     const json = JSON.stringify(data)
-    shown = given.switch('json') ? json : text
+    shown = given.switch('json') ? json : [text, ...(more === undefined ? [] : [more])].join('\n')
     if (screen !== undefined) screen.draw(shown)
     else if (json !== previous) print(shown)
     previous = json
