@@ -52,6 +52,11 @@ async function runCommand(name: string, argv: readonly string[]): Promise<number
 function entryOf(name: string) {
   const entry = commands.find((candidate) => candidate.name === name)
   if (entry !== undefined) return entry
+  if (name.startsWith('-')) {
+    // Without its value, which may be a token.
+    const [flag] = name.split('=', 1)
+    throw new UsageError(`${flag} stands before the command; flags follow it: baton COMMAND ${flag}`)
+  }
   const meant = didYouMean(
     name,
     commands.map((candidate) => candidate.name),

@@ -32,6 +32,7 @@ describe('the command line', () => {
 
   test.each([
     [['tsks'], 'tsks is not a command; did you mean tasks?'],
+    [['--url', 'http://a', 'tasks'], '--url stands before the command; flags follow it: baton COMMAND --url'],
     [['tasks', '--wach'], '--wach is not a flag here; did you mean --watch?'],
     [['tasks', 'a', 'b'], '"b" is too much for tasks'],
     [['pause'], 'pause needs TASK'],
