@@ -5,8 +5,8 @@ import { count, counted, duration, rounded, since } from './numbers.ts'
 import { stateColours, taskColours } from './state-colours.ts'
 import { shown, table } from './table.ts'
 
-const LIST_BAR_WIDTH = 20
-const LEVEL_BAR_WIDTH = 30
+const LIST_BAR = { most: 20, least: 8 }
+const LEVEL_BAR = { most: 30, least: 8 }
 const MOST_LEVELS = 20
 
 /** In records; in partitions where no partition has any. */
@@ -29,7 +29,7 @@ export function taskTable(tasks: readonly TaskSummary[]): string {
   return table(tasks, [
     { title: 'TASK', of: ({ taskId }) => shown(taskId) },
     { title: 'STATE', of: ({ state }) => styled(taskColours[state], state) },
-    { title: 'PROGRESS', of: (task) => progressBar(LIST_BAR_WIDTH, measure(task)) },
+    { title: 'PROGRESS', of: (task, width) => progressBar(width, measure(task)), picture: LIST_BAR },
     { title: '', of: (task) => percent(measure(task).done, measure(task).total), align: 'right' },
     {
       title: 'PARTITIONS',
@@ -72,7 +72,7 @@ function levelTable(task: TaskView): string {
   const hidden = task.levels.length - levels.length
   const rows = table(levels, [
     { title: 'LEVEL', of: ({ level }) => count(level), align: 'right' },
-    { title: 'PROGRESS', of: (level) => progressBar(LEVEL_BAR_WIDTH, measure(level)) },
+    { title: 'PROGRESS', of: (level, width) => progressBar(width, measure(level)), picture: LEVEL_BAR },
     { title: '', of: (level) => percent(measure(level).done, measure(level).total), align: 'right' },
     {
       title: 'DONE',

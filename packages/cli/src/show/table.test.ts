@@ -1,0 +1,28 @@
+import { stripVTControlCharacters } from 'node:util'
+import { expect, test } from 'vitest'
+import { type Column, table } from './table.ts'
+
+const columns: Column<{ name: string; left: string }>[] = [
+  { title: 'TASK', of: ({ name }) => name },
+  { title: 'PROGRESS', of: (_, width) => '#'.repeat(width), picture: { most: 20, least: 8 } },
+  { title: 'LEFT', of: ({ left }) => left, align: 'right' },
+]
+const rows = [{ name: 'orders', left: '1m 19s' }]
+
+const shownAt = (width: number) => stripVTControlCharacters(table(rows, columns, width)).split('\n')
+
+test.each([
+  [36, 20],
+  [30, 14],
+  [24, 8],
+])('in %i columns the picture has %i, and the numbers their place', (width, picture) => {
+  expect(shownAt(width)).toEqual([
+    `TASK    ${'PROGRESS'.padEnd(picture)}    LEFT`,
+    `orders  ${'#'.repeat(picture)}  1m 19s`,
+  ])
+})
+
+test('where there is no room for a picture it goes before the numbers are cut', () => {
+  expect(shownAt(23)).toEqual(['TASK      LEFT', 'orders  1m 19s'])
+  expect(shownAt(10)).toEqual(['TASK     …', 'orders  1…'])
+})
