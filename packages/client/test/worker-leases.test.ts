@@ -131,7 +131,8 @@ describe('a lost lease', () => {
       },
       { prefetch: 2, waitSeconds: 0, untilIdle: true, onEvent: (event) => events.push(event) },
     ).start()
-    await until(() => events.some((event) => event.kind === 'pulled' && event.partitions.length === 3))
+    const taken = () => events.flatMap((event) => (event.kind === 'pulled' ? event.partitions : []))
+    await until(() => taken().length === 3)
     await client.cancel(begun[0] === 'orders' ? 'others' : 'orders')
     await until(() => events.some(({ kind }) => kind === 'lost'))
     open()
