@@ -91,16 +91,13 @@ export class BatonClient {
   }
 
   /** Says how the work under leases ended. */
-  async settle(
-    settlements: readonly Settlement[],
-    options: SettleOptions = {},
-  ): Promise<Required<SettleAnswer>> {
+  async settle(settlements: readonly Settlement[], options: SettleOptions = {}): Promise<SettleAnswer> {
     const { pull, idempotencyKey = newIdempotencyKey() } = options
     const headers = pull === undefined ? {} : { ...preferring(pull), 'idempotency-key': idempotencyKey }
     const waitSeconds = pull?.waitSeconds
     const body = jsonText(settlements, 'the settlement')
     const spec = { method: 'POST', path: '/settle', headers, body, waitSeconds } as const
-    const { settled, refused, partitions = [] } = (await this.#call(spec, options)) as SettleAnswer
+    const { settled, refused, partitions } = (await this.#call(spec, options)) as SettleAnswer
     return {
       settled,
       refused,
