@@ -32,6 +32,12 @@ export class Portion<Candidate extends { readonly recordCount: number }> {
     this.taken.push(candidate)
     this.#records += candidate.recordCount
   }
+
+  copy(): Portion<Candidate> {
+    const copy = new Portion<Candidate>(this.#appetite)
+    for (const candidate of this.taken) copy.take(candidate)
+    return copy
+  }
 }
 
 /** Returns how many candidates were taken; those after them stay ready. */
@@ -49,4 +55,15 @@ export function share<Candidate extends { readonly recordCount: number }>(
     }
   }
   return taken
+}
+
+/** How many candidates would be taken, and by whom is left open: nobody takes any yet. */
+export function wouldTake<Candidate extends { readonly recordCount: number }>(
+  candidates: readonly { readonly recordCount: number }[],
+  portions: readonly Portion<Candidate>[],
+): number {
+  return share(
+    candidates,
+    portions.map((portion): Portion<{ readonly recordCount: number }> => portion.copy()),
+  )
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Portion, share } from '../../src/handoff/sharing.ts'
+import { Portion, share, wouldTake } from '../../src/handoff/sharing.ts'
 
 interface Candidate {
   readonly id: number
@@ -40,6 +40,13 @@ describe('sharing what one claim brought', () => {
     expect(portions.map(({ taken }) => taken.length)).toEqual([3, 1])
   })
 
+  test('what would be taken now can be told, also by who has taken some before', () => {
+    const portions = [new Portion({ batch: 3, records: 250 }), new Portion({ batch: 1, records: null })]
+    share(candidates(100, 100), portions)
+    expect(wouldTake(candidates(50, 50, 50), portions)).toBe(2)
+    expect(portions.map(({ taken }) => taken.length)).toEqual([2, 0])
+  })
+
   test('nobody gets more than asked for, nobody goes without while there is something', () => {
     const appetite = fc.record({
       batch: fc.integer({ min: 1, max: 6 }),
@@ -48,7 +55,9 @@ describe('sharing what one claim brought', () => {
     fc.assert(
       fc.property(fc.array(appetite, { maxLength: 6 }), fc.array(fc.nat(200)), (appetites, sizes) => {
         const portions = appetites.map((one) => new Portion<Candidate>(one))
+        const foreseen = wouldTake(candidates(...sizes), portions)
         const taken = share(candidates(...sizes), portions)
+        expect(foreseen).toBe(taken)
         expect(portions.flatMap(ids)).toEqual(Array.from({ length: taken }, (_, id) => id))
         for (const [at, portion] of portions.entries()) {
           const { batch, records } = appetites[at] ?? { batch: 0, records: null }

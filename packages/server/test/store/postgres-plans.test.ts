@@ -51,6 +51,7 @@ const ways: readonly [statement: string, ...indexes: string[]][] = [
   ['hand-off-plain-pulls-keyed', 'partition_pkey', 'ready_in_order'],
   ['leases-given', 'due_in_order', 'partition_pkey'],
   ['claim', 'partition_pkey', 'ready_in_order'],
+  ['records-in-front', 'partition_pkey', 'ready_in_order'],
   ['lease', 'partition_pkey'],
   ['deliver', 'partition_pkey'],
   ['finish-plain', 'partition_pkey'],
@@ -173,12 +174,15 @@ describe.each([
     expect([...new Set(used)].toSorted()).toEqual(meant)
   })
 
-  test('a claim walks the index of the order and sorts nothing', async () => {
-    const claim = statements.find(({ name }) => name === 'baton-claim')
-    const nodes = await planOf(claim?.text ?? '')
-    expect(nodes.map((node) => node['Index Name'])).toContain('ready_in_order')
-    expect(nodes.map((node) => node['Node Type'])).not.toContain('Sort')
-  })
+  test.each(['claim', 'records-in-front'])(
+    '%s walks the index of the order and sorts nothing',
+    async (name) => {
+      const walking = statements.find((one) => one.name === `baton-${name}`)
+      const nodes = await planOf(walking?.text ?? '')
+      expect(nodes.map((node) => node['Index Name'])).toContain('ready_in_order')
+      expect(nodes.map((node) => node['Node Type'])).not.toContain('Sort')
+    },
+  )
 
   test('a claim in front of a backlog touches the pages of what it takes', async () => {
     const claim = statements.find(({ name }) => name === 'baton-claim')

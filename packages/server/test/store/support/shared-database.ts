@@ -121,6 +121,14 @@ export class SharedDatabase {
     return this.#hold('SELECT FROM baton.due FOR UPDATE')
   }
 
+  /** As another claim has them: these are passed over. */
+  holdPlaces(level: number, indexes: readonly number[]): Promise<Hold> {
+    return this.#hold(
+      `SELECT FROM baton.ready WHERE id = ANY (ARRAY(
+         SELECT id FROM baton.partition WHERE level = ${level} AND idx IN (${indexes.join()}))) FOR UPDATE`,
+    )
+  }
+
   /** As a node opens it that knows nothing of all this. */
   async openOldSession(): Promise<void> {
     await this.#connect('baton')

@@ -10,12 +10,10 @@ import { largestSet } from '../queues/due-sets.ts'
 import type { Names } from '../rows/names.ts'
 import type { Transaction } from '../session/transaction.ts'
 import type { Claimed } from '../windows/filling.ts'
-import { fillAtHand, LARGEST_CLAIM } from '../windows/lanes.ts'
-import { type Candidate, claimCandidates, type Grant, writeDeliveries, writeLeases } from './claim.ts'
+import { fillAtHand } from '../windows/lanes.ts'
+import { type Candidate, type Grant, writeDeliveries, writeLeases } from './claim.ts'
+import { claimFor, FIRST_GUESS } from './claim-for.ts'
 import { type KeptLeases, type KeyedLeases, liveLeases, lockKeys, rememberKeys } from './pull-keys.ts'
-
-/** With a record budget nobody knows how many partitions it takes: begin with few, then take more at a time. */
-const FIRST_GUESS = 16
 
 interface Serving {
   readonly position: number
@@ -109,21 +107,15 @@ export class Pull {
     let guess = FIRST_GUESS
     while (true) {
       const hungry = servings.filter(({ portion }) => !portion.isFull)
-      const appetite = hungry.reduce(
-        (sum, { order, portion }) =>
-          sum + (order.records === null ? portion.room : Math.min(portion.room, guess)),
-        0,
-      )
-      const wanted = Math.min(appetite, LARGEST_CLAIM)
-      if (wanted === 0) return { earliestDueAt, movedUp, lanesToFill: [] }
-      const candidates = await claimCandidates(tx, wanted)
+      if (hungry.length === 0) return { earliestDueAt, movedUp, lanesToFill: [] }
+      const { candidates, isEnd } = await claimFor(tx, hungry, guess)
       share(
         candidates,
         hungry.map(({ portion }) => portion),
       )
       const { dueAt, tripped } = await this.#handOut(tx, hungry, deltas)
       earliestDueAt = earlier(earliestDueAt, dueAt)
-      const isLast = candidates.length < wanted || hungry.every(({ portion }) => portion.isFull)
+      const isLast = isEnd || hungry.every(({ portion }) => portion.isFull)
       const filled = await fillAtHand(tx, tripped, deltas)
       movedUp += filled.readied
       const lanesToFill = filled.stillLocked
