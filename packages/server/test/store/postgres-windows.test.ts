@@ -6,6 +6,7 @@ import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { WINDOW } from '../../src/store/postgres/windows/lanes.ts'
 import { Driver, some } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
+import { pullLevels } from './conformance/lanes.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -110,5 +111,16 @@ test('a call-back that nearly fitted a window leaves enough behind its tripwire'
   while (levels.length < WINDOW + 300)
     levels.push(...(await driver.pull({ batch: 100 })).partitions.map(({ level }) => level))
   expect(levels.filter((level) => level === 1)).toEqual([])
+  await close()
+})
+
+test('what is retried behind a window that is full has a tripwire before it', async () => {
+  const { driver, close } = await openStore()
+  await driver.callBack('a', [...some(0, WINDOW), ...some(1, 500)])
+  const { leaseId } = await driver.pullOne()
+  await driver.settle(leaseId, { outcome: 'failed', final: true })
+  await driver.callBack('a', some(0, 1, {}, WINDOW))
+  await driver.retry('a')
+  expect(await pullLevels(driver, WINDOW + 1)).toEqual([0])
   await close()
 })

@@ -1,9 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { nameOf, one, pullOrder, some } from './driver.ts'
+import { type Driver, nameOf, one, pullOrder, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 /** More than a store rewrites in one transaction, so that whatever it does in steps takes several. */
 export const MANY = 2600
+
+/** Of which levels the next so many partitions are. */
+export async function pullLevels(store: Driver, count: number): Promise<number[]> {
+  const levels = new Set<number>()
+  for (let left = count; left > 0; ) {
+    const { partitions } = await store.pull({ batch: Math.min(left, 500) })
+    for (const { level } of partitions) levels.add(level)
+    left -= partitions.length
+    if (partitions.length === 0) throw new Error(`${left} of ${count} partitions are missing`)
+  }
+  return [...levels]
+}
 
 export function lanesTopic(harness: StoreHarness): void {
   describe('lanes of thousands of partitions', () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { taskState } from '../../../src/handoff/task-course.ts'
 import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf } from './harness.ts'
-import { MANY } from './lanes.ts'
+import { MANY, pullLevels } from './lanes.ts'
 
 async function finishAll(store: Driver, records: number | null = null): Promise<string[]> {
   const leaseIds = (await store.pullAll(500)).map(({ lease }) => lease?.id ?? '')
@@ -33,6 +33,15 @@ export function rerunTopic(harness: StoreHarness): void {
       await finishAll(store)
       expect(await store.retry('a', { level: 0 })).toMatchObject({ changed: 0 })
       expect((await store.pull()).partitions).toEqual([])
+    })
+
+    test.each([700, 2000])('behind %i others they go before a higher level', async (count) => {
+      const store = await open()
+      await store.callBack('a', [...some(0, count), ...some(1, 500)])
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId)
+      await store.retry('a', { done: true })
+      expect(await pullLevels(store, count)).toEqual([0])
     })
 
     test('one level, or named partitions', async () => {

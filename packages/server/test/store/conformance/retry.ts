@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Driver, nameOf, one, some } from './driver.ts'
 import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
-import { MANY } from './lanes.ts'
+import { MANY, pullLevels } from './lanes.ts'
 
 /** Hands everything out and parks it. */
 async function parkAll(store: Driver, batch = 500): Promise<string[]> {
@@ -93,6 +93,25 @@ export function retryTopic(harness: StoreHarness): void {
       expect(await store.settle(first.leaseId)).toBeNull()
       await store.pullOne()
       expect(await store.settle(second.leaseId)).toBe('lease_lost')
+    })
+
+    test.each([700, 2000])('behind %i others they go before a higher level', async (count) => {
+      const store = await open()
+      await store.callBack('a', [...some(0, count), ...some(1, 500)])
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId, { outcome: 'failed', final: true })
+      await store.retry('a', { partitions: [{ level: 0, index: 0 }] })
+      expect(await pullLevels(store, count)).toEqual([0])
+    })
+
+    test('and so do those that are called back behind them', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 700), ...some(1, 500)])
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId, { outcome: 'failed', final: true })
+      await store.retry('a')
+      await store.callBack('a', some(0, MANY, {}, 700))
+      expect(await pullLevels(store, 700 + MANY)).toEqual([0])
     })
 
     test('thousands of them, in steps', async () => {

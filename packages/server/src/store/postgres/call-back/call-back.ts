@@ -12,11 +12,11 @@ import { moveTallies } from '../rows/entries.ts'
 import type { Names } from '../rows/names.ts'
 import type { Transaction } from '../session/transaction.ts'
 import { holdLane, LOW_WATER, saveLaneTags, tripwireAt, WINDOW } from '../windows/lanes.ts'
+import { placeTripwire } from '../windows/tripwire.ts'
 import {
   type CalledBackLane,
   createLanes,
   lockLanesOfTask,
-  placeTripwire,
   roomAtTheBack,
   storedPartitions,
 } from './called-back-lanes.ts'

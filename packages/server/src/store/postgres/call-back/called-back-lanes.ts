@@ -1,8 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import { removeFrom, WAITS } from '../queues/places.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
-import { LOW_WATER, WINDOW } from '../windows/lanes.ts'
+import { WINDOW } from '../windows/lanes.ts'
 
 /** The task's row is locked, and with it the right to its lanes; the fill of a claim locks lanes alone. */
 const lock = statement(
@@ -32,23 +31,6 @@ const stored = statement(
      WHERE lane = wanted.lane AND idx = wanted.idx OFFSET 0
    ) p`,
 )
-/** Places are not changed, so it gets another one; until the call-back is through, claims pass it over. */
-const setTripwire = statement(
-  'set-tripwire',
-  `WITH place AS (
-     ${removeFrom(
-       'ready',
-       `SELECT q.lies FROM (SELECT id FROM baton.ready WHERE lane = $1 AND fresh ORDER BY id DESC OFFSET ${LOW_WATER}) r
-        CROSS JOIN LATERAL (
-          SELECT ctid AS lies, id, stay FROM baton.ready WHERE lane = $1 AND id = r.id FOR UPDATE SKIP LOCKED
-        ) q
-        CROSS JOIN LATERAL (SELECT id FROM baton.partition WHERE id = q.id AND ${WAITS} OFFSET 0) p LIMIT 1`,
-     )} RETURNING *
-   )
-   INSERT INTO baton.ready (level, rank, id, lane, task, stay, fresh, refill)
-   SELECT level, rank, id, lane, task, stay, fresh, true FROM place`,
-)
-
 export interface CalledBackLane {
   readonly id: number
   readonly task: number
@@ -102,11 +84,6 @@ export async function roomAtTheBack(tx: Transaction, lanes: readonly number[]): 
       row['has_backlog'] === true ? 0 : Math.max(0, WINDOW - (row['ready'] as number)),
     ]),
   )
-}
-
-/** A lane whose window is full gets its first backlog: somebody has to notice when the window empties. */
-export function placeTripwire(tx: Transaction, lane: number): void {
-  tx.post(setTripwire, [lane])
 }
 
 /** What is stored of partitions that were called back before; nothing for those that retention removed. */

@@ -1,18 +1,23 @@
 import { holdsBarrier, isLaneOpen } from '../../../handoff/lane-rules.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { fillLane, holdLane, LOW_WATER, STEP, WINDOW } from '../windows/lanes.ts'
+import { isWindowFull, placeTripwire } from '../windows/tripwire.ts'
 import type { Roll } from './roll.ts'
 
 /**
  * Brings barriers, windows and closed lanes in line with what became of these lanes. Returns how
  * many partitions became ready.
  */
-export async function settleLanes(roll: Roll, touched: readonly LaneEntry[]): Promise<number> {
+export async function settleLanes(
+  roll: Roll,
+  touched: readonly LaneEntry[],
+  fillOpen: typeof fill = fill,
+): Promise<number> {
   let readied = 0
   for (const lane of touched) {
     if (lane.task.levelBarrier)
       readied += await moveBarrier(roll, lane.task, holdsBarrier(lane) ? lane.level : null)
-    if (isLaneOpen(lane.task, lane.level)) readied += await fill(roll, lane)
+    if (isLaneOpen(lane.task, lane.level)) readied += await fillOpen(roll, lane)
     else if (lane.partitions.ready > 0) await hold(roll, lane, STEP)
   }
   return readied
@@ -29,6 +34,21 @@ const FORGOTTEN = LOW_WATER / 2
 export async function fill(roll: Roll, lane: LaneEntry): Promise<number> {
   const { partitions, task } = lane
   if (partitions.held <= 0 || partitions.ready >= FORGOTTEN || !isLaneOpen(task, lane.level)) return 0
+  return fillNow(roll, lane)
+}
+
+/**
+ * The same for a lane behind whose window partitions were put just now. It may have no tripwire, and then whoever empties
+ * it goes on with the next level, until the roller comes.
+ */
+export async function fillBehind(roll: Roll, lane: LaneEntry): Promise<number> {
+  if (lane.partitions.held <= 0 || !isLaneOpen(lane.task, lane.level)) return 0
+  if (!(await isWindowFull(roll.tx, lane.id))) return fillNow(roll, lane)
+  placeTripwire(roll.tx, lane.id)
+  return 0
+}
+
+async function fillNow(roll: Roll, lane: LaneEntry): Promise<number> {
   const tags = lockedLane(lane)
   const filled = await fillLane(
     roll.tx,

@@ -4,7 +4,7 @@ import type { LaneEntry } from '../../../handoff/task-entry.ts'
 import { changeQueued } from '../queues/queues.ts'
 import { lockAtHand } from '../rows/at-hand.ts'
 import { statement } from '../session/statement.ts'
-import { settleLanes } from './lane-windows.ts'
+import { fillBehind, settleLanes } from './lane-windows.ts'
 import type { Roll } from './roll.ts'
 
 /** In SQL: what a DoneRow holds. */
@@ -56,7 +56,7 @@ export async function rerunDone(
   const last = page.length < limit ? null : (page.at(-1)?.idx ?? null)
   return {
     changed: done.length,
-    readied: await settleLanes(roll, [lane]),
+    readied: await settleLanes(roll, [lane], fillBehind),
     goOnAfter: locked === undefined ? last : locked.idx - 1,
   }
 }

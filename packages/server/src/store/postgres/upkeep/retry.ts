@@ -3,7 +3,7 @@ import type { Applied } from '../../../handoff/control-rules.ts'
 import { next, type PartitionState } from '../../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { changeQueued } from '../queues/queues.ts'
-import { settleLanes } from '../roll/lane-windows.ts'
+import { fillBehind, settleLanes } from '../roll/lane-windows.ts'
 import { DONE_COLUMNS, type DoneRow, rerun } from '../roll/rerun.ts'
 import type { Roll } from '../roll/roll.ts'
 import { advanceStep, beginStep } from '../roll/task-steps.ts'
@@ -92,7 +92,11 @@ async function retryParked(
     isAnyLocked ||= rows.length < found.length
     if (changed === STEP) break
   }
-  return { changed, readied: await settleLanes(roll, lanes), more: isAnyLocked || changed === STEP }
+  return {
+    changed,
+    readied: await settleLanes(roll, lanes, fillBehind),
+    more: isAnyLocked || changed === STEP,
+  }
 }
 
 async function retryRows(roll: Roll, lane: LaneEntry, rows: readonly ParkedRow[]): Promise<void> {
@@ -133,5 +137,9 @@ async function retryNamed(
     if (again.length + anew.length > 0) touched.add(lane)
     changed += again.length + anew.length
   }
-  return { changed, readied: await settleLanes(roll, [...touched]), more: rows.length < levels.size }
+  return {
+    changed,
+    readied: await settleLanes(roll, [...touched], fillBehind),
+    more: rows.length < levels.size,
+  }
 }

@@ -1,0 +1,42 @@
+import { removeFrom, WAITS } from '../queues/places.ts'
+import { statement } from '../session/statement.ts'
+import type { Transaction } from '../session/transaction.ts'
+import { LOW_WATER, WINDOW } from './lanes.ts'
+
+/**
+ * A window that is filled gets its tripwire with those that are admitted. Where partitions come to stand behind a window that
+ * has none, because nobody stood there before, it has to be given one by whoever brings them.
+ */
+
+/** Places are not changed, so it gets another one; until the call-back is through, claims pass it over. */
+const setTripwire = statement(
+  'set-tripwire',
+  `WITH place AS (
+     ${removeFrom(
+       'ready',
+       `SELECT q.lies FROM (SELECT id FROM baton.ready WHERE lane = $1 AND fresh ORDER BY id DESC OFFSET ${LOW_WATER}) r
+        CROSS JOIN LATERAL (
+          SELECT ctid AS lies, id, stay FROM baton.ready WHERE lane = $1 AND id = r.id FOR UPDATE SKIP LOCKED
+        ) q
+        CROSS JOIN LATERAL (SELECT id FROM baton.partition WHERE id = q.id AND ${WAITS} OFFSET 0) p LIMIT 1`,
+     )} RETURNING *
+   )
+   INSERT INTO baton.ready (level, rank, id, lane, task, stay, fresh, refill)
+   SELECT level, rank, id, lane, task, stay, fresh, true FROM place`,
+)
+
+const windowNow = statement(
+  'window-of-lane',
+  `SELECT count(*) AS ready FROM (SELECT FROM baton.ready r WHERE r.lane = $1 AND r.fresh LIMIT ${WINDOW}) w`,
+)
+
+/** A lane whose window is full gets its first backlog: somebody has to notice when the window empties. */
+export function placeTripwire(tx: Transaction, lane: number): void {
+  tx.post(setTripwire, [lane])
+}
+
+/** By its places: counters do not tell what is fresh. The caller has locked the lane. */
+export async function isWindowFull(tx: Transaction, lane: number): Promise<boolean> {
+  const [row] = await tx.run(windowNow, [lane])
+  return row?.['ready'] === WINDOW
+}
