@@ -68,6 +68,7 @@ const ways: readonly [statement: string, ...indexes: string[]][] = [
   ['admit', 'held_of_lane'],
   ['first-ready-of-lane', 'partition_pkey', 'ready_of_lane'],
   ['set-tripwire', 'partition_pkey', 'ready_of_lane'],
+  ['lanes-without-tripwire', 'held_of_lane', 'ready_of_lane'],
   ['window-of-lane', 'ready_of_lane'],
   ['hold'],
   ['places-of-waiting', 'partition_pkey', 'ready_of_lane'],

@@ -105,6 +105,7 @@ class PostgresStore implements Store {
   readonly #alone: Alone
   readonly #hints: Hints
   readonly #roller: Roller
+  readonly #filling: Filling
   readonly #handOffs: HandOffs
   readonly #sweep: Sweep
   readonly #tidy: Tidy
@@ -140,6 +141,7 @@ class PostgresStore implements Store {
     )
     this.#roller = new Roller(inside, (count) => this.#tellRolled(count), failed)
     const filling = new Filling(inside, readied, failed)
+    this.#filling = filling
     const shrinking = new Shrinking(inside, failed)
     this.#alone = new Alone({
       ...{ transactions: inside, entering: transactions, policy, names, secrets },
@@ -164,6 +166,7 @@ class PostgresStore implements Store {
   async start(): Promise<void> {
     await this.#transactions.read(nowStatement)
     await this.#hints.start()
+    await this.#filling.fillAbandoned()
   }
 
   onHint(listener: (readied: number) => void): void {

@@ -129,6 +129,11 @@ export class SharedDatabase {
     )
   }
 
+  /** As the roller does for some milliseconds, and nodes that fill windows. */
+  holdLanes(): Promise<Hold> {
+    return this.#hold('SELECT FROM baton.lane ORDER BY id FOR NO KEY UPDATE')
+  }
+
   /** As a node opens it that knows nothing of all this. */
   async openOldSession(): Promise<void> {
     await this.#connect('baton')

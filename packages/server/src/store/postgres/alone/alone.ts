@@ -41,6 +41,8 @@ export class Alone {
   /** What is done by transactions at the moment. */
   #others = 0
   #plainInARow = 0
+  /** Other nodes were there since the last stint; they may have died. */
+  #hadCompany = false
   #notBefore = 0
   #begunAt = 0
   #pauseMillis: number
@@ -91,6 +93,7 @@ export class Alone {
 
   /** Another node is there. */
   makeRoom(): void {
+    this.#hadCompany = true
     this.#postpone(OTHERS_MILLIS)
     void this.end()
   }
@@ -178,9 +181,12 @@ export class Alone {
     const { connections, presence, rules, listener } = this.#parts
     const own = [...connections.processIds, listener() ?? 0]
     if (await presence.isAccompanied(connection, own, APPLICATION)) {
+      this.#hadCompany = true
       this.#postpone(OTHERS_MILLIS)
       return undefined
     }
+    if (this.#hadCompany) await this.#parts.filling.fillAbandoned()
+    this.#hadCompany = false
     await connections.withEntered((entered) => presence.leave(entered))
     const run = await presence.tryAlone(connection)
     if (run === undefined) {

@@ -1,7 +1,8 @@
 import { removeFrom, WAITS } from '../queues/places.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
-import { LOW_WATER, WINDOW } from './lanes.ts'
+import type { Transactions } from '../session/transactions.ts'
+import { LOW_WATER, laneIsOpen, WINDOW } from './lanes.ts'
 
 /**
  * A window that is filled gets its tripwire with those that are admitted. Where partitions come to stand behind a window that
@@ -25,6 +26,19 @@ const setTripwire = statement(
    SELECT level, rank, id, lane, task, stay, fresh, true FROM place`,
 )
 
+/** Open lanes with a backlog, found one after the other: each is one step into the index, however long it is. */
+const unwatched = statement(
+  'lanes-without-tripwire',
+  `WITH RECURSIVE backlog (lane) AS (
+     SELECT 0::bigint
+     UNION ALL
+     SELECT h.lane FROM backlog b
+     CROSS JOIN LATERAL (SELECT lane FROM baton.held WHERE lane > b.lane ORDER BY lane, id LIMIT 1) h
+   )
+   SELECT b.lane FROM backlog b
+   WHERE (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = b.lane)
+     AND (SELECT r.id FROM baton.ready r WHERE r.lane = b.lane AND r.refill ORDER BY r.id LIMIT 1) IS NULL`,
+)
 const windowNow = statement(
   'window-of-lane',
   `SELECT count(*) AS ready FROM (SELECT FROM baton.ready r WHERE r.lane = $1 AND r.fresh LIMIT ${WINDOW}) w`,
@@ -39,4 +53,11 @@ export function placeTripwire(tx: Transaction, lane: number): void {
 export async function isWindowFull(tx: Transaction, lane: number): Promise<boolean> {
   const [row] = await tx.run(windowNow, [lane])
   return row?.['ready'] === WINDOW
+}
+
+/**
+ * Lanes whose tripwire was handed out and whose window was not filled: it is about to be, or whoever was to do it is gone.
+ */
+export async function lanesWithoutTripwire(transactions: Transactions): Promise<number[]> {
+  return (await transactions.read(unwatched)).map((row) => row['lane'] as number)
 }
