@@ -66,6 +66,17 @@ describe('a partition that somebody has locked at the moment', () => {
     expect(await counted()).toMatchObject({ ready: 3, parked: 0 })
   })
 
+  test('is looked for again soon by pulls that wait, as nobody tells when it is let go', async () => {
+    await node.callBack('a', some(0, 1))
+    const woken = Promise.withResolvers<number>()
+    node.store.onHint?.(woken.resolve)
+    const hold = await database.holdPlaces(0, [0])
+    expect((await node.pull()).partitions).toEqual([])
+    expect(await woken.promise).toBe(1)
+    await hold.letGo()
+    expect((await node.pullOne()).index).toBe(0)
+  })
+
   test('is removed by retention when it is free', async () => {
     await node.callBack('a', [...some(0, 2), ...some(1, 2)])
     await settleAll('done')

@@ -8,6 +8,7 @@ import type { CallBacks, CalledBack } from './call-back/call-back.ts'
 import { CountDeltas } from './counters/count-deltas.ts'
 import { answerLeases, type LeaseAnswers } from './leases/settle.ts'
 import { LookAgain } from './pull/look-again.ts'
+import { PassedOver } from './pull/passed-over.ts'
 import { type PlainBatch, type PlainHandOffs, plainBatch } from './pull/plain-hand-off.ts'
 import { appetiteOf, claimedBy, type Pull, type Pulled } from './pull/pull.ts'
 import type { Shrinking } from './queues/shrinking.ts'
@@ -37,6 +38,7 @@ export class HandOffs {
   readonly #pull: Pull
   readonly #plain: PlainHandOffs
   readonly #filling: Filling
+  readonly #passedOver: PassedOver
   readonly #lookAgain: LookAgain
   readonly #shrinking: Shrinking
   readonly #alone: Alone
@@ -52,6 +54,8 @@ export class HandOffs {
     filling: Filling
     shrinking: Shrinking
     alone: Alone
+    /** Has so many of the pulls that wait look again. */
+    wake: (pulls: number) => void
   }) {
     this.#transactions = parts.transactions
     this.#roller = parts.roller
@@ -63,7 +67,8 @@ export class HandOffs {
     this.#filling = parts.filling
     this.#shrinking = parts.shrinking
     this.#alone = parts.alone
-    this.#lookAgain = new LookAgain(parts.transactions, parts.roller, parts.pull, this.#filling)
+    this.#passedOver = new PassedOver(parts.wake)
+    this.#lookAgain = new LookAgain({ ...parts, passedOver: this.#passedOver })
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
@@ -107,6 +112,12 @@ export class HandOffs {
   /** Waits for what is done after a hand-off was answered. */
   async idle(): Promise<void> {
     await Promise.all([this.#filling.idle(), this.#shrinking.idle()])
+  }
+
+  /** The same, and nobody is woken any more. */
+  async stop(): Promise<void> {
+    this.#passedOver.stop()
+    await this.idle()
   }
 
   /** Everything that a batch may hold, in one transaction. */

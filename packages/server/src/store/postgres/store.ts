@@ -154,6 +154,7 @@ class PostgresStore implements Store {
       ...{ transactions, names, policy, filling, shrinking },
       alone: this.#alone,
       roller: this.#roller,
+      wake: (pulls) => this.#hinted(pulls),
       callBacks: new CallBacks(policy, names),
       pull: new Pull(policy, names, secrets),
       plain: new PlainHandOffs(transactions, policy, names, secrets),
@@ -228,7 +229,7 @@ class PostgresStore implements Store {
     this.#closed = true
     await Promise.allSettled(this.#underWay)
     await this.#alone.close()
-    await this.#handOffs.idle()
+    await this.#handOffs.stop()
     await this.#roller.stop()
     await this.#hints.close()
     await this.#connections.close()

@@ -9,6 +9,7 @@ import { statement } from '../session/statement.ts'
 import type { Transactions } from '../session/transactions.ts'
 import type { Filling } from '../windows/filling.ts'
 import { front } from './claim.ts'
+import type { PassedOver } from './passed-over.ts'
 import { appetiteOf, claimedBy, type Pull, type Pulled } from './pull.ts'
 
 /** How long a pull that met only rows locked by others waits before it looks again. */
@@ -31,12 +32,20 @@ export class LookAgain {
   readonly #roller: Roller
   readonly #pull: Pull
   readonly #filling: Filling
+  readonly #passedOver: PassedOver
 
-  constructor(transactions: Transactions, roller: Roller, pull: Pull, filling: Filling) {
-    this.#transactions = transactions
-    this.#roller = roller
-    this.#pull = pull
-    this.#filling = filling
+  constructor(parts: {
+    readonly transactions: Transactions
+    readonly roller: Roller
+    readonly pull: Pull
+    readonly filling: Filling
+    readonly passedOver: PassedOver
+  }) {
+    this.#transactions = parts.transactions
+    this.#roller = parts.roller
+    this.#pull = parts.pull
+    this.#filling = parts.filling
+    this.#passedOver = parts.passedOver
   }
 
   /**
@@ -87,12 +96,17 @@ export class LookAgain {
       })
       return { second, ...claimedBy(second) }
     })
-    // Nothing was there the second time either: perhaps what looks ready is nobody's place any more.
     if (isContended && second.results.every((result) => result?.partitions.length === 0))
-      await this.#transactions.read(dropStraysInFront)
+      await this.#giveUp(again.length)
     this.#roller.kick()
     for (const [at, { position }] of again.entries()) settled[position] = second.results[at] ?? NOTHING
     const dueAt = earlier(earliestDueAt, second.earliestDueAt)
     return { results: settled, dueAt, readied: readied + second.movedUp }
+  }
+  /** Nothing was there the second time either: perhaps what looks ready is nobody's place any more, or still locked. */
+  async #giveUp(pulls: number): Promise<void> {
+    await this.#transactions.read(dropStraysInFront)
+    const [reason] = await this.#transactions.read(reasons)
+    if (reason?.['ready'] === true) this.#passedOver.note(pulls)
   }
 }
