@@ -30,6 +30,7 @@ interface Progress {
 export class TaskSteps {
   readonly #ledger: Ledger
   readonly #lanes: Lanes
+  #lastTask = 0
   readonly #sql: ReturnType<typeof prepare>
 
   constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes) {
@@ -67,9 +68,13 @@ export class TaskSteps {
     return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
   }
 
+  /** By turns: the step of a small task does not wait until a large one is through. */
   advanceAny(): Progress {
-    const row = this.#sql.any.get() as unknown as StepRow | undefined
-    return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
+    const { after } = this.#sql
+    const row = (after.get(this.#lastTask) ?? after.get(0)) as unknown as StepRow | undefined
+    if (row === undefined) return { changed: 0, readied: 0, more: false }
+    this.#lastTask = row.task
+    return this.#advance(row)
   }
 
   #advance(row: StepRow): Progress {
@@ -173,8 +178,7 @@ function prepare(db: DatabaseSync) {
        ON CONFLICT DO NOTHING`,
     ),
     of: db.prepare('SELECT * FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
-    // By chance: the step of a small task does not wait until a large one is through.
-    any: db.prepare('SELECT * FROM task_step ORDER BY random() LIMIT 1'),
+    after: db.prepare('SELECT * FROM task_step WHERE task > ? ORDER BY task LIMIT 1'),
     isRerunning: db.prepare(`SELECT 1 FROM task_step WHERE task = ? AND step = 'rerun' LIMIT 1`),
     lastDoneSecond: db.prepare('SELECT max(second) AS second FROM pace WHERE task = ?'),
     save: db.prepare(
