@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { brokenRule, fieldFaults, type ObjectShape } from './field-faults.ts'
 import { shownValue } from './shown-value.ts'
 import { type CheckFailure, pointerTo, soleViolation, ViolationList } from './violation.ts'

@@ -1,5 +1,5 @@
 import Type, { type TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { DEFAULT_TABLE_FIELD, descriptorSchema } from './descriptor.ts'
 import type { ObjectShape } from './field-faults.ts'
 
