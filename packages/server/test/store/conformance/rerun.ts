@@ -4,6 +4,8 @@ import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf } from './harness.ts'
 import { MANY, pullLevels } from './lanes.ts'
 
+const rerunOfAll = { verb: 'retry', taskId: 'a', level: null, partitions: null, done: true } as const
+
 async function finishAll(store: Driver, records: number | null = null): Promise<string[]> {
   const leaseIds = (await store.pullAll(500)).map(({ lease }) => lease?.id ?? '')
   const settlements = leaseIds.map((id) => ({ lease: leaseOf(id), order: settlement({ records }) }))
@@ -65,13 +67,7 @@ export function rerunTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', [...some(0, MANY), ...some(1, MANY)])
       await finishAll(store)
-      await store.store.control({
-        verb: 'retry',
-        taskId: 'a',
-        level: null,
-        partitions: null,
-        done: true,
-      })
+      await store.store.control(rerunOfAll)
       await store.reopen()
       await store.tidyAll()
       expect((await store.task('a')).facts.partitions.done).toBe(0)
@@ -86,8 +82,7 @@ export function rerunTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
-      const order = { verb: 'retry', taskId: 'a', level: null, partitions: null, done: true } as const
-      await store.store.control(order)
+      await store.store.control(rerunOfAll)
       await finishAll(store)
       const { facts } = await store.task('a')
       expect(facts.partitions.done).toBe(MANY)
@@ -106,13 +101,7 @@ export function rerunTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
-      await store.store.control({
-        verb: 'retry',
-        taskId: 'a',
-        level: null,
-        partitions: null,
-        done: true,
-      })
+      await store.store.control(rerunOfAll)
       await finishAll(store)
       expect(await store.control({ verb: 'pause', taskId: 'a' })).toMatchObject({ state: 'paused' })
       expect(await store.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({ state: 'cancelled' })
@@ -133,12 +122,11 @@ export function rerunTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
-      const order = { verb: 'retry', taskId: 'a', level: null, partitions: null, done: true } as const
-      let result = await store.store.control(order)
+      let result = await store.store.control(rerunOfAll)
       await store.tidyAll()
       await finishAll(store)
       // Whoever gave the order repeats it while it says that there is more to do.
-      while (result.kind === 'applied' && result.more) result = await store.store.control(order)
+      while (result.kind === 'applied' && result.more) result = await store.store.control(rerunOfAll)
       expect((await store.task('a')).facts.partitions.done).toBe(MANY)
     })
 
