@@ -24,8 +24,8 @@ export default defineConfig({
     include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
     globalSetup: ['packages/dashboard/test/build-when-stale.ts'],
     pool: 'forks',
-    // Most tests wait for a child process, a disk or a browser: with three workers on two processors a seventh is idle.
-    maxWorkers: 2 * availableParallelism(),
+    // Most tests wait for a child process, a disk or a browser: with a worker per processor a quarter of their time is idle.
+    maxWorkers: Math.ceil(1.5 * availableParallelism()),
     sequence: { sequencer: LongOnesFirst },
     // Worker threads and child processes that a test starts inherit this, and so find our sources too.
     execArgv: [`--conditions=${sourceCondition}`],

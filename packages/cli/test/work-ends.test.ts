@@ -43,10 +43,11 @@ describe('a lost lease', () => {
 
   test('leases are renewed while the command runs', async () => {
     const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
-    const { url } = await ServiceProcess.start('--lease-seconds', '1', ...patient)
+    // Renewed after a third of it: a machine may stand still for seconds.
+    const { url } = await ServiceProcess.start('--lease-seconds', '5', ...patient)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
-    const { code } = await baton(['work', '--until-idle', '--wait', '0', '-c', '2', '--', 'sleep', '3'], {
+    const { code } = await baton(['work', '--until-idle', '--wait', '0', '-c', '2', '--', 'sleep', '7'], {
       url,
     })
     expect(code).toBe(0)

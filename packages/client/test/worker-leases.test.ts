@@ -11,7 +11,7 @@ import { until } from './support/until.ts'
 const shortLeases = ['--lease-seconds', '1', '--backoff-seconds', '0', '--max-attempts', '100']
 
 /** Short leases whose expiry hands nothing out: a machine that stalls must not decide these tests. */
-const patientLeases = ['--lease-seconds', '1', '--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
+const patientLeases = ['--lease-seconds', '4', '--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
 
 describe('leases in hand', () => {
   test('are renewed while handlers take longer than a lease, all in one request', async () => {
