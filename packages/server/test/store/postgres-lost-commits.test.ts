@@ -49,21 +49,21 @@ describe.each<AloneMode>(['never', 'whenever-possible'])('a node that is alone %
     const ask = (batch: Partial<HandOffBatch>) => store.handOff({ ...nothing, ...batch })
 
     // No call-back is doubled: what was stored by the lost commit is answered as accepted, once.
-    for (let array = 0; array < 10; array += 1) {
+    for (let array = 0; array < 20; array += 1) {
       const { callBacks } = await ask({ callBacks: [callBackOrder('a', some(0, 5, {}, array * 5))] })
       expect(callBacks).toEqual([{ kind: 'stored', accepted: 5, duplicates: 0 }])
     }
 
     // No partition is leased twice: every lease in the database is one that was answered.
     const leases: string[] = []
-    for (let pull = 0; pull < 13; pull += 1) {
+    for (let pull = 0; pull < 25; pull += 1) {
       const { pulls } = await ask({ pulls: [pullOrder({ batch: 4, instance: 'w', key: `key-${pull}` })] })
       expect(pulls[0]).toMatchObject({ repeated: false })
       leases.push(...(pulls[0]?.partitions ?? []).map(({ lease }) => lease?.id ?? ''))
     }
-    expect(new Set(leases.map((id) => parseLeaseId(id)?.partition)).size).toBe(50)
+    expect(new Set(leases.map((id) => parseLeaseId(id)?.partition)).size).toBe(100)
     expect(leases.every((id) => parseLeaseId(id)?.term === 1)).toBe(true)
-    expect((await store.task('a'))?.facts.partitions).toMatchObject({ leased: 50, ready: 0, held: 0 })
+    expect((await store.task('a'))?.facts.partitions).toMatchObject({ leased: 100, ready: 0, held: 0 })
 
     // No settle is lost, and none is answered wrongly: not even a release that is leased again at once.
     for (const [position, id] of leases.entries()) {
@@ -77,9 +77,9 @@ describe.each<AloneMode>(['never', 'whenever-possible'])('a node that is alone %
         expect((await ask({ settles: [{ instance: 'w', settlements: again }] })).settles).toEqual([[null]])
       }
     }
-    expect((await store.task('a'))?.facts.partitions).toMatchObject({ done: 50, leased: 0, ready: 0 })
-    expect(proxy.cuts.before).toBeGreaterThan(10)
-    expect(proxy.cuts.after).toBeGreaterThan(10)
+    expect((await store.task('a'))?.facts.partitions).toMatchObject({ done: 100, leased: 0, ready: 0 })
+    expect(proxy.cuts.before).toBeGreaterThan(20)
+    expect(proxy.cuts.after).toBeGreaterThan(20)
     await close()
   })
 
