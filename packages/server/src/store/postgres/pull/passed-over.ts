@@ -1,6 +1,6 @@
 /**
- * So long until pulls look again that found nothing but what others had locked. Mostly those others take it, and all of it
- * is gone after some milliseconds; what they let go, because their transaction failed, nobody would tell of.
+ * How long until pulls that found nothing but what others had locked look again. Mostly those others take it, and all of
+ * it is gone after some milliseconds; what they let go, because their transaction failed, nobody would tell of.
  */
 const LOOK_SOON_MILLIS = 100
 
