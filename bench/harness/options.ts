@@ -6,6 +6,8 @@ export interface Sizes {
   /** Length of one measurement. */
   seconds: number
   warmUpSeconds: number
+  /** At most so many warm-ups of that length. */
+  warmUps: number
   /** Partitions in the store before the backlog scenario measures. */
   backlogs: readonly number[]
   smallCallBack: number
@@ -37,6 +39,7 @@ const NORMAL: Sizes = {
   rounds: 5,
   seconds: 4,
   warmUpSeconds: 2,
+  warmUps: 5,
   backlogs: [1_000, 1_000_000],
   smallCallBack: 500,
   largeCallBack: 50_000,
@@ -54,6 +57,7 @@ const QUICK: Sizes = {
   rounds: 1,
   seconds: 0.3,
   warmUpSeconds: 0.1,
+  warmUps: 1,
   backlogs: [1_000, 5_000],
   smallCallBack: 500,
   largeCallBack: 5_000,

@@ -64,7 +64,10 @@ export function peersPage(bench: PeersBench, flags: string, result: PeersResult)
   const about: [string, string][] = [
     ['command', `\`npm run bench:peers${flags === '' ? '' : ` -- ${flags}`}\``],
     ...machine(),
-    ['rounds', `${sizes.rounds} of ${sizes.seconds} s, warm-up ${sizes.warmUpSeconds} s`],
+    [
+      'rounds',
+      `${sizes.rounds} of ${sizes.seconds} s, warm-ups of ${sizes.warmUpSeconds} s until it gets no faster`,
+    ],
     ['consumers', `${consumers}, in one process; batches of ${batch}`],
     [
       'PostgreSQL settings',

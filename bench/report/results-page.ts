@@ -15,7 +15,10 @@ export function resultsPage({ mode, sizes, flags }: Options, finished: readonly 
   const about: [string, string][] = [
     ['command', `\`npm run bench${flags === '' ? '' : ` -- ${flags}`}\``],
     ...machine(),
-    ['rounds', `${sizes.rounds} of ${sizes.seconds} s, warm-up ${sizes.warmUpSeconds} s (${mode})`],
+    [
+      'rounds',
+      `${sizes.rounds} of ${sizes.seconds} s, warm-ups of ${sizes.warmUpSeconds} s until it gets no faster (${mode})`,
+    ],
     ['Baton', 'default configuration; SQLite in WAL with synchronous=FULL'],
     ['PostgreSQL settings', `fsync and synchronous_commit on, ${POSTGRES_SETTINGS.join(', ')}`],
     ['client', 'one process, keep-alive connections, one request under way on each'],
