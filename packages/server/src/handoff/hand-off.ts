@@ -93,7 +93,7 @@ export class HandOff {
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
     const calledBack = result.kind === 'stored' ? result.accepted : 0
-    this.#instances.note(producer, 'producer', { callBacks: 1, calledBack })
+    this.#instances.noteCallBack(producer, calledBack)
     return result
   }
 
@@ -115,7 +115,7 @@ export class HandOff {
     const outcome = mentions.outcome(answer.settle ?? [])
     const { settled, refused, totals } = outcome
     this.counts.noteSettle(outcome)
-    this.#instances.note(instance, 'worker', totals)
+    this.#instances.noteSettle(instance, totals)
     const pulled = pull === null ? null : await this.#pullAfterSettling(pull, answer.pull, signal, epoch)
     return { settled, refused, pulled }
   }
@@ -139,7 +139,7 @@ export class HandOff {
     const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
     const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
     const answer = leases.length === 0 ? undefined : await this.#coalescer.ask({ renew: { leases } })
-    this.#instances.note(instance, 'worker')
+    this.#instances.noteRenewal(instance)
     const verdicts = (answer?.renew ?? []).values()
     const renewals = known.map(({ leaseId, lease }) => {
       const verdict = lease === undefined ? undefined : verdicts.next().value

@@ -1,7 +1,8 @@
-import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import { type InstanceRecord, noTotals } from './instances.ts'
+import type { MentionsOutcome } from './mentions.ts'
 import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
 import type { PullResult, Store } from './store.ts'
+import { addCapped } from './tally.ts'
 
 export interface Node {
   readonly instanceId: string
@@ -38,16 +39,32 @@ export class InstanceRegister {
     await this.#beat()
   }
 
-  note(instanceId: string | null, role: InstanceRole, increments?: Partial<InstanceTotals>): void {
-    this.#sightings.note(instanceId, role, increments)
+  noteCallBack(instanceId: string | null, calledBack: number): void {
+    if (instanceId === null) return
+    const totals = this.#sightings.totalsOf(instanceId, 'producer')
+    totals.callBacks += 1
+    totals.calledBack += calledBack
   }
 
   notePull(instanceId: string | null, { partitions, repeated }: PullResult): void {
     if (instanceId === null) return
-    let records = 0
-    if (!repeated) for (const { recordCount } of partitions) records += recordCount
-    const given = repeated ? 0 : partitions.length
-    this.#sightings.note(instanceId, 'worker', { pulls: 1, partitions: given, records })
+    const totals = this.#sightings.totalsOf(instanceId, 'worker')
+    totals.pulls += 1
+    if (repeated) return
+    totals.partitions += partitions.length
+    for (const { recordCount } of partitions) totals.records = addCapped(totals.records, recordCount)
+  }
+
+  noteSettle(instanceId: string | null, { done, failed, released }: MentionsOutcome['totals']): void {
+    if (instanceId === null) return
+    const totals = this.#sightings.totalsOf(instanceId, 'worker')
+    totals.done += done
+    totals.failed += failed
+    totals.released += released
+  }
+
+  noteRenewal(instanceId: string | null): void {
+    if (instanceId !== null) this.#sightings.totalsOf(instanceId, 'worker')
   }
 
   /** `null` asks for the node that answers. */

@@ -35,16 +35,15 @@ interface Seen {
 export class Sightings {
   readonly #seen = new Map<string, Seen>()
 
-  note(instanceId: string | null, role: InstanceRole, increments: Partial<InstanceTotals> = {}): void {
-    if (instanceId === null) return
+  /** Of the instance that is seen now, to add to. */
+  totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
     let seen = this.#seen.get(instanceId)
     if (seen === undefined) {
       seen = { role, totals: noTotals() }
       this.#seen.set(instanceId, seen)
     }
     seen.role = role
-    for (const key of Object.keys(increments) as (keyof InstanceTotals)[])
-      seen.totals[key] = addCapped(seen.totals[key], increments[key] ?? 0)
+    return seen.totals
   }
 
   /** Takes what is to be written; if the writing fails, `restore` puts it back. */
@@ -61,7 +60,7 @@ export class Sightings {
 
   restore(sightings: readonly Sighting[]): void {
     for (const { instanceId, role, totals, node } of sightings) {
-      if (node === null) this.note(instanceId, this.#seen.get(instanceId)?.role ?? role, totals)
+      if (node === null) add(this.totalsOf(instanceId, this.#seen.get(instanceId)?.role ?? role), totals)
     }
   }
 
@@ -81,10 +80,13 @@ export class Sightings {
       tasks: [],
     }
     const totals = { ...base.totals }
-    for (const key of Object.keys(totals) as (keyof InstanceTotals)[])
-      totals[key] = addCapped(totals[key], seen.totals[key])
+    add(totals, seen.totals)
     // Whoever takes the name of a node does not become it.
     if (base.node !== null) return { ...base, totals }
     return { ...base, role: seen.role, lastSeenAt: base.now, totals }
   }
+}
+
+function add(to: InstanceTotals, totals: InstanceTotals): void {
+  for (const key of Object.keys(totals) as (keyof InstanceTotals)[]) to[key] = addCapped(to[key], totals[key])
 }

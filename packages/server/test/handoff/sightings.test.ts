@@ -20,10 +20,9 @@ const stored = (changes: Partial<InstanceRecord> = {}): InstanceRecord => ({
 describe('what was seen', () => {
   test('adds up per instance until it is taken, and is then forgotten', () => {
     const sightings = new Sightings()
-    sightings.note('w', 'worker', { pulls: 1, partitions: 3, records: 20 })
-    sightings.note('w', 'worker', { pulls: 1 })
-    sightings.note('p', 'producer', { callBacks: 1, calledBack: 7 })
-    sightings.note(null, 'worker', { pulls: 100 })
+    Object.assign(sightings.totalsOf('w', 'worker'), { pulls: 1, partitions: 3, records: 20 })
+    sightings.totalsOf('w', 'worker').pulls += 1
+    Object.assign(sightings.totalsOf('p', 'producer'), { callBacks: 1, calledBack: 7 })
     expect(sightings.take()).toEqual([
       {
         instanceId: 'w',
@@ -43,9 +42,9 @@ describe('what was seen', () => {
 
   test('comes back when it could not be written, beside what was seen since', () => {
     const sightings = new Sightings()
-    sightings.note('w', 'worker', { done: 2 })
+    sightings.totalsOf('w', 'worker').done += 2
     const taken = sightings.take()
-    sightings.note('w', 'worker', { done: 1 })
+    sightings.totalsOf('w', 'worker').done += 1
     sightings.restore(taken)
     expect(sightings.take()).toMatchObject([{ instanceId: 'w', totals: { done: 3 } }])
   })
@@ -54,7 +53,7 @@ describe('what was seen', () => {
     const sightings = new Sightings()
     expect(sightings.merge('w', null, NOW)).toBeNull()
     expect(sightings.merge('w', stored(), NOW)).toEqual(stored())
-    sightings.note('w', 'worker', { pulls: 2 })
+    sightings.totalsOf('w', 'worker').pulls += 2
     expect(sightings.merge('w', stored(), NOW)).toMatchObject({
       firstSeenAt: NOW - 500_000,
       lastSeenAt: NOW,

@@ -6,6 +6,7 @@ import type { Exchange, Serve } from '../requests/exchange.ts'
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
 import type { RouteCounts } from '../requests/request-counts.ts'
+import { AskedInHeaders } from '../requests/request-headers.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
 import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.ts'
 
@@ -31,7 +32,8 @@ export interface ExpressRoute {
   readonly counts: RouteCounts
 }
 
-type KnownHead = PlainHead & ExpressRoute
+/** What the last requests of a connection began with, and what that came to. */
+type KnownHead = PlainHead & ExpressRoute & { readonly asked: AskedInHeaders }
 
 /** One connection, one request after the other, until a request comes that is for others to serve. */
 export class ExpressConnection {
@@ -110,7 +112,7 @@ export class ExpressConnection {
     const route = this.#rules.routeOf(head)
     if (route === undefined) return undefined
     if (this.#heads.length === KNOWN_HEADS) this.#heads.shift()
-    const fresh = { ...head, ...route }
+    const fresh = { ...head, ...route, asked: new AskedInHeaders(head.headers) }
     this.#heads.push(fresh)
     return fresh
   }
@@ -123,11 +125,11 @@ export class ExpressConnection {
     this.#patience = setTimeout(giveUp, this.#rules.patienceMillis)
   }
 
-  async #serve({ method, url, headers, serve, counts }: KnownHead, body: Buffer): Promise<void> {
+  async #serve({ method, url, asked, serve, counts }: KnownHead, body: Buffer): Promise<void> {
     const began = performance.now()
     this.#isAnswered = false
     try {
-      const exchange = { headers, socket: this.#socket, answer: this.#answer }
+      const exchange = { asked, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
       if (this.#isAnswered) counts.answered(200, waited ? null : performance.now() - began)
     } catch (error) {

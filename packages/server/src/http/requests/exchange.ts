@@ -1,12 +1,13 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import { JSON_TYPE } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
+import { AskedInHeaders } from './request-headers.ts'
 
 /** A request for the hand-off and the way back to whoever made it, whichever of the two ways it came. */
 export interface Exchange {
-  readonly headers: IncomingHttpHeaders
+  readonly asked: AskedInHeaders
   readonly socket: Socket
   /**
    * Calls `lost` instead of sending when the client has hung up and not one byte of the answer was given to the socket.
@@ -42,7 +43,7 @@ export function exchangeOver(
     response.writeHead(200, [...standingHeaders, ...more, ...closing, ...length]).end(body)
   }
   return {
-    headers,
+    asked: new AskedInHeaders(headers),
     socket,
     answer: (body, more, lost) => sendOrLose(request, response, () => send(body, more), lost),
   }

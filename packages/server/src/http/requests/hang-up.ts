@@ -15,8 +15,18 @@ export function hasHungUp(socket: Socket): boolean {
   return !socket.writable || socket.readableEnded
 }
 
-/** Tells a pull that waits when there is nobody left to wait for. */
-export class ClientWatch {
+/** Lets `work` know when there is nobody left to wait for. Most of it does not wait, and is spared the watching. */
+export function whileWatched<Result>(
+  socket: Socket,
+  mayWait: boolean,
+  work: (signal?: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  if (!mayWait) return work()
+  const watch = new ClientWatch(socket)
+  return work(watch.signal).finally(() => watch.stop())
+}
+
+class ClientWatch {
   readonly #socket: Socket
   readonly #controller = new AbortController()
   readonly #onEnd = () => this.#controller.abort()

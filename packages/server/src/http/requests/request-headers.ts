@@ -36,17 +36,41 @@ function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
 const readPreferences = remembered(parsePrefer)
 const noPreferences: Preferences = { applied: '' }
 
-export function preferencesOf(headers: IncomingHttpHeaders): Preferences {
-  const text = headers['prefer']
-  return text === undefined ? noPreferences : readPreferences(String(text))
-}
+/**
+ * What the headers of a pull or a settle ask for. Read when somebody wants to know, and once: in the express lane one
+ * of these stands for all requests of a connection that begin alike.
+ */
+export class AskedInHeaders {
+  readonly #headers: IncomingHttpHeaders
+  #caller: string | null | undefined
+  #preferences: Preferences | undefined
+  #pull: PullRequest | undefined
 
-export function pullRequestOf(headers: IncomingHttpHeaders, preferences: Preferences): PullRequest {
-  return {
-    instance: callerOf(headers),
-    batch: preferences.batch ?? 1,
-    records: preferences.records ?? null,
-    key: idempotencyKeyOf(headers),
-    waitMillis: (preferences.waitSeconds ?? 0) * 1000,
+  constructor(headers: IncomingHttpHeaders) {
+    this.#headers = headers
+  }
+
+  get caller(): string | null {
+    this.#caller ??= callerOf(this.#headers)
+    return this.#caller
+  }
+
+  get preferences(): Preferences {
+    if (this.#preferences === undefined) {
+      const text = this.#headers['prefer']
+      this.#preferences = text === undefined ? noPreferences : readPreferences(String(text))
+    }
+    return this.#preferences
+  }
+
+  get pull(): PullRequest {
+    this.#pull ??= {
+      instance: this.caller,
+      batch: this.preferences.batch ?? 1,
+      records: this.preferences.records ?? null,
+      key: idempotencyKeyOf(this.#headers),
+      waitMillis: (this.preferences.waitSeconds ?? 0) * 1000,
+    }
+    return this.#pull
   }
 }

@@ -5,9 +5,8 @@ import { handedOutWriter } from '../answers/handed-out-json.ts'
 import { answers, pullHeaders } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
-import { ClientWatch } from '../requests/hang-up.ts'
+import { whileWatched } from '../requests/hang-up.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
-import { preferencesOf, pullRequestOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 
 /** How soon an empty-handed client that does not wait may ask again. */
@@ -17,13 +16,14 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
   const write = handedOutWriter(tableField)
   const config = { access: 'worker' as const }
 
-  const pull: Serve = async ({ headers, socket, answer }) => {
-    const preferences = preferencesOf(headers)
-    const order = pullRequestOf(headers, preferences)
-    const watch = order.waitMillis > 0 ? new ClientWatch(socket) : undefined
-    const { partitions, waited } = await handOff.pull(order, watch?.signal).finally(() => watch?.stop())
+  const pull: Serve = async ({ asked, socket, answer }) => {
+    const order = asked.pull
+    const { partitions, waited } = await whileWatched(socket, order.waitMillis > 0, (signal) =>
+      handOff.pull(order, signal),
+    )
     const more: string[] = []
-    if (preferences.applied !== '') more.push('preference-applied', preferences.applied)
+    const { applied } = asked.preferences
+    if (applied !== '') more.push('preference-applied', applied)
     if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
     answer(`{"partitions":${write(partitions)}}`, more, () => {
       // With a key the client asks again and gets these very leases.

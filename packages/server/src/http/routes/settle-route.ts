@@ -17,9 +17,8 @@ import { refusalsJson } from '../answers/refusals-json.ts'
 import { answers, pullHeaders } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
-import { ClientWatch } from '../requests/hang-up.ts'
+import { whileWatched } from '../requests/hang-up.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
-import { callerOf, preferencesOf, pullRequestOf } from '../requests/request-headers.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
 export function settleRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
@@ -27,22 +26,18 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
   const settledJson = ({ settled, refused, pulled }: Settled) =>
     `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
 
-  const settle: Serve = async ({ headers, socket, answer }, body) => {
+  const settle: Serve = async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
     if (!checked.ok) {
       throw new RequestProblem('contract_violation', 'the settlements break the contract; see errors', {
         extra: listedViolations(checked),
       })
     }
-    const preferences = preferencesOf(headers)
-    const pull = asksToPull(preferences) ? pullRequestOf(headers, preferences) : null
-    const instance = pull === null ? callerOf(headers) : pull.instance
-    const settlements = checked.settlements.map(settlementOf)
-    const watch = pull !== null && pull.waitMillis > 0 ? new ClientWatch(socket) : undefined
-    const outcome = await handOff
-      .settle({ instance, settlements, pull }, watch?.signal)
-      .finally(() => watch?.stop())
-    const more = pull === null ? [] : ['preference-applied', preferences.applied]
+    const pull = asksToPull(asked.preferences) ? asked.pull : null
+    const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
+    const mayWait = pull !== null && pull.waitMillis > 0
+    const outcome = await whileWatched(socket, mayWait, (signal) => handOff.settle(order, signal))
+    const more = pull === null ? [] : ['preference-applied', asked.preferences.applied]
     const lost = () => {
       // With a key the client settles and asks again, and gets these very leases.
       if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
