@@ -1,5 +1,6 @@
 import { systemClock } from './clock.ts'
 import { expiryGraceMillis, type Policy } from './policy.ts'
+import { Recurring } from './recurring.ts'
 import { FORGET_INSTANCES_MILLIS } from './sightings.ts'
 import type { Store } from './store.ts'
 
@@ -32,18 +33,12 @@ export class Upkeep {
   readonly #policy: Policy
   readonly #retentionMillis: number
   readonly #events: UpkeepEvents
-  #sweepTimer: NodeJS.Timeout | undefined
-  #tidyTimer: NodeJS.Timeout | undefined
-  #sweepAt = Number.POSITIVE_INFINITY
-  #sweeping = false
-  #tidyAt = Number.POSITIVE_INFINITY
-  #tidying = false
+  readonly #sweeping = new Recurring(() => this.#sweep())
+  readonly #tidying = new Recurring(() => this.#tidy())
   #expireFrom = 0
   /** How far the wall clock is ahead of the monotonic one. */
   #clockAhead = 0
   #lookAroundAt = 0
-  #stopped = true
-  readonly #running = new Set<Promise<void>>()
 
   constructor(store: Store, policy: Policy, retentionMillis: number, events: UpkeepEvents) {
     this.#store = store
@@ -53,18 +48,14 @@ export class Upkeep {
   }
 
   start(): void {
-    this.#stopped = false
     this.#clockAhead = systemClock() - performance.now()
     this.beginGrace()
-    this.dueIn(0)
-    this.tidySoon(0)
+    this.#sweeping.start()
+    this.#tidying.start()
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true
-    clearTimeout(this.#sweepTimer)
-    clearTimeout(this.#tidyTimer)
-    await Promise.all(this.#running)
+    await Promise.all([this.#sweeping.stop(), this.#tidying.stop()])
   }
 
   /** After a start, an outage or a jump of the clock workers get the chance to renew before their leases are taken. */
@@ -74,37 +65,14 @@ export class Upkeep {
 
   /** Something ends in so many milliseconds. */
   dueIn(millis: number): void {
-    if (this.#stopped) return
-    const at = performance.now() + Math.max(0, millis)
-    if (at >= this.#sweepAt) return
-    this.#sweepAt = at
-    if (this.#sweeping) return
-    clearTimeout(this.#sweepTimer)
-    this.#sweepTimer = setTimeout(
-      () => this.#track(this.#sweep()),
-      Math.max(0, Math.ceil(at - performance.now())),
-    )
+    this.#sweeping.dueIn(millis)
   }
 
   tidySoon(millis: number): void {
-    if (this.#stopped) return
-    const at = performance.now() + millis
-    if (at >= this.#tidyAt) return
-    this.#tidyAt = at
-    if (this.#tidying) return
-    clearTimeout(this.#tidyTimer)
-    this.#tidyTimer = setTimeout(() => this.#track(this.#tidy()), Math.max(0, millis))
+    this.#tidying.dueIn(millis)
   }
 
-  #track(work: Promise<void>): void {
-    this.#running.add(work)
-    void work.finally(() => this.#running.delete(work))
-  }
-
-  async #sweep(): Promise<void> {
-    this.#sweeping = true
-    this.#sweepAt = Number.POSITIVE_INFINITY
-    let nextMillis = SWEEP_AT_LEAST_MILLIS
+  async #sweep(): Promise<number> {
     try {
       if (this.#clockWasSetAhead()) this.beginGrace()
       const expireLeases = performance.now() >= this.#expireFrom
@@ -112,15 +80,11 @@ export class Upkeep {
       if (swept.woken > 0) this.#events.readied(swept.woken)
       this.#lookAround()
       if (swept.parked > 0) this.#events.parked(swept.parked)
-      nextMillis = swept.more ? 0 : Math.min(nextMillis, swept.nextDueInMillis ?? nextMillis)
+      return swept.more ? 0 : Math.min(SWEEP_AT_LEAST_MILLIS, swept.nextDueInMillis ?? SWEEP_AT_LEAST_MILLIS)
     } catch (error) {
       this.#events.failed(error)
+      return SWEEP_AT_LEAST_MILLIS
     }
-    this.#sweeping = false
-    // What was announced during the sweep may end before what the sweep itself saw coming.
-    const announced = this.#sweepAt - performance.now()
-    this.#sweepAt = Number.POSITIVE_INFINITY
-    this.dueIn(Math.min(nextMillis, announced))
   }
 
   /** By an operator, a time server, or a machine that slept: leases seem overdue that are not. */
@@ -137,22 +101,15 @@ export class Upkeep {
     this.#events.lookAround()
   }
 
-  async #tidy(): Promise<void> {
-    this.#tidying = true
-    this.#tidyAt = Number.POSITIVE_INFINITY
-    let nextMillis = TIDY_MILLIS
+  async #tidy(): Promise<number> {
     try {
       const order = { retentionMillis: this.#retentionMillis, forgetInstancesMillis: FORGET_INSTANCES_MILLIS }
       const { more, readied } = await this.#store.tidy(order)
       if (readied > 0) this.#events.readied(readied)
-      if (more) nextMillis = 0
+      return more ? 0 : TIDY_MILLIS
     } catch (error) {
       this.#events.failed(error)
+      return TIDY_MILLIS
     }
-    this.#tidying = false
-    // Whoever left something behind meanwhile wants it seen to at once.
-    const asked = this.#tidyAt - performance.now()
-    this.#tidyAt = Number.POSITIVE_INFINITY
-    this.tidySoon(Math.min(nextMillis, asked))
   }
 }

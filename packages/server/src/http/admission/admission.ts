@@ -73,7 +73,7 @@ function refusing(refusalOf: Admission) {
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const refusal = refusalOf(request.raw)
     if (refusal === undefined) done()
-    else sendProblem(reply, refusal.code, refusal.detail, refusal.options)
+    else sendProblem(reply, refusal)
   }
 }
 

@@ -15,7 +15,7 @@ export function answerUnknownRoutes(
   const answer = (request: FastifyRequest, reply: FastifyReply): void => {
     const refusal = tokens === null ? hostRefusal(request.raw, hosts) : undefined
     if (refusal !== undefined) {
-      sendProblem(reply, refusal.code, refusal.detail)
+      sendProblem(reply, refusal)
       return
     }
     const path = request.url.split('?', 1)[0] ?? '/'
@@ -23,11 +23,12 @@ export function answerUnknownRoutes(
     if (allowed.length === 0) {
       const meant = known.alike(path)
       const hint = meant === undefined ? '' : `; did you mean ${meant}?`
-      sendProblem(reply, 'route_unknown', `there is nothing at this path${hint}`)
+      sendProblem(reply, { code: 'route_unknown', detail: `there is nothing at this path${hint}` })
       return
     }
     const methods = allowed.join(', ')
-    sendProblem(reply, 'method_not_allowed', `this path takes ${methods}`, { headers: { allow: methods } })
+    const detail = `this path takes ${methods}`
+    sendProblem(reply, { code: 'method_not_allowed', detail, options: { headers: { allow: methods } } })
   }
   // As a hook it runs before the body is read: a wrong path is answered as such, whatever is sent to it.
   const onRequest = [countingStrays(requests), answer]

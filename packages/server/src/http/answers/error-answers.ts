@@ -58,8 +58,11 @@ export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refu
     // client a new one; where it was not, discarding the rest lets the client read the answer first.
     if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
     if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
-    const { code, detail, options } = refuse(error, request)
-    return sendProblem(reply, code, codeOf(error) === TOO_LARGE ? tooLarge(request) : detail, options)
+    const problem = refuse(error, request)
+    return sendProblem(
+      reply,
+      codeOf(error) === TOO_LARGE ? { ...problem, detail: tooLarge(request) } : problem,
+    )
   }
 }
 

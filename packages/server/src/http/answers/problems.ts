@@ -38,17 +38,8 @@ const retryAfterSeconds: Partial<Record<ProblemCode, number>> = {
   overloaded: 1,
 }
 
-export function sendProblem(
-  reply: FastifyReply,
-  code: ProblemCode,
-  detail: string,
-  options?: ProblemOptions,
-): FastifyReply {
-  const { status, headers, body } = writtenProblem({
-    code,
-    detail,
-    ...(options === undefined ? {} : { options }),
-  })
+export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): FastifyReply {
+  const { status, headers, body } = writtenProblem(problem)
   return reply.code(status).headers(headers).send(body)
 }
 

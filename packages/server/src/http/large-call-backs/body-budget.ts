@@ -35,7 +35,7 @@ export function bodyBudget(largestBytes: number) {
     }
     if (bytes > left) {
       request.raw.resume()
-      sendProblem(reply, 'overloaded', TOO_MANY_LARGE)
+      sendProblem(reply, { code: 'overloaded', detail: TOO_MANY_LARGE })
       return
     }
     left -= bytes

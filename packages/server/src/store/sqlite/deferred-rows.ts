@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { LeaseOutcome } from '../../handoff/settlement.ts'
 import type { LaneEntry } from '../../handoff/task-entry.ts'
 import type { Candidate } from './candidate.ts'
-import type { PartitionEntry } from './partitions.ts'
+import type { PartitionEntry } from './partition-entry.ts'
 
 /** A rank is text here and in the journal: the driver and JSON both refuse 64 bits. */
 export type AdmitRow = readonly [rank: string, id: number]

@@ -3,19 +3,12 @@ import { earlier } from '../../handoff/earlier.ts'
 import { rankRetry } from '../../handoff/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../handoff/policy.ts'
-import type { Change, LeaseOutcome, Standing } from '../../handoff/settlement.ts'
+import type { Change, LeaseOutcome } from '../../handoff/settlement.ts'
 import { addCapped } from '../../handoff/tally.ts'
-import type { LaneEntry } from '../../handoff/task-entry.ts'
 import type { Books } from './books.ts'
 import type { Front } from './front.ts'
 import type { Ledger } from './ledger.ts'
-
-/** A partition's row with its lane, ready to be judged. */
-export interface PartitionEntry extends Standing {
-  readonly id: number
-  readonly lane: LaneEntry
-  readonly recordCount: number
-}
+import type { PartitionEntry } from './partition-entry.ts'
 
 /** In the order of COLUMNS. */
 type Row = [

@@ -13,7 +13,7 @@ import type { Front } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
-import type { PartitionEntry } from './partitions.ts'
+import type { PartitionEntry } from './partition-entry.ts'
 
 interface Serving {
   readonly position: number
@@ -206,10 +206,18 @@ function upToAnEmptyWindow(candidates: readonly Candidate[]): readonly Candidate
 const NO_SECRET = ''
 
 function leasedEntry(candidate: Candidate, secret: string): PartitionEntry {
-  const { id, lane, recordCount, attempts, releases: releasesInARow, term } = candidate
+  const { id, lane, recordCount, attempts, releases, term } = candidate
   return {
-    ...{ id, lane, recordCount, attempts, releasesInARow, secret },
-    ...{ state: 'leased', term: term + 1, outcome: null, taskCancelled: false },
+    id,
+    lane,
+    recordCount,
+    state: 'leased',
+    term: term + 1,
+    secret,
+    outcome: null,
+    attempts,
+    releasesInARow: releases,
+    taskCancelled: false,
   }
 }
 

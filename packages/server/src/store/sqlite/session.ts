@@ -22,11 +22,9 @@ import { TaskSteps } from './task-steps.ts'
 import { Tidy } from './tidy.ts'
 
 /** The verbs of the store, as they are executed: the same names, the same results, no promises. */
+export type Verb = Exclude<keyof Store, 'close' | 'onHint' | 'batching'>
 export type Verbs = {
-  [Verb in Exclude<keyof Store, 'close' | 'onHint' | 'batching'>]: (
-    argument: Parameters<Store[Verb]>[0],
-    now: number,
-  ) => Awaited<ReturnType<Store[Verb]>>
+  [Name in Verb]: (argument: Parameters<Store[Name]>[0], now: number) => Awaited<ReturnType<Store[Name]>>
 }
 
 /** One opening of the data file: the prepared statements and what is known in memory. */

@@ -4,7 +4,8 @@ import type { Policy } from '../../handoff/policy.ts'
 import { type Change, judgeRenewal, judgeSettlement, judgeUndo } from '../../handoff/settlement.ts'
 import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../../handoff/store.ts'
 import type { LaneEntry } from '../../handoff/task-entry.ts'
-import type { PartitionEntry, Partitions } from './partitions.ts'
+import type { PartitionEntry } from './partition-entry.ts'
+import type { Partitions } from './partitions.ts'
 
 /** Everything that a worker says about a lease it was given. */
 export class Settle {

@@ -10,7 +10,7 @@ import {
   StoreUnavailable,
 } from '../../handoff/store.ts'
 import { OpenFile } from './open-file.ts'
-import type { Session, Verbs } from './session.ts'
+import type { Session, Verb } from './session.ts'
 import { turnByTurn } from './steps.ts'
 
 export interface SqliteStoreOptions {
@@ -39,12 +39,10 @@ export async function openSqliteStore({
   const store = new SqliteStore(file, clock)
   // Answered a turn later: whoever takes one step after the other, or reads page after page, must let others in between.
   const verb =
-    <Verb extends keyof Verbs>(name: Verb) =>
-    async (argument?: unknown) => {
-      const call = (verbs: Verbs, now: number) =>
-        (verbs[name] as (argument: unknown, now: number) => unknown)(argument, now)
+    <Name extends Verb>(name: Name) =>
+    async (...[argument]: Parameters<Store[Name]>): Promise<Awaited<ReturnType<Store[Name]>>> => {
       try {
-        return await store.run(({ verbs }, now) => call(verbs, now))
+        return await store.run(({ verbs }, now) => verbs[name](argument, now))
       } finally {
         await nextTurn()
       }
@@ -65,7 +63,7 @@ export async function openSqliteStore({
     audit: verb('audit'),
     close: () => store.close(),
     batching: BATCHING,
-  } as Store
+  }
 }
 
 /**

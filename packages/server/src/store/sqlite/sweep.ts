@@ -2,7 +2,8 @@ import type { PartitionState } from '../../handoff/life-cycle.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import { judgeCancellation, judgeExpiry } from '../../handoff/settlement.ts'
 import type { SweepOrder, SweepResult } from '../../handoff/store.ts'
-import type { PartitionEntry, Partitions } from './partitions.ts'
+import type { PartitionEntry } from './partition-entry.ts'
+import type { Partitions } from './partitions.ts'
 
 export class Sweep {
   readonly #partitions: Partitions
