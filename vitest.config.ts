@@ -5,6 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const sourceCondition = 'baton-source'
 
+// Tests start services, which take their settings from variables: those of whoever runs the tests are not meant.
+for (const name of Object.keys(process.env)) if (name.startsWith('BATON_')) delete process.env[name]
+
 /** Tests that start servers, browsers or processes. Some of the longest are files of two lines: a suite on another store. */
 const LONG = /\/test\/(?:store\/postgres|browser|chaos|crash|postgres)|\/packages\/cli\//
 

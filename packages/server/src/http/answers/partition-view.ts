@@ -11,7 +11,7 @@ export function viewPartition(facts: TaskFacts, record: PartitionRecord): Partit
   return {
     taskId: facts.taskId,
     computeTableName: record.computeTableName,
-    partition_name: record.spelling ?? partitionName(facts.taskId, record.level, record.index),
+    partition_name: nameOf(facts.taskId, record),
     record_count: record.recordCount,
     priorityLevel: record.level,
     state,
@@ -30,9 +30,17 @@ export function viewPartition(facts: TaskFacts, record: PartitionRecord): Partit
 export function viewParked({ taskId, level, index, spelling, attempts, reason }: ParkedNotice): ParkedEvent {
   return {
     taskId,
-    partition_name: spelling ?? partitionName(taskId, level, index),
+    partition_name: nameOf(taskId, { level, index, spelling }),
     priorityLevel: level,
     attempts,
     reason,
   }
+}
+
+/** As it was called back, if that is not how it is usually spelled. */
+export function nameOf(
+  taskId: string,
+  { level, index, spelling }: { level: number; index: number; spelling: string | null },
+): string {
+  return spelling ?? partitionName(taskId, level, index)
 }

@@ -1,4 +1,11 @@
-import { PROBLEM_MEDIA_TYPE, type ProblemCode, type ProblemExtra, problem } from '@baton/protocol'
+import {
+  type CheckFailure,
+  listedViolations,
+  PROBLEM_MEDIA_TYPE,
+  type ProblemCode,
+  type ProblemExtra,
+  problem,
+} from '@baton/protocol'
 import type { FastifyReply } from 'fastify'
 
 export interface ProblemOptions {
@@ -28,6 +35,13 @@ export class RequestProblem extends Error implements UnwrittenProblem {
   get detail(): string {
     return this.message
   }
+}
+
+/** For a body that was read and is not what the contract says. */
+export function brokenContract(detail: string, failure: CheckFailure): RequestProblem {
+  return new RequestProblem('contract_violation', `${detail}; see errors`, {
+    extra: listedViolations(failure),
+  })
 }
 
 /** How long a client should leave a problem alone that goes away by itself. */

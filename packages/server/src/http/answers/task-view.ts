@@ -1,9 +1,10 @@
-import { type LevelView, partitionName, type TaskSummary, type TaskView } from '@baton/protocol'
+import type { LevelView, TaskSummary, TaskView } from '@baton/protocol'
 import { paceOf } from '../../handoff/eta.ts'
 import { missingPartitions, shownLane, shownProgress, waitingFor } from '../../handoff/shown-state.ts'
 import { taskState } from '../../handoff/task-course.ts'
 import type { LaneFacts, TaskFacts, TaskRecord, TaskRow } from '../../handoff/task-record.ts'
 import { iso, isoOrNull } from './iso-time.ts'
+import { nameOf } from './partition-view.ts'
 
 /** A task as the wire shows it. */
 export function viewTask(record: TaskRecord): TaskView {
@@ -25,10 +26,10 @@ export function viewTask(record: TaskRecord): TaskView {
       declared: facts.reportedDeclared,
       reported: facts.reportedRecords,
       mismatched: facts.mismatched,
-      mismatches: record.mismatches.map(({ level, index, spelling, declared, reported }) => ({
-        partition_name: spelling ?? partitionName(facts.taskId, level, index),
-        declared,
-        reported,
+      mismatches: record.mismatches.map((mismatch) => ({
+        partition_name: nameOf(facts.taskId, mismatch),
+        declared: mismatch.declared,
+        reported: mismatch.reported,
       })),
     },
   }

@@ -1,15 +1,9 @@
-import {
-  type CallBack,
-  type Conflict,
-  callBackAnswerSchema,
-  callBackRequestSchema,
-  listedViolations,
-  partitionName,
-} from '@baton/protocol'
+import { type CallBack, type Conflict, callBackAnswerSchema, callBackRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Conflict as KnownConflict } from '../../handoff/store.ts'
-import { RequestProblem } from '../answers/problems.ts'
+import { nameOf } from '../answers/partition-view.ts'
+import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { answers, instanceHeader } from '../api-document/documented.ts'
 import { bodyBudget } from '../large-call-backs/body-budget.ts'
 import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
@@ -36,11 +30,7 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
     },
     handler: async (request, reply) => {
       const checked = await reader.read(request.body)
-      if (!checked.ok) {
-        throw new RequestProblem('contract_violation', 'the array breaks the contract; see errors', {
-          extra: listedViolations(checked),
-        })
-      }
+      if (!checked.ok) throw brokenContract('the array breaks the contract', checked)
       const { callBack } = checked
       const result = await handOff.callBack(callBack, callerOf(request.raw.headers))
       switch (result.kind) {
@@ -87,10 +77,8 @@ function conflictProblem(
 function describe(callBack: CallBack, { position, known }: KnownConflict, tableField: string): Conflict {
   const sent = callBack.partitions[position]
   if (sent === undefined) throw new Error(`a conflict at ${position}, beyond the array`)
-  const nameOf = ({ level, index, spelling }: typeof sent) =>
-    spelling ?? partitionName(callBack.taskId, level, index)
   const differing: [string, string | number, string | number][] = [
-    ['partition_name', nameOf(sent), nameOf(known)],
+    ['partition_name', nameOf(callBack.taskId, sent), nameOf(callBack.taskId, known)],
     ['record_count', sent.recordCount, known.recordCount],
     [tableField, sent.computeTableName, known.computeTableName],
   ]
@@ -98,5 +86,5 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
     .filter(([, here, before]) => here !== before)
     .map(([field, here, before]) => `${field} is ${here} here and ${before} in what was accepted before`)
     .join('; ')
-  return { pointer: `/${position}`, partition_name: nameOf(sent), detail }
+  return { pointer: `/${position}`, partition_name: nameOf(callBack.taskId, sent), detail }
 }

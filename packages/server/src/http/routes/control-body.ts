@@ -1,28 +1,18 @@
-import {
-  type CheckFailure,
-  listedViolations,
-  MAX_LISTED_VIOLATIONS,
-  objectFaults,
-  type Violation,
-} from '@baton/protocol'
+import { type CheckFailure, MAX_LISTED_VIOLATIONS, objectFaults, type Violation } from '@baton/protocol'
 import type { Static, TObject } from 'typebox'
 import { Value } from 'typebox/value'
-import { RequestProblem } from '../answers/problems.ts'
+import { brokenContract, type RequestProblem } from '../answers/problems.ts'
 
 /** The body of a control request: none at all, or an object with known fields only. A slip here must not act. */
 export function controlBody<Schema extends TObject>(schema: Schema, body: unknown): Static<Schema> {
   const value = body === undefined ? {} : body
-  if (!Value.Check(schema, value)) throw brokenContract(objectFaults(schema, value))
+  if (!Value.Check(schema, value)) throw broken(objectFaults(schema, value))
   return value as Static<Schema>
 }
 
 export function brokenControl(found: readonly Violation[]): RequestProblem {
   const violations = found.slice(0, MAX_LISTED_VIOLATIONS)
-  return brokenContract({ ok: false, violations, total: found.length })
+  return broken({ ok: false, violations, total: found.length })
 }
 
-function brokenContract(failure: CheckFailure): RequestProblem {
-  return new RequestProblem('contract_violation', 'the body is not what this takes; see errors', {
-    extra: listedViolations(failure),
-  })
-}
+const broken = (failure: CheckFailure) => brokenContract('the body is not what this takes', failure)

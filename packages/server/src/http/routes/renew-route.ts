@@ -1,8 +1,8 @@
-import { checkRenewal, listedViolations, renewAnswerSchema, renewRequestSchema } from '@baton/protocol'
+import { checkRenewal, renewAnswerSchema, renewRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { secondsOf, timestampOf } from '../answers/handed-out-json.ts'
-import { RequestProblem } from '../answers/problems.ts'
+import { brokenContract } from '../answers/problems.ts'
 import { refusalsJson } from '../answers/refusals-json.ts'
 import { answers, instanceHeader } from '../api-document/documented.ts'
 import { callerOf } from '../requests/request-headers.ts'
@@ -24,11 +24,7 @@ export function renewRoute(app: FastifyInstance, { handOff }: Service): void {
     },
     handler: async (request, reply) => {
       const checked = checkRenewal(request.body)
-      if (!checked.ok) {
-        throw new RequestProblem('contract_violation', 'the lease ids break the contract; see errors', {
-          extra: listedViolations(checked),
-        })
-      }
+      if (!checked.ok) throw brokenContract('the lease ids break the contract', checked)
       const renewals = await handOff.renew(checked.leaseIds, callerOf(request.raw.headers))
       const renewed = []
       const refused = []

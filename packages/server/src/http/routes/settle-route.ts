@@ -1,6 +1,5 @@
 import {
   checkSettlements,
-  listedViolations,
   MAX_KEPT_REASON_LENGTH,
   type Preferences,
   type Settlement,
@@ -12,7 +11,7 @@ import Type from 'typebox'
 import type { Settled } from '../../handoff/requests.ts'
 import type { SettlementOrder } from '../../handoff/settlement.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
-import { RequestProblem } from '../answers/problems.ts'
+import { brokenContract } from '../answers/problems.ts'
 import { refusalsJson } from '../answers/refusals-json.ts'
 import { answers, pullHeaders } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
@@ -28,11 +27,7 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
 
   const settle: Serve = async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
-    if (!checked.ok) {
-      throw new RequestProblem('contract_violation', 'the settlements break the contract; see errors', {
-        extra: listedViolations(checked),
-      })
-    }
+    if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
     const pull = asksToPull(asked.preferences) ? asked.pull : null
     const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
     const mayWait = pull !== null && pull.waitMillis > 0
