@@ -1,10 +1,11 @@
 import Type, { type Static } from 'typebox'
 import { CallBackRelations } from './call-back-relations.ts'
-import { DEFAULT_TABLE_FIELD, descriptorSchema } from './descriptor.ts'
+import { descriptorSchema } from './descriptor.ts'
 import { descriptorCheck } from './descriptor-check.ts'
 import { type FieldFault, fieldFaults } from './field-faults.ts'
 import { count } from './schema-parts.ts'
 import { shownValue } from './shown-value.ts'
+import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 import { type CheckFailure, pointerTo, soleViolation, ViolationList } from './violation.ts'
 
 export const callBackAnswerSchema = Type.Object(

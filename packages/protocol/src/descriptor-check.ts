@@ -1,7 +1,8 @@
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
-import { DEFAULT_TABLE_FIELD, descriptorSchema } from './descriptor.ts'
+import { descriptorSchema } from './descriptor.ts'
 import type { ObjectShape } from './field-faults.ts'
+import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 
 /** Decides about one descriptor by itself, and knows the shape that explains a refusal. */
 export interface DescriptorCheck {

@@ -1,14 +1,8 @@
 import Type, { type Static } from 'typebox'
+import { MAX_PARTITION_NAME_LENGTH, MAX_TABLE_NAME_LENGTH, MAX_TASK_ID_LENGTH } from './limits.ts'
 import { count } from './schema-parts.ts'
+import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 import { qualifiedTableName, taskIdText, wellFormedText } from './text-form.ts'
-
-/** The table field's name unless a deployment says otherwise. */
-export const DEFAULT_TABLE_FIELD = 'computeTableName'
-
-export const MAX_TASK_ID_LENGTH = 1024
-export const MAX_TABLE_NAME_LENGTH = 1024
-/** Room for the task id, two hyphens, two safe integers, and some leading zeros. */
-export const MAX_PARTITION_NAME_LENGTH = MAX_TASK_ID_LENGTH + 64
 
 const descriptorProperties = {
   taskId: Type.String({

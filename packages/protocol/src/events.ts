@@ -1,12 +1,9 @@
-import Type, { type Static } from 'typebox'
-import { MAX_PARTITION_NAME_LENGTH } from './descriptor.ts'
+import Type, { type Static, type TSchema } from 'typebox'
+import type { EventName } from './event-names.ts'
 import { type InstanceStatus, instanceStatusSchema } from './instance.ts'
+import { MAX_PARTITION_NAME_LENGTH } from './limits.ts'
 import { count, orNull } from './schema-parts.ts'
 import { type TaskSummary, taskSummarySchema } from './task.ts'
-
-/** The names of the events on the stream; a task is told of at most a few times a second, however fast it moves. */
-export const eventNames = ['task', 'parked', 'instance', 'reset'] as const
-export type EventName = (typeof eventNames)[number]
 
 export const parkedEventSchema = Type.Object(
   {
@@ -33,7 +30,7 @@ export const eventSchemas = {
   parked: parkedEventSchema,
   instance: instanceStatusSchema,
   reset: resetEventSchema,
-} as const
+} as const satisfies Record<EventName, TSchema>
 
 /** One event as a follower receives it. */
 export type StreamEvent =

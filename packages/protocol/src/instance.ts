@@ -1,16 +1,9 @@
 import Type, { type Static } from 'typebox'
+import { MAX_PRODUCER_TASKS } from './answer-caps.ts'
 import { instanceIdKeywords } from './instance-id.ts'
+import { instanceRoles, instanceStates } from './instance-state.ts'
 import { count, oneOf, timestamp } from './schema-parts.ts'
 import { taskStates } from './task-state.ts'
-
-export const instanceRoles = ['service', 'worker', 'producer'] as const
-export type InstanceRole = (typeof instanceRoles)[number]
-
-export const instanceStates = ['up', 'draining', 'down'] as const
-export type InstanceState = (typeof instanceStates)[number]
-
-/** The most tasks that a producer's record lists. */
-export const MAX_PRODUCER_TASKS = 100
 
 export const instanceIdSchema = Type.String({
   ...instanceIdKeywords,

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { errorCodes } from './error-codes.ts'
+import { refusalCodes, refusalDetail } from './refusal-codes.ts'
 import { oneOf } from './schema-parts.ts'
 import { wellFormedText } from './text-form.ts'
 
@@ -11,14 +11,6 @@ export const leaseIdSchema = Type.String({
   description: 'The id of a lease, from a pull',
   examples: ['b3xq7Yt1cZ0kPm4vL9sNfg'],
 })
-
-export const refusalCodes = ['lease_unknown', 'lease_lost', 'lease_settled', 'task_cancelled'] as const
-export type RefusalCode = (typeof refusalCodes)[number]
-
-/** Why a lease is refused, for a person. */
-export function refusalDetail(code: RefusalCode): string {
-  return `${errorCodes[code].meaning} ${errorCodes[code].remedy}`
-}
 
 export const refusalSchema = Type.Object(
   {

@@ -1,6 +1,10 @@
 // What senders must keep to as well. Apart from the schemas and without imports: a page that keeps to a limit need not
 // load what checks it.
 
+export const MAX_TASK_ID_LENGTH = 1024
+export const MAX_TABLE_NAME_LENGTH = 1024
+/** Room for the task id, two hyphens, two safe integers, and some leading zeros. */
+export const MAX_PARTITION_NAME_LENGTH = MAX_TASK_ID_LENGTH + 64
 /** The most partitions that one request can be handed. */
 export const MAX_BATCH = 1000
 /** The longest that a pull waits for something to become ready. */
@@ -11,6 +15,8 @@ export const MAX_LEASES_PER_REQUEST = 10_000
 export const MAX_KEPT_REASON_LENGTH = 4096
 /** The longest that a settlement can put the next attempt off: a day. */
 export const MAX_RETRY_AFTER_SECONDS = 86_400
+/** The most partitions that one retry may name; a level or the whole task has no such bound. */
+export const MAX_RETRIED_BY_NAME = 10_000
 /** The most entries in one page of a list. */
 export const MAX_PAGE_LENGTH = 1000
 /** How often the stream of events shows that its connection lives. */

@@ -1,15 +1,13 @@
 import Type, { type Static } from 'typebox'
 import { arrayCheck } from './array-check.ts'
-import { DEFAULT_TABLE_FIELD } from './descriptor.ts'
 import { leaseIdSchema, refusalSchema } from './lease-reference.ts'
 import { MAX_KEPT_REASON_LENGTH, MAX_LEASES_PER_REQUEST, MAX_RETRY_AFTER_SECONDS } from './limits.ts'
+import { outcomes } from './outcome.ts'
 import { pulledPartitionSchema } from './pull.ts'
 import { count, oneOf } from './schema-parts.ts'
+import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 import { wellFormedText } from './text-form.ts'
 import type { CheckFailure } from './violation.ts'
-
-export const outcomes = ['done', 'failed', 'released'] as const
-export type Outcome = (typeof outcomes)[number]
 
 const MAX_SENT_REASON_LENGTH = 65_536
 

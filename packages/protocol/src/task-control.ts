@@ -1,11 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { MAX_PARTITION_NAME_LENGTH } from './descriptor.ts'
+import { MAX_PARTITION_NAME_LENGTH, MAX_RETRIED_BY_NAME } from './limits.ts'
 import { count, oneOf } from './schema-parts.ts'
 import { taskStates } from './task-state.ts'
 import { wellFormedText } from './text-form.ts'
-
-/** The most partitions that one retry may name; a level or the whole task has no such bound. */
-export const MAX_RETRIED_BY_NAME = 10_000
 
 export const retryRequestSchema = Type.Object(
   {

@@ -1,12 +1,13 @@
 import Type, { type Static } from 'typebox'
+import {
+  MAX_LISTED_GAPS,
+  MAX_LISTED_LEVELS,
+  MAX_LISTED_MISMATCHES,
+  MAX_LISTED_TABLES,
+} from './answer-caps.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
-import { stateCountsSchema, taskStates } from './task-state.ts'
-
-/** Caps of what a task's view lists, so that no view grows with its task. */
-export const MAX_LISTED_LEVELS = 1000
-export const MAX_LISTED_GAPS = 10
-export const MAX_LISTED_TABLES = 100
-export const MAX_LISTED_MISMATCHES = 100
+import { stateCountsSchema } from './state-counts.ts'
+import { taskStates } from './task-state.ts'
 
 export const indexRangesSchema = Type.Object(
   {

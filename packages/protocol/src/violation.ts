@@ -1,19 +1,5 @@
-import Type, { type Static } from 'typebox'
-
-export const violationSchema = Type.Object(
-  {
-    pointer: Type.String({
-      description: 'JSON Pointer (RFC 6901) to the offending value; empty for the whole body',
-      examples: ['/3/record_count'],
-    }),
-    detail: Type.String({
-      description: 'What is wrong there, and what would be right',
-      examples: ['record_count must be a non-negative integer, got the string "5"'],
-    }),
-  },
-  { description: 'One place where a body departs from the contract' },
-)
-export type Violation = Static<typeof violationSchema>
+import { MAX_LISTED_VIOLATIONS } from './answer-caps.ts'
+import type { Violation } from './violation-schema.ts'
 
 export interface CheckFailure {
   ok: false
@@ -22,9 +8,6 @@ export interface CheckFailure {
   /** All that were found, listed or not. */
   total: number
 }
-
-/** A body with everything wrong must not be answered with something larger than itself. */
-export const MAX_LISTED_VIOLATIONS = 100
 
 /** Longer names are left out of pointers, so that a hostile field name is not echoed back in full. */
 const MAX_POINTED_NAME = 256

@@ -1,0 +1,2 @@
+export const outcomes = ['done', 'failed', 'released'] as const
+export type Outcome = (typeof outcomes)[number]
