@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { didYouMean } from '@baton/protocol'
+import { didYouMean } from '@baton/protocol/without-schemas'
 import type { Command, Flag, Flags } from './command.ts'
 import { UsageError } from './usage-error.ts'
 

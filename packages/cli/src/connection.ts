@@ -1,5 +1,5 @@
 import { BatonClient, type BatonClientOptions, type FailedTry } from '@baton/client'
-import { checkInstanceId } from '@baton/protocol'
+import { checkInstanceId } from '@baton/protocol/without-schemas'
 import type { Arguments } from './arguments.ts'
 import type { Flags } from './command.ts'
 import { remark } from './terminal.ts'

@@ -1,4 +1,4 @@
-import { didYouMean } from '@baton/protocol'
+import { didYouMean } from '@baton/protocol/without-schemas'
 import { Arguments } from './arguments.ts'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'

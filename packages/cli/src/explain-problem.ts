@@ -1,5 +1,5 @@
 import { ContractError, type ProblemError } from '@baton/client'
-import { errorCodes } from '@baton/protocol'
+import { errorCodes } from '@baton/protocol/without-schemas'
 import type { Origin } from './located-problem.ts'
 import { shown } from './show/table.ts'
 

@@ -16,19 +16,19 @@ const descriptor = fc
 
 const levelOf = (each: { priorityLevel: number }) => each.priorityLevel
 
-test('piece by piece a fault is found exactly where the whole array has its first', () => {
-  fc.assert(
-    fc.property(
+test('piece by piece a fault is found exactly where the whole array has its first', async () => {
+  await fc.assert(
+    fc.asyncProperty(
       fc.array(descriptor, { minLength: 1, maxLength: 12 }),
       fc.boolean(),
       fc.integer({ min: 1, max: 5 }),
-      (drawn, sorted, size) => {
+      async (drawn, sorted, size) => {
         const array = sorted ? drawn.toSorted((a, b) => levelOf(a) - levelOf(b)) : drawn
         const whole = checkCallBack(array)
         const check = new CallBackCheck({})
         let found: string | undefined
         for (let at = 0; at < array.length && found === undefined; at += size) {
-          found = check.take(array.slice(at, at + size))?.errors?.[0]?.pointer
+          found = (await check.take(array.slice(at, at + size)))?.errors?.[0]?.pointer
         }
         const pieceOf = (pointer: string | undefined) => Math.floor(Number(pointer?.split('/')[1]) / size)
         expect(pieceOf(found)).toBe(pieceOf(whole.ok ? undefined : whole.violations[0]?.pointer))

@@ -1,13 +1,6 @@
-import {
-  type CallBack,
-  type CallBackOptions,
-  checkCallBack,
-  listedViolations,
-  type Problem,
-  partitionName,
-  problem,
-  type Violation,
-} from '@baton/protocol'
+import type { CallBack, CallBackOptions, Problem, Violation } from '@baton/protocol'
+import { listedViolations, partitionName, problem } from '@baton/protocol/without-schemas'
+import { heldAgainstContract } from './contract.ts'
 import { SeenIndexes } from './seen-indexes.ts'
 
 /**
@@ -28,8 +21,8 @@ export class CallBackCheck {
   }
 
   /** Takes the next piece, in the wire's form; answers what is wrong with it. */
-  take(piece: readonly unknown[]): Problem | undefined {
-    const checked = checkCallBack(piece, this.#options)
+  async take(piece: readonly unknown[]): Promise<Problem | undefined> {
+    const checked = await heldAgainstContract(piece, this.#options)
     const offset = this.#offset
     this.#offset += piece.length
     if (!checked.ok) {

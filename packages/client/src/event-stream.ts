@@ -1,4 +1,5 @@
-import { LONGEST_SILENCE_SECONDS, type StreamEvent } from '@baton/protocol'
+import type { StreamEvent } from '@baton/protocol'
+import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/without-schemas'
 import { UnreachableError } from './errors.ts'
 import { pause } from './pause.ts'
 import { backOffMillis } from './persistence.ts'

@@ -1,4 +1,5 @@
-import { MAX_BATCH, type PulledPartition } from '@baton/protocol'
+import type { PulledPartition } from '@baton/protocol'
+import { MAX_BATCH } from '@baton/protocol/without-schemas'
 import type { PullWish } from './call-options.ts'
 import { WorkerStoppedError } from './errors.ts'
 import type { HandOffLoop } from './hand-off-loop.ts'

@@ -1,4 +1,5 @@
-import { type Lease, MAX_LEASES_PER_REQUEST, type RenewAnswer } from '@baton/protocol'
+import type { Lease, RenewAnswer } from '@baton/protocol'
+import { MAX_LEASES_PER_REQUEST } from '@baton/protocol/without-schemas'
 import type { BatonClient } from './client.ts'
 import { BatonError, LeaseLostError } from './errors.ts'
 import { KeptLease } from './kept-lease.ts'

@@ -1,4 +1,5 @@
-import { MAX_KEPT_REASON_LENGTH, MAX_RETRY_AFTER_SECONDS, type Settlement } from '@baton/protocol'
+import type { Settlement } from '@baton/protocol'
+import { MAX_KEPT_REASON_LENGTH, MAX_RETRY_AFTER_SECONDS } from '@baton/protocol/without-schemas'
 
 /** Finished with the partition. A handler that returns nothing means the same. */
 export interface DoneOutcome {

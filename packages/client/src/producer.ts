@@ -1,14 +1,10 @@
-import {
-  type CallBackOptions,
-  checkCallBack,
-  listedViolations,
-  type PartitionDescriptor,
-  problem,
-} from '@baton/protocol'
+import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
+import { listedViolations, problem } from '@baton/protocol/without-schemas'
 import { CallBackCheck } from './call-back-check.ts'
 import { type PieceLimits, piecesOf } from './call-back-pieces.ts'
 import { type CallBackCallOptions, type CallBackReceipt, CallBackSending } from './call-back-sending.ts'
 import type { BatonClient } from './client.ts'
+import { heldAgainstContract } from './contract.ts'
 import { ContractError } from './errors.ts'
 import { clientOf, type ServiceAddress } from './service.ts'
 
@@ -75,15 +71,15 @@ export class Producer {
     options: CallBackCallOptions = {},
   ): Promise<CallBackReceipt> {
     const sending = new CallBackSending(this.#client, { retryForSeconds: this.#retryForSeconds, ...options })
-    if (!isSeries(descriptors)) throw this.#noArray(descriptors)
+    if (!isSeries(descriptors)) throw await this.#noArray(descriptors)
     if (Symbol.asyncIterator in descriptors) await this.#sendAsItComes(descriptors, sending)
     else await this.#sendChecked(descriptors, sending)
     return sending.receipt
   }
 
   /** In the words that the contract has for it. */
-  #noArray(given: unknown): ContractError {
-    const checked = checkCallBack(given, this.#check)
+  async #noArray(given: unknown): Promise<ContractError> {
+    const checked = await heldAgainstContract(given, this.#check)
     const errors = checked.ok ? {} : listedViolations(checked)
     return new ContractError(
       problem('contract_violation', 'this is no array of descriptors', errors),
@@ -94,23 +90,23 @@ export class Producer {
   async #sendChecked(descriptors: Iterable<unknown>, sending: CallBackSending): Promise<void> {
     const { tableField } = this.#client
     const wire = Array.from(descriptors, (descriptor) => tableField.toWire(descriptor))
-    const found = new CallBackCheck(this.#check).take(wire)
+    const found = await new CallBackCheck(this.#check).take(wire)
     if (found !== undefined) throw new ContractError(found, 'client')
     for await (const piece of piecesOf(wire, this.#limits)) await sending.send(piece)
   }
 
   async #sendAsItComes(descriptors: AsyncIterable<unknown>, sending: CallBackSending): Promise<void> {
     const check = new CallBackCheck(this.#check)
-    const hold = (piece: readonly unknown[]) => {
-      const found = check.take(piece)
+    const hold = async (piece: readonly unknown[]) => {
+      const found = await check.take(piece)
       if (found !== undefined) throw sending.interrupted(new ContractError(found, 'client'))
     }
     for await (const piece of piecesOf(this.#inWireForm(descriptors), this.#limits)) {
-      hold(piece.descriptors)
+      await hold(piece.descriptors)
       await sending.send(piece)
     }
     // Nothing came: the contract has words for that, too.
-    if (sending.isEmpty) hold([])
+    if (sending.isEmpty) await hold([])
   }
 
   async *#inWireForm(descriptors: AsyncIterable<unknown>) {

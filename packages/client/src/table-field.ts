@@ -1,9 +1,9 @@
 import type { PartitionDescriptor } from '@baton/protocol'
+import { DEFAULT_TABLE_FIELD } from '@baton/protocol/without-schemas'
 
 type Fields = Record<string, unknown>
 
-/** Spelled here: the protocol's constant lies beside its schemas, which pages that only look need not load. */
-const PROGRAM_NAME = 'computeTableName' satisfies keyof PartitionDescriptor
+const PROGRAM_NAME = DEFAULT_TABLE_FIELD satisfies keyof PartitionDescriptor
 
 /**
  * The wire may have its own name for the table field; inside a program it is always `computeTableName`. Everything

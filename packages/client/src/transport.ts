@@ -1,4 +1,5 @@
-import { checkInstanceId, type Problem } from '@baton/protocol'
+import type { Problem } from '@baton/protocol'
+import { checkInstanceId } from '@baton/protocol/without-schemas'
 import type { BatonClientOptions } from './client-options.ts'
 import { problemError, UnexpectedAnswerError, UnreachableError, UnsendableError } from './errors.ts'
 import { requestSignal } from './request-signal.ts'

@@ -1,4 +1,5 @@
-import { type Lease, MAX_WAIT_SECONDS, type PulledPartition } from '@baton/protocol'
+import type { Lease, PulledPartition } from '@baton/protocol'
+import { MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
 import type { HandlingOutcome } from './outcome.ts'
 import type { WorkerEventListener } from './worker-events.ts'
 

@@ -1,5 +1,5 @@
 import type { BatonClient, ControlAnswer } from '@baton/client'
-import { parsePartitionName } from '@baton/protocol'
+import { parsePartitionName } from '@baton/protocol/without-schemas'
 import type { Arguments } from '../arguments.ts'
 import type { Command, Example, Flags } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'

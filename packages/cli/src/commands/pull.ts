@@ -1,5 +1,5 @@
 import type { BatonClient, PulledPartition } from '@baton/client'
-import { MAX_BATCH, MAX_WAIT_SECONDS } from '@baton/protocol'
+import { MAX_BATCH, MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
 import type { Command, Flags } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'

@@ -1,5 +1,5 @@
 import type { Settlement } from '@baton/client'
-import { MAX_RETRY_AFTER_SECONDS, outcomes } from '@baton/protocol'
+import { MAX_RETRY_AFTER_SECONDS, outcomes } from '@baton/protocol/without-schemas'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'

@@ -1,5 +1,5 @@
 import type { BatonClient, InstanceStatus } from '@baton/client'
-import { MAX_PAGE_LENGTH } from '@baton/protocol'
+import { MAX_PAGE_LENGTH } from '@baton/protocol/without-schemas'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, type TaskState, type TaskSummary } from '@baton/client'
-import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol'
+import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol/without-schemas'
 import type { Arguments } from '../arguments.ts'
 import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { Worker } from '@baton/client'
-import { MAX_WAIT_SECONDS } from '@baton/protocol'
+import { MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
 import type { Arguments } from '../arguments.ts'
 import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'

@@ -17,8 +17,8 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
   let piece: ReadValue[] = []
   let count = 0
   const lineOf = (position: number) => piece[position - count]?.line
-  const take = () => {
-    const found = check.take(piece.map(({ value }) => value))
+  const take = async () => {
+    const found = await check.take(piece.map(({ value }) => value))
     if (found !== undefined) {
       const { errors = [], errorsOmitted = 0 } = found
       throw new InputError([
@@ -33,8 +33,8 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
   }
   for await (const read of readValues(source, options.onBytes)) {
     piece.push(read)
-    if (piece.length === DESCRIPTORS_AT_ONCE) take()
+    if (piece.length === DESCRIPTORS_AT_ONCE) await take()
   }
-  if (piece.length > 0 || count === 0) take()
+  if (piece.length > 0 || count === 0) await take()
   return count
 }

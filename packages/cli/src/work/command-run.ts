@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { MAX_KEPT_REASON_LENGTH } from '@baton/protocol'
+import { MAX_KEPT_REASON_LENGTH } from '@baton/protocol/without-schemas'
 import { Tail } from './tail.ts'
 
 /** A process that ended may have left others that hold its stderr open: what they still write is not waited for. */

@@ -1,4 +1,5 @@
-import { type EventName, LONGEST_SILENCE_SECONDS, type StreamEvent } from '@baton/protocol'
+import type { EventName, StreamEvent } from '@baton/protocol'
+import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/without-schemas'
 
 /** After that the connection is gone, whatever the browser believes. */
 const SILENCE_MILLIS = LONGEST_SILENCE_SECONDS * 1000
