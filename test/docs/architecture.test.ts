@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { importsOf, loadedWith, wayTo } from './support/imports.ts'
 import { readDocument, root, sectionNamed, tableRows } from './support/markdown.ts'
 
 /** The parts along the way of a request, and what of the repository each may use besides itself. */
@@ -16,24 +17,6 @@ const mayUse: Record<string, readonly string[]> = {
     'packages/server/src/version.ts',
   ],
   'packages/client/src': ['packages/protocol/src'],
-}
-
-const packages: Record<string, string> = {
-  '@baton/protocol': 'packages/protocol/src',
-  '@baton/client': 'packages/client/src',
-  '@baton/server': 'packages/server/src',
-}
-
-/** What a source imports, as a path in the repository, a name of ours, or `node:…`. */
-function importsOf(path: string): string[] {
-  const source = readFileSync(root + path, 'utf8')
-  const statements = source.matchAll(
-    /^(?:import|export)\b[^'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gms,
-  )
-  return [...statements].map((match) => {
-    const name = match[1] ?? match[2] ?? match[3] ?? ''
-    return name.startsWith('.') ? join(dirname(path), name) : (packages[name] ?? name)
-  })
 }
 
 /** Whoever uses nobody that is left is taken away; those that use each other in a circle never are. */
@@ -84,6 +67,24 @@ describe('imports', () => {
   test('the protocol uses nothing of Node', () => {
     const sources = globSync('packages/protocol/src/**/*.ts', { cwd: root })
     expect(sources.filter((path) => importsOf(path).some((name) => name.startsWith('node:')))).toEqual([])
+  })
+
+  test.each([
+    'packages/protocol/src/without-schemas.ts',
+    'packages/client/src/**/*.ts',
+    'packages/cli/src/**/*.ts',
+  ])('%s starts without what makes schemas', (pattern) => {
+    const sources = globSync(pattern, { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
+    expect(sources).not.toEqual([])
+    expect(sources.flatMap((path) => wayTo('typebox', path) ?? [])).toEqual([])
+  })
+
+  test('the entry without schemas has all that needs none', () => {
+    const others = loadedWith('packages/protocol/src/index.ts').filter(
+      (path) => path !== 'packages/protocol/src/without-schemas.ts',
+    )
+    expect(others.length).toBeGreaterThan(5)
+    expect(others.filter((path) => wayTo('typebox', path) === undefined)).toEqual([])
   })
 
   test('times and names are put into the form of the wire in one part', () => {
