@@ -87,6 +87,10 @@ describe('imports', () => {
     expect(others.filter((path) => wayTo('typebox', path) === undefined)).toEqual([])
   })
 
+  test('the help of the command does not wait for the client', () => {
+    expect(wayTo('packages/client/src', 'packages/cli/src/dispatch.ts')).toBeUndefined()
+  })
+
   test('times and names are put into the form of the wire in one part', () => {
     const sources = globSync('packages/server/src/{handoff,store}/**/*.ts', { cwd: root })
     const translating = /\.toISOString\(|\bpartition_name\b/

@@ -2,7 +2,6 @@ import { didYouMean } from '@baton/protocol/without-schemas'
 import { Arguments } from './arguments.ts'
 import { commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
-import { explain } from './explain-error.ts'
 import { commandHelp, overview } from './help.ts'
 import { note } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
@@ -74,6 +73,8 @@ export async function dispatch(argv: readonly string[]): Promise<void> {
   try {
     process.exitCode = await main(argv)
   } catch (error) {
+    // It knows the errors of the client, and so loads it.
+    const { explain } = await import('./explain-error.ts')
     const { text, exitCode } = explain(error, argv)
     note(text)
     process.exitCode = exitCode
