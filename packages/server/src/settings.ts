@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { didYouMean } from '@baton/protocol'
-import { Value } from 'typebox/value'
+import { Check } from 'typebox/schema'
 import {
   type Config,
   configSchema,
@@ -35,7 +35,7 @@ export function readSettings(given: ReadonlyMap<SettingName, string>, environmen
       continue
     }
     const value = readValue(settingOf(name), source.text)
-    if (Value.Check(configSchema.properties[name], value)) values[name] = value
+    if (Check(configSchema.properties[name], value)) values[name] = value
     else
       faults.push(`${source.label} must be ${expected(settingOf(name))}, got ${JSON.stringify(source.text)}`)
   }

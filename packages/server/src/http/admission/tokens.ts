@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import Type, { type Static } from 'typebox'
-import { Value } from 'typebox/value'
+import { Check, Errors } from 'typebox/schema'
 import { SettingsError } from '../../settings-error.ts'
 
 export const roles = ['producer', 'worker', 'operator', 'viewer'] as const
@@ -53,7 +53,7 @@ export function readTokensFile(path: string): Tokens {
     // Not the parser's message: it quotes what it stumbled over, and that may be a token.
     throw refuse(unreadable === undefined ? 'is not JSON' : `cannot be read (${unreadable})`)
   }
-  if (!Value.Check(fileSchema, content)) throw refuse(faultOf(content))
+  if (!Check(fileSchema, content)) throw refuse(faultOf(content))
   return tokensOf(content, refuse)
 }
 
@@ -74,7 +74,7 @@ function tokensOf({ tokens }: Static<typeof fileSchema>, refuse: (why: string) =
 
 /** Names the first place that departs from the form, never what stands there. */
 function faultOf(content: unknown): string {
-  const [fault] = Value.Errors(fileSchema, content)
+  const [, [fault]] = Errors(fileSchema, content)
   const place = fault?.instancePath || '/'
   return `is not of the form {"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}]}]}: see ${place}, which ${fault?.message}`
 }

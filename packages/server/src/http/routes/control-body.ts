@@ -1,12 +1,12 @@
 import { type CheckFailure, MAX_LISTED_VIOLATIONS, objectFaults, type Violation } from '@baton/protocol'
 import type { Static, TObject } from 'typebox'
-import { Value } from 'typebox/value'
+import { Check } from 'typebox/schema'
 import { brokenContract, type RequestProblem } from '../answers/problems.ts'
 
 /** The body of a control request: none at all, or an object with known fields only. A slip here must not act. */
 export function controlBody<Schema extends TObject>(schema: Schema, body: unknown): Static<Schema> {
   const value = body === undefined ? {} : body
-  if (!Value.Check(schema, value)) throw broken(objectFaults(schema, value))
+  if (!Check(schema, value)) throw broken(objectFaults(schema, value))
   return value as Static<Schema>
 }
 
