@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { type App, openApp } from './app.ts'
+import type { App } from './app.ts'
 import { readCommandLine } from './command-line.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import { StoreRefused, StoreUnavailable } from './handoff/store.ts'
@@ -28,6 +28,8 @@ async function main(): Promise<void> {
     log.fatal({ err: error }, 'the service ends because of an error that nothing caught')
     process.exit(1)
   })
+  // The largest part of it: neither the help nor a wrong setting has to wait for it.
+  const { openApp } = await import('./app.ts')
   const app = await openApp(config, { log })
   stopOnSignal(app, log)
   const url = await listen(app, config)
