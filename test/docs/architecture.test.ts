@@ -91,6 +91,11 @@ describe('imports', () => {
     expect(wayTo('packages/client/src', 'packages/cli/src/dispatch.ts')).toBeUndefined()
   })
 
+  test('the service starts without what node:http has for clients', () => {
+    const sources = globSync('packages/server/src/**/*.ts', { cwd: root })
+    expect(sources.filter((path) => loadedWith(path).includes('node:http'))).toEqual([])
+  })
+
   test('times and names are put into the form of the wire in one part', () => {
     const sources = globSync('packages/server/src/{handoff,store}/**/*.ts', { cwd: root })
     const translating = /\.toISOString\(|\bpartition_name\b/

@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { PROBLEM_MEDIA_TYPE, type ProblemCode, problem } from '@baton/protocol'
+import { statusWords } from './status-words.ts'
 
 interface ClientError extends Error {
   readonly code?: string
@@ -22,7 +22,7 @@ export function answerClientError(error: ClientError, socket: Socket): void {
   const document = problem(code, detail)
   const body = JSON.stringify(document)
   const head = [
-    `HTTP/1.1 ${document.status} ${STATUS_CODES[document.status]}`,
+    `HTTP/1.1 ${document.status} ${statusWords[document.status]}`,
     `Content-Type: ${PROBLEM_MEDIA_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-store',

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import { type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
+import { statusWords } from '../answers/status-words.ts'
 import { type AnswerHeaders, standingHeaders } from '../requests/exchange.ts'
 
 /** What becomes of the connection after an answer. */
@@ -27,7 +27,7 @@ export function answerText(body: string, headers: AnswerHeaders, staying: Stayin
 
 export function problemText(refusal: UnwrittenProblem, staying: Staying): AnswerText {
   const { status, headers, body } = writtenProblem(refusal)
-  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fieldLines(Object.entries(headers).flat())}`
+  const head = `HTTP/1.1 ${status} ${statusWords[status]}\r\n${fieldLines(Object.entries(headers).flat())}`
   return { text: `${head}${lastLines(body.length, staying)}${body}`, encoding: 'utf8' }
 }
 
