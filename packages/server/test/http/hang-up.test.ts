@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { HandOff } from '../../src/handoff/hand-off.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { ServiceProcess } from '../support/service-process.ts'
 import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
 
 /** Keeps results of the hand-off back, so that a test decides whether the client or the answer is first. */
@@ -143,6 +144,30 @@ describe('a client that hangs up before the first byte of its answer', () => {
     gate.open()
     expect(await baton.pull()).toEqual([])
     expect((await baton.get('/tasks/orders')).body.partitions.done).toBe(1)
+  })
+})
+
+describe('clients that hang up while the node stands still', () => {
+  test('are handed nothing when it goes on', async () => {
+    const service = await ServiceProcess.started()
+    const descriptors = [1, 2, 3, 4, 5].map((index) => descriptor('orders', 0, index))
+    const calledBack = await fetch(`${service.url}/call-back`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(descriptors),
+    })
+    expect(calledBack.status).toBe(200)
+    service.signal('SIGSTOP')
+    // The kernel accepts connections and keeps what is sent, whatever the process does.
+    for (const _ of descriptors) {
+      const client = await RawConnection.open(service.port)
+      await new Promise<void>((resolve) => client.socket.end(pullBytes(), resolve))
+      client.socket.destroy()
+    }
+    service.signal('SIGCONT')
+    const metrics = async () => (await fetch(`${service.url}/metrics`)).text()
+    await until(async () => /^baton_undone_leases_total 5$/m.test(await metrics()))
+    expect(await metrics()).toMatch(/^baton_partitions\{state="ready"\} 5$/m)
   })
 })
 

@@ -7,6 +7,7 @@ import type { ExpressLane } from '../express/express-lane.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
 import { whileWatched } from '../requests/hang-up.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
+import { Standstill } from '../requests/standstill.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 
 /** How soon an empty-handed client that does not wait may ask again. */
@@ -14,13 +15,16 @@ const EMPTY_RETRY_AFTER_SECONDS = '1'
 
 export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
   const write = handedOutWriter(tableField)
+  const standstill = new Standstill()
   const config = { access: 'worker' as const }
 
   const pull: Serve = async ({ asked, socket, answer }) => {
     const order = asked.pull
+    const hangUpsAreRead = standstill.noteRequest()
     const { partitions, waited } = await whileWatched(socket, order.waitMillis > 0, (signal) =>
       handOff.pull(order, signal),
     )
+    if (hangUpsAreRead !== undefined) await hangUpsAreRead()
     const more: string[] = []
     const { applied } = asked.preferences
     if (applied !== '') more.push('preference-applied', applied)

@@ -18,10 +18,12 @@ import type { ExpressLane } from '../express/express-lane.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
 import { whileWatched } from '../requests/hang-up.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
+import { Standstill } from '../requests/standstill.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
 export function settleRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
   const write = handedOutWriter(tableField)
+  const standstill = new Standstill()
   const settledJson = ({ settled, refused, pulled }: Settled) =>
     `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
 
@@ -30,8 +32,10 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
     if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
     const pull = asksToPull(asked.preferences) ? asked.pull : null
     const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
+    const hangUpsAreRead = standstill.noteRequest()
     const mayWait = pull !== null && pull.waitMillis > 0
     const outcome = await whileWatched(socket, mayWait, (signal) => handOff.settle(order, signal))
+    if (pull !== null && hangUpsAreRead !== undefined) await hangUpsAreRead()
     const more = pull === null ? [] : ['preference-applied', asked.preferences.applied]
     const lost = () => {
       // With a key the client settles and asks again, and gets these very leases.
