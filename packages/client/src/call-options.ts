@@ -50,6 +50,8 @@ export interface PageOptions extends CallOptions {
 
 export interface TasksOptions extends PageOptions {
   readonly state?: TaskState | undefined
+  /** Only tasks that have parked partitions, whatever their state. */
+  readonly parked?: boolean | undefined
   /** Only tasks whose id contains this text. */
   readonly search?: string | undefined
 }

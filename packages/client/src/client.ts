@@ -113,8 +113,9 @@ export class BatonClient {
 
   /** The tasks, newest first. */
   async tasks(options: TasksOptions = {}): Promise<TaskList> {
-    const { state, search, cursor, limit } = options
-    return (await this.#get('/tasks', { state, search, cursor, limit }, options)) as TaskList
+    const { state, parked, search, cursor, limit } = options
+    const query = { state, parked: parked ? 'true' : undefined, search, cursor, limit }
+    return (await this.#get('/tasks', query, options)) as TaskList
   }
 
   /** How far a task is. */

@@ -204,6 +204,8 @@ describe('views and control', () => {
       partitions: { total: 3, ready: 3 },
     })
     expect((await client.tasks({ search: 'week' })).tasks).toMatchObject([{ taskId }])
+    expect((await client.tasks({ search: 'week', parked: false })).tasks).toMatchObject([{ taskId }])
+    expect((await client.tasks({ search: 'week', parked: true })).tasks).toEqual([])
     expect((await client.partitions(taskId, { limit: 2 })).next).not.toBeNull()
     const lines = []
     for await (const line of client.manifest(taskId)) lines.push(line)

@@ -41,7 +41,7 @@ export async function readBacklog(
     let before: number | null = null
     do {
       const limit = Math.max(1, Math.min(left, perPage))
-      const page: TaskPage = await store.tasks({ state, before, limit, search: null })
+      const page: TaskPage = await store.tasks({ state, parked: false, before, limit, search: null })
       if (left === 0 && page.tasks.length > 0) return { tasks, partitions, records, isComplete: false }
       for (const row of page.tasks) {
         const shown = shownProgress(row)

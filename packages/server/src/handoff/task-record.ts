@@ -72,6 +72,8 @@ export interface TaskRecord extends TaskRow {
 
 export interface TaskQuery {
   readonly state: TaskState | null
+  /** Only tasks that are shown with parked partitions; a cancelled one has none. */
+  readonly parked: boolean
   /** Cursor: the position of the last task seen; newest come first. */
   readonly before: number | null
   readonly limit: number

@@ -53,6 +53,19 @@ describe('GET /openapi.json', () => {
     }
   })
 
+  test('says which tasks a list can be asked for', async () => {
+    const { paths } = await document()
+    const { parameters } = paths['/tasks'].get
+    expect(parameters.map(({ name }: { name: string }) => name)).toEqual([
+      'state',
+      'parked',
+      'search',
+      'limit',
+      'cursor',
+    ])
+    expect(parameters[1]).toMatchObject({ required: false, schema: { type: 'boolean', enum: [true] } })
+  })
+
   test('says which order does more when it is repeated', async () => {
     const { paths } = await document()
     const said = (verb: string) => paths[`/tasks/{taskId}/${verb}`].post.responses['200'].description

@@ -38,8 +38,40 @@ describe('GET /tasks', () => {
     expect(await ids('search=red')).toEqual(['red-2', 'red-1'])
   })
 
+  test('lists only those with parked partitions when asked to, whatever their state', async () => {
+    const baton = await TestApp.open()
+    for (const taskId of ['red-1', 'red-2', 'red-3', 'blue-1']) await baton.callBack(descriptor(taskId, 0, 1))
+    for (const partition of await baton.pull({ prefer: 'batch=9' })) {
+      const [outcome, final] = partition.taskId === 'red-3' ? ['done', false] : ['failed', true]
+      await baton.post('/settle', [{ leaseId: leaseId(partition), outcome, final }])
+    }
+    await baton.post('/tasks/red-1/pause')
+    const pages = async (query: string) =>
+      (await allPages(baton, `/tasks?${query}`, 'tasks')).map((page) => page.map(({ taskId }) => taskId))
+    expect(await pages('parked=true')).toEqual([['blue-1', 'red-2', 'red-1']])
+    expect(await pages('parked=true&limit=2')).toEqual([['blue-1', 'red-2'], ['red-1']])
+    expect(await pages('parked=true&state=stalled')).toEqual([['blue-1', 'red-2']])
+    expect(await pages('parked=true&search=red')).toEqual([['red-2', 'red-1']])
+    expect(await pages('parked=true&search=red&state=paused')).toEqual([['red-1']])
+  })
+
+  test.each(['parked=false', 'parked=', 'parked=1', 'parked=TRUE'])(
+    '%s says what may be said',
+    async (query) => {
+      const baton = await TestApp.open()
+      const { status, body } = await baton.get(`/tasks?${query}`)
+      expect([status, body.code, body.detail]).toEqual([
+        422,
+        'parameter_invalid',
+        'the query parameter parked must be true, or be left out',
+      ])
+    },
+  )
+
   test.each([
     'stat=open',
+    'parkd=true',
+    'parked=true&parked=true',
     'state=lost',
     'state=',
     'limit=0',

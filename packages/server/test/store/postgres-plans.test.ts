@@ -99,6 +99,7 @@ interface Plan {
   readonly 'Relation Name'?: string
   readonly 'Index Name'?: string
   readonly 'Index Cond'?: string
+  readonly Filter?: string
   readonly Plans?: readonly Plan[]
 }
 
@@ -174,6 +175,19 @@ describe.each([
       isEmptied && index === 'partition_parked_of_lane' ? 'partition_identity' : index,
     )
     expect([...new Set(used)].toSorted()).toEqual(meant)
+  })
+
+  test.each([
+    ['newest-tasks', 'task_pkey', '(id < $1)'],
+    ['newest-tasks-in-state', 'task_by_state', '((state >= $3) AND (ROW(state, id) < ROW($3, $1)))'],
+    ['newest-tasks-with-parked', 'task_with_parked', '(id < $1)'],
+  ])('%s reads the tasks that it lists and no others', async (name, index, condition) => {
+    const listing = statements.find((one) => one.name === `baton-${name}`)
+    const nodes = await planOf(listing?.text ?? '')
+    const [read, ...others] = nodes.filter((node) => node['Relation Name'] === 'task')
+    expect(read).toMatchObject({ 'Index Name': index, 'Index Cond': condition })
+    expect([others, read?.Filter]).toEqual([[], undefined])
+    expect(nodes.map((node) => node['Node Type'])).not.toContain('Sort')
   })
 
   test.each(['claim', 'records-in-front'])(

@@ -50,6 +50,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /'parked' AND p.idx > /,
     'INDEX partition_parked_of_lane (lane=? AND idx>?)',
   ],
+  ['tasks with parked partitions', /AND cancelled = 0 AND id < /, 'INDEX task_with_parked (id<?)'],
   ['partitions of a page', /p.lane = \? AND p.idx > \? ORDER/, 'INDEX partition_identity (lane=? AND idx>?)'],
 ]
 

@@ -57,6 +57,13 @@ export function wordOf<Word extends string>(query: Query, name: string, words: r
   return word
 }
 
+/** A filter that is either given, as `true`, or left out. */
+export function isGiven(query: Query, name: string): boolean {
+  const text = once(query, name)
+  if (text !== undefined && text !== 'true') throw invalid(name, 'must be true, or be left out')
+  return text === 'true'
+}
+
 /** Opaque to clients, so that what it holds may change. */
 export function writeCursor(position: unknown): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')

@@ -15,6 +15,7 @@ import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import {
   cursorOf,
+  isGiven,
   limitOf,
   numberOf,
   once,
@@ -42,6 +43,13 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
       tags: ['tasks'],
       querystring: Type.Object({
         state: filter(taskStates),
+        parked: Type.Optional(
+          Type.Unsafe<boolean>({
+            type: 'boolean',
+            enum: [true],
+            description: 'Only tasks that have parked partitions, whatever their state',
+          }),
+        ),
         search: Type.Optional(Type.String({ description: 'Only tasks whose id contains this' })),
         ...pageParameters,
       }),
@@ -53,6 +61,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
     handler: async ({ query }, reply) => {
       const page = await handOff.tasks({
         state: wordOf(query, 'state', taskStates),
+        parked: isGiven(query, 'parked'),
         search: once(query, 'search') ?? null,
         before: cursorOf(query, asPosition),
         limit: limitOf(query),

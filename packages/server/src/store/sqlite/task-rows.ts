@@ -45,20 +45,24 @@ export class TaskRows {
     return row === undefined ? undefined : this.#row(readTask(row))
   }
 
-  list({ state, before, limit, search }: TaskQuery, now: number): TaskPage {
+  list(query: TaskQuery, now: number): TaskPage {
+    const { state, parked, before, limit, search } = query
+    const { newest, newestIn, newestWithParked } = this.#sql
     const tasks: TaskRow[] = []
-    const atATime = tasksReadAtATime(limit, search)
+    const atATime = tasksReadAtATime(query)
     let position = before ?? Number.MAX_SAFE_INTEGER
     let read = 0
     while (read < TASKS_SEARCHED) {
-      const rows =
-        state === null
-          ? this.#sql.newest.all(position, atATime)
-          : this.#sql.newestIn.all(state, position, atATime)
+      const rows = parked
+        ? newestWithParked.all(position, atATime)
+        : state === null
+          ? newest.all(position, atATime)
+          : newestIn.all(state, position, atATime)
       for (const row of rows) {
         if (tasks.length === limit) return { now, tasks, next: position }
         position = row['id'] as number
-        if (search === null || (row['task_id'] as string).includes(search))
+        const isInState = state === null || row['state'] === state
+        if (isInState && (search === null || (row['task_id'] as string).includes(search)))
           tasks.push(this.#row(readTask(row)))
       }
       if (rows.length < atATime) return { now, tasks, next: null }
@@ -97,6 +101,10 @@ function prepare(db: DatabaseSync) {
     newest: db.prepare(`SELECT ${taskColumns} FROM task WHERE id < ? ORDER BY id DESC LIMIT ?`),
     newestIn: db.prepare(
       `SELECT ${taskColumns} FROM task WHERE state = ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    ),
+    newestWithParked: db.prepare(
+      `SELECT ${taskColumns} FROM task INDEXED BY task_with_parked
+       WHERE parked_partitions > 0 AND cancelled = 0 AND id < ? ORDER BY id DESC LIMIT ?`,
     ),
     lane: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? AND level = ?`),
     lanes: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? ORDER BY level LIMIT ?`),

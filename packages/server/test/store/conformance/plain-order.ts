@@ -78,7 +78,7 @@ export function followsPlainOrder(harness: StoreHarness, numRuns: number): void 
           for (const order of steps) {
             if (order.kind === 'crash') await store.reopen()
             else if (order.kind === 'look')
-              await store.store.tasks({ state: null, before: null, limit: 10, search: null })
+              await store.store.tasks({ state: null, parked: false, before: null, limit: 10, search: null })
             else if (order.kind === 'pull') expect(await pulled(order.count)).toEqual(plain.pull(order.count))
             else {
               const taskId = `task${order.task}`

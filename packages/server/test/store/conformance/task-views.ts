@@ -1,8 +1,22 @@
 import { describe, expect, test } from 'vitest'
 import { shownProgress } from '../../../src/handoff/shown-state.ts'
 import { taskState } from '../../../src/handoff/task-course.ts'
-import { one, some } from './driver.ts'
+import type { TaskQuery } from '../../../src/handoff/task-record.ts'
+import { type Driver, leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
+
+/** The names of tasks, read page by page. */
+async function list(store: Driver, query: Partial<TaskQuery>): Promise<string[]> {
+  const names: string[] = []
+  let before: number | null = null
+  do {
+    const every = { state: null, parked: false, search: null, limit: 2 }
+    const page = await store.store.tasks({ ...every, ...query, before })
+    names.push(...page.tasks.map(({ facts }) => facts.taskId))
+    before = page.next
+  } while (before !== null)
+  return names
+}
 
 export function taskViewsTopic(harness: StoreHarness): void {
   describe('task views', () => {
@@ -63,22 +77,50 @@ export function taskViewsTopic(harness: StoreHarness): void {
       await store.control({ verb: 'pause', taskId: 't2' })
       await store.control({ verb: 'cancel', taskId: 't3' })
       await store.settle((await store.pullOne()).leaseId)
-      const list = async (query: { state?: 'open' | 'paused' | 'done' | 'cancelled'; search?: string }) => {
-        const names: string[] = []
-        let before: number | null = null
-        do {
-          const page = await store.store.tasks({ state: null, search: null, limit: 2, ...query, before })
-          names.push(...page.tasks.map(({ facts }) => facts.taskId))
-          before = page.next
-        } while (before !== null)
-        return names
-      }
-      expect(await list({})).toEqual(['t6', 't5', 't4', 't3', 't2', 't1', 't0'])
-      expect(await list({ state: 'open' })).toEqual(['t6', 't5', 't4', 't1'])
-      expect(await list({ state: 'paused' })).toEqual(['t2'])
-      expect(await list({ state: 'cancelled' })).toEqual(['t3'])
-      expect(await list({ state: 'done' })).toEqual(['t0'])
-      expect(await list({ search: '5' })).toEqual(['t5'])
+      expect(await list(store, {})).toEqual(['t6', 't5', 't4', 't3', 't2', 't1', 't0'])
+      expect(await list(store, { state: 'open' })).toEqual(['t6', 't5', 't4', 't1'])
+      expect(await list(store, { state: 'paused' })).toEqual(['t2'])
+      expect(await list(store, { state: 'cancelled' })).toEqual(['t3'])
+      expect(await list(store, { state: 'done' })).toEqual(['t0'])
+      expect(await list(store, { search: '5' })).toEqual(['t5'])
+    })
+
+    test('those with parked partitions, whatever their state', async () => {
+      const store = await open()
+      for (let number = 0; number < 9; number += 1) await store.callBack(`t${number}`, some(0, 2))
+      for (const { taskId, lease } of (await store.pull({ batch: 9 })).partitions)
+        if (taskId !== 't0') await store.settle(lease?.id ?? '', { outcome: 'failed', final: true })
+      expect(await list(store, { parked: true })).toHaveLength(8)
+      await store.control({ verb: 'pause', taskId: 't2' })
+      await store.control({ verb: 'cancel', taskId: 't3' })
+      await store.retry('t4')
+      await store.retry('t5')
+      for (const { taskId, lease } of await store.pullAll())
+        if (taskId === 't6' || taskId === 't5') await store.settle(lease?.id ?? '')
+      expect(await list(store, { parked: true })).toEqual(['t8', 't7', 't6', 't2', 't1'])
+      expect(await list(store, { parked: true, state: 'open' })).toEqual(['t8', 't7', 't1'])
+      expect(await list(store, { parked: true, state: 'stalled' })).toEqual(['t6'])
+      expect(await list(store, { parked: true, state: 'paused' })).toEqual(['t2'])
+      expect(await list(store, { parked: true, state: 'done' })).toEqual([])
+      expect(await list(store, { parked: true, state: 'cancelled' })).toEqual([])
+      expect(await list(store, { parked: true, search: '7' })).toEqual(['t7'])
+      expect(await list(store, { parked: true, search: '4' })).toEqual([])
+      expect(await list(store, { parked: true, state: 'open', search: 't' })).toEqual(['t8', 't7', 't1'])
+    })
+
+    test('a cancelled task has nothing parked, also while its rows are still to follow', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1200))
+      const order = settlement({ outcome: 'failed', final: true })
+      const handedOut = await store.pullAll(1000)
+      const settlements = handedOut.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order }))
+      await store.batch({ settles: [{ instance: null, settlements }] })
+      expect(await list(store, { parked: true })).toEqual(['a'])
+      expect(await store.store.control({ verb: 'cancel', taskId: 'a' })).toMatchObject({ more: true })
+      const record = await store.task('a')
+      expect(record.facts.partitions.parked).toBeGreaterThan(0)
+      expect(shownProgress(record).partitions.parked).toBe(0)
+      expect(await list(store, { parked: true })).toEqual([])
     })
 
     test('stalled when only parked ones are left, open again when they are retried', async () => {
@@ -88,8 +130,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(taskState((await store.task('a')).facts)).toBe('open')
       await store.settle((await store.pullOne()).leaseId)
       expect(taskState((await store.task('a')).facts)).toBe('stalled')
-      const { tasks } = await store.store.tasks({ state: 'stalled', before: null, limit: 5, search: null })
-      expect(tasks).toHaveLength(1)
+      expect(await list(store, { state: 'stalled' })).toEqual(['a'])
       await store.retry('a')
       expect(taskState((await store.task('a')).facts)).toBe('open')
     })

@@ -6,6 +6,7 @@ import { keysOfPartitions } from './0005-keys-of-partitions.ts'
 import { rollsByTurns } from './0006-rolls-by-turns.ts'
 import { holdersOfSets } from './0007-holders-of-sets.ts'
 import { notes } from './0008-notes.ts'
+import { tasksWithParked } from './0009-tasks-with-parked.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
 export const migrations: readonly string[] = [
@@ -17,4 +18,5 @@ export const migrations: readonly string[] = [
   rollsByTurns,
   holdersOfSets,
   notes,
+  tasksWithParked,
 ]

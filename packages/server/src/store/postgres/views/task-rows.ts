@@ -20,9 +20,19 @@ const newest = statement(
   'newest-tasks',
   `SELECT ${taskColumns('t')} FROM baton.task t WHERE id < $1 ORDER BY id DESC LIMIT $2`,
 )
+/**
+ * One state is said as a range of the index by state: as an equality it would leave the order to the index of ids, and
+ * where all tasks are in one state the planner takes those in another for just as many.
+ */
 const newestIn = statement(
   'newest-tasks-in-state',
-  `SELECT ${taskColumns('t')} FROM baton.task t WHERE state = $3 AND id < $1 ORDER BY id DESC LIMIT $2`,
+  `SELECT ${taskColumns('t')} FROM baton.task t WHERE state >= $3 AND (state, id) < ($3, $1)
+   ORDER BY state DESC, id DESC LIMIT $2`,
+)
+const newestWithParked = statement(
+  'newest-tasks-with-parked',
+  `SELECT ${taskColumns('t')} FROM baton.task t
+   WHERE parked_partitions > 0 AND NOT cancelled AND id < $1 ORDER BY id DESC LIMIT $2`,
 )
 const openLanes = statement(
   'open-lanes',
@@ -90,25 +100,23 @@ export async function taskRecord(tx: Transaction, taskId: string): Promise<TaskR
   }
 }
 
-export async function taskPage(
-  tx: Transaction,
-  { state, before, limit, search }: TaskQuery,
-): Promise<TaskPage> {
+export async function taskPage(tx: Transaction, query: TaskQuery): Promise<TaskPage> {
+  const { state, parked, before, limit, search } = query
   const now = await tx.now()
   const found: Row[] = []
-  const atATime = tasksReadAtATime(limit, search)
+  const atATime = tasksReadAtATime(query)
   let position = before ?? Number.MAX_SAFE_INTEGER
   let read = 0
   while (read < TASKS_SEARCHED) {
-    const rows = await tx.run(state === null ? newest : newestIn, [
-      position,
-      atATime,
-      ...(state === null ? [] : [state]),
-    ])
+    const rows =
+      state === null || parked
+        ? await tx.run(parked ? newestWithParked : newest, [position, atATime])
+        : await tx.run(newestIn, [position, atATime, state])
     for (const row of rows) {
       if (found.length === limit) return { now, tasks: await taskRows(tx, found), next: position }
       position = row['id'] as number
-      if (search === null || (row['task_id'] as string).includes(search)) found.push(row)
+      const isInState = state === null || row['state'] === state
+      if (isInState && (search === null || (row['task_id'] as string).includes(search))) found.push(row)
     }
     if (rows.length < atATime) return { now, tasks: await taskRows(tx, found), next: null }
     read += rows.length
