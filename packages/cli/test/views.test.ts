@@ -171,6 +171,22 @@ describe('watching a task', () => {
     expect(await worse.ended).toMatchObject({ code: 1 })
   })
 
+  test('ends where only an operator can go on, also behind a level barrier', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    const [low, high] = descriptors('stuck', 2)
+    if (low === undefined || high === undefined) throw new Error('two partitions were asked for')
+    await client.callBack([low, { ...high, partition_name: 'stuck-1-0', priorityLevel: 1 }])
+    await client.levelBarrier('stuck', true)
+    const watching = startBaton(['tasks', 'stuck', '--watch', '--json', '--interval', '0.1'], { url })
+    const { partitions } = await client.pull()
+    const leaseId = partitions[0]?.lease?.id ?? ''
+    await client.settle([{ leaseId, outcome: 'failed', final: true }])
+    const { code, stdout } = await watching.ended
+    const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
+    expect([code, last.state, last.partitions.held]).toEqual([1, 'stalled', 1])
+  })
+
   test('goes on when the service was away, and ends by Ctrl-C', async () => {
     const service = await ServiceProcess.start()
     const client = new BatonClient(service.url)

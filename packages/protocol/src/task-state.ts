@@ -1,4 +1,4 @@
-/** Stalled: nothing can move until an operator retries what is parked. */
+/** Stalled: nothing can move until an operator sees to what is parked. */
 export const taskStates = ['open', 'paused', 'done', 'stalled', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
 

@@ -1,6 +1,6 @@
 import type { ControlOrder, ControlResult, FlagOrder } from './control.ts'
 import { totalOf, unfinishedOf } from './tally.ts'
-import { taskState } from './task-course.ts'
+import { isDone } from './task-course.ts'
 import type { LaneEntry, TaskEntry } from './task-entry.ts'
 
 /** What a step of an order came to. */
@@ -17,13 +17,13 @@ export function refusalOf(task: TaskEntry, order: ControlOrder): ControlResult |
     case 'pause':
     case 'cancel':
     case 'skip-parked':
-      return taskState(task) === 'done' ? { kind: 'task_finished' } : undefined
+      return isDone(task) ? { kind: 'task_finished' } : undefined
     case 'seal': {
       const known = totalOf(task.partitions)
       return (order.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
     }
     case 'retry':
-      if (order.done && task.sealed && taskState(task) === 'done') return { kind: 'task_sealed' }
+      if (order.done && task.sealed && isDone(task)) return { kind: 'task_sealed' }
       return order.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
     case 'resume':
     case 'level-barrier':

@@ -12,6 +12,8 @@ export interface AuditedLane {
   readonly name: string
   /** The id of its task. */
   readonly task: number
+  readonly level: number
+  readonly parkedSkipped: boolean
   readonly kept: Tallies
   /** From the rows of its partitions. */
   readonly counted: Tallies
@@ -26,10 +28,12 @@ export function auditCounters(lanes: readonly AuditedLane[], tasks: readonly Tas
   const findings = lanes.flatMap(auditLane)
   const lanesOf = Map.groupBy(lanes, ({ task }) => task)
   for (const task of tasks) {
-    const kept = (lanesOf.get(task.id) ?? []).map((lane) => lane.kept)
+    const own = lanesOf.get(task.id) ?? []
+    const kept = own.map((lane) => lane.kept)
     findings.push(...compare(`task ${task.taskId}`, task, kept.reduce(add, noTallies())))
-    if (task.state !== taskState(task))
-      findings.push(`task ${task.taskId} is marked ${task.state}, but is ${taskState(task)}`)
+    const open = own.find(({ level }) => level === task.openLevel)
+    const state = taskState(task, open === undefined ? null : { ...open, ...open.kept })
+    if (task.state !== state) findings.push(`task ${task.taskId} is marked ${task.state}, but is ${state}`)
   }
   return findings
 }

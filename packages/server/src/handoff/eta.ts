@@ -1,6 +1,6 @@
 import { totalOf } from './tally.ts'
 import { taskState } from './task-course.ts'
-import type { PaceSecond, TaskFacts } from './task-record.ts'
+import type { PaceSecond, TaskFacts, TaskRow } from './task-record.ts'
 
 /** The pace is taken over at least so long, or over so many settles, whichever reaches further back. */
 const WINDOW_MILLIS = 60_000
@@ -20,8 +20,8 @@ export interface Pace {
 const NO_PACE: Pace = { recordsPerSecond: null, etaSeconds: null }
 
 /** How fast a task goes and when it will be done, counted in declared records. */
-export function paceOf(facts: TaskFacts, newestFirst: readonly PaceSecond[], now: number): Pace {
-  if (taskState(facts) !== 'open') return NO_PACE
+export function paceOf({ facts, openLane, pace: newestFirst }: TaskRow, now: number): Pace {
+  if (taskState(facts, openLane) !== 'open') return NO_PACE
   const newest = newestFirst[0]
   if (newest === undefined) return NO_PACE
   const start = windowStart(newestFirst, now)

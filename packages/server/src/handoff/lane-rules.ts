@@ -10,8 +10,18 @@ export function isLaneOpen(
   return !task.levelBarrier || (task.openLevel !== null && level <= task.openLevel)
 }
 
+/** What of a lane a barrier goes by. */
+export interface BarrierLane {
+  readonly partitions: Tally
+  readonly parkedSkipped: boolean
+}
+
 /** What keeps a barrier from opening the next level. */
-export function holdsBarrier(lane: { partitions: Tally; parkedSkipped: boolean }): boolean {
-  const unfinished = unfinishedOf(lane.partitions)
-  return unfinished > (lane.parkedSkipped ? lane.partitions.parked : 0)
+export function holdsBarrier({ partitions, parkedSkipped }: BarrierLane): boolean {
+  return unfinishedOf(partitions) > (parkedSkipped ? partitions.parked : 0)
+}
+
+/** The same, where it takes an operator to open it: nothing but what is parked is left there. */
+export function holdsBarrierForGood(lane: BarrierLane): boolean {
+  return holdsBarrier(lane) && unfinishedOf(lane.partitions) === lane.partitions.parked
 }

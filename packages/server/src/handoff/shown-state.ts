@@ -3,7 +3,7 @@ import { isLaneOpen } from './lane-rules.ts'
 import type { PartitionState } from './life-cycle.ts'
 import type { PartitionRecord } from './partition-record.ts'
 import { type Tally, totalOf, unfinishedOf } from './tally.ts'
-import { taskState } from './task-course.ts'
+import { isDone } from './task-course.ts'
 import type { LaneFacts, TaskFacts, TaskRecord, TaskRow } from './task-record.ts'
 
 // What a store counts is turned into what it means to people: a partition that waits is ready where its lane is open and
@@ -51,7 +51,7 @@ export function shownProgress({ facts, openLane }: Pick<TaskRow, 'facts' | 'open
 
 export function shownLane(facts: TaskFacts, lane: LaneFacts): ShownLane {
   // Behind a barrier with nothing left to wait for, nothing is kept back.
-  const open = isLaneOpen(facts, lane.level) || (facts.levelBarrier && taskState(facts) === 'done')
+  const open = isLaneOpen(facts, lane.level) || (facts.levelBarrier && isDone(facts))
   const { firstIndex: first, lastIndex: last, gaps } = lane
   return {
     open,

@@ -1,20 +1,46 @@
+import { type BarrierLane, holdsBarrierForGood } from './lane-rules.ts'
 import { unfinishedOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
 import type { TaskFacts, TaskState } from './task-record.ts'
 
-type Deciding = Pick<TaskFacts, 'paused' | 'cancelled' | 'rerunning' | 'partitions'>
+type Ending = Pick<TaskFacts, 'cancelled' | 'rerunning' | 'partitions'>
+type Deciding = Ending & Pick<TaskFacts, 'paused' | 'levelBarrier' | 'openLevel'>
 
-export function taskState({ paused, cancelled, rerunning, partitions }: Deciding): TaskState {
-  if (cancelled) return 'cancelled'
-  const unfinished = unfinishedOf(partitions)
-  if (unfinished === 0 && !rerunning) return 'done'
-  if (paused) return 'paused'
-  return unfinished === partitions.parked && !rerunning ? 'stalled' : 'open'
+/** `openLane` is the lane of the open level; null where there is none, or where `decidingLevel` does not ask for it. */
+export function taskState(task: Deciding, openLane: BarrierLane | null): TaskState {
+  if (task.cancelled) return 'cancelled'
+  if (isDone(task)) return 'done'
+  if (task.paused) return 'paused'
+  return isStuck(task, openLane) ? 'stalled' : 'open'
+}
+
+export function isDone({ cancelled, rerunning, partitions }: Ending): boolean {
+  return !cancelled && !rerunning && unfinishedOf(partitions) === 0
+}
+
+/** The level whose lane tells whether a task can move; null where the task alone tells. */
+export function decidingLevel(task: Deciding): number | null {
+  return !task.cancelled && !task.paused && mayWaitForParked(task) ? task.openLevel : null
+}
+
+/**
+ * Nothing moves until an operator sees to what is parked: all else waits behind the barrier that it keeps closed. What
+ * waits on the open level itself is about to move up, however long that takes.
+ */
+function isStuck(task: Deciding, openLane: BarrierLane | null): boolean {
+  const { rerunning, partitions } = task
+  if (unfinishedOf(partitions) === partitions.parked) return !rerunning
+  return mayWaitForParked(task) && openLane !== null && holdsBarrierForGood(openLane)
+}
+
+function mayWaitForParked({ rerunning, levelBarrier, partitions }: Deciding): boolean {
+  const { ready, held, parked } = partitions
+  return levelBarrier && !rerunning && parked > 0 && unfinishedOf(partitions) === parked + ready + held
 }
 
 /** What follows from the counters: the task's state, and when it came to its end. */
-export function bringUpToDate(task: TaskEntry, at: number): void {
-  task.state = taskState(task)
+export function bringUpToDate(task: TaskEntry, openLane: BarrierLane | null, at: number): void {
+  task.state = taskState(task, openLane)
   if (task.state === 'done' || task.state === 'cancelled') task.finishedAt ??= at
   else task.finishedAt = null
 }

@@ -51,8 +51,8 @@ export interface PaceSecond {
 
 export interface TaskRow {
   readonly facts: TaskFacts
-  /** What waits on the one level that a barrier keeps open; see shown-state.ts. */
-  readonly openLane: { readonly partitions: Tally; readonly records: Tally } | null
+  /** The one level that a barrier keeps open; see shown-state.ts and task-course.ts. */
+  readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
 }
 

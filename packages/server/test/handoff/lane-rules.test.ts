@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { holdsBarrier, isLaneOpen } from '../../src/handoff/lane-rules.ts'
+import { holdsBarrier, holdsBarrierForGood, isLaneOpen } from '../../src/handoff/lane-rules.ts'
 import { emptyTally, type Tally } from '../../src/handoff/tally.ts'
 
 describe('whether pulls may take from a lane', () => {
@@ -31,5 +31,15 @@ describe('what keeps a barrier closed', () => {
   test('parked partitions that an operator let pass do not, others beside them do', () => {
     expect(holds({ parked: 2 }, true)).toBe(false)
     expect(holds({ parked: 2, leased: 1 }, true)).toBe(true)
+  })
+
+  test('for good where nothing but parked partitions is left, and nobody let them pass', () => {
+    const forGood = (counts: Partial<Tally>, parkedSkipped = false) =>
+      holdsBarrierForGood({ partitions: { ...emptyTally(), ...counts }, parkedSkipped })
+    expect(forGood({ parked: 2, done: 5, cancelled: 1 })).toBe(true)
+    expect(forGood({ parked: 2 }, true)).toBe(false)
+    expect(forGood({ done: 5 })).toBe(false)
+    for (const state of ['ready', 'held', 'leased', 'delayed'] as const)
+      expect(forGood({ [state]: 1, parked: 2 })).toBe(false)
   })
 })

@@ -29,8 +29,8 @@ export async function compare(model: Model, driver: Driver): Promise<void> {
 }
 
 function compareTask(task: ModelTask, record: TaskRecord, shown: readonly PartitionRecord[]): void {
-  const { facts } = record
-  const state = taskState(facts)
+  const { facts, openLane } = record
+  const state = taskState(facts, openLane)
   claim(state === task.state, `${task.taskId} is shown ${state} instead of ${task.state}`)
   claim(facts.generation === task.generation, `${task.taskId} is in generation ${facts.generation}`)
   claim(facts.finishedAt === task.finishedAt, `${task.taskId} finished at ${facts.finishedAt}`)

@@ -54,7 +54,9 @@ export class ModelTask {
     const unfinished = this.all().filter(isUnfinished)
     if (unfinished.length === 0) return 'done'
     if (this.paused) return 'paused'
-    return unfinished.every(({ place }) => place === 'parked') ? 'stalled' : 'open'
+    const shown = this.shown()
+    const canMove = unfinished.some((one) => !['parked', 'held'].includes(shown.get(one) ?? ''))
+    return canMove ? 'open' : 'stalled'
   }
 
   all(): ModelPartition[] {

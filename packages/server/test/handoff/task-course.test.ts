@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { emptyTally, type Tally } from '../../src/handoff/tally.ts'
-import { taskState } from '../../src/handoff/task-course.ts'
+import { decidingLevel, isDone, taskState } from '../../src/handoff/task-course.ts'
+
+const free = {
+  paused: false,
+  cancelled: false,
+  rerunning: false,
+  levelBarrier: false,
+  openLevel: null as number | null,
+}
 
 describe('the state of a task', () => {
   const cases: [
@@ -27,7 +35,53 @@ describe('the state of a task', () => {
     ['cancelled and paused', { cancelled: true, paused: true, counts: { held: 1 } }, 'cancelled'],
   ]
   test.each(cases)('%s', (_name, { counts, ...flags }, expected) => {
-    const facts = { paused: false, cancelled: false, rerunning: false, ...flags }
-    expect(taskState({ ...facts, partitions: { ...emptyTally(), ...counts } })).toBe(expected)
+    const facts = { ...free, ...flags, partitions: { ...emptyTally(), ...counts } }
+    expect(taskState(facts, null)).toBe(expected)
+    expect(isDone(facts)).toBe(expected === 'done')
+    expect(decidingLevel(facts)).toBeNull()
+  })
+})
+
+describe('the state of a task with a barrier, whose open level is 3', () => {
+  const cases: [
+    string,
+    { counts: Partial<Tally>; open: Partial<Tally>; skipped?: boolean } & Partial<typeof free>,
+    string,
+  ][] = [
+    ['parked there, and all else behind it', { open: { parked: 1 }, counts: { held: 2 } }, 'stalled'],
+    ['the same, not all of it held yet', { open: { parked: 1 }, counts: { ready: 1, held: 1 } }, 'stalled'],
+    [
+      'parked there, and below where it was passed',
+      { open: { parked: 1 }, counts: { held: 2, parked: 1 } },
+      'stalled',
+    ],
+    ['more of it behind its window', { open: { parked: 1, held: 1 }, counts: { held: 2 } }, 'open'],
+    ['more of it ready', { open: { parked: 1, ready: 1 }, counts: { held: 2 } }, 'open'],
+    ['more of it leased', { open: { parked: 1, leased: 1 }, counts: { held: 2 } }, 'open'],
+    ['more of it delayed', { open: { parked: 1, delayed: 1 }, counts: { held: 2 } }, 'open'],
+    ['a lease that runs behind it', { open: { parked: 1 }, counts: { held: 2, leased: 1 } }, 'open'],
+    ['a back-off behind it', { open: { parked: 1 }, counts: { held: 2, delayed: 1 } }, 'open'],
+    ['parked below alone', { open: { held: 1 }, counts: { held: 2, parked: 1 } }, 'open'],
+    ['called back there and not counted yet', { open: {}, counts: { held: 2, parked: 1 } }, 'open'],
+    [
+      'passed, and about to open the next',
+      { skipped: true, open: { parked: 1 }, counts: { held: 2 } },
+      'open',
+    ],
+    ['more is to run again', { rerunning: true, open: { parked: 1 }, counts: { held: 2 } }, 'open'],
+    ['paused', { paused: true, open: { parked: 1 }, counts: { held: 2 } }, 'paused'],
+    ['cancelled', { cancelled: true, open: { parked: 1 }, counts: { held: 2 } }, 'cancelled'],
+    ['taken down', { levelBarrier: false, open: { parked: 1 }, counts: { held: 2 } }, 'open'],
+  ]
+  test.each(cases)('%s', (_name, { counts, open, skipped = false, ...flags }, expected) => {
+    const lane = { partitions: { ...emptyTally(), ...open }, parkedSkipped: skipped }
+    const partitions = { ...lane.partitions }
+    for (const [state, count] of Object.entries(counts)) partitions[state as keyof Tally] += count
+    const facts = { ...free, levelBarrier: true, openLevel: 3, ...flags, partitions }
+    expect(taskState(facts, lane)).toBe(expected)
+    // A store that looks the lane up only where it is asked for comes to the same.
+    const level = decidingLevel(facts)
+    expect([null, 3]).toContain(level)
+    expect(taskState(facts, level === null ? null : lane)).toBe(expected)
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { Scrape } from '../support/scrape.ts'
 import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
 
 async function withTask(...indexes: number[]): Promise<TestApp> {
@@ -218,6 +219,32 @@ describe('the level barrier', () => {
     expect((await baton.get('/tasks/orders')).body.waitingFor).toEqual({ level: 0, parked: 1, unfinished: 1 })
     expect((await baton.post('/tasks/orders/skip-parked')).status).toBe(200)
     expect(await baton.pull()).toMatchObject([{ partition_name: 'orders-1-1' }])
+  })
+
+  test('that parked partitions keep closed for good makes the task stalled, until an operator steps in', async () => {
+    const baton = await TestApp.open({ levelBarrier: true })
+    const state = async () => (await baton.get('/tasks/orders')).body.state
+    const stalled = async () => (await baton.get('/tasks?state=stalled')).body.tasks
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 1, 1), descriptor('orders', 1, 2))
+    expect([await state(), await stalled()]).toEqual(['open', []])
+    await park(baton)
+    expect((await baton.get('/tasks/orders')).body).toMatchObject({
+      state: 'stalled',
+      finishedAt: null,
+      etaSeconds: null,
+      partitions: { ready: 0, held: 2, leased: 0, delayed: 0, parked: 1 },
+    })
+    expect(await stalled()).toMatchObject([{ taskId: 'orders', state: 'stalled' }])
+    expect((await Scrape.of(baton)).by('baton_tasks')).toEqual({ open: 0, paused: 0, stalled: 1 })
+    const say = async (verb: string) => (await baton.post(`/tasks/orders/${verb}`)).body.state
+    expect([await say('seal'), await say('pause'), await say('resume')]).toEqual([
+      'stalled',
+      'paused',
+      'stalled',
+    ])
+    expect([await say('retry'), await stalled()]).toEqual(['open', []])
+    await park(baton)
+    expect([await state(), await say('skip-parked')]).toEqual(['stalled', 'open'])
   })
 
   test('can be taken away', async () => {

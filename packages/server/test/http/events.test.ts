@@ -52,6 +52,17 @@ describe('GET /events', () => {
     })
   })
 
+  test('tells of a task that only an operator can move', async () => {
+    const { baton, url } = await openService({ maxAttempts: 1, levelBarrier: true })
+    const stream = await EventStream.open(url)
+    const higher = { ...descriptor('orders'), partition_name: 'orders-1-0', priorityLevel: 1 }
+    await baton.callBack(descriptor('orders'), higher)
+    const [partition] = await baton.pull()
+    await baton.post('/settle', [{ leaseId: partition?.lease?.id, outcome: 'failed' }])
+    const { data } = await stream.next('task', ({ data }) => data['partitions'].parked === 1)
+    expect(data).toMatchObject({ taskId: 'orders', state: 'stalled', partitions: { held: 1 } })
+  })
+
   test('tells of an instance that comes', async () => {
     const { baton, url } = await openService()
     const stream = await EventStream.open(url)

@@ -1,10 +1,12 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { stuckTasks } from '../../src/store/postgres/migrations/0010-stuck-tasks.ts'
 import { migrations } from '../../src/store/postgres/migrations/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { Driver, nameOf } from './conformance/driver.ts'
 import { HOUR, TestClock, testPolicy } from './conformance/harness.ts'
+import { leaveStuckTasks, stalledOf } from './support/stuck-tasks.ts'
 
 let server: PostgresServer
 beforeAll(async () => {
@@ -89,6 +91,23 @@ test('a database of the second version goes on where it was', async () => {
     ['a-0-4', 'a-0-5', 'a-0-6', 'a-0-8', 'a-0-9'].toSorted(),
   )
   expect((await driver.task('a')).facts.partitions).toMatchObject({ done: 7, leased: 5, parked: 1 })
+  expect(await store.audit()).toEqual([])
+  await store.close()
+})
+
+test('a task that only an operator can move is stalled from then on, others are as they were', async () => {
+  const { name, url } = await server.createDatabase()
+  const clock = new TestClock()
+  const open = () =>
+    openPostgresStore({ url, policy: { ...testPolicy, levelBarrier: true }, clock: clock.now })
+  const before = await open()
+  await leaveStuckTasks(new Driver({ store: before, reopen: async () => {}, dispose: async () => {} }, clock))
+  await before.close()
+  await server.query("UPDATE baton.task SET state = 'open'", name)
+  // By itself: whatever comes after it would not stand being done twice.
+  await server.query(stuckTasks, name)
+  const store = await open()
+  expect(await stalledOf(store)).toEqual(['stuck'])
   expect(await store.audit()).toEqual([])
   await store.close()
 })

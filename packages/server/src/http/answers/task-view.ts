@@ -36,16 +36,16 @@ export function viewTask(record: TaskRecord): TaskView {
 }
 
 export function summariseTask(row: TaskRow, now: number): TaskSummary {
-  const { facts, pace } = row
+  const { facts, openLane } = row
   return {
     taskId: facts.taskId,
-    state: taskState(facts),
+    state: taskState(facts, openLane),
     generation: facts.generation,
     sealed: facts.sealed,
     ...shownProgress(row),
     firstCallBackAt: iso(facts.firstCallBackAt),
     lastCallBackAt: iso(facts.lastCallBackAt),
-    ...paceOf(facts, pace, now),
+    ...paceOf(row, now),
   }
 }
 

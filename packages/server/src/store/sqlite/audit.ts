@@ -23,6 +23,8 @@ export function audit(db: DatabaseSync): string[] {
     return {
       name: `lane ${lane['level']} of ${lane['task_id']}`,
       task: lane['task'] as number,
+      level: lane['level'] as number,
+      parkedSkipped: lane['parked_skipped'] === 1,
       kept: readTallies(lane),
       counted,
       purged: lane['purged'] as number,

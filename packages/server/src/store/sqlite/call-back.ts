@@ -5,7 +5,7 @@ import { rankFresh } from '../../handoff/fair-order.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
 import { totalOf } from '../../handoff/tally.ts'
-import { beginAnew, taskState } from '../../handoff/task-course.ts'
+import { beginAnew, isDone } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import type { Front } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
@@ -119,7 +119,7 @@ export class CallBacks {
 
   *#store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): Steps<void> {
     // Also when it was finished by a settle of this very transaction: settles come first.
-    if (totalOf(task.partitions) > 0 && taskState(task) === 'done') beginAnew(task)
+    if (totalOf(task.partitions) > 0 && isDone(task)) beginAnew(task)
     const tables = new Set<string>()
     let sinceYield = 0
     for (const { level, lane, fresh } of arrivals) {

@@ -31,7 +31,13 @@ export class Control {
     if ('kind' in outcome) return outcome
     this.#ledger.touch(task)
     const { changed, readied = 0, more = false } = outcome
-    return { kind: 'applied', state: taskState(task), changed, readied, more }
+    return {
+      kind: 'applied',
+      state: taskState(task, this.#ledger.decidingLane(task)),
+      changed,
+      readied,
+      more,
+    }
   }
 
   #apply(task: TaskEntry, order: ControlOrder, now: number): Applied | ControlResult {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { LevelTime } from '../../handoff/fair-order.ts'
 import { isLaneOpen } from '../../handoff/lane-rules.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
-import { bringUpToDate } from '../../handoff/task-course.ts'
+import { bringUpToDate, decidingLevel } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { readLane, readTask, taggedLaneColumns, taskColumns, type Value } from './entries.ts'
 import {
@@ -88,6 +88,12 @@ export class Ledger {
     return lane
   }
 
+  /** What it takes to tell a task's state, beside the task. */
+  decidingLane(task: TaskEntry): LaneEntry | null {
+    const level = decidingLevel(task)
+    return (level === null ? undefined : this.laneOf(task, level)) ?? null
+  }
+
   levelToAdvance(level: number): LevelTime {
     this.#touchedLevels.add(level)
     return this.#levelTime(level)
@@ -141,7 +147,7 @@ export class Ledger {
 
   /** Ends the running transaction's part. Returns the tasks concerned, and the rows as they are to be. */
   close(now: number): { tasks: number[]; rows: LedgerRows } {
-    for (const task of this.#touchedTasks) bringUpToDate(task, now)
+    for (const task of this.#touchedTasks) bringUpToDate(task, this.decidingLane(task), now)
     const rows = {
       levels: [...this.#touchedLevels].map((level) => levelRow(level, this.#levelTime(level))),
       moves: this.#moves.close(this.#touchedLanes),

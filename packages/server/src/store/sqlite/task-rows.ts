@@ -75,7 +75,10 @@ export class TaskRows {
     const openLane = task.openLevel === null ? undefined : this.#sql.lane.get(task.id, task.openLevel)
     return {
       facts: task,
-      openLane: openLane === undefined ? null : readTallies(openLane),
+      openLane:
+        openLane === undefined
+          ? null
+          : { parkedSkipped: openLane['parked_skipped'] === 1, ...readTallies(openLane) },
       pace: this.#sql.pace.all(task.id, PACE_SECONDS_KEPT) as unknown as PaceSecond[],
     }
   }

@@ -17,7 +17,8 @@ import type {
   SweepResult,
   TidyResult,
 } from '../../../src/handoff/store.ts'
-import type { TaskRecord } from '../../../src/handoff/task-record.ts'
+import { taskState } from '../../../src/handoff/task-course.ts'
+import type { TaskRecord, TaskState } from '../../../src/handoff/task-record.ts'
 import { DAY, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
@@ -127,6 +128,11 @@ export class Driver {
     const record = await this.store.task(taskId)
     if (record === null) throw new Error(`task ${taskId} is unknown`)
     return record
+  }
+
+  async state(taskId: string): Promise<TaskState> {
+    const { facts, openLane } = await this.task(taskId)
+    return taskState(facts, openLane)
   }
 
   async partitions(taskId: string): Promise<PartitionRecord[]> {

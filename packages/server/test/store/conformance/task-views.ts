@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { shownProgress } from '../../../src/handoff/shown-state.ts'
-import { taskState } from '../../../src/handoff/task-course.ts'
 import type { TaskQuery } from '../../../src/handoff/task-record.ts'
 import { type Driver, leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
@@ -127,12 +126,12 @@ export function taskViewsTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 2))
       await store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
-      expect(taskState((await store.task('a')).facts)).toBe('open')
+      expect(await store.state('a')).toBe('open')
       await store.settle((await store.pullOne()).leaseId)
-      expect(taskState((await store.task('a')).facts)).toBe('stalled')
+      expect(await store.state('a')).toBe('stalled')
       expect(await list(store, { state: 'stalled' })).toEqual(['a'])
       await store.retry('a')
-      expect(taskState((await store.task('a')).facts)).toBe('open')
+      expect(await store.state('a')).toBe('open')
     })
 
     test('an unknown task is null in every view', async () => {

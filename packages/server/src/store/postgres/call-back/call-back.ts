@@ -4,7 +4,7 @@ import { rankFresh } from '../../../handoff/fair-order.ts'
 import { isLaneOpen } from '../../../handoff/lane-rules.ts'
 import type { Policy } from '../../../handoff/policy.ts'
 import type { CallBackOrder, CallBackResult, Conflict } from '../../../handoff/store.ts'
-import { beginAnew, taskState } from '../../../handoff/task-course.ts'
+import { beginAnew, isDone } from '../../../handoff/task-course.ts'
 import type { TaskEntry } from '../../../handoff/task-entry.ts'
 import type { CountDeltas } from '../counters/count-deltas.ts'
 import { levelsToRank } from '../counters/level-times.ts'
@@ -100,7 +100,7 @@ export class CallBacks {
     { lanes, fresh, ranges }: Comparison,
     deltas: CountDeltas,
   ): Promise<number> {
-    if (!isNew && taskState(entry) === 'done') beginAnew(entry)
+    if (!isNew && isDone(entry)) beginAnew(entry)
     const byLevel = Map.groupBy(fresh, ({ level }) => level)
     const levels = [...byLevel.keys()]
     await closeBarrier(tx, entry, Math.min(...levels), deltas)

@@ -7,6 +7,7 @@ import { rollsByTurns } from './0006-rolls-by-turns.ts'
 import { holdersOfSets } from './0007-holders-of-sets.ts'
 import { notes } from './0008-notes.ts'
 import { tasksWithParked } from './0009-tasks-with-parked.ts'
+import { stuckTasks } from './0010-stuck-tasks.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
 export const migrations: readonly string[] = [
@@ -19,4 +20,5 @@ export const migrations: readonly string[] = [
   holdersOfSets,
   notes,
   tasksWithParked,
+  stuckTasks,
 ]

@@ -1,6 +1,6 @@
 import type { PartitionState } from '../../../handoff/life-cycle.ts'
 import { addCapped } from '../../../handoff/tally.ts'
-import { bringUpToDate } from '../../../handoff/task-course.ts'
+import { bringUpToDate, decidingLevel } from '../../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { takeDeltas } from '../counters/unfolded.ts'
 import { addTallies, laneColumns, moveTallies, readLane, readTask, taskColumns } from '../rows/entries.ts'
@@ -156,13 +156,21 @@ export class Roll {
     return [...this.#touchedLanes]
   }
 
+  /** What it takes to tell a task's state, beside the task. */
+  async decidingLane(task: TaskEntry): Promise<LaneEntry | null> {
+    const level = decidingLevel(task)
+    return (level === null ? undefined : await this.laneOf(task, level)) ?? null
+  }
+
   /** Writes what the transaction changed; the last thing before its commit. */
   async flush(): Promise<void> {
     if (this.#touchedTasks.size === 0) return
     const now = await this.tx.now()
     // Work ends a task when its last partition finished, which may be a while ago; an order ends it now.
-    for (const task of this.#touchedTasks)
-      bringUpToDate(task, task.cancelled ? now : (this.#finishedAt.get(task) ?? now))
+    for (const task of this.#touchedTasks) {
+      const at = task.cancelled ? now : (this.#finishedAt.get(task) ?? now)
+      bringUpToDate(task, await this.decidingLane(task), at)
+    }
     saveLanes(this.tx, [...this.#touchedLanes])
     saveTasks(this.tx, [...this.#touchedTasks])
   }

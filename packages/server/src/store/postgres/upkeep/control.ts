@@ -29,7 +29,7 @@ async function step(tx: Transaction, order: ControlOrder): Promise<ControlResult
   if (folded === undefined) return { kind: 'task_unknown' }
   const { task, lanes } = folded
   const opened = await settleLanes(roll, lanes)
-  task.state = taskState(task)
+  task.state = taskState(task, await roll.decidingLane(task))
   const outcome = refusalOf(task, order) ?? (await apply(roll, task, order))
   await settleLanes(roll, roll.touchedLanes)
   if (!('kind' in outcome)) roll.touch(task)
@@ -37,7 +37,7 @@ async function step(tx: Transaction, order: ControlOrder): Promise<ControlResult
   await roll.flush()
   if ('kind' in outcome) return outcome
   const { changed, readied = 0, more = false } = outcome
-  return { kind: 'applied', state: taskState(task), changed, readied: readied + opened, more }
+  return { kind: 'applied', state: task.state, changed, readied: readied + opened, more }
 }
 
 function apply(roll: Roll, task: TaskEntry, order: ControlOrder): Promise<Applied | ControlResult> {

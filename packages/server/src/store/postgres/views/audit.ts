@@ -70,6 +70,8 @@ export async function audit(tx: Transaction): Promise<string[]> {
   const audited = laneRows.map((lane) => ({
     name: `lane ${lane['level']} of ${lane['task_id']}`,
     task: lane['task'] as number,
+    level: lane['level'] as number,
+    parkedSkipped: lane['parked_skipped'] as boolean,
     kept: readTallies(lane),
     counted: tally(countedOf.get(lane['id'] as number) ?? []),
     purged: lane['purged'] as number,

@@ -144,7 +144,10 @@ export async function taskRows(tx: Transaction, rows: readonly Row[]): Promise<T
     const openLane = openOf.get(facts.id)
     return {
       facts,
-      openLane: openLane === undefined ? null : readTallies(openLane),
+      openLane:
+        openLane === undefined
+          ? null
+          : { parkedSkipped: openLane['parked_skipped'] as boolean, ...readTallies(openLane) },
       pace: (secondsOf.get(facts.id) ?? []).map(
         ({ second, partitions, records }) => ({ second, partitions, records }) as PaceSecond,
       ),
