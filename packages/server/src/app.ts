@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, pathPrefixOf } from './config.ts'
 import type { Clock } from './handoff/clock.ts'
@@ -19,11 +20,15 @@ export interface AppOptions {
   readonly timeouts?: Partial<Timeouts>
 }
 
+/** Where the data is: a folder, or host, port and name of a database. */
+export type KeptIn = { readonly data: string } | { readonly database: string }
+
 /** The service, complete but not listening. */
 export interface App {
   readonly http: FastifyInstance
   readonly handOff: HandOff
   readonly store: Store
+  readonly keptIn: KeptIn
   /** Answers what is under way, then closes the store. */
   close(): Promise<void>
 }
@@ -32,7 +37,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { log, timeouts } = options
   const tokens = config.tokensFile === null ? null : readTokensFile(config.tokensFile)
   const policy = policyOf(config)
-  const store = await openStore(config, policy, options)
+  const { store, keptIn } = await openStore(config, policy, options)
   try {
     const handOff = new HandOff({
       store,
@@ -56,7 +61,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     })
     await http.ready()
     await handOff.start()
-    return { http, handOff, store, close: () => http.close() }
+    return { http, handOff, store, keptIn, close: () => http.close() }
   } catch (error) {
     await store.close()
     throw error
@@ -68,15 +73,17 @@ async function openStore(
   config: Config,
   policy: Policy,
   { clock, log }: Pick<AppOptions, 'clock' | 'log'>,
-): Promise<Store> {
+): Promise<{ store: Store; keptIn: KeptIn }> {
   const options = { policy, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const { openSqliteStore } = await import('./store/sqlite/store.ts')
-    return openSqliteStore({ folder: config.data, ...options })
+    const store = await openSqliteStore({ folder: config.data, ...options })
+    return { store, keptIn: { data: resolve(config.data) } }
   }
-  const { openPostgresStore } = await import('./store/postgres/store.ts')
+  const { openPostgresStore, whereabouts } = await import('./store/postgres/store.ts')
   const failed = (err: unknown) => log.error({ err }, 'something that followed a commit went wrong')
-  return openPostgresStore({ url: config.databaseUrl, failed, ...options })
+  const store = await openPostgresStore({ url: config.databaseUrl, failed, ...options })
+  return { store, keptIn: { database: whereabouts(config.databaseUrl) } }
 }
 
 function policyOf(config: Config): Policy {

@@ -9,8 +9,8 @@ export type ServiceLog = Logger
  */
 export function createLog(level: Config['logLevel']): ServiceLog {
   const secret = ['authorization', 'headers.authorization', '*.authorization', '*.headers.authorization']
-  return pino(
-    { level, base: { pid: process.pid }, redact: secret },
-    pino.destination({ dest: 2, sync: true }),
-  )
+  const destination = pino.destination({ dest: 2, sync: true })
+  // On a full disk, or a terminal that was closed, lines are lost; nothing that they tell of is.
+  destination.on('error', () => {})
+  return pino({ level, base: { pid: process.pid }, redact: secret }, destination)
 }

@@ -9,8 +9,8 @@ import { readSettings } from './settings.ts'
 import { SettingsError } from './settings-error.ts'
 import { version } from './version.ts'
 
-/** By custom: 128 and the number of the signal. */
-const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const
+/** Of a second signal; by custom 128 and its number. A terminal that closes hangs up more than once and insists on nothing. */
+const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: null } as const
 
 async function main(): Promise<void> {
   const { asksFor, given } = readCommandLine(process.argv.slice(2))
@@ -34,7 +34,9 @@ async function main(): Promise<void> {
   stopOnSignal(app, log)
   const url = await listen(app, config)
   for (const warning of warnings) log.warn({}, warning)
-  log.info({ url, instanceId: config.instanceId, version }, 'accepting requests')
+  const { instanceId, delivery } = config
+  const tokens = config.tokensFile !== null
+  log.info({ url, instanceId, version, ...app.keptIn, delivery, tokens }, 'accepting requests')
   process.stdout.write(`Baton listening on ${url}\n`)
 }
 
@@ -51,16 +53,21 @@ async function listen({ http, close }: App, config: Config): Promise<string> {
   return `http://${name}:${bound}${pathPrefixOf(config)}`
 }
 
-/** The first signal asks to finish, a second one insists. */
+/** The first signal asks to finish; a second one, if it is meant, insists. */
 function stopOnSignal(app: App, log: ServiceLog): void {
   let asked = false
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  for (const [signal, exitCode] of Object.entries(exitCodes)) {
     process.on(signal, () => {
-      if (asked) process.exit(exitCodes[signal])
+      if (asked && exitCode === null) return
+      if (asked) process.exit(exitCode)
       asked = true
+      const began = performance.now()
       log.info({ signal }, 'shutting down: requests under way finish, nothing more is handed out')
       app.close().then(
-        () => process.exit(0),
+        () => {
+          log.info({ millis: Math.round(performance.now() - began) }, 'stopped')
+          process.exit(0)
+        },
         (error: unknown) => {
           log.fatal({ err: error }, 'the shut-down failed')
           process.exit(1)

@@ -1,6 +1,6 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { open, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { version } from '../src/version.ts'
 import { pullBytes, RawConnection } from './support/raw-connection.ts'
 import { ServiceProcess } from './support/service-process.ts'
@@ -15,6 +15,21 @@ describe('starting', () => {
     const service = await ServiceProcess.started()
     expect(service.stdout).toMatch(/^Baton listening on http:\/\/127\.0\.0\.1:\d+\n$/)
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+  })
+
+  test('logs what it works on: where the data is, how it delivers, whether it asks for tokens', async () => {
+    const data = await testFolder()
+    const service = await ServiceProcess.started(['--delivery', 'at-most-once'], relative('.', data))
+    await service.logged('accepting requests')
+    expect(service.logLines).toContainEqual(
+      expect.objectContaining({
+        msg: 'accepting requests',
+        url: service.url,
+        data,
+        delivery: 'at-most-once',
+        tokens: false,
+      }),
+    )
   })
 
   test('names the base path in that line', async () => {
@@ -145,7 +160,7 @@ async function begun(service: ServiceProcess, request: string): Promise<RawConne
   return client
 }
 
-describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
+describe.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('on %s', (signal) => {
   test('waiting pulls are answered empty, and the process ends with 0', async () => {
     const service = await ServiceProcess.started()
     const client = await begun(service, pullBytes({ Prefer: 'wait=60' }))
@@ -176,6 +191,15 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
     })
   })
 
+  test('the log ends with how long it took', async () => {
+    const service = await ServiceProcess.started()
+    service.signal(signal)
+    await service.exited
+    expect(service.logLines.at(-1)).toMatchObject({ msg: 'stopped', millis: expect.any(Number) })
+  })
+})
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
   test('a second one ends it at once', async () => {
     const service = await ServiceProcess.started()
     await begun(service, callBackHead)
@@ -186,7 +210,30 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('on %s', (signal) => {
   })
 })
 
+test('a terminal that closes hangs up more than once, and requests under way finish all the same', async () => {
+  const service = await ServiceProcess.started()
+  const busy = await begun(service, callBackHead + orders.slice(0, 10))
+  service.signal('SIGHUP')
+  await service.logged('shutting down')
+  service.signal('SIGHUP')
+  const probe = await fetch(`${service.url}/readyz`)
+  expect(probe.status).toBe(503)
+  busy.send(orders.slice(10))
+  expect((await busy.answer()).body).toMatchObject({ accepted: 1 })
+  expect(await service.exited).toEqual({ code: 0, signal: null })
+})
+
 describe('the log', () => {
+  test.runIf(process.platform === 'linux')('ends nothing where it cannot be written', async () => {
+    const full = await open('/dev/full', 'w')
+    onTestFinished(() => full.close())
+    const service = ServiceProcess.loggingTo(full.fd, ['--port', '0', '--data', await testFolder()])
+    await service.listening()
+    expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+    service.signal('SIGHUP')
+    expect(await service.exited).toEqual({ code: 0, signal: null })
+  })
+
   test('tells of each request where that is asked for, and never a token', async () => {
     const folder = await testFolder()
     const tokensFile = join(folder, 'tokens.json')

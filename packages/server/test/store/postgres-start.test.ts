@@ -1,8 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { ServiceProcess } from '../support/service-process.ts'
 import { testPolicy } from './conformance/test-policy.ts'
+
+test('a start logs where the database is, and no password', async () => {
+  const server = await PostgresServer.start()
+  onTestFinished(() => server.dispose())
+  const { url } = await server.createDatabase()
+  const secretive = new URL(url)
+  secretive.password ||= 'secret'
+  const service = await ServiceProcess.started(['--database-url', secretive.href])
+  await service.logged('accepting requests')
+  const line = service.logLines.find(({ msg }) => msg === 'accepting requests')
+  expect(line).toMatchObject({ database: `${secretive.host}${secretive.pathname}` })
+  expect(line).not.toHaveProperty('data')
+  expect(service.stderr).not.toContain(secretive.password)
+  service.signal('SIGTERM')
+  await service.exited
+})
 
 describe('a start that fails says what to look at', () => {
   let server: PostgresServer

@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import { parseDatabaseUrl } from '../../src/store/postgres/session/database-url.ts'
+import { whereabouts } from '../../src/store/postgres/session/whereabouts.ts'
 
 describe('the URL of a database', () => {
   test('with one host is left as it is', () => {
@@ -51,5 +52,19 @@ describe('the URL of a database', () => {
     'postgres://db/baton?alone=maybe',
   ])('%s is refused', (url) => {
     expect(() => parseDatabaseUrl(url)).toThrow(StoreRefused)
+  })
+})
+
+describe('where a database is, for people', () => {
+  test.each([
+    ['postgres://baton:se%40cret@db.internal:5433/baton?sslmode=require', 'db.internal:5433/baton'],
+    ['postgres://baton:secret@one,two:5433/orders?alone=never', 'one:5432/orders, two:5433/orders'],
+    ['postgres://baton:secret@/orders?host=%2Frun', '/run:5432/orders'],
+    ['postgres://baton:secret@db', 'db:5432/baton'],
+  ])('%s', (url, where) => {
+    vi.stubEnv('PGPORT', undefined)
+    vi.stubEnv('PGDATABASE', undefined)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(whereabouts(url)).toBe(where)
   })
 })

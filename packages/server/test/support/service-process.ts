@@ -18,12 +18,13 @@ export class ServiceProcess {
     command: string,
     args: readonly string[],
     environment: Readonly<Record<string, string>>,
+    stderr: 'pipe' | number = 'pipe',
   ) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('BATON_'))
     this.child = spawn(command, args, {
       cwd: ROOT,
       env: { ...Object.fromEntries(inherited), ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', stderr],
     })
     this.child.stdout?.on('data', (chunk: Buffer) => {
       this.stdout += chunk.toString()
@@ -41,6 +42,11 @@ export class ServiceProcess {
 
   static run(args: readonly string[], environment: Readonly<Record<string, string>> = {}): ServiceProcess {
     return new ServiceProcess(process.execPath, ['--conditions=baton-source', MAIN, ...args], environment)
+  }
+
+  /** What it logs goes to a file that is open already. */
+  static loggingTo(file: number, args: readonly string[]): ServiceProcess {
+    return new ServiceProcess(process.execPath, ['--conditions=baton-source', MAIN, ...args], {}, file)
   }
 
   static npmStart(args: readonly string[]): ServiceProcess {
@@ -74,6 +80,14 @@ export class ServiceProcess {
 
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal)
+  }
+
+  /** What was logged so far, line by line. */
+  get logLines(): Record<string, unknown>[] {
+    return this.stderr
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line))
   }
 
   async logged(text: string): Promise<void> {

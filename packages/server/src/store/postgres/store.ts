@@ -33,6 +33,8 @@ import { partitionPage } from './views/partition-pages.ts'
 import { taskPage, taskRecord } from './views/task-rows.ts'
 import { Filling } from './windows/filling.ts'
 
+export { whereabouts } from './session/whereabouts.ts'
+
 export interface PostgresStoreOptions {
   /** As libpq writes it, also with several hosts; see docs/scaling.md for our own parameters. */
   readonly url: string
