@@ -11,52 +11,69 @@ export interface CommandLine {
 const settingByFlag = new Map(settingNames.map((name) => [flagOf(name), name]))
 const otherFlags = ['--help', '--version']
 
+/** Everything that cannot be read is reported at once. */
 export function readCommandLine(args: readonly string[]): CommandLine {
   const given = new Map<SettingName, string>()
+  const faults: string[] = []
   let asksFor: CommandLine['asksFor'] = 'service'
   for (let at = 0; at < args.length; at += 1) {
     const argument = args[at] ?? ''
     if (argument === '--help' || argument === '-h') asksFor = 'help'
     else if (argument === '--version' || argument === '-v') asksFor = asksFor === 'help' ? 'help' : 'version'
-    else if (!argument.startsWith('--')) throw usage(`${argument} is not a flag`)
+    else if (!argument.startsWith('-')) faults.push(`${argument} is not a flag`)
     else {
-      const { name, text, consumed } = readFlag(argument, args[at + 1])
-      given.set(name, text)
+      const { setting, fault, consumed } = readFlag(argument, args[at + 1])
+      if (setting !== undefined) given.set(setting.name, setting.text)
+      if (fault !== undefined) faults.push(fault)
       at += consumed
     }
   }
+  if (faults.length > 0) throw usage(faults)
   return { asksFor, given }
 }
 
+interface ReadFlag {
+  readonly setting?: { readonly name: SettingName; readonly text: string }
+  readonly fault?: string
+  /** Arguments behind the flag that belong to it. */
+  readonly consumed: number
+}
+
 /** Understands `--port 1`, `--port=1`, `--level-barrier`, `--level-barrier=false` and `--no-level-barrier`. */
-function readFlag(argument: string, next: string | undefined) {
+function readFlag(argument: string, next: string | undefined): ReadFlag {
   const equals = argument.indexOf('=')
   const flag = equals === -1 ? argument : argument.slice(0, equals)
   const attached = equals === -1 ? undefined : argument.slice(equals + 1)
   const denied = flag.startsWith('--no-') ? settingByFlag.get(`--${flag.slice(5)}`) : undefined
   if (denied !== undefined && isSwitch(denied) && attached === undefined) {
-    return { name: denied, text: 'false', consumed: 0 }
+    return { setting: { name: denied, text: 'false' }, consumed: 0 }
   }
   const name = settingByFlag.get(flag)
-  if (name === undefined) throw unknownFlag(flag)
-  if (attached !== undefined) return { name, text: attached, consumed: 0 }
+  // A value may begin with a hyphen, but never with two: that is the next flag, and this one's value is missing.
+  const value = next === undefined || next.startsWith('--') ? undefined : next
+  if (name === undefined) {
+    // What follows is probably meant as its value, and would only be called no flag either.
+    return { fault: unknownFlag(flag), consumed: attached === undefined && value !== undefined ? 1 : 0 }
+  }
+  if (attached !== undefined) return { setting: { name, text: attached }, consumed: 0 }
   if (isSwitch(name)) {
     const spelledOut = next === 'true' || next === 'false'
-    return { name, text: spelledOut ? next : 'true', consumed: spelledOut ? 1 : 0 }
+    return { setting: { name, text: spelledOut ? next : 'true' }, consumed: spelledOut ? 1 : 0 }
   }
-  // A value may begin with a hyphen, but never with two: that is the next flag, and this one's value is missing.
-  if (next === undefined || next.startsWith('--')) throw usage(`${flag} needs a value`)
-  return { name, text: next, consumed: 1 }
+  if (value === undefined) return { fault: `${flag} needs a value`, consumed: 0 }
+  return { setting: { name, text: value }, consumed: 1 }
 }
 
 const isSwitch = (name: SettingName) => settingOf(name).type === 'boolean'
 
-function unknownFlag(flag: string): SettingsError {
+function unknownFlag(flag: string): string {
   const meant = didYouMean(flag, [...settingByFlag.keys(), ...otherFlags])
-  return usage(`${flag} is not a flag${meant === undefined ? '' : `; did you mean ${meant}?`}`)
+  return `${flag} is not a flag${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
-function usage(fault: string): SettingsError {
-  const stop = fault.endsWith('?') ? '' : ';'
-  return new SettingsError([`${fault}${stop} --help lists all flags`], 2)
+/** The last line says where to look. */
+function usage(faults: readonly string[]): SettingsError {
+  const last = faults.at(-1) ?? ''
+  const stop = last.endsWith('?') ? '' : ';'
+  return new SettingsError([...faults.slice(0, -1), `${last}${stop} --help lists all flags`], 2)
 }

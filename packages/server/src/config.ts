@@ -1,7 +1,6 @@
-import { instanceIdKeywords, partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
+import { instanceIdKeywords } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { LEASE_MAX_MILLIS } from './handoff/policy.ts'
-import { isLoopback } from './loopback.ts'
 
 const LONGEST_LEASE_SECONDS = LEASE_MAX_MILLIS / 1000
 const DAY_SECONDS = 86_400
@@ -148,39 +147,3 @@ export const variableOf = (name: SettingName) => `BATON_${words(name).replaceAll
 
 /** The base path as it stands before other paths: empty, or without a slash at its end. */
 export const pathPrefixOf = ({ basePath }: Pick<Config, 'basePath'>) => basePath.replace(/\/+$/, '')
-
-const takenFields = new Set([
-  ...Object.keys(partitionRowSchema().properties),
-  ...Object.keys(pulledPartitionSchema().properties),
-])
-takenFields.delete('computeTableName')
-
-/** What is wrong with settings that are each right by themselves. */
-export function contradictions(config: Config): string[] {
-  const found: string[] = []
-  if (!isLoopback(config.host) && config.tokensFile === null && !config.allowAnonymous) {
-    found.push(
-      `anyone who reaches ${config.host} could pull and settle: name a file of tokens with --tokens-file, ` +
-        'or say --allow-anonymous if the network keeps strangers out',
-    )
-  }
-  if (config.delivery === 'at-most-once' && config.levelBarrier) {
-    found.push(
-      'a level barrier waits until partitions are done, which --delivery at-most-once never learns: ' +
-        'use one of --level-barrier and --delivery at-most-once',
-    )
-  }
-  if (config.backoffMaxSeconds < config.backoffSeconds) {
-    found.push(
-      `--backoff-max-seconds (${config.backoffMaxSeconds}) is below --backoff-seconds ` +
-        `(${config.backoffSeconds}): raise the one or lower the other`,
-    )
-  }
-  if (takenFields.has(config.tableField)) {
-    found.push(`--table-field cannot be ${config.tableField}: another field has that name`)
-  }
-  if (config.tableField === '__proto__') {
-    found.push('--table-field cannot be __proto__: JavaScript has a meaning of its own for that name')
-  }
-  return found
-}

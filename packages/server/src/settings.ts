@@ -5,7 +5,6 @@ import { Check } from 'typebox/schema'
 import {
   type Config,
   configSchema,
-  contradictions,
   flagOf,
   type Setting,
   type SettingName,
@@ -13,6 +12,7 @@ import {
   settingOf,
   variableOf,
 } from './config.ts'
+import { contradictions } from './contradictions.ts'
 import { isLoopback } from './loopback.ts'
 import { SettingsError } from './settings-error.ts'
 
@@ -39,10 +39,9 @@ export function readSettings(given: ReadonlyMap<SettingName, string>, environmen
     else
       faults.push(`${source.label} must be ${expected(settingOf(name))}, got ${JSON.stringify(source.text)}`)
   }
+  faults.push(...contradictions(values as Partial<Config>))
   if (faults.length > 0) throw new SettingsError(faults)
   const config = values as Config
-  const contradicting = contradictions(config)
-  if (contradicting.length > 0) throw new SettingsError(contradicting)
   return { config, warnings: [...misspeltVariables(environment), ...oddities(config)] }
 }
 

@@ -116,6 +116,19 @@ describe('a command line that cannot be read', () => {
   })
 })
 
+test('all that cannot be read of a command line is told at once', () => {
+  expect(faultsOf(['--prot', '1', '--nonsense', 'serve', 'twice', '--data', '--level-bariers'])).toEqual({
+    lines: [
+      '--prot is not a flag; did you mean --port?',
+      '--nonsense is not a flag',
+      'twice is not a flag',
+      '--data needs a value',
+      '--level-bariers is not a flag; did you mean --level-barrier? --help lists all flags',
+    ],
+    exitCode: 2,
+  })
+})
+
 describe('a value that cannot be used', () => {
   test.each([
     [['--port', '70000'], '--port must be an integer from 0 to 65535, got "70000"'],
@@ -164,6 +177,17 @@ describe('settings that contradict each other', () => {
     expect(exitCode).toBe(1)
     expect(lines).toEqual([expect.stringContaining(said)])
   })
+})
+
+test('contradictions are told beside values that cannot be used, except for what hangs on those', () => {
+  const args = ['--base-path', 'x', '--delivery', 'at-most-once', '--level-barrier', '--backoff-seconds', 'y']
+  expect(faultsOf([...args, '--host', '0.0.0.0', '--table-field', 'lease']).lines).toEqual([
+    expect.stringContaining('--base-path must be'),
+    expect.stringContaining('--backoff-seconds must be'),
+    expect.stringContaining('anyone who reaches 0.0.0.0'),
+    expect.stringContaining('use one of --level-barrier and --delivery at-most-once'),
+    expect.stringContaining('--table-field cannot be lease'),
+  ])
 })
 
 describe('a misspelt variable', () => {

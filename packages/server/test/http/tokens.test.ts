@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readTokensFile } from '../../src/http/admission/tokens.ts'
+import { readTokensFile } from '../../src/http/admission/tokens-file.ts'
+import { SettingsError } from '../../src/settings-error.ts'
 import { descriptor, TestApp, testFolder } from '../support/test-app.ts'
 
 const tokenFor = {
@@ -110,6 +111,16 @@ describe('with tokens', () => {
   })
 })
 
+function linesOf(path: string): readonly string[] {
+  try {
+    readTokensFile(path)
+  } catch (error) {
+    if (error instanceof SettingsError) return error.lines
+    throw error
+  }
+  return []
+}
+
 describe('a tokens file', () => {
   const token = { name: 'ops', token: 'o-secret-3', roles: ['operator'] }
 
@@ -142,15 +153,34 @@ describe('a tokens file', () => {
     ['with a misspelt field', { tokens: [{ ...token, role: 'operator' }] }, '/tokens/0'],
   ])('%s is refused, without showing a token', async (_, content, said) => {
     const path = await tokensFile(content)
-    let message = ''
-    try {
-      readTokensFile(path)
-    } catch (error) {
-      message = (error as Error).message
-    }
+    const message = linesOf(path).join('\n')
     expect(message).toContain(path)
     expect(message).toContain(said)
     expect(message).not.toContain('secret')
+  })
+
+  test('with several faults is refused for each of them, at once', async () => {
+    const path = await tokensFile({
+      tokens: [
+        { ...token, roles: ['admin'], 'o-secret-4': true },
+        { name: '', sha256: 'abc', roles: [] },
+        token,
+        { name: 'bare', roles: ['viewer'] },
+        { ...token, name: 'twin' },
+      ],
+    })
+    const form = '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer]}]}'
+    expect(linesOf(path)).toEqual(
+      [
+        `is not of the form ${form}: see /tokens/0, which must not have other fields than name, token, sha256, roles`,
+        'departs from its form: see /tokens/0/roles/0, which must be equal to one of the allowed values',
+        'departs from its form: see /tokens/1/name, which must not have fewer than 1 characters',
+        expect.stringContaining('departs from its form: see /tokens/1/sha256, which '),
+        'departs from its form: see /tokens/1/roles, which must not have fewer than 1 items',
+        'must give "bare" either a token or its sha256',
+        'gives "ops" and "twin" the same token',
+      ].map((fault) => (typeof fault === 'string' ? `the tokens file ${path} ${fault}` : fault)),
+    )
   })
 
   test('that is missing is refused', () => {

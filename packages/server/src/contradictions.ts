@@ -1,0 +1,59 @@
+import { partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
+import type { Config, SettingName } from './config.ts'
+import { isLoopback } from './loopback.ts'
+
+/** What can be wrong with settings that are each right by themselves. */
+interface Contradiction {
+  readonly between: readonly SettingName[]
+  found(config: Config): string | undefined
+}
+
+const takenFields = new Set([
+  ...Object.keys(partitionRowSchema().properties),
+  ...Object.keys(pulledPartitionSchema().properties),
+])
+takenFields.delete('computeTableName')
+
+const rules: readonly Contradiction[] = [
+  {
+    between: ['host', 'tokensFile', 'allowAnonymous'],
+    found: ({ host, tokensFile, allowAnonymous }) =>
+      isLoopback(host) || tokensFile !== null || allowAnonymous
+        ? undefined
+        : `anyone who reaches ${host} could pull and settle: name a file of tokens with --tokens-file, ` +
+          'or say --allow-anonymous if the network keeps strangers out',
+  },
+  {
+    between: ['delivery', 'levelBarrier'],
+    found: ({ delivery, levelBarrier }) =>
+      delivery === 'at-most-once' && levelBarrier
+        ? 'a level barrier waits until partitions are done, which --delivery at-most-once never learns: ' +
+          'use one of --level-barrier and --delivery at-most-once'
+        : undefined,
+  },
+  {
+    between: ['backoffSeconds', 'backoffMaxSeconds'],
+    found: ({ backoffSeconds, backoffMaxSeconds }) =>
+      backoffMaxSeconds < backoffSeconds
+        ? `--backoff-max-seconds (${backoffMaxSeconds}) is below --backoff-seconds ` +
+          `(${backoffSeconds}): raise the one or lower the other`
+        : undefined,
+  },
+  {
+    between: ['tableField'],
+    found: ({ tableField }) => {
+      if (takenFields.has(tableField))
+        return `--table-field cannot be ${tableField}: another field has that name`
+      return tableField === '__proto__'
+        ? '--table-field cannot be __proto__: JavaScript has a meaning of its own for that name'
+        : undefined
+    },
+  },
+]
+
+/** `config` may lack settings; nothing is said about those, nor about what depends on them. */
+export function contradictions(config: Partial<Config>): string[] {
+  return rules
+    .filter(({ between }) => between.every((name) => config[name] !== undefined))
+    .flatMap(({ found }) => found(config as Config) ?? [])
+}
