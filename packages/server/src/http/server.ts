@@ -94,7 +94,7 @@ export async function buildHttp({
   admitCallers(app, admission)
   checkParameters(app)
   countRequests(app, requests)
-  answerUnknownRoutes(app, admission, requests)
+  answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: service.tableField })
   const pageFiles = readPageFiles()
   const streams = new OpenStreams()

@@ -51,12 +51,27 @@ describe('a path without a route', () => {
     ['/test//instance-status', '/test/instance-status'],
     ['/Tasks/Orders%2F1/', '/tasks/Orders%2F1'],
     ['//tasks/orders/Pause', '/tasks/orders/pause'],
+    ['/callback', '/call-back'],
+    ['/call_back', '/call-back'],
+    ['/call-backs', '/call-back'],
+    ['/task', '/tasks'],
+    ['/pulls', '/pull'],
+    ['/poll', '/pull'],
+    ['/Setle?a=b', '/settle'],
+    ['/ready', '/readyz'],
+    ['/instance-status', '/test/instance-status'],
+    ['/test/instancestatus', '/test/instance-status'],
+    ['/task/orders', '/tasks/orders'],
+    ['/tasks/q/pauze', '/tasks/q/pause'],
+    ['/task/Q%2F-1/partition', '/tasks/Q%2F-1/partitions'],
+    ['/health', '/livez or /readyz'],
+    ['/healthz', '/livez or /readyz'],
   ])('%s is told that %s is meant', async (path, meant) => {
     const { body } = await service().get(path)
     expect(body.detail).toBe(`there is nothing at this path; did you mean ${meant}?`)
   })
 
-  test.each(['/nowhere', '/pulls', '/tasks/orders/explode', `/Tasks/${'x'.repeat(300)}`])(
+  test.each(['/nowhere', '/call-back/extra', '/tasks/orders/explode', `/Tasks/${'x'.repeat(300)}`])(
     '%s is like none',
     async (path) => {
       expect((await service().get(path)).body.detail).toBe('there is nothing at this path')
@@ -65,12 +80,42 @@ describe('a path without a route', () => {
 
   test('a task id that is missing is not made up', async () => {
     expect((await service().get('/tasks//pause/')).body.detail).not.toContain('did you mean')
+    expect((await service().get('/task//pause')).body.detail).not.toContain('did you mean')
+  })
+
+  test.each([
+    ['GET', '/tasks/'],
+    ['GET', '/tasks//partitions'],
+    ['POST', '/tasks//pause'],
+  ])('%s %s has no task id, and is not taken for a task without a name', async (method, path) => {
+    const { status, body } = await service().ask(method, path)
+    expect([status, body.code]).toEqual([404, 'route_unknown'])
+    expect(body.detail).toBe('the path has no task id in it; the list of tasks is /tasks')
   })
 
   test('under a base path the hint has it, too', async () => {
     const baton = await TestApp.open({ basePath: '/baton' })
     expect((await baton.get('/Baton/Pull/')).body.detail).toContain('did you mean /baton/pull?')
-    expect((await baton.get('/pull/')).body.detail).toBe('there is nothing at this path')
+    expect((await baton.get('/baton/poll')).body.detail).toBe(
+      'there is nothing at this path; did you mean /baton/pull?',
+    )
+    expect((await baton.get('/baton/healthz')).body.detail).toContain('/baton/livez or /baton/readyz')
+  })
+
+  test.each([
+    ['/pull', '; did you mean /baton/pull?'],
+    ['/pulls/', '; did you mean /baton/pull?'],
+    ['/tasks/q/pause', '; did you mean /baton/tasks/q/pause?'],
+    ['/healthz', '; did you mean /baton/livez or /baton/readyz?'],
+    ['/', '; did you mean /baton?'],
+    ['/batonic/nowhere', ''],
+  ])('outside of the base path %s is told where the service is', async (path, hint) => {
+    const baton = await TestApp.open({ basePath: '/baton' })
+    const { status, body } = await baton.get(path)
+    expect([status, body.detail]).toEqual([
+      404,
+      `there is nothing at this path: the service is mounted under /baton${hint}`,
+    ])
   })
 
   test('is answered so whatever body is sent', async () => {

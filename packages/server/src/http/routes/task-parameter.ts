@@ -17,6 +17,10 @@ export const taskParams = Type.Object({
 
 /** Decoded by the router. A NUL is refused here: no store has room for it in a text. */
 export function taskIdOf({ taskId }: TaskParams): string {
+  // The router takes nothing at all for an id.
+  if (taskId === '') {
+    throw new RequestProblem('route_unknown', 'the path has no task id in it; the list of tasks is /tasks')
+  }
   if (!taskId.includes('\0') && [...taskId].length <= MAX_TASK_ID_LENGTH) return taskId
   throw new RequestProblem(
     'parameter_invalid',
