@@ -45,6 +45,7 @@ describe('past Fastify and through it', () => {
     ['a connection to be closed', 'GET', '/pull', { Connection: 'close' }],
     ['a settlement', 'POST', '/settle', json, done],
     ['a settlement that also pulls', 'POST', '/settle', { ...json, Prefer: 'batch=2' }, done],
+    ['a settlement with a key that is none', 'POST', '/settle', { ...json, 'Idempotency-Key': 'a b' }, done],
     ['a reason that is not ASCII', 'POST', '/settle', json, done.replace('}', ',"reason":"zu müde"}')],
     ['a lease id that is not ASCII', 'POST', '/settle', json, '[{"leaseId":"é","outcome":"done"}]'],
     ['a broken contract', 'POST', '/settle', json, '[{"leaseId":7,"outcome":"finished"}]'],

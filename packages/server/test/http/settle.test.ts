@@ -156,11 +156,15 @@ describe('POST /settle that also pulls', () => {
     expect(repeat.body.settled).toEqual(ids)
   })
 
-  test('with a malformed key does nothing at all', async () => {
+  test.each<[string, Record<string, string>]>([
+    ['a pull', { prefer: 'batch=1' }],
+    ['no pull', {}],
+    ['a preference that is none', { prefer: 'respond-async' }],
+  ])('with a malformed key for %s does nothing at all', async (_, others) => {
     const { baton, ids, states } = await leased(1)
-    const headers = { prefer: 'batch=1', 'idempotency-key': 'a b' }
+    const headers = { ...others, 'idempotency-key': 'a b' }
     const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], headers)
-    expect(answer.status).toBe(422)
+    expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
     expect(await states()).toMatchObject({ leased: 1, done: 0 })
   })
 })

@@ -63,6 +63,11 @@ export class AskedInHeaders {
     return this.#preferences
   }
 
+  /** Whoever sends a key relies on it, so it must be one also where nothing is pulled. */
+  checkKey(): void {
+    idempotencyKeyOf(this.#headers)
+  }
+
   get pull(): PullRequest {
     this.#pull ??= {
       instance: this.caller,

@@ -31,6 +31,7 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
     const pull = asksToPull(asked.preferences) ? asked.pull : null
+    if (pull === null) asked.checkKey()
     const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
     const hangUpsAreRead = standstill.noteRequest()
     const mayWait = pull !== null && pull.waitMillis > 0
