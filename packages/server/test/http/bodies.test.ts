@@ -31,7 +31,7 @@ describe.each(endpoints)('the body of POST %s', (path) => {
   })
 
   test('that has what other languages write is told what', async () => {
-    expect((await send('[NaN]')).body.detail).toBe('the body is not JSON: unexpected "N"')
+    expect((await send('[NaN]')).body.detail).toBe('the body is not JSON: unexpected "N" at position 1')
   })
 
   test('is not echoed in the problem', async () => {

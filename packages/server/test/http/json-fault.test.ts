@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { NotJson, parseJsonBytes } from '../../src/http/requests/json-bytes.ts'
+
+function fault(text: string): string {
+  try {
+    parseJsonBytes(Buffer.from(text))
+  } catch (error) {
+    if (error instanceof NotJson) return error.message.replace('the body is not JSON: ', '')
+    throw error
+  }
+  return 'none'
+}
+
+describe('a body that is not JSON', () => {
+  test.each([
+    ['[NaN]', 'unexpected "N" at position 1'],
+    ['[{"a": "NaN:[,", "b": NaN}]', 'unexpected "N" at position 22'],
+    ['{"a": "\\\\\\"", "b": undefined}', 'unexpected "u" at position 19'],
+    ['[nan]', 'unexpected "a" at position 2'],
+    ['[1,,2]', 'unexpected "," at position 3'],
+    ['[1, ]', 'unexpected "]" at position 4'],
+    ['[true, [], trUe]', 'unexpected "U" at position 13'],
+    ["['a']", 'unexpected "\'" at position 1'],
+    ['taskId=orders', 'unexpected "a" at position 1'],
+    ['[1 2]', 'unexpected character at position 3'],
+    ['[1,', 'it ends too early'],
+  ])('%s: %s', (text, said) => {
+    expect(fault(text)).toBe(said)
+  })
+
+  test('is told the place at which the parser stops, wherever that is', () => {
+    const pieces = fc.constantFrom(
+      ',',
+      ':',
+      '[',
+      ']',
+      '{',
+      '}',
+      'NaN',
+      'nul',
+      '\u00a0',
+      'x',
+      '\\',
+      '"',
+      "'",
+      '😀',
+    )
+    const documents = fc.json({ maxDepth: 3 })
+    fc.assert(
+      fc.property(documents, pieces, fc.nat(), (document, piece, seed) => {
+        const at = seed % (document.length + 1)
+        const text = document.slice(0, at) + piece + document.slice(at)
+        const place = firstUnexpected(text)
+        if (place !== undefined) expect(fault(text)).toContain(`at position ${place}`)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+/** The last character of the shortest beginning that V8 refuses for a token and not for its end. */
+function firstUnexpected(text: string): number | undefined {
+  for (let length = 1; length <= text.length; length += 1) {
+    try {
+      JSON.parse(text.slice(0, length))
+    } catch (error) {
+      const { message } = error as Error
+      if (message.startsWith('Unexpected token')) return length - 1
+      // Every other fault has its place; but one that is only about the end may go away with more text.
+      if (/after JSON at position|^Expected /.test(message)) return undefined
+    }
+  }
+  return undefined
+}
