@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
-import { descriptor, TestApp } from '../support/test-app.ts'
+import { descriptor, TestApp, until } from '../support/test-app.ts'
 
 async function connected(changed = {}, options = {}) {
   const baton = await TestApp.open(changed, options)
@@ -90,6 +90,51 @@ describe('what is not HTTP', () => {
     client.send(pullBytes({ Prefer: 'wait=1' }))
     expect((await client.answer()).body).toEqual({ partitions: [] })
     expect(baton.app.handOff.waitingPulls).toBe(0)
+  })
+})
+
+describe('what is not HTTP behind a request', () => {
+  const body = JSON.stringify([descriptor('orders', 0, 1)])
+  const callBack = callBackHead(body.length) + body
+
+  test.each([
+    ['noise', 'complete nonsense\r\n\r\n', 'bad_request'],
+    ['noise in several pieces', 'complete nonsense\r\n\r\nand more of it\r\n\r\n', 'bad_request'],
+    ['headers without end', `GET /pull HTTP/1.1\r\nX-Long: ${'x'.repeat(60_000)}`, 'headers_too_large'],
+    [
+      'a body in chunks that are none',
+      `${callBackHead(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')}zz\r\n`,
+      'bad_request',
+    ],
+  ])('%s leaves that request its own answer', async (_, noise, code) => {
+    const { baton, client } = await connected()
+    client.send(callBack + noise)
+    expect((await client.answer()).body).toEqual({ taskId: 'orders', accepted: 1, duplicates: 0 })
+    expect((await client.answer()).body.code).toBe(code)
+    await client.closed()
+    expect(await baton.pull()).toHaveLength(1)
+  })
+
+  test('leaves all before it their answers, in their order', async () => {
+    const { client } = await connected()
+    client.send(`${callBack}${callBack}${pullBytes()}nonsense\r\n\r\n`)
+    expect((await client.answer()).body.accepted).toBe(1)
+    expect((await client.answer()).body.duplicates).toBe(1)
+    expect((await client.answer()).status).toBe(200)
+    expect((await client.answer()).body.code).toBe('bad_request')
+    await client.closed()
+  })
+
+  test('that came while a pull waits is answered after it', async () => {
+    const { baton, client } = await connected()
+    client.send(pullBytes({ Prefer: 'wait=60' }))
+    await until(() => baton.app.handOff.waitingPulls === 1)
+    client.send('nonsense\r\n\r\n')
+    client.send('nonsense\r\n\r\n')
+    await baton.callBack(descriptor('orders', 0, 1))
+    expect((await client.answer()).body.partitions).toHaveLength(1)
+    expect((await client.answer()).body.code).toBe('bad_request')
+    await client.closed()
   })
 })
 

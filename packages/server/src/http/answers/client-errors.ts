@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { PROBLEM_MEDIA_TYPE, type ProblemCode, problem } from '@baton/protocol'
 import { statusWords } from './status-words.ts'
@@ -6,15 +7,29 @@ interface ClientError extends Error {
   readonly code?: string
 }
 
+/** Connections on which requests before the fault are still to be answered; what else arrives there is not looked at. */
+const faulty = new WeakSet<Socket>()
+
 /** Bytes that never became a request: there is no reply to answer with, so the answer is written by hand. */
 export function answerClientError(error: ClientError, socket: Socket): void {
+  if (error.code !== 'ECONNRESET' && faulty.has(socket)) return
   // Nobody is left to read an answer.
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
+  const earlier = answerUnderWay(socket)
+  // Those who sent something else after a request are answered what that request came to, and then this.
+  if (earlier !== undefined && isBoundToEnd(earlier)) {
+    faulty.add(socket)
+    earlier.once('finish', () => {
+      faulty.delete(socket)
+      answerClientError(error, socket)
+    })
+    return
+  }
   // In the middle of an earlier answer, anything written here would become part of it.
-  if (isAnswering(socket)) {
+  if (earlier?.headersSent === true) {
     socket.destroy(error)
     return
   }
@@ -31,9 +46,16 @@ export function answerClientError(error: ClientError, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon())
 }
 
-function isAnswering(socket: Socket): boolean {
-  const answer = (socket as { _httpMessage?: { headersSent?: boolean } | null })._httpMessage
-  return answer?.headersSent === true
+type Answer = ServerResponse<IncomingMessage>
+
+/** Of the first request on the connection that is not answered yet. */
+function answerUnderWay(socket: Socket): Answer | undefined {
+  return (socket as { _httpMessage?: Answer | null })._httpMessage ?? undefined
+}
+
+/** Its request is here as a whole, and it is no stream that has begun: that may go on for good. */
+function isBoundToEnd({ req, headersSent, writableEnded }: Answer): boolean {
+  return req.complete && (!headersSent || writableEnded)
 }
 
 export const ARRIVED_TOO_LATE = 'headers and body did not arrive in time'
