@@ -34,7 +34,7 @@ export interface App {
 }
 
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
-  const { log, timeouts } = options
+  const { log, clock, timeouts } = options
   const tokens = config.tokensFile === null ? null : readTokensFile(config.tokensFile)
   const policy = policyOf(config)
   const { store, keptIn } = await openStore(config, policy, options)
@@ -45,6 +45,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       retentionMillis: config.retentionDays * 86_400_000,
       node: { instanceId: config.instanceId, version },
       log,
+      ...(clock === undefined ? {} : { clock }),
     })
     const http = await buildHttp({
       service: {

@@ -1,4 +1,5 @@
 import type { CallBack } from '@baton/protocol'
+import type { Clock } from './clock.ts'
 import { Coalescer } from './coalescer.ts'
 import type { ControlOrder, ControlResult } from './control.ts'
 import { Events } from './events.ts'
@@ -27,7 +28,12 @@ export interface HandOffOptions {
   readonly retentionMillis: number
   readonly node: Node
   readonly log: Log
+  /** For tests that decide what time it is. */
+  readonly clock?: Clock
 }
+
+/** Does not jump when the machine's clock is set. */
+const monotonicClock: Clock = () => performance.now()
 
 /** Whoever asks whether the node is ready wants an answer before it has given up itself. */
 const PROBE_MILLIS = 5000
@@ -52,7 +58,7 @@ export class HandOff {
   readonly #failed: (error: unknown) => void
   #draining = false
 
-  constructor({ store: given, policy, retentionMillis, node, log }: HandOffOptions) {
+  constructor({ store: given, policy, retentionMillis, node, log, clock = monotonicClock }: HandOffOptions) {
     const outage = new Outage(log, () => this.#upkeep.beginGrace())
     const store = endingOutages(measuredStore(given, this.storeCounts), outage)
     this.#store = store
@@ -69,7 +75,7 @@ export class HandOff {
       failed,
     })
     this.#waiting = new WaitingPulls((order) => this.#tryPull(order))
-    this.#instances = new InstanceRegister(store, node, failed)
+    this.#instances = new InstanceRegister(store, node, failed, clock)
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {

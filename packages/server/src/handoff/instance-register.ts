@@ -1,3 +1,4 @@
+import type { Clock } from './clock.ts'
 import { type InstanceRecord, noTotals } from './instances.ts'
 import type { MentionsOutcome } from './mentions.ts'
 import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
@@ -14,12 +15,13 @@ export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
   readonly #failed: (error: unknown) => void
-  readonly #sightings = new Sightings()
+  readonly #sightings: Sightings
   #heartbeat: NodeJS.Timeout | undefined
   #draining = false
 
-  constructor(store: Store, node: Node, failed: (error: unknown) => void) {
+  constructor(store: Store, node: Node, failed: (error: unknown) => void, clock: Clock) {
     this.#store = store
+    this.#sightings = new Sightings(clock)
     this.#node = { ...node, startedAt: Date.now() }
     this.#failed = failed
   }
@@ -81,13 +83,14 @@ export class InstanceRegister {
 
   async #beat(): Promise<void> {
     const { instanceId, version, startedAt } = this.#node
-    const sightings = this.#sightings.take()
+    const { sightings, restore } = this.#sightings.take()
     const node = { version, startedAt, draining: this.#draining }
-    const self = { instanceId, role: 'service' as const, totals: noTotals(), node }
+    const seenMillisAgo = { first: 0, last: 0 }
+    const self = { instanceId, role: 'service' as const, totals: noTotals(), seenMillisAgo, node }
     try {
       await this.#store.recordSightings([...sightings, self])
     } catch (error) {
-      this.#sightings.restore(sightings)
+      restore()
       this.#failed(error)
     }
   }

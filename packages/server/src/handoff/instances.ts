@@ -18,6 +18,8 @@ export interface Sighting {
   readonly instanceId: string
   readonly role: InstanceRole
   readonly totals: InstanceTotals
+  /** How long ago it was seen first and last since then: a store that several nodes share has a clock of its own. */
+  readonly seenMillisAgo: { readonly first: number; readonly last: number }
   /** For a node: what it says of itself. */
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
 }

@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
+import type { Clock } from './clock.ts'
 import { type InstanceRecord, noTotals, type Sighting } from './instances.ts'
 import { addCapped } from './tally.ts'
 
@@ -26,6 +27,8 @@ export function statusOf(instance: InstanceRecord): InstanceState {
 interface Seen {
   role: InstanceRole
   totals: InstanceTotals
+  firstAt: number
+  lastAt: number
 }
 
 /**
@@ -34,33 +37,50 @@ interface Seen {
  */
 export class Sightings {
   readonly #seen = new Map<string, Seen>()
+  /** Only the time between two readings counts. */
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   /** Of the instance that is seen now, to add to. */
   totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
+    const now = this.#clock()
     let seen = this.#seen.get(instanceId)
     if (seen === undefined) {
-      seen = { role, totals: noTotals() }
+      seen = { role, totals: noTotals(), firstAt: now, lastAt: now }
       this.#seen.set(instanceId, seen)
     }
     seen.role = role
+    seen.lastAt = now
     return seen.totals
   }
 
   /** Takes what is to be written; if the writing fails, `restore` puts it back. */
-  take(): Sighting[] {
-    const sightings = [...this.#seen].map(([instanceId, { role, totals }]) => ({
+  take(): { sightings: Sighting[]; restore: () => void } {
+    const now = this.#clock()
+    const taken = [...this.#seen]
+    this.#seen.clear()
+    const sightings = taken.map(([instanceId, seen]) => ({
       instanceId,
-      role,
-      totals,
+      role: seen.role,
+      totals: seen.totals,
+      seenMillisAgo: agoOf(seen, now),
       node: null,
     }))
-    this.#seen.clear()
-    return sightings
+    const restore = () => {
+      for (const [instanceId, seen] of taken) this.#putBack(instanceId, seen)
+    }
+    return { sightings, restore }
   }
 
-  restore(sightings: readonly Sighting[]): void {
-    for (const { instanceId, role, totals, node } of sightings) {
-      if (node === null) add(this.totalsOf(instanceId, this.#seen.get(instanceId)?.role ?? role), totals)
+  #putBack(instanceId: string, before: Seen): void {
+    const since = this.#seen.get(instanceId)
+    if (since === undefined) this.#seen.set(instanceId, before)
+    else {
+      add(since.totals, before.totals)
+      since.firstAt = before.firstAt
     }
   }
 
@@ -68,11 +88,13 @@ export class Sightings {
   merge(instanceId: string, stored: InstanceRecord | null, now: number): InstanceRecord | null {
     const seen = this.#seen.get(instanceId)
     if (seen === undefined) return stored
+    const ago = agoOf(seen, this.#clock())
+    const lastSeenAt = now - ago.last
     const base = stored ?? {
       instanceId,
       role: seen.role,
-      firstSeenAt: now,
-      lastSeenAt: now,
+      firstSeenAt: now - ago.first,
+      lastSeenAt,
       totals: noTotals(),
       leases: 0,
       node: null,
@@ -83,8 +105,19 @@ export class Sightings {
     add(totals, seen.totals)
     // Whoever takes the name of a node does not become it.
     if (base.node !== null) return { ...base, totals }
-    return { ...base, role: seen.role, lastSeenAt: base.now, totals }
+    return {
+      ...base,
+      role: seen.role,
+      lastSeenAt: Math.max(Math.min(base.lastSeenAt, now), lastSeenAt),
+      totals,
+    }
   }
+}
+
+/** A clock that is set back has nobody seen in the future. */
+function agoOf({ firstAt, lastAt }: Seen, now: number): Sighting['seenMillisAgo'] {
+  const ago = (at: number) => Math.max(0, Math.round(now - at))
+  return { first: ago(firstAt), last: ago(lastAt) }
 }
 
 function add(to: InstanceTotals, totals: InstanceTotals): void {

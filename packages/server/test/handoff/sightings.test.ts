@@ -17,49 +17,73 @@ const stored = (changes: Partial<InstanceRecord> = {}): InstanceRecord => ({
   ...changes,
 })
 
+function watched() {
+  const clock = { now: 0 }
+  return { sightings: new Sightings(() => clock.now), clock }
+}
+
 describe('what was seen', () => {
   test('adds up per instance until it is taken, and is then forgotten', () => {
-    const sightings = new Sightings()
+    const { sightings, clock } = watched()
     Object.assign(sightings.totalsOf('w', 'worker'), { pulls: 1, partitions: 3, records: 20 })
+    clock.now += 2000
     sightings.totalsOf('w', 'worker').pulls += 1
+    clock.now += 1000
     Object.assign(sightings.totalsOf('p', 'producer'), { callBacks: 1, calledBack: 7 })
-    expect(sightings.take()).toEqual([
+    clock.now += 500.2
+    expect(sightings.take().sightings).toEqual([
       {
         instanceId: 'w',
         role: 'worker',
         totals: { ...noTotals(), pulls: 2, partitions: 3, records: 20 },
+        seenMillisAgo: { first: 3500, last: 1500 },
         node: null,
       },
       {
         instanceId: 'p',
         role: 'producer',
         totals: { ...noTotals(), callBacks: 1, calledBack: 7 },
+        seenMillisAgo: { first: 500, last: 500 },
         node: null,
       },
     ])
-    expect(sightings.take()).toEqual([])
+    expect(sightings.take().sightings).toEqual([])
   })
 
   test('comes back when it could not be written, beside what was seen since', () => {
-    const sightings = new Sightings()
+    const { sightings, clock } = watched()
     sightings.totalsOf('w', 'worker').done += 2
-    const taken = sightings.take()
-    sightings.totalsOf('w', 'worker').done += 1
-    sightings.restore(taken)
-    expect(sightings.take()).toMatchObject([{ instanceId: 'w', totals: { done: 3 } }])
+    sightings.totalsOf('q', 'worker')
+    clock.now += 1000
+    const { restore } = sightings.take()
+    clock.now += 1000
+    sightings.totalsOf('w', 'producer').done += 1
+    clock.now += 1000
+    restore()
+    expect(sightings.take().sightings).toMatchObject([
+      { instanceId: 'w', role: 'producer', totals: { done: 3 }, seenMillisAgo: { first: 3000, last: 1000 } },
+      { instanceId: 'q', seenMillisAgo: { first: 3000, last: 3000 } },
+    ])
   })
 
   test('brings a stored record up to date, and stands in for one that is not stored yet', () => {
-    const sightings = new Sightings()
+    const { sightings, clock } = watched()
     expect(sightings.merge('w', null, NOW)).toBeNull()
     expect(sightings.merge('w', stored(), NOW)).toEqual(stored())
     sightings.totalsOf('w', 'worker').pulls += 2
+    clock.now += 3000
+    sightings.totalsOf('w', 'worker')
+    clock.now += 1000
     expect(sightings.merge('w', stored(), NOW)).toMatchObject({
       firstSeenAt: NOW - 500_000,
-      lastSeenAt: NOW,
+      lastSeenAt: NOW - 1000,
       totals: { pulls: 12, done: 5 },
     })
-    expect(sightings.merge('w', null, NOW)).toMatchObject({ firstSeenAt: NOW, totals: { pulls: 2 } })
+    expect(sightings.merge('w', null, NOW)).toMatchObject({
+      firstSeenAt: NOW - 4000,
+      lastSeenAt: NOW - 1000,
+      totals: { pulls: 2 },
+    })
   })
 })
 

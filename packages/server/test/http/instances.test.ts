@@ -101,6 +101,24 @@ describe('GET /test/instance-status', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
   })
 
+  test('says when a client was seen, before that is written down and after', async () => {
+    let now = Date.parse('2026-03-01T12:00:00Z')
+    const baton = await TestApp.open({}, { clock: () => now })
+    const times = async () => {
+      const { body } = await baton.get('/test/instance-status?instanceId=loader-7')
+      return [body.firstSeenAt, body.lastSeenAt].map((text) => text.slice(11, 19))
+    }
+    await baton.callBack(descriptor('orders', 0, 1))
+    await baton.pull({ 'x-instance-id': 'loader-7' })
+    now += 2000
+    await baton.pull({ 'x-instance-id': 'loader-7' })
+    now += 2000
+    expect(await times()).toEqual(['12:00:00', '12:00:02'])
+    await baton.get('/instances')
+    now += 60_000
+    expect(await times()).toEqual(['12:00:00', '12:00:02'])
+  })
+
   test('says that the node is draining once it is', async () => {
     const baton = await TestApp.open()
     baton.app.handOff.drain()

@@ -17,12 +17,12 @@ export class InstanceRows {
   }
 
   record(sightings: readonly Sighting[], now: number): void {
-    for (const { instanceId, role, totals, node } of sightings) {
+    for (const { instanceId, role, totals, seenMillisAgo, node } of sightings) {
       this.#sql.save.run(
         instanceId,
         role,
-        now,
-        now,
+        now - seenMillisAgo.first,
+        now - seenMillisAgo.last,
         node?.version ?? null,
         node?.startedAt ?? null,
         node?.draining ? 1 : 0,
@@ -34,6 +34,7 @@ export class InstanceRows {
         totals.released,
         totals.callBacks,
         totals.calledBack,
+        now,
       )
     }
   }
@@ -84,9 +85,12 @@ export class InstanceRows {
   }
 }
 
-const identity = ['role', 'last_seen_at', 'version', 'started_at', 'draining']
+const identity = ['role', 'version', 'started_at', 'draining']
 /** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
 const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
+
+/** Never earlier than it was; but one that was seen in the future, before the clock was set back, was not. */
+const LAST_SEEN = 'max(excluded.last_seen_at, min(instance.last_seen_at, ?))'
 
 function prepare(db: DatabaseSync) {
   return {
@@ -95,6 +99,7 @@ function prepare(db: DatabaseSync) {
          pulls, partitions, records, done, failed, released, call_backs, called_back)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (instance_id) DO UPDATE SET
+         last_seen_at = iif(${TAKES_A_NODES_NAME}, instance.last_seen_at, ${LAST_SEEN}),
          ${identity.map((column) => `${column} = iif(${TAKES_A_NODES_NAME}, instance.${column}, excluded.${column})`).join(', ')},
          pulls = pulls + excluded.pulls, partitions = partitions + excluded.partitions,
          records = min(records + excluded.records, ${Number.MAX_SAFE_INTEGER}),

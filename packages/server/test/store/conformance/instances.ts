@@ -4,10 +4,13 @@ import { noTotals } from '../../../src/handoff/instances.ts'
 import { one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
-const seen = (instanceId: string, totals: Partial<InstanceTotals> = {}) => ({
+const NOW = { first: 0, last: 0 }
+
+const seen = (instanceId: string, totals: Partial<InstanceTotals> = {}, seenMillisAgo = NOW) => ({
   instanceId,
   role: 'worker' as const,
   totals: { ...noTotals(), ...totals },
+  seenMillisAgo,
   node: null,
 })
 
@@ -34,6 +37,28 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.instance('x')).toBeNull()
     })
 
+    test('the time is that of the request, not that of writing it down', async () => {
+      const store = await open()
+      const start = store.clock.now()
+      await store.store.recordSightings([seen('w', {}, { first: 4000, last: 1500 })])
+      const times = async () => {
+        const record = await store.store.instance('w')
+        return [(record?.firstSeenAt ?? 0) - start, (record?.lastSeenAt ?? 0) - start]
+      }
+      expect(await times()).toEqual([-4000, -1500])
+      store.clock.advance(5000)
+      await store.store.recordSightings([seen('w', {}, { first: 4900, last: 300 })])
+      expect(await times()).toEqual([-4000, 4700])
+    })
+
+    test('a client that somebody else saw later was seen later', async () => {
+      const store = await open()
+      const start = store.clock.now()
+      await store.store.recordSightings([seen('w', {}, { first: 1000, last: 1000 })])
+      await store.store.recordSightings([seen('w', {}, { first: 3000, last: 3000 })])
+      expect((await store.store.instance('w'))?.lastSeenAt).toBe(start - 1000)
+    })
+
     test('totals stay readable however large they grow', async () => {
       const store = await open()
       const records = Number.MAX_SAFE_INTEGER
@@ -57,7 +82,12 @@ export function instancesTopic(harness: StoreHarness): void {
     test('a node says of itself what it is', async () => {
       const store = await open()
       const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false }
-      const sighting = { instanceId: 'node', role: 'service' as const, totals: noTotals() }
+      const sighting = {
+        instanceId: 'node',
+        role: 'service' as const,
+        totals: noTotals(),
+        seenMillisAgo: NOW,
+      }
       await store.store.recordSightings([{ ...sighting, node }])
       expect(await store.store.instance('node')).toMatchObject({ role: 'service', node })
       await store.store.recordSightings([{ ...sighting, node: { ...node, draining: true } }])
@@ -68,7 +98,7 @@ export function instancesTopic(harness: StoreHarness): void {
       const store = await open()
       const seenAt = store.clock.now()
       const node = { version: '1.2.3', startedAt: seenAt - MINUTE, draining: false }
-      await store.store.recordSightings([{ instanceId: 'n', role: 'service', totals: noTotals(), node }])
+      await store.store.recordSightings([{ ...seen('n'), role: 'service', node }])
       store.clock.advance(MINUTE)
       await store.store.recordSightings([seen('n', { pulls: 1 })])
       expect(await store.store.instance('n')).toMatchObject({

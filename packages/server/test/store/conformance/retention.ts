@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { noTotals } from '../../../src/handoff/instances.ts'
 import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
@@ -145,17 +146,15 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1), 'producer')
       await store.pullOne({ instance: 'holder' })
       await store.pull({ instance: 'nobody' })
-      const totals = {
-        pulls: 0,
-        partitions: 0,
-        records: 0,
-        done: 0,
-        failed: 0,
-        released: 0,
-        callBacks: 0,
-        calledBack: 0,
-      }
-      await store.store.recordSightings([{ instanceId: 'idle', role: 'worker', totals, node: null }])
+      await store.store.recordSightings([
+        {
+          instanceId: 'idle',
+          role: 'worker',
+          totals: noTotals(),
+          seenMillisAgo: { first: 0, last: 0 },
+          node: null,
+        },
+      ])
       store.clock.advance(6 * DAY)
       await store.tidyAll()
       expect(await store.store.instance('idle')).not.toBeNull()

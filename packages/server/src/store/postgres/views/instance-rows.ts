@@ -20,18 +20,25 @@ const totalColumns = {
 const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
 const columns = totals.map(([, column]) => column)
 
-const identity = ['role', 'last_seen_at', 'version', 'started_at', 'draining']
+const identity = ['role', 'version', 'started_at', 'draining']
 /** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
 const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
 
-/** In the order of their names: nodes that write the same clients down do not wait in a circle. */
+/**
+ * Another node may have seen it later and said so earlier. One that was seen in the future, before the clock was set back, was
+ * not.
+ */
+const LAST_SEEN = 'greatest(excluded.last_seen_at, least(instance.last_seen_at, $2))'
+
+/** Sightings say in the columns of times how long ago it was. In the order of their names: nodes that write the same clients down do not wait in a circle. */
 const save = statement(
   'record-sightings',
   `INSERT INTO baton.instance
      (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')})
-   SELECT instance_id, role, $2, $2, version, started_at, coalesce(draining, false), ${columns.join(', ')}
+   SELECT instance_id, role, $2 - first_seen_at, $2 - last_seen_at, version, started_at, coalesce(draining, false), ${columns.join(', ')}
    FROM json_populate_recordset(NULL::baton.instance, $1) ORDER BY instance_id
    ON CONFLICT (instance_id) DO UPDATE SET
+     last_seen_at = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.last_seen_at ELSE ${LAST_SEEN} END,
      ${identity.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
      ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`,
 )
@@ -63,11 +70,19 @@ const producedTasks = statement(
 /** Several sightings of one instance come to one: a statement cannot write a row twice. */
 export async function recordSightings(tx: Transaction, sightings: readonly Sighting[]): Promise<void> {
   const rows = new Map<string, Record<string, unknown>>()
-  for (const { instanceId, role, totals: increments, node } of sightings) {
+  for (const {
+    instanceId,
+    role,
+    totals: increments,
+    seenMillisAgo: { first, last },
+    node,
+  } of sightings) {
     const before = rows.get(instanceId)
     rows.set(instanceId, {
       instance_id: instanceId,
       role,
+      first_seen_at: Math.max(first, (before?.['first_seen_at'] as number | undefined) ?? first),
+      last_seen_at: Math.min(last, (before?.['last_seen_at'] as number | undefined) ?? last),
       version: node?.version ?? null,
       started_at: node?.startedAt ?? null,
       draining: node?.draining ?? false,
