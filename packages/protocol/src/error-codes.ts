@@ -93,7 +93,8 @@ export const errorCodes = {
     status: 404,
     title: 'Unknown partition',
     retryable: false,
-    meaning: 'At least one of the named partitions does not belong to the task; nothing was changed.',
+    meaning:
+      'At least one of the named partitions, or the level, does not belong to the task; nothing was changed.',
     remedy: 'Check the names that errors points to against the partitions of the task.',
   },
   record_total_too_large: {

@@ -24,6 +24,8 @@ export interface RetryOrder {
 export type ControlResult =
   | { readonly kind: 'task_unknown' }
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'task_finished' | 'task_purged' }
+  /** A retry of a level on which nothing was ever called back. */
+  | { readonly kind: 'level_unknown' }
   | { readonly kind: 'partitions_unknown'; readonly positions: readonly number[] }
   /** A seal that expects fewer partitions than were called back. */
   | { readonly kind: 'more_are_known'; readonly known: number }

@@ -58,6 +58,8 @@ function retry(task: ModelTask, { level, partitions, done }: RetryOrder): string
   if (done && task.purged) return 'task_purged'
   const named = partitions?.map((name) => task.find(name.level, name.index))
   if (named?.some((partition) => partition === undefined || partition.purged)) return 'partitions_unknown'
+  if (level !== null && partitions === null && !task.all().some((one) => one.descriptor.level === level))
+    return 'level_unknown'
   const meant =
     named?.filter((partition) => partition !== undefined) ??
     task.all().filter(({ descriptor }) => level === null || descriptor.level === level)

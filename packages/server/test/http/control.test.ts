@@ -185,6 +185,17 @@ describe('retry', () => {
     expect((await baton.get('/tasks/orders')).body.partitions.parked).toBe(1)
   })
 
+  test('of a level that the task does not have is answered 404', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor('orders', 0, 1))
+    const { status, body } = await baton.post('/tasks/orders/retry', { level: 77 })
+    expect([status, body.code, body.errors]).toEqual([
+      404,
+      'partition_unknown',
+      [{ pointer: '/level', detail: 'the task has no partition on that level' }],
+    ])
+  })
+
   test('refuses names of another task', async () => {
     const baton = await withTask(1)
     const answer = await baton.post('/tasks/orders/retry', { partitions: ['others-0-1'] })

@@ -158,6 +158,10 @@ function answerTo(taskId: string, verb: string, result: ControlResult): ControlA
           detail: 'this service delivers at most once, and a level barrier needs leases',
         },
       ])
+    case 'level_unknown':
+      throw new RequestProblem('partition_unknown', 'the task has no such level; nothing was changed', {
+        extra: { errors: [{ pointer: '/level', detail: 'the task has no partition on that level' }] },
+      })
     case 'partitions_unknown': {
       const { positions } = result
       const errors = positions

@@ -74,6 +74,8 @@ export class Control {
 
   #retry(task: TaskEntry, order: RetryOrder, now: number): Applied | ControlResult {
     if (order.partitions !== null) return this.#retryNamed(task, order.partitions, order.done)
+    if (order.level !== null && this.#ledger.laneOf(task, order.level) === undefined)
+      return { kind: 'level_unknown' }
     const lanes = this.#sql.lanesWithParked.all(task.id) as { id: number; level: number }[]
     const parked = lanes.filter(({ level }) => order.level === null || level === order.level)
     const progress = this.#retryParked(parked.map(({ id }) => this.#ledger.lane(id)))

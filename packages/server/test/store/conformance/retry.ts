@@ -36,6 +36,14 @@ export function retryTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.parked).toBe(2)
     })
 
+    test('of a level that the task does not have is refused', async () => {
+      const store = await open()
+      await store.callBack('a', [one(0, 0), one(2, 0)])
+      expect(await store.retry('a', { level: 1 })).toEqual({ kind: 'level_unknown' })
+      expect(await store.retry('a', { level: 1, done: true })).toEqual({ kind: 'level_unknown' })
+      expect(await store.retry('a', { level: 2 })).toMatchObject({ kind: 'applied', changed: 0 })
+    })
+
     test('one that is named twice moves once, whether it was parked or done', async () => {
       const store = await open()
       await store.callBack('a', some(0, 2))

@@ -49,6 +49,8 @@ export async function retry(
   order: RetryOrder,
 ): Promise<Applied | ControlResult> {
   if (order.partitions !== null) return retryNamed(roll, task, order.partitions, order.done)
+  if (order.level !== null && (await roll.laneOf(task, order.level)) === undefined)
+    return { kind: 'level_unknown' }
   const lanes = await roll.lanesWith(task, 'parked')
   const progress = await retryParked(
     roll,
