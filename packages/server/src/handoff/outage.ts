@@ -14,10 +14,17 @@ export class Outage {
 
   failed(error: unknown): void {
     if (error instanceof StoreUnavailable) {
-      if (!this.#isOn) this.#log.error({ err: error, code: error.code }, 'the store cannot commit')
+      if (!this.#isOn) this.#tell(error)
       this.#isOn = true
       this.#beginGrace()
     } else this.#log.error({ err: error }, 'the hand-off failed')
+  }
+
+  /** Whoever runs the service needs the reason; the stacks behind it are for whoever looks for a defect. */
+  #tell(error: StoreUnavailable): void {
+    const { code, message: reason } = error
+    this.#log.error({ code, reason, cause: firstCauseOf(error) }, 'the store cannot commit')
+    this.#log.debug({ err: error }, 'where it was noticed that the store cannot commit')
   }
 
   over(): void {
@@ -26,6 +33,13 @@ export class Outage {
     this.#beginGrace()
     this.#log.info({}, 'the store is back; leases are not taken until their holders had time to renew')
   }
+}
+
+/** In words, where there is one. */
+function firstCauseOf(error: Error): string | undefined {
+  let cause = error.cause
+  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause
+  return cause instanceof Error ? cause.message : undefined
 }
 
 /**

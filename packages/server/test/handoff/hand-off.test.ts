@@ -13,7 +13,7 @@ let handOff: HandOff
 
 beforeEach(async () => {
   under = await sqliteHarness.open({ policy: testPolicy, clock: new TestClock() })
-  const log = { info() {}, warn() {}, error() {} }
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
   const node = { instanceId: 'node', version: '0' }
   handOff = new HandOff({ store: under.store, policy: testPolicy, retentionMillis: DAY, node, log })
   await handOff.start()

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import { formatLeaseId } from '../../src/handoff/lease-id.ts'
+import { Outage } from '../../src/handoff/outage.ts'
 import { expiryGraceMillis } from '../../src/handoff/policy.ts'
 import {
   type CallBackOrder,
@@ -69,7 +70,7 @@ beforeEach(async () => {
     policy: testPolicy,
     retentionMillis: DAY,
     node: { instanceId: 'node', version: '0' },
-    log: { info: tell, warn: tell, error: tell },
+    log: { debug() {}, info: tell, warn: tell, error: tell },
   })
   await handOff.start()
 })
@@ -136,6 +137,21 @@ describe('the end of an outage is told', () => {
     await vi.advanceTimersByTimeAsync(30_000)
     expect(told).toEqual([BEGUN])
   })
+})
+
+test('the log has the reason in one line, and the stacks behind it for those who look for them', () => {
+  const lines: [level: string, fields: object][] = []
+  const at = (level: string) => (fields: object) => void lines.push([level, fields])
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const outage = new Outage(log, () => {})
+  const lost = new Error('the connection to PostgreSQL was lost', { cause: new Error('Query read timeout') })
+  const error = new StoreUnavailable('store_unavailable', 'PostgreSQL is away', { cause: lost })
+  outage.failed(error)
+  outage.failed(error)
+  expect(lines).toEqual([
+    ['error', { code: 'store_unavailable', reason: 'PostgreSQL is away', cause: 'Query read timeout' }],
+    ['debug', { err: error }],
+  ])
 })
 
 test('the grace for leases begins when the store is back', async () => {

@@ -11,7 +11,7 @@ import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conforman
 import { testPolicy } from './conformance/harness.ts'
 
 const nothing = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-const quiet = { info() {}, warn() {}, error() {} }
+const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 describe('several nodes on one database', () => {
   let server: PostgresServer

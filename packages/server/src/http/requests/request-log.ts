@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
 
-export interface RequestLog extends Log {
-  debug(fields: object, text: string): void
-}
+export type RequestLog = Log
 
 /** A line for each request, where somebody asked for it: the hook alone costs what a tenth of a pull costs. */
 export function logRequests(app: FastifyInstance, log: RequestLog): void {
