@@ -3,9 +3,15 @@ import { startFleet } from './fleet.ts'
 import { startProduction } from './production.ts'
 import { startService } from './service.ts'
 
-const { values } = parseArgs({ options: { port: { type: 'string', default: '0' } } })
+const USAGE = 'usage: npm run demo [-- --port <number>]; without one a free port is picked\n'
 
-const service = await startService(values.port).catch((error: Error) => {
+const { port, help } = readArguments()
+if (help) {
+  process.stdout.write(USAGE)
+  process.exit(0)
+}
+
+const service = await startService(port).catch((error: Error) => {
   process.stderr.write(`${error.message}\n`)
   process.exit(1)
 })
@@ -30,3 +36,13 @@ const end = async () => {
 }
 process.on('SIGINT', () => void end())
 process.on('SIGTERM', () => void end())
+
+function readArguments(): { port: string; help: boolean } {
+  try {
+    const port = { type: 'string', default: '0' } as const
+    return parseArgs({ options: { port, help: { type: 'boolean', short: 'h', default: false } } }).values
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n${USAGE}`)
+    process.exit(2)
+  }
+}
