@@ -12,8 +12,11 @@ const NODE_FRESH_MILLIS = 3 * SIGHTING_INTERVAL_MILLIS
 /** A client that long-polls shows itself at least once a minute. */
 const CLIENT_FRESH_MILLIS = 90_000
 
-/** Clients unseen for so long are forgotten. */
+/** Whoever is unseen for so long is forgotten. */
 export const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
+
+/** A node that ended in order is not missed. Each start has another name unless it is given one. */
+export const FORGET_ENDED_NODES_MILLIS = 3_600_000
 
 export function statusOf(instance: InstanceRecord): InstanceState {
   const unseen = instance.now - instance.lastSeenAt

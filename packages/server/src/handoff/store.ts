@@ -182,8 +182,10 @@ export interface SweepResult {
 export interface TidyOrder {
   /** Finished tasks older than this lose their partitions and keep their summary. */
   readonly retentionMillis: number
-  /** Clients unseen for so long are forgotten. */
+  /** Instances unseen for so long are forgotten. */
   readonly forgetInstancesMillis: number
+  /** Nodes that were draining when they were last seen, after so long. */
+  readonly forgetEndedNodesMillis: number
 }
 
 export interface TidyResult {

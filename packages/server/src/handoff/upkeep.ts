@@ -1,7 +1,7 @@
 import { systemClock } from './clock.ts'
 import { expiryGraceMillis, type Policy } from './policy.ts'
 import { Recurring } from './recurring.ts'
-import { FORGET_INSTANCES_MILLIS } from './sightings.ts'
+import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './sightings.ts'
 import type { Store } from './store.ts'
 
 /** The longest that upkeep sleeps: what other nodes brought about is noticed within it. */
@@ -103,7 +103,11 @@ export class Upkeep {
 
   async #tidy(): Promise<number> {
     try {
-      const order = { retentionMillis: this.#retentionMillis, forgetInstancesMillis: FORGET_INSTANCES_MILLIS }
+      const order = {
+        retentionMillis: this.#retentionMillis,
+        forgetInstancesMillis: FORGET_INSTANCES_MILLIS,
+        forgetEndedNodesMillis: FORGET_ENDED_NODES_MILLIS,
+      }
       const { more, readied } = await this.#store.tidy(order)
       if (readied > 0) this.#events.readied(readied)
       return more ? 0 : TIDY_MILLIS

@@ -26,7 +26,7 @@ export class Tidy {
   run(order: TidyOrder, now: number): TidyResult {
     const step = this.#steps.advanceAny()
     const keys = this.#forgetKeys(now)
-    const instances = this.#forgetInstances(now - order.forgetInstancesMillis)
+    const instances = this.#forgetInstances(order, now)
     const rows = this.#purge(now - order.retentionMillis, now)
     return { more: step.more || keys || instances || rows, readied: step.readied }
   }
@@ -46,8 +46,9 @@ export class Tidy {
     return due.length === STEP
   }
 
-  #forgetInstances(unseenSince: number): boolean {
-    const gone = this.#sql.unseen.all(unseenSince, STEP) as { id: number }[]
+  #forgetInstances({ forgetInstancesMillis, forgetEndedNodesMillis }: TidyOrder, now: number): boolean {
+    const since = [now - forgetInstancesMillis, now - forgetEndedNodesMillis] as const
+    const gone = this.#sql.unseen.all(...since, STEP) as { id: number }[]
     for (const { id } of gone) {
       this.#sql.forgetProduced.run(id)
       this.#sql.forgetInstance.run(id)
@@ -97,7 +98,7 @@ function prepare(db: DatabaseSync) {
     forgetKey: db.prepare('DELETE FROM pull_key WHERE key = ?'),
     // A client that holds a lease, however silent, is not gone.
     unseen: db.prepare(
-      `SELECT id FROM instance WHERE last_seen_at < ? AND NOT EXISTS
+      `SELECT id FROM instance WHERE (last_seen_at < ? OR draining AND last_seen_at < ?) AND NOT EXISTS
          (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.id) LIMIT ?`,
     ),
     forgetProduced: db.prepare('DELETE FROM produced_task WHERE instance = ?'),

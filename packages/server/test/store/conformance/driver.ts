@@ -19,7 +19,7 @@ import type {
 } from '../../../src/handoff/store.ts'
 import { taskState } from '../../../src/handoff/task-course.ts'
 import type { TaskRecord, TaskState } from '../../../src/handoff/task-record.ts'
-import { DAY, type StoreUnderTest, type TestClock } from './harness.ts'
+import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 
@@ -101,7 +101,7 @@ export class Driver {
   }
 
   tidy(retentionMillis = 7 * DAY, forgetInstancesMillis = 7 * DAY): Promise<TidyResult> {
-    return this.store.tidy({ retentionMillis, forgetInstancesMillis })
+    return this.store.tidy({ retentionMillis, forgetInstancesMillis, forgetEndedNodesMillis: HOUR })
   }
 
   /** Tidies until nothing is left to do. */

@@ -165,6 +165,32 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await store.store.instance('holder')).not.toBeNull()
     })
 
+    test('a node that ended in order is forgotten after an hour, one that died after a week', async () => {
+      const store = await open()
+      const sighting = { role: 'service' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
+      const node = { version: '1.2.3', startedAt: store.clock.now(), draining: false }
+      const ended = { ...sighting, node: { ...node, draining: true } }
+      await store.store.recordSightings([
+        { ...ended, instanceId: 'ended' },
+        { ...ended, instanceId: 'restarted' },
+        { ...sighting, node, instanceId: 'died' },
+      ])
+      store.clock.advance(MINUTE)
+      await store.store.recordSightings([{ ...sighting, node, instanceId: 'restarted' }])
+      const known = async () => {
+        await store.tidyAll()
+        return (await store.store.instances({ after: null, limit: 9 })).map(({ instanceId }) => instanceId)
+      }
+      store.clock.advance(HOUR - 2 * MINUTE)
+      expect(await known()).toEqual(['died', 'ended', 'restarted'])
+      store.clock.advance(2 * MINUTE)
+      expect(await known()).toEqual(['died', 'restarted'])
+      store.clock.advance(6 * DAY)
+      expect(await known()).toEqual(['died', 'restarted'])
+      store.clock.advance(DAY)
+      expect(await known()).toEqual([])
+    })
+
     test('what one instance did is never put down to another that came after it was forgotten', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))

@@ -29,8 +29,9 @@ const forgetKeys = statement('forget-keys', 'DELETE FROM baton.pull_key WHERE ke
 const unseen = statement(
   'unseen-instances',
   `WITH holding AS MATERIALIZED (SELECT DISTINCT unnest(holders) AS holder FROM baton.due WHERE NOT delayed)
-   SELECT id FROM baton.instance WHERE last_seen_at < $1 AND id NOT IN (SELECT holder FROM holding WHERE holder IS NOT NULL)
-   ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED`,
+   SELECT id FROM baton.instance WHERE (last_seen_at < $1 OR draining AND last_seen_at < $2)
+     AND id NOT IN (SELECT holder FROM holding WHERE holder IS NOT NULL)
+   ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED`,
 )
 const forgetProduced = statement(
   'forget-produced',
@@ -46,6 +47,12 @@ const forgetNotices = statement(
   `DELETE FROM baton.parked_notice WHERE position <= (SELECT last_value FROM baton.change_order) - ${NOTICES_KEPT}`,
 )
 
+/** Instances that were last seen before this are gone; nodes that ended in order, before that. */
+interface UnseenSince {
+  readonly since: number
+  readonly ended: number
+}
+
 export class Forgetting {
   readonly #transactions: Transactions
   readonly #names: Names
@@ -57,9 +64,9 @@ export class Forgetting {
   }
 
   /** True while there is more than one step to do. */
-  async run(now: number, unseenSince: number): Promise<boolean> {
+  async run(now: number, unseen: UnseenSince): Promise<boolean> {
     const keys = await this.#transactions.run((tx) => forgetDueKeys(tx, now))
-    const instances = await this.#transactions.run((tx) => forgetUnseen(tx, unseenSince))
+    const instances = await this.#transactions.run((tx) => forgetUnseen(tx, unseen))
     if (instances > 0) this.#names.forgetInstances()
     return keys === STEP || instances === STEP
   }
@@ -94,8 +101,8 @@ async function forgetDueKeys(tx: Transaction, now: number): Promise<number> {
   return due.length
 }
 
-async function forgetUnseen(tx: Transaction, unseenSince: number): Promise<number> {
-  const ids = (await tx.run(unseen, [unseenSince, STEP])).map((row) => row['id'])
+async function forgetUnseen(tx: Transaction, { since, ended }: UnseenSince): Promise<number> {
+  const ids = (await tx.run(unseen, [since, ended, STEP])).map((row) => row['id'])
   if (ids.length === 0) return 0
   await Promise.all([tx.write(forgetProduced, [ids]), tx.write(forgetInstances, [ids])])
   return ids.length

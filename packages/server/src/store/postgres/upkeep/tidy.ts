@@ -27,7 +27,7 @@ const todo = statement(
         AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0
       ORDER BY finished_at LIMIT 1) AS finished,
      EXISTS (SELECT FROM baton.pull_key WHERE forget_at <= $2)
-       OR EXISTS (SELECT FROM baton.instance WHERE last_seen_at < $3) AS forgettable`,
+       OR EXISTS (SELECT FROM baton.instance WHERE last_seen_at < $3 OR draining AND last_seen_at < $4) AS forgettable`,
 )
 const laneToPurge = statement(
   'lane-to-purge',
@@ -61,12 +61,12 @@ export class Tidy {
     const opened = await this.#roller.settleUp()
     const now = await this.#transactions.now()
     const finishedBefore = now - order.retentionMillis
-    const unseenSince = now - order.forgetInstancesMillis
-    const [row] = await this.#transactions.read(todo, [finishedBefore, now, unseenSince])
+    const unseen = { since: now - order.forgetInstancesMillis, ended: now - order.forgetEndedNodesMillis }
+    const [row] = await this.#transactions.read(todo, [finishedBefore, now, unseen.since, unseen.ended])
     const step = row?.['step'] as StepAt | null
     const finished = row?.['finished'] as number | null
     const stepped = step === null ? NO_STEP : await this.#transactions.run((tx) => advance(tx, step))
-    const forgot = row?.['forgettable'] === true ? await this.#forgetting.run(now, unseenSince) : false
+    const forgot = row?.['forgettable'] === true ? await this.#forgetting.run(now, unseen) : false
     const purged =
       finished !== null && (await this.#transactions.run((tx) => purge(tx, finished, finishedBefore)))
     if (stepped.more && stepped.changed === 0) await untilOthersAreThrough()
