@@ -15,6 +15,7 @@ import type {
   StreamEvent,
   TaskList,
   TaskView,
+  Totals,
 } from '@baton/protocol'
 import type {
   CallOptions,
@@ -116,6 +117,11 @@ export class BatonClient {
     const { state, parked, search, cursor, limit } = options
     const query = { state, parked: parked ? 'true' : undefined, search, cursor, limit }
     return (await this.#get('/tasks', query, options)) as TaskList
+  }
+
+  /** All unfinished tasks together. */
+  async totals(options: CallOptions = {}): Promise<Totals> {
+    return (await this.#get('/totals', {}, options)) as Totals
   }
 
   /** How far a task is. */

@@ -29,6 +29,7 @@ export type {
   TaskState,
   TaskSummary,
   TaskView,
+  Totals,
   Violation,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'

@@ -216,6 +216,7 @@ describe('views and control', () => {
   test('pause, resume, seal, retry, barrier, cancel', async () => {
     const client = new BatonClient(shared().url)
     await client.callBack(descriptors('controlled', 3))
+    expect((await client.totals()).tasks.open).toBeGreaterThan(0)
     expect(await client.pause('controlled')).toMatchObject({ state: 'paused' })
     expect(await client.resume('controlled')).toMatchObject({ state: 'open' })
     expect(await client.levelBarrier('controlled', true)).toMatchObject({ state: 'open' })

@@ -88,5 +88,6 @@ export {
   partitionListSchema,
   partitionRowSchema,
 } from './task-partitions.ts'
+export { type Totals, totalsSchema } from './totals.ts'
 export { type Violation, violationSchema } from './violation-schema.ts'
 export * from './without-schemas.ts'

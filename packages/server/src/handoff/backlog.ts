@@ -1,5 +1,5 @@
-import { unfinishedStates } from './life-cycle.ts'
-import { shownProgress } from './shown-state.ts'
+import { partitionStates } from './life-cycle.ts'
+import { type ShownCounts, shownProgress } from './shown-state.ts'
 import type { Store } from './store.ts'
 import type { TaskPage } from './task-record.ts'
 
@@ -10,13 +10,14 @@ import type { TaskPage } from './task-record.ts'
 const waitingTaskStates = ['open', 'stalled', 'paused'] as const
 export type WaitingTaskState = (typeof waitingTaskStates)[number]
 
-type UnfinishedState = (typeof unfinishedStates)[number]
-
 /** What is left to do in the whole store, whichever node was given it. */
 export interface Backlog {
   readonly tasks: Record<WaitingTaskState, number>
-  readonly partitions: Record<UnfinishedState, number>
-  readonly records: Record<UnfinishedState, number>
+  /** How many of these tasks have partitions that wait for an operator. */
+  readonly tasksWithParked: number
+  /** All partitions of these tasks, those that are done among them. */
+  readonly partitions: ShownCounts
+  readonly records: ShownCounts
   /** False: there are more tasks than were looked at; paused ones are left out first, and of each state the oldest. */
   readonly isComplete: boolean
 }
@@ -26,7 +27,9 @@ const TASKS_PER_PAGE = 100
 /** 18 µs each on the embedded store: a tenth of a second in all, in short steps. */
 export const MOST_TASKS = 5000
 
-const none = () => Object.fromEntries(unfinishedStates.map((state) => [state, 0])) as Backlog['partitions']
+const counted = [...partitionStates, 'total'] as const
+
+const none = () => Object.fromEntries(counted.map((one) => [one, 0])) as Record<keyof ShownCounts, number>
 
 /** Adds up what each task counts of itself: it costs more with more tasks under way, not with larger ones. */
 export async function readBacklog(
@@ -36,24 +39,27 @@ export async function readBacklog(
   const tasks = { stalled: 0, paused: 0, open: 0 }
   const partitions = none()
   const records = none()
+  let tasksWithParked = 0
   let left = most
+  const sum = (isComplete: boolean) => ({ tasks, tasksWithParked, partitions, records, isComplete })
   for (const state of waitingTaskStates) {
     let before: number | null = null
     do {
       const limit = Math.max(1, Math.min(left, perPage))
       const page: TaskPage = await store.tasks({ state, parked: false, before, limit, search: null })
-      if (left === 0 && page.tasks.length > 0) return { tasks, partitions, records, isComplete: false }
+      if (left === 0 && page.tasks.length > 0) return sum(false)
       for (const row of page.tasks) {
         const shown = shownProgress(row)
-        for (const one of unfinishedStates) {
+        for (const one of counted) {
           partitions[one] += shown.partitions[one]
           records[one] += shown.records[one]
         }
+        if (shown.partitions.parked > 0) tasksWithParked += 1
       }
       tasks[state] += page.tasks.length
       left -= page.tasks.length
       before = page.next
     } while (before !== null)
   }
-  return { tasks, partitions, records, isComplete: true }
+  return sum(true)
 }

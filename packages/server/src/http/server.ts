@@ -29,6 +29,7 @@ import { pullRoute } from './routes/pull-route.ts'
 import { renewRoute } from './routes/renew-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
 import { taskRoutes } from './routes/task-routes.ts'
+import { totalsRoute } from './routes/totals-route.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 
 export interface HttpOptions {
@@ -106,6 +107,7 @@ export async function buildHttp({
       renewRoute(routes, service)
       instanceRoutes(routes, service)
       taskRoutes(routes, service)
+      totalsRoute(routes, service)
       manifestRoute(routes, service)
       controlRoutes(routes, service)
       healthRoutes(routes, service)

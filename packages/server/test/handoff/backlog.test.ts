@@ -27,9 +27,10 @@ async function callBack(taskId: string, count: number): Promise<void> {
 }
 
 test('an empty store has none', async () => {
-  const nothing = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }
+  const nothing = { total: 0, ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 0, cancelled: 0 }
   expect(await readBacklog(store)).toEqual({
     tasks: { open: 0, paused: 0, stalled: 0 },
+    tasksWithParked: 0,
     partitions: nothing,
     records: nothing,
     isComplete: true,

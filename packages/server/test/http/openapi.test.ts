@@ -12,6 +12,7 @@ const operations = [
   'GET /test/instance-status',
   'GET /instances',
   'GET /tasks',
+  'GET /totals',
   'GET /tasks/{taskId}',
   'GET /tasks/{taskId}/partitions',
   'GET /tasks/{taskId}/manifest',

@@ -43,6 +43,7 @@ const routes: [string, string, readonly Role[]][] = [
   ['POST', '/tasks/orders/level-barrier', ['operator']],
   ['GET', '/tasks', ['operator', 'viewer']],
   ['GET', '/tasks/orders', ['operator', 'viewer']],
+  ['GET', '/totals', ['operator', 'viewer']],
   ['GET', '/tasks/orders/partitions', ['operator', 'viewer']],
   ['GET', '/tasks/orders/manifest', ['operator', 'viewer']],
   ['GET', '/instances', ['operator', 'viewer']],

@@ -9,6 +9,7 @@ import {
   settleAnswerSchema,
   taskListSchema,
   taskViewSchema,
+  totalsSchema,
 } from '@baton/protocol'
 
 /** What each route promises to answer. */
@@ -19,6 +20,7 @@ export const answerSchemas = (tableField: string) => [
   { method: 'POST', path: /\/renew$/, schema: renewAnswerSchema },
   { method: 'GET', path: /\/test\/instance-status$/, schema: instanceStatusSchema },
   { method: 'GET', path: /\/instances$/, schema: instanceListSchema },
+  { method: 'GET', path: /\/totals$/, schema: totalsSchema },
   { method: 'GET', path: /\/tasks$/, schema: taskListSchema },
   { method: 'GET', path: /\/tasks\/[^/]+$/, schema: taskViewSchema },
   { method: 'GET', path: /\/tasks\/[^/]+\/partitions$/, schema: partitionListSchema(tableField) },

@@ -110,6 +110,14 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     instanceStatus: { answer: worker },
     listInstances: { answer: { instances: [worker], next: null } },
     listTasks: { answer: { tasks: [summary], next: null } },
+    viewTotals: {
+      answer: {
+        tasks: { open: 3, stalled: 0, paused: 1, withParked: 1 },
+        partitions: countsOf({ done: 310, leased: 12, ready: 87, parked: 1 }),
+        records: countsOf({ done: 7_750_000, leased: 300_000, ready: 2_175_000, parked: 25_000 }),
+        complete: true,
+      },
+    },
     viewTask: {
       answer: {
         ...summary,

@@ -1,4 +1,6 @@
 import { MOST_TASKS } from '../../handoff/backlog.ts'
+import { unfinishedStates } from '../../handoff/life-cycle.ts'
+import type { ShownCounts } from '../../handoff/shown-state.ts'
 import { by, counter, gauge, histogram, type Metric } from './metric.ts'
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
@@ -32,6 +34,9 @@ export const storeMetrics: readonly Metric[] = [
   ),
 ]
 
+const unfinished = (counts: ShownCounts | undefined) =>
+  counts === undefined ? [] : by(Object.fromEntries(unfinishedStates.map((state) => [state, counts[state]])))
+
 /** What all nodes find in the store they share; each of them says the same. */
 export const backlogMetrics: readonly Metric[] = [
   gauge('baton_tasks', ['state'], 'tasks that are open, paused or stalled', ({ store: { backlog } }) =>
@@ -41,10 +46,10 @@ export const backlogMetrics: readonly Metric[] = [
     'baton_partitions',
     ['state'],
     'partitions of these tasks that are ready, held, leased, delayed or parked',
-    ({ store: { backlog } }) => by(backlog?.partitions ?? {}),
+    ({ store: { backlog } }) => unfinished(backlog?.partitions),
   ),
   gauge('baton_records', ['state'], 'records of these partitions', ({ store: { backlog } }) =>
-    by(backlog?.records ?? {}),
+    unfinished(backlog?.records),
   ),
   gauge(
     'baton_backlog_complete',
