@@ -3,13 +3,14 @@ import { useArrival } from './arrival.ts'
 import { route } from './here.ts'
 import { InstancePage } from './instance/instance-page.tsx'
 import { Overview } from './overview/overview.tsx'
+import { AwayBanner } from './parts/away-banner.tsx'
 import { Empty } from './parts/empty.tsx'
 import { focusContent } from './parts/focus.ts'
 import { Masthead } from './parts/masthead.tsx'
 import { Notices } from './parts/notices.tsx'
 import { placeOf, type Route } from './route.ts'
 import { clientWith, tokenWanted } from './service/connection.ts'
-import { liveState } from './service/live.ts'
+import { isAway, liveState } from './service/live.ts'
 import { TaskPage } from './task/task-page.tsx'
 import { TokenForm } from './token-form.tsx'
 
@@ -31,8 +32,11 @@ export function App() {
         Skip to content
       </button>
       <Masthead here="overview" live={liveState.value} />
+      <AwayBanner />
       {tokenWanted.value === 'no' ? (
-        <View at={at} />
+        <div class={isAway.value ? 'stale' : undefined}>
+          <View at={at} />
+        </div>
       ) : (
         <TokenForm why={tokenWanted.value} purpose={PURPOSE_OF_TOKEN} attempt={look} />
       )}

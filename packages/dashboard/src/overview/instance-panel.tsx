@@ -5,6 +5,7 @@ import { compact, counted } from '../parts/numbers.ts'
 import { instanceStateWords } from '../parts/states.ts'
 import { instanceHref } from '../route.ts'
 import { instances, instancesBeyond, instancesLoad } from '../service/instances.ts'
+import { isAway } from '../service/live.ts'
 
 const groups: readonly { readonly role: InstanceRole; readonly title: string }[] = [
   { role: 'service', title: 'Nodes' },
@@ -64,7 +65,7 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
       <a href={instanceHref(instanceId)} title={instanceId}>
         {instanceId}
       </a>
-      <span class="visually-hidden">{instanceStateWords[status]}</span>
+      <span class="visually-hidden">{isAway.value ? 'Not known' : instanceStateWords[status]}</span>
       <span class="instance-note number">
         {status === 'down' ? (
           <>
@@ -86,7 +87,7 @@ function doingOf({ role, status, leases, totals, version }: InstanceStatus): str
 
 function upOf(members: readonly InstanceStatus[]): string {
   const up = members.filter(({ status }) => status !== 'down').length
-  return members.length === 0 ? '' : `${up} of ${members.length} up`
+  return members.length === 0 ? '' : `${up} of ${members.length} ${isAway.value ? 'were up' : 'up'}`
 }
 
 /** Those that have something in hand, then those that are there, then those that were there last. */

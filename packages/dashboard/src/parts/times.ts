@@ -37,3 +37,8 @@ const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle
 
 /** In the reader's own time zone, which it names, and manner; for tooltips and details. */
 export const moment = (iso: string): string => full.format(new Date(iso))
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+
+/** To the second, for what happened within the last hours. */
+export const timeOfDay = (at: number): string => clock.format(at)

@@ -1,4 +1,4 @@
-import { BatonClient, ProblemError } from '@baton/client'
+import { BatonClient, ProblemError, UnreachableError } from '@baton/client'
 import { computed, signal } from '@preact/signals'
 
 const TOKEN_KEY = 'baton-token'
@@ -64,5 +64,14 @@ export function explained(error: unknown): string {
     const { detail, errors = [] } = error.problem
     return errors.length === 0 ? detail : errors.map((one) => one.detail).join('; ')
   }
+  if (error instanceof UnreachableError) return 'The service cannot be reached at the moment.'
   return error instanceof Error ? error.message : String(error)
+}
+
+/** The same for an order: one that was not answered may have been carried out all the same. */
+export function explainedOrder(error: unknown): string {
+  const words = explained(error)
+  return error instanceof UnreachableError
+    ? `${words} Whether the order arrived will show when it is back.`
+    : words
 }

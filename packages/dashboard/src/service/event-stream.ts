@@ -18,9 +18,12 @@ export interface Subscription {
 /** The stream was refused; the code tells why, where it was the service that answered. */
 export class StreamRefused extends Error {
   readonly code: string
+  /** False for a proxy that answers for a service that is away. */
+  readonly isOfService: boolean
   constructor(status: number, code: string) {
     super(`the event stream was refused with ${status} ${code}`)
     this.code = code
+    this.isOfService = code !== '' || status < 500
   }
 }
 

@@ -1,4 +1,4 @@
-import { effect, signal } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 import { baseUrl, noteRefusalCode, token, tokenWanted } from './connection.ts'
 import { followEvents, StreamRefused } from './event-stream.ts'
 import { followers } from './followers.ts'
@@ -18,12 +18,19 @@ const LOOK_EVERY_MILLIS = 3000
 
 export const liveState = signal<LiveState>('connecting')
 
+/** When the service was last known to be there, in milliseconds; null while it is. */
+export const awaySince = signal<number | null>(null)
+
+export const isAway = computed(() => awaySince.value !== null)
+
 let lastId: string | null = null
 let connection: AbortController | undefined
 let retry: ReturnType<typeof setTimeout> | undefined
 let sleep: ReturnType<typeof setTimeout> | undefined
 let reload: ReturnType<typeof setTimeout> | undefined
 let failures = 0
+/** When the last stream broke off, or the last look failed that was not answered. */
+let lostAt: number | null = null
 
 /** Keeps one stream open while somebody looks, and passes what it says to those who keep state. */
 export function startLive(): void {
@@ -49,6 +56,7 @@ function connect(): void {
   const mine = takeOver()
   if (liveState.peek() !== 'lost') liveState.value = 'connecting'
   const resumes = lastId !== null
+  let isOpen = false
   followEvents({
     url: new URL('events', baseUrl),
     token: token.peek(),
@@ -56,6 +64,8 @@ function connect(): void {
     signal: mine.signal,
     onOpen: () => {
       failures = 0
+      isOpen = true
+      noteReach(true)
       liveState.value = 'live'
       // Only now: what happens between the two is then in the stream. A resumed one is told what it missed.
       if (resumes) watchThroughput()
@@ -68,11 +78,16 @@ function connect(): void {
     },
   })
     .catch((error: unknown) => {
+      if (connection !== mine) return
+      // A stream may break off for many reasons; that the next is not answered has but one.
+      if (!isOpen) noteReach(error instanceof StreamRefused && error.isOfService)
       // Without the stream, what can be read now and then is still worth showing.
       if (error instanceof StreamRefused && !noteRefusalCode(error.code)) reloadAll()
     })
     .finally(() => {
-      if (connection === mine) retryLater()
+      if (connection !== mine) return
+      lostAt ??= Date.now()
+      retryLater()
     })
 }
 
@@ -83,10 +98,17 @@ function waitForToken(): void {
   const look = async () => {
     const isThere = await isServiceThere(mine.signal)
     if (connection !== mine) return
+    noteReach(isThere)
     liveState.value = isThere ? 'locked' : 'lost'
     retry = setTimeout(() => void look(), LOOK_EVERY_MILLIS)
   }
   void look()
+}
+
+function noteReach(isThere: boolean): void {
+  if (isThere) lostAt = null
+  else lostAt ??= Date.now()
+  awaySince.value = lostAt
 }
 
 function takeOver(): AbortController {

@@ -1,7 +1,7 @@
 import type { ControlAnswer } from '@baton/protocol'
 import { useRef, useState } from 'preact/hooks'
 import { say } from '../parts/notices.tsx'
-import { explained, noteRefusedOrder } from '../service/connection.ts'
+import { explainedOrder, noteRefusedOrder } from '../service/connection.ts'
 
 /** Where a failure is told: beside everything else, or by whoever gave the order. */
 type Fault = (words: string) => void
@@ -28,7 +28,7 @@ export function useControl(refresh: () => void) {
       return true
     } catch (error) {
       noteRefusedOrder(error)
-      fault(explained(error))
+      fault(explainedOrder(error))
       return false
     } finally {
       running.current = false

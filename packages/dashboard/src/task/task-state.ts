@@ -8,6 +8,7 @@ import { lookOf, noteLevels } from '../service/levels.ts'
 /** However fast a task moves, it is read again at most so often. */
 const READ_EVERY_MILLIS = 1000
 const PACE_IS_FRESH_MILLIS = 10_000
+const READ_AGAIN_MILLIS = 5000
 
 export type LoadedTask =
   | { readonly kind: 'loading' }
@@ -31,6 +32,8 @@ export function useTask(taskId: string): { loaded: LoadedTask; refresh: () => vo
       claimsPace = outcome.kind === 'there' && outcome.view.recordsPerSecond !== null
       if (isCurrent)
         setLoaded((before) => (outcome.kind === 'failed' && before.kind === 'there' ? before : outcome))
+      // A stream that could be resumed tells of what changed, not of what could not be read.
+      if (isCurrent && outcome.kind === 'failed') next ??= setTimeout(() => void read(), READ_AGAIN_MILLIS)
     }
     const readSoon = () => {
       next ??= setTimeout(() => void read(), Math.max(0, readAt + READ_EVERY_MILLIS - Date.now()))
