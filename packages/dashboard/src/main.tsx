@@ -5,10 +5,12 @@ import { startClock } from './service/clock.ts'
 import { followInstances } from './service/instances.ts'
 import { startLive } from './service/live.ts'
 import { followTasks } from './service/tasks.ts'
+import { followTotals } from './service/totals.ts'
 
 const root = document.getElementById('page')
 if (root !== null) {
   followTasks()
+  followTotals()
   followInstances()
   startLive()
   startClock()

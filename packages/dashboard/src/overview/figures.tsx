@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { compact, counted, exact, perSecond } from '../parts/numbers.ts'
+import { atLeast, compact, counted, exact, perSecond } from '../parts/numbers.ts'
 import { duration } from '../parts/times.ts'
 import { hrefOf } from '../route.ts'
-import { liveState } from '../service/live.ts'
-import { tasks, tasksLoad, unfinishedBeyond, unfinishedTasks } from '../service/tasks.ts'
-import { longestEta, pace, totals } from './totals.ts'
+import { isAway, liveState } from '../service/live.ts'
+import { tasks, tasksLoad } from '../service/tasks.ts'
+import { longestEta, pace, totals, unfinishedCount } from './totals.ts'
 
 /** The five numbers that answer the operator's question. */
 export function Figures() {
@@ -17,34 +17,49 @@ export function Figures() {
 }
 
 function KnownFigures() {
-  const { records, recordsLeft, partitionsLeft, leased, leasedRecords, parked, tasks: count } = totals.value
-  const beyond = unfinishedBeyond.value ? ' (the newest)' : ''
-  const eta = longestEta.value
+  const { records, recordsLeft, partitionsLeft, leased, leasedRecords, isExact } = totals.value
+  const eta = isAway.value ? null : longestEta.value
+  const floor = isExact ? '' : 'at least '
   return (
     <>
       <Figure name={names.pace} value={perSecond(pace.value)} live>
         {paceNote()}
       </Figure>
-      <Figure name={names.left} value={compact(recordsLeft)} title={exact(recordsLeft)}>
-        of {compact(records)} in {counted(count, 'unfinished task')}
-        {beyond}
+      <Figure name={names.left} value={atLeast(compact(recordsLeft), isExact)} title={exact(recordsLeft)}>
+        of {floor}
+        {compact(records)} in {floor}
+        {counted(unfinishedCount.value, 'unfinished task')}
       </Figure>
-      <Figure name={names.hand} value={compact(leasedRecords)} title={exact(leasedRecords)}>
-        records, {counted(leased, 'partition')} of {compact(partitionsLeft)} left
+      <Figure name={names.hand} value={atLeast(compact(leasedRecords), isExact)} title={exact(leasedRecords)}>
+        records, {floor}
+        {counted(leased, 'partition')} of {atLeast(compact(partitionsLeft), isExact)} left
       </Figure>
-      <Figure name={names.eta} value={eta === null ? '–' : duration(eta)}>
-        {etaNote()}
+      <Figure
+        name={eta === null || isAllOfIt() ? names.eta : 'Running tasks done in'}
+        value={eta === null ? '–' : duration(eta)}
+      >
+        {etaNote(eta)}
       </Figure>
-      <Figure name={names.parked} value={exact(parked)} alarming={parked > 0}>
-        {parked === 0 ? (
-          'nothing waits for you'
-        ) : (
-          <a href={hrefOf({ page: 'overview', state: 'parked', search: '' })}>
-            {parked === 1 ? 'partition needs you' : 'partitions need you'}
-          </a>
-        )}
-      </Figure>
+      <ParkedFigure />
     </>
+  )
+}
+
+function ParkedFigure() {
+  const { parked, isExact } = totals.value
+  if (parked === 0) {
+    return (
+      <Figure name={names.parked} value={isExact ? '0' : '–'}>
+        {isExact ? 'nothing waits for you' : 'not known of every task'}
+      </Figure>
+    )
+  }
+  return (
+    <Figure name={names.parked} value={atLeast(exact(parked), isExact)} alarming>
+      <a href={hrefOf({ page: 'overview', state: 'parked', search: '' })}>
+        {parked === 1 && isExact ? 'partition needs you' : 'partitions need you'}
+      </a>
+    </Figure>
   )
 }
 
@@ -74,11 +89,23 @@ function paceNote(): string {
   return liveState.value === 'live' ? 'being measured' : 'not connected'
 }
 
-function etaNote(): string {
-  if (longestEta.value !== null) return 'at the present pace'
-  return unfinishedTasks.value.some(({ state }) => state === 'open')
-    ? 'not known for every task'
-    : 'nothing is running'
+/** Whether everything is done once what runs is. */
+function isAllOfIt(): boolean {
+  const { stalled, paused, parked } = totals.value
+  return stalled + paused + parked === 0
+}
+
+function etaNote(eta: number | null): string {
+  const { open, paused, parked } = totals.value
+  if (eta !== null) {
+    const others = [
+      ...(parked > 0 ? [`${exact(parked)} parked`] : []),
+      ...(paused > 0 ? [counted(paused, 'paused task')] : []),
+    ]
+    return others.length === 0 ? 'at the present pace' : `but for ${others.join(' and ')}`
+  }
+  if (isAway.value) return 'not connected'
+  return open > 0 ? 'not known for every task' : 'nothing is running'
 }
 
 interface FigureProps {

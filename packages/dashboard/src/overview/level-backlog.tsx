@@ -1,10 +1,11 @@
 import type { LevelView, StateCounts } from '@baton/protocol'
 import { useEffect } from 'preact/hooks'
 import { add } from '../parts/level-bar.tsx'
-import { compact, exact } from '../parts/numbers.ts'
+import { atLeast, compact, exact } from '../parts/numbers.ts'
 import { measureOf, Segments } from '../parts/split-bar.tsx'
 import { levelsOfTask, tasksWithMoreLevels, wantLevels } from '../service/levels.ts'
 import { unfinishedTasks } from '../service/tasks.ts'
+import { totals, unfinishedCount } from './totals.ts'
 
 const LEVELS_SHOWN = 8
 
@@ -17,6 +18,7 @@ export function LevelBacklog() {
     return levels === undefined ? [] : [levels]
   })
   const rows = backlogByLevel(read.flat())
+  const isWhole = read.length >= unfinishedCount.value && totals.value.isExact
   const hasMore = taskIds.some((taskId) => tasksWithMoreLevels.value.has(taskId))
   const largest = Math.max(1, ...rows.map(({ left }) => left))
   const shown = rows.slice(0, LEVELS_SHOWN)
@@ -25,11 +27,14 @@ export function LevelBacklog() {
       <header class="panel-head">
         <h2 id="backlog-title">Backlog by level</h2>
         <p class="muted">
-          records{read.length < taskIds.length ? `, ${read.length} of ${taskIds.length} tasks` : ''}
+          records
+          {isWhole
+            ? ''
+            : `, ${exact(read.length)} of ${atLeast(exact(unfinishedCount.value), totals.value.isExact)} tasks`}
         </p>
       </header>
       {shown.length === 0 ? (
-        <p class="quiet">{read.length < taskIds.length ? 'Not read yet.' : 'Nothing waits.'}</p>
+        <p class="quiet">{isWhole ? 'Nothing waits.' : 'Not read yet.'}</p>
       ) : (
         <ol class="backlog">
           {shown.map(({ level, left, counts }) => (

@@ -1,30 +1,22 @@
 import type { TaskSummary } from '@baton/protocol'
-import { useEffect, useState } from 'preact/hooks'
 import { refine, route } from '../here.ts'
 import { Empty, Skeleton } from '../parts/empty.tsx'
 import { say } from '../parts/notices.tsx'
+import { atLeast, exact } from '../parts/numbers.ts'
 import { taskStates, taskStateWords } from '../parts/states.ts'
 import { hrefOf, type Route, type TaskFilter } from '../route.ts'
 import { explained } from '../service/connection.ts'
-import {
-  loadMore,
-  loadOlder,
-  olderCursor,
-  tasks,
-  tasksLoad,
-  tasksLoads,
-  unfinishedStates,
-} from '../service/tasks.ts'
+import { tasks, tasksLoad, unfinishedStates } from '../service/tasks.ts'
+import { useAskedTasks } from './asked-tasks.ts'
 import { TaskRow } from './task-row.tsx'
-
-const SEARCH_AFTER_MILLIS = 250
+import { totals } from './totals.ts'
 
 type OverviewRoute = Extract<Route, { page: 'overview' }>
 
 /** The tasks, newest first, filtered by state and searched by name. */
 export function TaskPanel() {
   const at = route.value as OverviewRoute
-  useAskService(at)
+  const { found, hasMore, busy, askOn } = useAskedTasks(at)
   const shown = matching([...tasks.value.values()], at)
   const load = tasksLoad.value
   return (
@@ -50,40 +42,75 @@ export function TaskPanel() {
       </nav>
       {load === 'loading' ? <Skeleton lines={4} /> : null}
       {typeof load === 'object' && tasks.value.size === 0 ? <Empty title={load.failed} /> : null}
-      {load === 'loaded' && shown.length === 0 ? <Empty title="No task matches." /> : null}
+      {load === 'loaded' && shown.length === 0 && found === 'asking' ? <Skeleton lines={2} /> : null}
+      {load === 'loaded' && shown.length === 0 && found === 'asked' ? (
+        <Empty title={hasMore ? 'No task matches so far.' : 'No task matches.'} />
+      ) : null}
+      {typeof found === 'object' ? (
+        <p class="quiet fault" role="alert">
+          Only tasks that were read before are searched: {found.failed}
+        </p>
+      ) : null}
       <ol class="tasks">
         {shown.map((task) => (
           <TaskRow key={task.taskId} task={task} />
         ))}
       </ol>
-      {olderCursor.value === null || at.search !== '' || at.state !== null ? null : <OlderButton />}
+      {hasMore ? (
+        <MoreButton
+          words={at.search === '' && at.state === null ? 'Older tasks' : 'More tasks'}
+          busy={busy}
+          load={askOn}
+        />
+      ) : null}
     </section>
   )
 }
 
 function Tab({ at, state }: { at: OverviewRoute; state: TaskFilter | null }) {
-  const count = [...tasks.value.values()].filter((task) => passes(task, state)).length
-  const isCounted = state !== null && state !== 'done' && state !== 'cancelled'
-  if (state === 'parked' && count === 0 && at.state !== 'parked') return null
+  const count = countOf(state)
+  const { isExact } = totals.value
+  if (state === 'parked' && count === 0 && isExact && at.state !== 'parked') return null
   return (
     <a class="tab" href={hrefOf({ ...at, state })} aria-current={at.state === state ? 'page' : undefined}>
       {wordsOf(state)}
-      {isCounted && count > 0 ? <span class="tab-count">{count}</span> : null}
+      {count > 0 ? <span class="tab-count">{atLeast(exact(count), isExact)}</span> : null}
     </a>
   )
 }
 
-function OlderButton() {
-  const [busy, setBusy] = useState(false)
-  const load = () => {
-    setBusy(true)
-    loadOlder()
-      .catch((error: unknown) => say('failed', explained(error)))
-      .finally(() => setBusy(false))
+/** Of tasks that can still move alone: those that are over are kept for good, and nobody counts them. */
+function countOf(state: TaskFilter | null): number {
+  const { open, stalled, paused, withParked } = totals.value
+  switch (state) {
+    case 'open':
+      return open
+    case 'stalled':
+      return stalled
+    case 'paused':
+      return paused
+    case 'parked':
+      return withParked
+    default:
+      return 0
   }
+}
+
+interface MoreProps {
+  readonly words: string
+  readonly busy: boolean
+  readonly load: () => Promise<void>
+}
+
+function MoreButton({ words, busy, load }: MoreProps) {
   return (
-    <button type="button" class="button wide" disabled={busy} onClick={load}>
-      Older tasks
+    <button
+      type="button"
+      class="button wide"
+      aria-disabled={busy}
+      onClick={() => void load().catch((error: unknown) => say('failed', explained(error)))}
+    >
+      {words}
     </button>
   )
 }
@@ -96,20 +123,6 @@ function wordsOf(state: TaskFilter | null): string {
 function passes({ state, partitions }: TaskSummary, filter: TaskFilter | null): boolean {
   if (filter === 'parked') return partitions.parked > 0 && state !== 'cancelled'
   return filter === null || state === filter
-}
-
-/** What was not loaded yet may match too. */
-function useAskService({ state, search }: OverviewRoute): void {
-  const loads = tasksLoads.value
-  useEffect(() => {
-    if (search === '' && state === null) return
-    const query = {
-      ...(state === null || state === 'parked' ? {} : { state }),
-      ...(search === '' ? {} : { search }),
-    }
-    const asking = setTimeout(() => void loadMore(query).catch(() => {}), SEARCH_AFTER_MILLIS)
-    return () => clearTimeout(asking)
-  }, [state, search, loads])
 }
 
 /** What can still move comes first; among these, as among the others, the newest. */

@@ -9,6 +9,7 @@ import { measureOf } from '../parts/split-bar.tsx'
 import { duration } from '../parts/times.ts'
 import { hrefOf, taskHref } from '../route.ts'
 import { levelsOfTask, wantLevels } from '../service/levels.ts'
+import { isAway } from '../service/live.ts'
 import { unfinishedStates } from '../service/tasks.ts'
 
 export function TaskRow({ task }: { task: TaskSummary }) {
@@ -46,7 +47,11 @@ export function TaskRow({ task }: { task: TaskSummary }) {
 
 /** What is most worth knowing: what is stuck, else how fast and how long, else since when. */
 function Pace({ task }: { task: TaskSummary }) {
-  const { taskId, state, partitions, recordsPerSecond, etaSeconds } = task
+  const { taskId, state, partitions } = task
+  // Nobody knows whether it goes on while the service is away.
+  const [recordsPerSecond, etaSeconds] = isAway.value
+    ? [null, null]
+    : [task.recordsPerSecond, task.etaSeconds]
   if (partitions.parked > 0 && state !== 'cancelled') {
     return (
       <>
@@ -54,7 +59,9 @@ function Pace({ task }: { task: TaskSummary }) {
           {exact(partitions.parked)} parked
         </a>
         <span>
-          {etaSeconds === null ? counted(partitions.total, 'partition') : `${duration(etaSeconds)} left`}
+          {etaSeconds === null
+            ? counted(partitions.total, 'partition')
+            : `the rest in ${duration(etaSeconds)}`}
         </span>
       </>
     )

@@ -1,13 +1,43 @@
-import type { StateCounts } from '@baton/protocol'
+import type { StateCounts, TaskSummary, Totals } from '@baton/protocol'
 import { computed } from '@preact/signals'
 import { now } from '../service/clock.ts'
-import { unfinishedTasks } from '../service/tasks.ts'
+import { unfinishedBeyond, unfinishedTasks } from '../service/tasks.ts'
 import { recentPace } from '../service/throughput.ts'
+import { toldTotals } from '../service/totals.ts'
+
+interface Sums {
+  readonly records: number
+  readonly recordsLeft: number
+  readonly partitionsLeft: number
+  readonly leasedRecords: number
+  readonly leased: number
+  readonly parked: number
+  readonly open: number
+  readonly stalled: number
+  readonly paused: number
+  /** Tasks with parked partitions. */
+  readonly withParked: number
+}
 
 const leftOf = (counts: StateCounts) => counts.total - counts.done - counts.cancelled
 
-/** All unfinished tasks together. */
-export const totals = computed(() => {
+/** All unfinished tasks together. Where not all of them are known, each number is at least so high. */
+export const totals = computed((): Sums & { readonly isExact: boolean } => {
+  const seen = sumsOf(unfinishedTasks.value)
+  if (!unfinishedBeyond.value) return { ...seen, isExact: true }
+  const told = toldTotals.value
+  if (told === null) return { ...seen, isExact: false }
+  const sums = sumsTold(told)
+  return told.complete ? { ...sums, isExact: true } : { ...largerOf(seen, sums), isExact: false }
+})
+
+/** Unfinished tasks, however many the page knows of. */
+export const unfinishedCount = computed(() => {
+  const { open, stalled, paused } = totals.value
+  return open + stalled + paused
+})
+
+function sumsOf(tasks: readonly TaskSummary[]): Sums {
   const sum = {
     records: 0,
     recordsLeft: 0,
@@ -15,19 +45,40 @@ export const totals = computed(() => {
     leasedRecords: 0,
     leased: 0,
     parked: 0,
-    tasks: 0,
+    open: 0,
+    stalled: 0,
+    paused: 0,
+    withParked: 0,
   }
-  for (const { records, partitions } of unfinishedTasks.value) {
-    sum.tasks += 1
+  for (const { state, records, partitions } of tasks) {
     sum.records += records.total
     sum.recordsLeft += leftOf(records)
     sum.partitionsLeft += leftOf(partitions)
     sum.leasedRecords += records.leased
     sum.leased += partitions.leased
     sum.parked += partitions.parked
+    if (state === 'open' || state === 'stalled' || state === 'paused') sum[state] += 1
+    if (partitions.parked > 0) sum.withParked += 1
   }
   return sum
-})
+}
+
+function sumsTold({ tasks, partitions, records }: Totals): Sums {
+  return {
+    ...tasks,
+    records: records.total,
+    recordsLeft: leftOf(records),
+    partitionsLeft: leftOf(partitions),
+    leasedRecords: records.leased,
+    leased: partitions.leased,
+    parked: partitions.parked,
+  }
+}
+
+function largerOf(a: Sums, b: Sums): Sums {
+  const names = Object.keys(a) as (keyof Sums)[]
+  return Object.fromEntries(names.map((name) => [name, Math.max(a[name], b[name])])) as unknown as Sums
+}
 
 /**
  * Records per second now, as the page sees them finished. What the service says of each task is a mean over a minute
@@ -39,5 +90,6 @@ export const pace = computed(() => recentPace(now.value))
 export const longestEta = computed(() => {
   const running = unfinishedTasks.value.filter(({ state }) => state === 'open')
   const known = running.map(({ etaSeconds }) => etaSeconds).filter((eta) => eta !== null)
-  return running.length === 0 || known.length < running.length ? null : Math.max(...known)
+  const isWhole = known.length === running.length && running.length >= totals.value.open
+  return running.length > 0 && isWhole && totals.value.isExact ? Math.max(...known) : null
 })

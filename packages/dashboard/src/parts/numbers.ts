@@ -26,5 +26,8 @@ export function percent(part: number, total: number): string {
   return `${Math.round(share)}%`
 }
 
+/** A number that others may be added to: 300+. */
+export const atLeast = (number: string, isExact: boolean): string => (isExact ? number : `${number}+`)
+
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${exact(count)} ${count === 1 ? one : many}`

@@ -47,6 +47,10 @@ export class KnownTasks {
       if (firstCallBackAt > this.#newest) this.#newest = firstCallBackAt
   }
 
+  knows(taskId: string): boolean {
+    return this.#known.has(taskId)
+  }
+
   /** For how long nothing was heard of a task, in milliseconds. */
   ageOf(taskId: string): number {
     return this.#clock() - (this.#known.get(taskId)?.at ?? 0)

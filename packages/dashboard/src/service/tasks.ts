@@ -1,3 +1,4 @@
+import type { TasksOptions } from '@baton/client'
 import type { TaskState, TaskSummary } from '@baton/protocol'
 import { computed, signal } from '@preact/signals'
 import { client, explained, noteRefusal } from './connection.ts'
@@ -11,6 +12,8 @@ const UNFINISHED_LOADED = 300
 const NEWEST_LOADED = 50
 /** Events come in bursts; the page is drawn once per burst. */
 const GATHER_MILLIS = 80
+/** So many pages that show nothing new are passed over in one go. */
+const PAGES_PASSED = 20
 const LOAD_AGAIN_MILLIS = 5000
 /** A pace falls while nothing happens, and of nothing there are no events. */
 const PACE_IS_FRESH_MILLIS = 10_000
@@ -76,22 +79,31 @@ async function loadTasks(): Promise<void> {
   }
 }
 
-/** More of the list of all tasks, or of one state, or of what a search finds. */
-export async function loadMore(query: {
-  state?: TaskState
-  search?: string
-  cursor?: string
-}): Promise<string | null> {
-  const begun = known.ask()
-  const page = await client.peek().tasks({ ...query, limit: NEWEST_LOADED })
-  known.add(page.tasks, begun)
+export type TaskQuery = Pick<TasksOptions, 'state' | 'parked' | 'search' | 'cursor'>
+
+/**
+ * More of the list of all tasks, or of what a filter or a search finds, up to a page that has any, or that has new ones:
+ * with a filter pages may be empty, and of those that can still move many are known already. Returns where it goes on.
+ */
+export async function loadMore(query: TaskQuery, until: 'any' | 'new ones'): Promise<string | null> {
+  let next = query.cursor ?? null
+  for (let passed = 0; passed < PAGES_PASSED; passed += 1) {
+    const begun = known.ask()
+    const page = await client
+      .peek()
+      .tasks({ ...query, limit: NEWEST_LOADED, ...(next === null ? {} : { cursor: next }) })
+    const isEnough = page.tasks.some(({ taskId }) => until === 'any' || !known.knows(taskId))
+    known.add(page.tasks, begun)
+    next = page.next
+    if (isEnough || next === null) break
+  }
   draw()
-  return page.next
+  return next
 }
 
 export async function loadOlder(): Promise<void> {
   const cursor = olderCursor.peek()
-  if (cursor !== null) olderCursor.value = await loadMore({ cursor })
+  if (cursor !== null) olderCursor.value = await loadMore({ cursor }, 'new ones')
 }
 
 /** Reads the running tasks again where one of them still claims a pace, though nothing was heard of it lately. */

@@ -4,6 +4,7 @@ import { Ago } from '../parts/moment.tsx'
 import { compact, counted, exact, percent, perSecond } from '../parts/numbers.ts'
 import { measureOf } from '../parts/split-bar.tsx'
 import { duration } from '../parts/times.ts'
+import { isAway } from '../service/live.ts'
 
 const TABLES_NAMED = 3
 
@@ -20,21 +21,7 @@ export function TaskFacts({ view }: { view: TaskView }) {
       <Fact name="Partitions" value={exact(view.partitions.total)}>
         {exact(view.partitions.done)} done in {counted(view.levels.length + view.levelsOmitted, 'level')}
       </Fact>
-      <Fact name="Records per second" value={perSecond(view.recordsPerSecond)}>
-        {view.recordsPerSecond === null ? 'nothing was done lately' : 'over the last minute'}
-      </Fact>
-      {view.finishedAt === null ? (
-        <Fact name="Done in" value={view.etaSeconds === null ? '–' : duration(view.etaSeconds)}>
-          {etaNote(view)}
-        </Fact>
-      ) : (
-        <Fact
-          name="Took"
-          value={duration((Date.parse(view.finishedAt) - Date.parse(view.firstCallBackAt)) / 1000)}
-        >
-          finished <Ago at={view.finishedAt} />
-        </Fact>
-      )}
+      {view.finishedAt === null ? <ComingFacts view={view} /> : <EndFacts view={view} at={view.finishedAt} />}
       <Fact name="First call-back" value={<Ago at={view.firstCallBackAt} />}>
         last <Ago at={view.lastCallBackAt} />
       </Fact>
@@ -48,9 +35,67 @@ export function TaskFacts({ view }: { view: TaskView }) {
   )
 }
 
-function etaNote({ state, etaSeconds }: TaskView): string {
-  if (state !== 'open') return 'nothing moves now'
-  return etaSeconds === null ? 'not known yet' : 'at the present pace'
+/** Of a task that is under way: how fast, and how long still. */
+function ComingFacts({ view }: { view: TaskView }) {
+  if (isAway.value) {
+    return (
+      <>
+        <Fact name="Records per second" value="–">
+          not connected
+        </Fact>
+        <Fact name="Done in" value="–">
+          not connected
+        </Fact>
+      </>
+    )
+  }
+  const eta = waitsForSomebody(view) ? null : view.etaSeconds
+  return (
+    <>
+      <Fact name="Records per second" value={perSecond(view.recordsPerSecond)}>
+        {view.recordsPerSecond === null ? 'nothing was done lately' : 'over the last minute'}
+      </Fact>
+      <Fact
+        name={eta !== null && view.partitions.parked > 0 ? 'The rest done in' : 'Done in'}
+        value={eta === null ? '–' : duration(eta)}
+      >
+        {etaNote(view, eta)}
+      </Fact>
+    </>
+  )
+}
+
+/** Of a task that is over: how long it took, and what that makes in a second. */
+function EndFacts({ view, at }: { view: TaskView; at: string }) {
+  const seconds = (Date.parse(at) - Date.parse(view.firstCallBackAt)) / 1000
+  // What was opened again lay idle in between, for however long.
+  const hasMean = view.state === 'done' && view.generation === 1 && view.records.done > 0
+  return (
+    <>
+      {hasMean ? (
+        <Fact name="Records per second" value={perSecond(view.records.done / Math.max(1, seconds))}>
+          from first to last, on average
+        </Fact>
+      ) : null}
+      <Fact name="Took" value={duration(seconds)}>
+        finished <Ago at={at} />
+      </Fact>
+    </>
+  )
+}
+
+/** Behind a barrier that parked partitions keep closed, more waits than what is parked. */
+function waitsForSomebody({ waitingFor }: TaskView): boolean {
+  return waitingFor !== null && waitingFor.parked > 0
+}
+
+function etaNote(view: TaskView, eta: number | null): string {
+  if (view.state !== 'open') return 'nothing moves now'
+  if (waitsForSomebody(view)) return `higher levels wait for ${exact(view.waitingFor?.parked ?? 0)} parked`
+  if (eta === null) return 'not known yet'
+  return view.partitions.parked > 0
+    ? `but for ${exact(view.partitions.parked)} parked`
+    : 'at the present pace'
 }
 
 function natureOf({ sealed, levelBarrier, generation }: TaskView): string {

@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest'
+import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { accessibilityFaults, unreachable, visiting } from './support/visit.ts'
+
+const visit = visiting()
+
+describe('a service that is away', () => {
+  test('is said to be, and nothing looks alive until it is back', async () => {
+    const { url, client, stop, restart } = await startService()
+    await client.callBack(partitionsOf('orders', [12], 5000))
+    await workThrough(client, 6, { outcome: 'done' })
+    const page = await visit(url, { expected: unreachable })
+    const row = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'orders' }) })
+    await row.getByText(/left$/).waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await stop()
+    const banner = page.getByRole('alert').getByText(/has not been reachable since .*\d:\d\d:\d\d/)
+    await banner.waitFor()
+    await page.getByText('were up').first().waitFor()
+    expect(await row.getByText(/left$|records\/s/).count()).toBe(0)
+    const eta = page.locator('.figure').filter({ hasText: 'All done in' })
+    expect(await eta.innerText()).toMatch(/–\s+not connected/)
+    expect(await accessibilityFaults(page)).toEqual([])
+    await restart()
+    await banner.waitFor({ state: 'detached' })
+    await row.getByText(/left$/).waitFor()
+  })
+
+  test('is told of in plain words, on a task and where an order was given', async () => {
+    const { url, client, stop, restart } = await startService()
+    await client.callBack(partitionsOf('orders', [2]))
+    await client.callBack(partitionsOf('clicks', [2]))
+    const page = await visit(`${url}/#/tasks/orders`, { expected: unreachable })
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+    await stop()
+    await page.getByRole('alert').getByText('What you see is from then.').waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('Whether the order arrived will show when it is back.').waitFor()
+    await page.goto(`${url}/#/tasks/clicks`)
+    await page.getByText('The service cannot be reached at the moment.', { exact: true }).waitFor()
+    expect(await page.getByText('Failed to fetch').count()).toBe(0)
+    await restart()
+    await page.getByRole('rowheader', { name: 'clicks-0-0' }).waitFor()
+  })
+})

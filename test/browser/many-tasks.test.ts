@@ -1,0 +1,76 @@
+import type { BatonClient } from '@baton/client'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { partitionsOf, startService, workThrough } from './support/service.ts'
+import { visiting } from './support/visit.ts'
+
+const visit = visiting()
+
+const figure = (page: Page, name: string) => page.locator('.figure').filter({ hasText: name })
+const tab = (page: Page, name: RegExp) =>
+  page.getByRole('navigation', { name: 'Tasks by state' }).getByRole('link', { name })
+
+/** More than the page reads: what is stuck and what is in hand are among the oldest. */
+async function callBackMany(client: BatonClient): Promise<void> {
+  await client.callBack(partitionsOf('stuck', [3]))
+  await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
+  await client.pull()
+  for (let at = 0; at < 310; at += 10) {
+    await Promise.all(
+      Array.from({ length: 10 }, (_, one) => client.callBack(partitionsOf(`orders-${at + one}`, [1]))),
+    )
+  }
+}
+
+describe('more unfinished tasks than the page reads', () => {
+  test('are counted all the same, and what is stuck is found', async () => {
+    const { url, client } = await startService()
+    await callBackMany(client)
+    const page = await visit(url)
+    await figure(page, 'Parked').getByText('1', { exact: true }).waitFor()
+    await figure(page, 'In hand').getByText('records, 1 partition of 313 left').waitFor()
+    await figure(page, 'Records left').getByText('of 31.3K in 311 unfinished tasks').waitFor()
+    await tab(page, /^Open 311$/).waitFor()
+    await tab(page, /^Needs you 1$/).click()
+    await page.getByRole('link', { name: 'stuck' }).waitFor()
+    expect(await page.getByRole('link', { name: /^orders-/ }).count()).toBe(0)
+    await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
+    await figure(page, 'Parked').getByText('2', { exact: true }).waitFor()
+  })
+
+  test('can all be listed', async () => {
+    const { url, client } = await startService()
+    await callBackMany(client)
+    const page = await visit(`${url}/#/?state=open`)
+    await page.getByRole('link', { name: 'orders-309' }).waitFor()
+    const oldest = page.getByRole('link', { name: 'stuck' })
+    expect(await oldest.count()).toBe(0)
+    await page.getByRole('button', { name: 'More tasks' }).click()
+    await oldest.waitFor()
+    await page.getByRole('button', { name: 'More tasks' }).waitFor({ state: 'detached' })
+  })
+
+  test('are not claimed to be all where the service does not say how many there are', async () => {
+    const { url, client } = await startService()
+    await callBackMany(client)
+    const prepare = (page: Page) => page.route('**/totals', (request) => request.fulfill({ status: 404 }))
+    const page = await visit(url, { prepare })
+    await figure(page, 'Parked').getByText('not known of every task').waitFor()
+    await figure(page, 'Records left').getByText('in at least 300 unfinished tasks').waitFor()
+    await tab(page, /^Open 300\+$/).waitFor()
+    await tab(page, /^Needs you$/).waitFor()
+    expect(await page.getByText('nothing waits for you').count()).toBe(0)
+  })
+})
+
+test('a search that fails is not one that finds nothing', async () => {
+  const { url, client } = await startService()
+  await client.callBack(partitionsOf('orders', [1]))
+  const prepare = (page: Page) =>
+    page.route(/\/tasks\?.*search=/, (request) =>
+      request.fulfill({ status: 404, contentType: 'text/plain', body: 'somebody else' }),
+    )
+  const page = await visit(`${url}/#/?search=nobody`, { prepare })
+  await page.getByRole('alert').getByText('Only tasks that were read before are searched').waitFor()
+  expect(await page.getByText('No task matches').count()).toBe(0)
+})
