@@ -1,6 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService, workThrough } from './support/service.ts'
-import { visiting } from './support/visit.ts'
+import { accessibilityFaults, overflow, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
@@ -130,5 +131,100 @@ describe('an operator', () => {
     await page.getByText('2 live leases').waitFor()
     await page.getByRole('link', { name: 'orders' }).first().click()
     await page.getByRole('heading', { name: 'orders' }).waitFor()
+  })
+
+  test('lets the barrier pass what is parked', async () => {
+    const { url, client } = await startService('--level-barrier', 'true')
+    await client.callBack(partitionsOf('orders', [1, 2]))
+    await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
+    const page = await visit(`${url}/#/tasks/orders`)
+    const finding = page.getByRole('region', { name: 'Levels above 0 wait' })
+    await finding.getByText('1 partition to go, and it is parked.').waitFor()
+    await page.getByText('higher levels wait for 1 parked').waitFor()
+    await finding.getByRole('button', { name: 'Skip parked…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Go on without what is parked?' })
+    expect(await accessibilityFaults(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Skip 1 partition' }).click()
+    await finding.waitFor({ state: 'detached' })
+    expect((await client.pull({ batch: 5 })).partitions).toHaveLength(2)
+  })
+
+  test('turns the level barrier on and off', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [1, 1]))
+    const page = await visit(`${url}/#/tasks/orders`, { viewport: { width: 390, height: 844 } })
+    const more = page.locator('summary').filter({ hasText: 'More' })
+    await more.press('Enter')
+    expect([await overflow(page), await accessibilityFaults(page)]).toEqual([0, []])
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Let levels wait for lower ones' }).waitFor({ state: 'hidden' })
+    await more.click()
+    await page.getByRole('button', { name: 'Let levels wait for lower ones' }).click()
+    await page.getByRole('region', { name: 'Levels above 0 wait' }).waitFor()
+    expect((await client.task('orders')).levelBarrier).toBe(true)
+    await more.click()
+    await page.getByRole('button', { name: 'End the level barrier' }).click()
+    await page.getByRole('region', { name: 'Levels above 0 wait' }).waitFor({ state: 'detached' })
+  })
+
+  test('runs what is done again, a level or all of it', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [2, 3]))
+    await workThrough(client, 5, { outcome: 'done' })
+    const page = await visit(`${url}/#/tasks/orders`)
+    await page.getByText('from first to last, on average').waitFor()
+    await page.locator('summary').filter({ hasText: 'More' }).click()
+    await page.getByRole('button', { name: 'Run done partitions again…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Run done partitions again?' })
+    await dialog.getByRole('button', { name: 'Run 5 partitions again' }).waitFor()
+    await dialog.getByRole('combobox').selectOption('1')
+    await dialog.getByRole('button', { name: 'Run 3 partitions again' }).click()
+    await page.getByText('3 partitions run again').waitFor()
+    expect(await client.task('orders')).toMatchObject({ state: 'open', partitions: { done: 2, ready: 3 } })
+  })
+
+  test('takes the manifest along', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders/2026', [3]))
+    const page = await visit(`${url}/#/tasks/${encodeURIComponent('orders/2026')}`)
+    await page.locator('summary').filter({ hasText: 'More' }).click()
+    const coming = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Download the manifest' }).click()
+    const download = await coming
+    expect(download.suggestedFilename()).toBe('orders_2026.ndjson')
+    const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\n')
+    expect(lines).toHaveLength(3)
+  })
+
+  test.each([390, 1280])('reads the whole of a reason, on a screen of %i pixels', async (width) => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [300]))
+    const reason = `Traceback:\n  ${'in load, '.repeat(60)}\nKeyError: 'price'\n\n`
+    await workThrough(client, 1, { outcome: 'failed', reason, final: true })
+    const page = await visit(`${url}/#/tasks/orders`, { viewport: { width, height: 800 } })
+    const toggle = page.getByRole('button', { name: "KeyError: 'price'" })
+    await toggle.waitFor()
+    expect(await toggle.getAttribute('aria-expanded')).toBe('false')
+    await toggle.press('Enter')
+    expect(await toggle.getAttribute('aria-expanded')).toBe('true')
+    await page.getByText('Traceback:').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    // The row of its own has as many columns as the others.
+    const [table, row] = await Promise.all(
+      [page.locator('.partitions table'), page.getByRole('row').filter({ has: toggle })].map((one) =>
+        one.boundingBox(),
+      ),
+    )
+    expect(row?.width).toBe(table?.width)
+    const list = page.getByRole('region', { name: 'Rows of partitions' })
+    // What is unfolded takes its room, above the rows that are looked at as well.
+    while ((await list.getByRole('rowheader', { name: 'orders-0-299' }).count()) === 0)
+      await list.press('End')
+    await list.press('End')
+    await list.getByRole('rowheader', { name: 'orders-0-299' }).waitFor()
+    await list.press('Home')
+    await page.getByText('Traceback:').waitFor()
+    await toggle.click()
+    await page.getByText('Traceback:').waitFor({ state: 'detached' })
   })
 })

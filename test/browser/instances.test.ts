@@ -1,6 +1,7 @@
+import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { partitionsOf, startService } from './support/service.ts'
-import { visiting } from './support/visit.ts'
+import { overflow, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
@@ -15,5 +16,26 @@ describe('an instance', () => {
     const node = await visit(`${url}/#/instances/${encodeURIComponent(instanceId)}`)
     await node.getByText('of Baton', { exact: true }).waitFor()
     expect(await node.getByRole('region', { name: 'What it did' }).innerText()).not.toContain('lease')
+  })
+
+  test('whose partitions cannot be read is not taken to hold none', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [2]))
+    await client.pull()
+    let isMended = false
+    const prepare = async (page: Page) => {
+      await page.route(/\/partitions\?/, (request) =>
+        isMended ? request.continue() : request.fulfill({ status: 404, body: 'somebody else' }),
+      )
+    }
+    const page = await visit(url, { prepare, viewport: { width: 390, height: 800 } })
+    await page.getByRole('link', { name: 'browser-test' }).click()
+    await page.getByRole('alert').getByText('What it holds could not be read.').waitFor()
+    isMended = true
+    await page
+      .getByRole('rowheader', { name: 'orders-0-0' })
+      .getByText(/lease ends/)
+      .waitFor()
+    expect(await overflow(page)).toBe(0)
   })
 })

@@ -53,7 +53,9 @@ describe('more unfinished tasks than the page reads', () => {
   test('are not claimed to be all where the service does not say how many there are', async () => {
     const { url, client } = await startService()
     await callBackMany(client)
-    const prepare = (page: Page) => page.route('**/totals', (request) => request.fulfill({ status: 404 }))
+    const prepare = async (page: Page) => {
+      await page.route('**/totals', (request) => request.fulfill({ status: 404 }))
+    }
     const page = await visit(url, { prepare })
     await figure(page, 'Parked').getByText('not known of every task').waitFor()
     await figure(page, 'Records left').getByText('in at least 300 unfinished tasks').waitFor()
@@ -66,10 +68,11 @@ describe('more unfinished tasks than the page reads', () => {
 test('a search that fails is not one that finds nothing', async () => {
   const { url, client } = await startService()
   await client.callBack(partitionsOf('orders', [1]))
-  const prepare = (page: Page) =>
-    page.route(/\/tasks\?.*search=/, (request) =>
+  const prepare = async (page: Page) => {
+    await page.route(/\/tasks\?.*search=/, (request) =>
       request.fulfill({ status: 404, contentType: 'text/plain', body: 'somebody else' }),
     )
+  }
   const page = await visit(`${url}/#/?search=nobody`, { prepare })
   await page.getByRole('alert').getByText('Only tasks that were read before are searched').waitFor()
   expect(await page.getByText('No task matches').count()).toBe(0)

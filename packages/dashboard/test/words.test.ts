@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { niceCeiling, plotOf } from '../src/overview/plot.ts'
+import { lastLine } from '../src/parts/last-line.ts'
 import { compact, percent, perSecond } from '../src/parts/numbers.ts'
 import { ago, duration } from '../src/parts/times.ts'
 
@@ -18,6 +19,13 @@ describe('numbers', () => {
   test('are exact while they are small', () => {
     expect([compact(9999), compact(12_345), compact(12_345_678)]).toEqual(['9,999', '12.3K', '12.3M'])
     expect([perSecond(null), perSecond(0), perSecond(2.26), perSecond(250)]).toEqual(['–', '0', '2.3', '250'])
+  })
+})
+
+describe('a reason', () => {
+  test('is told by its last line that says anything', () => {
+    expect(lastLine("Traceback:\n  in load\nKeyError: 'price'\n\n  \n")).toBe("KeyError: 'price'")
+    expect([lastLine('locked'), lastLine('\n')]).toEqual(['locked', '\n'])
   })
 })
 

@@ -23,13 +23,15 @@ export function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
                 <th scope="col" class="number">
                   Done
                 </th>
-                <th scope="col" class="number">
+                <th scope="col" class="number wide-only">
                   Records
                 </th>
-                <th scope="col" class="number">
+                <th scope="col" class="number wide-only">
                   Partitions
                 </th>
-                <th scope="col">Last call-back</th>
+                <th scope="col" class="wide-only">
+                  Last call-back
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -48,9 +50,9 @@ export function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
                       ? percent(records.done, records.total)
                       : percent(partitions.done, partitions.total)}
                   </td>
-                  <td class="number">{exact(records.total)}</td>
-                  <td class="number">{exact(partitions.total)}</td>
-                  <td>
+                  <td class="number wide-only">{exact(records.total)}</td>
+                  <td class="number wide-only">{exact(partitions.total)}</td>
+                  <td class="wide-only">
                     <Ago at={lastCallBackAt} />
                   </td>
                 </tr>

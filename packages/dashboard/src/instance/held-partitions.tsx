@@ -1,25 +1,47 @@
 import type { InstanceStatus, PartitionRow } from '@baton/protocol'
 import { useEffect, useState } from 'preact/hooks'
-import { Ahead } from '../parts/moment.tsx'
+import { LeaseEnd } from '../parts/moment.tsx'
 import { counted, exact } from '../parts/numbers.ts'
 import { Scrolling } from '../parts/scrolling.tsx'
 import { taskHref } from '../route.ts'
+import { explained, noteRefusal } from '../service/connection.ts'
 import { heldBy } from './held-by.ts'
+
+const READ_AGAIN_MILLIS = 5000
+
+/** What it holds, read again whenever its numbers change, and after a failure. */
+function useHeld(instanceId: string, leases: number, taken: number) {
+  const [held, setHeld] = useState<readonly PartitionRow[] | null>(null)
+  const [fault, setFault] = useState<string | null>(null)
+  const [failures, setFailures] = useState(0)
+  useEffect(() => {
+    let isCurrent = true
+    let again: ReturnType<typeof setTimeout> | undefined
+    heldBy(instanceId, leases).then(
+      (found) => {
+        if (!isCurrent) return
+        setHeld(found)
+        setFault(null)
+      },
+      (error: unknown) => {
+        noteRefusal(error)
+        if (!isCurrent) return
+        setFault(explained(error))
+        again = setTimeout(() => setFailures((count) => count + 1), READ_AGAIN_MILLIS)
+      },
+    )
+    return () => {
+      isCurrent = false
+      clearTimeout(again)
+    }
+  }, [instanceId, leases, taken, failures])
+  return { held, fault }
+}
 
 /** The partitions that a worker has in hand. */
 export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
   const { instanceId, leases, totals } = instance
-  const [held, setHeld] = useState<readonly PartitionRow[]>([])
-  useEffect(() => {
-    let isCurrent = true
-    heldBy(instanceId, leases).then(
-      (found) => isCurrent && setHeld(found),
-      () => {},
-    )
-    return () => {
-      isCurrent = false
-    }
-  }, [instanceId, leases, totals.partitions])
+  const { held, fault } = useHeld(instanceId, leases, totals.partitions)
   return (
     <section class="panel" aria-labelledby="held-title">
       <header class="panel-head">
@@ -27,20 +49,33 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
         <p class="muted">{counted(leases, 'live lease')}</p>
       </header>
       {leases === 0 ? <p class="quiet">It holds nothing now.</p> : null}
-      {leases > 0 && held.length > 0 ? (
+      {fault === null ? null : (
+        <p class="quiet fault" role="alert">
+          {held === null ? 'What it holds could not be read.' : 'What it holds was read some time ago.'}{' '}
+          {fault}
+        </p>
+      )}
+      {leases > 0 && held?.length === 0 ? (
+        <p class="quiet">None of them was found in the tasks that were looked through.</p>
+      ) : null}
+      {leases > 0 && held !== null && held.length > 0 ? (
         <Scrolling label="Rows of partitions in hand">
           <table class="held">
             <thead>
               <tr>
                 <th scope="col">Partition</th>
-                <th scope="col">Task</th>
+                <th scope="col" class="wide-only">
+                  Task
+                </th>
                 <th scope="col" class="number">
                   Records
                 </th>
-                <th scope="col" class="number">
+                <th scope="col" class="number wide-only">
                   Attempt
                 </th>
-                <th scope="col">Lease ends</th>
+                <th scope="col" class="wide-only">
+                  Lease
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -50,24 +85,36 @@ export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
                     <span class="cut-start">
                       <bdi>{row.partition_name}</bdi>
                     </span>
+                    <span class="under narrow-only">
+                      <a class="cut-start" href={taskHref(row.taskId)}>
+                        <bdi>{row.taskId}</bdi>
+                      </a>
+                      <LeaseWords row={row} />
+                    </span>
                   </th>
-                  <td title={row.taskId}>
+                  <td class="wide-only" title={row.taskId}>
                     <a class="cut-start" href={taskHref(row.taskId)}>
                       <bdi>{row.taskId}</bdi>
                     </a>
                   </td>
                   <td class="number">{exact(row.record_count)}</td>
-                  <td class="number">{row.attempts}</td>
-                  <td>{row.leaseExpiresAt === null ? '–' : <Ahead at={row.leaseExpiresAt} />}</td>
+                  <td class="number wide-only">{row.attempts}</td>
+                  <td class="wide-only">
+                    <LeaseWords row={row} />
+                  </td>
                 </tr>
               ))}
             </tbody>
           </table>
         </Scrolling>
       ) : null}
-      {leases > held.length && held.length > 0 ? (
+      {held !== null && leases > held.length && held.length > 0 ? (
         <p class="quiet">The first {held.length} that were found.</p>
       ) : null}
     </section>
   )
+}
+
+function LeaseWords({ row: { leaseExpiresAt } }: { row: PartitionRow }) {
+  return leaseExpiresAt === null ? <>–</> : <LeaseEnd at={leaseExpiresAt} />
 }

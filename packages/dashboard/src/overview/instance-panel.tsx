@@ -62,8 +62,8 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
   return (
     <li>
       <span class={`dot instance-${status}`} aria-hidden="true" />
-      <a href={instanceHref(instanceId)} title={instanceId}>
-        {instanceId}
+      <a class="cut-start" href={instanceHref(instanceId)} title={instanceId}>
+        <bdi>{instanceId}</bdi>
       </a>
       <span class="visually-hidden">{isAway.value ? 'Not known' : instanceStateWords[status]}</span>
       <span class="instance-note number">

@@ -17,3 +17,20 @@ export function Ahead({ at }: { at: string }) {
     </time>
   )
 }
+
+/** Clocks differ, and an expired lease is taken back within moments: only what ended longer ago is called expired. */
+const EXPIRED_AFTER_MILLIS = 2000
+
+/** When a lease ends, or that it has: its partition is then handed out again as soon as the service gets to it. */
+export function LeaseEnd({ at }: { at: string }) {
+  const isOver = now.value - Date.parse(at) > EXPIRED_AFTER_MILLIS
+  return isOver ? (
+    <>
+      lease expired <Ago at={at} />
+    </>
+  ) : (
+    <>
+      lease ends <Ahead at={at} />
+    </>
+  )
+}

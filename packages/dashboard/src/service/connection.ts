@@ -1,5 +1,5 @@
 import { BatonClient, ProblemError, UnreachableError } from '@baton/client'
-import { computed, signal } from '@preact/signals'
+import { batch, computed, signal } from '@preact/signals'
 
 const TOKEN_KEY = 'baton-token'
 /** A person waits: better to say soon that the service is away than to try for long. */
@@ -12,6 +12,9 @@ const storedToken = signal(sessionStorage.getItem(TOKEN_KEY))
 
 /** Why the service wants a token: it has none, does not know the one it has, or knows it for other work. */
 export type TokenWant = 'missing' | 'unknown' | 'refused'
+
+/** False once an order was refused for want of a role: what would be refused is not offered again. */
+export const mayOrder = signal(true)
 
 export const tokenWanted = signal<'no' | TokenWant>('no')
 
@@ -37,8 +40,20 @@ export function clientWith(bearer: string | null): BatonClient {
 /** Kept for this tab only, and until it is closed. */
 export function keepToken(text: string): void {
   sessionStorage.setItem(TOKEN_KEY, text)
-  storedToken.value = text
-  tokenWanted.value = 'no'
+  batch(() => {
+    storedToken.value = text
+    tokenWanted.value = 'no'
+    mayOrder.value = true
+  })
+}
+
+/** The page then asks for another. */
+export function forgetToken(): void {
+  sessionStorage.removeItem(TOKEN_KEY)
+  batch(() => {
+    storedToken.value = null
+    tokenWanted.value = 'missing'
+  })
 }
 
 /** Looks whether reading failed for want of a token; then the page asks for one. Returns whether it did. */
@@ -55,7 +70,9 @@ export function noteRefusalCode(code: string): boolean {
 
 /** An order may ask for more than looking does: a role that is lacking for it is no reason to ask for a token. */
 export function noteRefusedOrder(error: unknown): void {
-  if (error instanceof ProblemError && error.status === 401) noteRefusal(error)
+  if (!(error instanceof ProblemError)) return
+  if (error.status === 401) noteRefusal(error)
+  else if (error.code === 'token_refused') mayOrder.value = false
 }
 
 /** An error in words for the person before the screen. */

@@ -1,17 +1,20 @@
-import type { TaskView } from '@baton/protocol'
+import type { TaskView, WaitingFor } from '@baton/protocol'
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
 import { focusContent } from '../parts/focus.ts'
 import { counted, exact } from '../parts/numbers.ts'
 import { hrefOf } from '../route.ts'
-import { client } from '../service/connection.ts'
+import { client, mayOrder } from '../service/connection.ts'
 import { useControl } from './control.ts'
 import { Mismatches } from './mismatches.tsx'
+import { SkipConfirmation } from './skip-confirmation.tsx'
 
 /** What an operator should know of before anything else, each with what can be done about it. */
 export function Findings({ view, refresh }: { view: TaskView; refresh: () => void }) {
   const { taskId, state, partitions, waitingFor, missingPartitions, expectedPartitions, purgedAt, reported } =
     view
   const { busy, order } = useControl(refresh)
+  const [isSkipping, setSkipping] = useState(false)
   const gapped = view.levels.filter(({ indexes }) => indexes.missing > 0)
   const canRetry = partitions.parked > 0 && state !== 'cancelled'
   const retryAll = async () => {
@@ -29,9 +32,16 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
           kind="alarm"
           title={`${counted(partitions.parked, 'partition is', 'partitions are')} parked`}
           action={
-            <button type="button" class="button primary" aria-disabled={busy} onClick={() => void retryAll()}>
-              Retry all parked
-            </button>
+            mayOrder.value ? (
+              <button
+                type="button"
+                class="button primary"
+                aria-disabled={busy}
+                onClick={() => void retryAll()}
+              >
+                Retry all parked
+              </button>
+            ) : null
           }
         >
           {partitions.parked === 1 ? 'It has' : 'They have'} run out of attempts or been given up by a worker
@@ -40,12 +50,29 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
         </Finding>
       ) : null}
       {waitingFor === null ? null : (
-        <Finding kind="hint" title={`Levels above ${waitingFor.level} wait`}>
-          The level barrier opens when level {waitingFor.level} is finished:{' '}
-          {counted(waitingFor.unfinished, 'partition')} to go
-          {waitingFor.parked > 0 ? `, ${exact(waitingFor.parked)} of them parked` : ''}.
+        <Finding
+          kind={waitingFor.parked > 0 ? 'warn' : 'hint'}
+          title={`Levels above ${waitingFor.level} wait`}
+          action={
+            waitingFor.parked > 0 && mayOrder.value ? (
+              <button type="button" class="button" aria-disabled={busy} onClick={() => setSkipping(true)}>
+                Skip parked…
+              </button>
+            ) : null
+          }
+        >
+          The level barrier opens when level {waitingFor.level} is finished: {toGo(waitingFor)}.
         </Finding>
       )}
+      {isSkipping && waitingFor !== null ? (
+        <SkipConfirmation
+          view={view}
+          waitingFor={waitingFor}
+          busy={busy}
+          order={order}
+          onClose={() => setSkipping(false)}
+        />
+      ) : null}
       {missingPartitions === null || missingPartitions === 0 ? null : (
         <Finding
           kind="warn"
@@ -81,6 +108,13 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
       )}
     </div>
   )
+}
+
+function toGo({ unfinished, parked }: WaitingFor): string {
+  const words = `${counted(unfinished, 'partition')} to go`
+  if (parked === 0) return words
+  if (parked < unfinished) return `${words}, ${exact(parked)} of them parked`
+  return `${words}, ${parked === 1 ? 'and it is parked' : 'all of them parked'}`
 }
 
 function gapsInWords(gaps: readonly { first: number; last: number }[]): string {

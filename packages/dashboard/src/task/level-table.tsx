@@ -4,19 +4,14 @@ import { Scrolling } from '../parts/scrolling.tsx'
 import { measureOf, SplitBar } from '../parts/split-bar.tsx'
 import { hrefOf, type Route } from '../route.ts'
 
-/** Beyond this the list would push the partitions off the screen. */
-const LEVELS_SHOWN = 12
-
 export function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { page: 'task' }> }) {
-  const shown = view.levels.slice(0, LEVELS_SHOWN)
-  const others = view.levels.length + view.levelsOmitted - shown.length
   return (
     <section class="panel" aria-labelledby="levels-title">
       <header class="panel-head">
         <h2 id="levels-title">Levels</h2>
         <p class="muted">lowest goes first</p>
       </header>
-      <Scrolling label="Rows of levels">
+      <Scrolling label="Rows of levels" kind="level-rows">
         <table class="levels">
           <thead>
             <tr>
@@ -42,13 +37,13 @@ export function LevelTable({ view, at }: { view: TaskView; at: Extract<Route, { 
             </tr>
           </thead>
           <tbody>
-            {shown.map((level) => (
+            {view.levels.map((level) => (
               <LevelRow key={level.level} level={level} at={at} />
             ))}
           </tbody>
         </table>
       </Scrolling>
-      {others > 0 ? <p class="quiet">and {counted(others, 'higher level')}</p> : null}
+      {view.levelsOmitted > 0 ? <p class="quiet">and {counted(view.levelsOmitted, 'higher level')}</p> : null}
     </section>
   )
 }

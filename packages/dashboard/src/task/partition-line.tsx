@@ -1,26 +1,29 @@
 import type { PartitionRow } from '@baton/protocol'
 import { useRef } from 'preact/hooks'
 import { PartitionBadge } from '../parts/badge.tsx'
-import { Ago, Ahead } from '../parts/moment.tsx'
+import { Ago, Ahead, LeaseEnd } from '../parts/moment.tsx'
 import { compact, exact, inColumn } from '../parts/numbers.ts'
 import { partitionStateMeanings } from '../parts/states.ts'
 import { instanceHref } from '../route.ts'
-import { client } from '../service/connection.ts'
+import { client, mayOrder } from '../service/connection.ts'
+import { columnCount } from './column-count.ts'
 import { useControl } from './control.ts'
+import { Reason, type Unfolding } from './reason.tsx'
 
 interface LineProps {
   readonly position: number
   /** Absent while its page is on the way. */
   readonly partition: PartitionRow | undefined
   readonly taskId: string
+  readonly unfolding: Unfolding
   readonly refresh: () => void
 }
 
-export function PartitionLine({ position, partition, taskId, refresh }: LineProps) {
+export function PartitionLine({ position, partition, taskId, unfolding, refresh }: LineProps) {
   if (partition === undefined) {
     return (
       <tr aria-rowindex={position + 2} class="pending">
-        <td colSpan={6}>
+        <td colSpan={columnCount.value}>
           <span class="visually-hidden">loading</span>
         </td>
       </tr>
@@ -39,7 +42,7 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
           {state === 'done' && settledAt !== null ? (
             <Ago at={settledAt} />
           ) : (
-            <Happened partition={partition} />
+            <Happened partition={partition} unfolding={unfolding} />
           )}
         </span>
       </th>
@@ -54,13 +57,21 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
         {isMismatched ? <span class="mismatch"> ≠ {inColumn(reportedRecords)}</span> : null}
       </td>
       <td class="number wide-only">{attempts}</td>
-      <td class="cut roomy-only">{holder === null ? '–' : <a href={instanceHref(holder)}>{holder}</a>}</td>
+      <td class="cut roomy-only" title={holder ?? undefined}>
+        {holder === null ? (
+          '–'
+        ) : (
+          <a class="cut-start" href={instanceHref(holder)}>
+            <bdi>{holder}</bdi>
+          </a>
+        )}
+      </td>
       <td>
         <div class="happened">
-          <span class="cut wide-only" title={partition.lastReason ?? undefined}>
-            <Happened partition={partition} />
+          <span class="cut wide-only">
+            <Happened partition={partition} unfolding={unfolding} />
           </span>
-          {state === 'parked' ? (
+          {state === 'parked' && mayOrder.value ? (
             <RetryButton taskId={taskId} name={partition_name} refresh={refresh} />
           ) : null}
         </div>
@@ -69,12 +80,12 @@ export function PartitionLine({ position, partition, taskId, refresh }: LineProp
   )
 }
 
-function Happened({ partition }: { partition: PartitionRow }) {
+function Happened({ partition, unfolding }: { partition: PartitionRow; unfolding: Unfolding }) {
   const { state, leaseExpiresAt, readyAt, settledAt, lastReason, calledBackAt } = partition
-  const reason = lastReason === null ? null : <span class="reason">{lastReason}</span>
+  const reason = lastReason === null ? null : <Reason text={lastReason} unfolding={unfolding} />
   const words = (() => {
     if (state === 'done' && settledAt !== null) return <>done {<Ago at={settledAt} />}</>
-    if (state === 'leased' && leaseExpiresAt !== null) return <>lease ends {<Ahead at={leaseExpiresAt} />}</>
+    if (state === 'leased' && leaseExpiresAt !== null) return <LeaseEnd at={leaseExpiresAt} />
     if (state === 'delayed' && readyAt !== null) return <>ready {<Ahead at={readyAt} />}</>
     return reason === null ? <>called back {<Ago at={calledBackAt} />}</> : null
   })()

@@ -3,6 +3,7 @@ import { refine } from '../here.ts'
 import { counted } from '../parts/numbers.ts'
 import { partitionStates, partitionStateWords } from '../parts/states.ts'
 import type { Route } from '../route.ts'
+import { matchingCount } from './matching-count.ts'
 import { PartitionTable } from './partition-table.tsx'
 
 type TaskRoute = Extract<Route, { page: 'task' }>
@@ -56,12 +57,6 @@ export function PartitionPanel({ view, at, refresh }: PanelProps) {
       <PartitionTable key={`${view.taskId} ${state} ${level}`} view={view} at={at} refresh={refresh} />
     </section>
   )
-}
-
-/** How many there are, from the counters: nothing has to be walked for it. */
-export function matchingCount(view: TaskView, { state, level }: TaskRoute): number {
-  const counts = level === null ? view.partitions : view.levels.find((one) => one.level === level)?.partitions
-  return counts?.[state ?? 'total'] ?? 0
 }
 
 function matchingInWords(view: TaskView, at: TaskRoute): string {

@@ -1,12 +1,14 @@
 import type { TaskView } from '@baton/protocol'
+import { Fragment } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Empty } from '../parts/empty.tsx'
 import { Scrolling } from '../parts/scrolling.tsx'
 import type { Route } from '../route.ts'
 import { client } from '../service/connection.ts'
+import { matchingCount } from './matching-count.ts'
 import { PartitionLine } from './partition-line.tsx'
 import { PartitionPages } from './partition-pages.ts'
-import { matchingCount } from './partition-panel.tsx'
+import { ReasonRow } from './reason-row.tsx'
 import { rowHeight } from './row-height.ts'
 import { useVisibleRows } from './visible-rows.ts'
 
@@ -19,6 +21,13 @@ interface TableProps {
   readonly refresh: () => void
 }
 
+/** The row whose reason is shown in full. */
+interface Unfolded {
+  readonly at: number
+  readonly name: string
+  readonly height: number
+}
+
 /** A table of any length: only the rows on the screen exist, between two empty ones as high as all the others. */
 export function PartitionTable({ view, at, refresh }: TableProps) {
   const { taskId, state, level } = at
@@ -26,7 +35,11 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
   const [, redraw] = useState(0)
   const [failed, setFailed] = useState(false)
   const box = useRef<HTMLDivElement>(null)
-  const { first, last } = useVisibleRows(box, pages.length)
+  const [unfolded, setUnfolded] = useState<Unfolded | null>(null)
+  const detailHeight = unfolded?.height ?? 0
+  const { first, last } = useVisibleRows(box, pages.length, detailHeight)
+  const inView = useRef({ first, last })
+  inView.current = { first, last }
   const refreshedAt = useRef(0)
   const look = Object.values(view.partitions).join()
 
@@ -54,7 +67,8 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
     const wait = Math.max(0, refreshedAt.current + REFRESH_AT_MOST_EVERY_MILLIS - Date.now())
     const waiting = setTimeout(() => {
       refreshedAt.current = Date.now()
-      pages.refresh(first, last).then(
+      // Not those that were looked at when the wait began.
+      pages.refresh(inView.current.first, inView.current.last).then(
         () => redraw((count) => count + 1),
         () => {},
       )
@@ -63,6 +77,14 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
   }, [look])
 
   if (pages.length === 0 && !pages.hasMore) return <Empty title={emptyWords(view, state, level)} />
+  // Rows may have moved since: what is unfolded belongs to a partition and not to a place.
+  const isUnfolded = (row: number) => unfolded?.at === row && pages.row(row)?.partition_name === unfolded.name
+  const toggle = (row: number) => {
+    const name = pages.row(row)?.partition_name
+    setUnfolded(name === undefined || isUnfolded(row) ? null : { at: row, name, height: 0 })
+  }
+  const above = unfolded !== null && unfolded.at < first ? detailHeight : 0
+  const below = unfolded !== null && unfolded.at >= last ? detailHeight : 0
   const shown = Array.from({ length: Math.max(0, last - first) }, (_, offset) => first + offset)
   return (
     <Scrolling label="Rows of partitions" kind="partitions" box={box}>
@@ -87,17 +109,33 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
           </tr>
         </thead>
         <tbody>
-          <Spacer height={first * rowHeight.value} />
-          {shown.map((row) => (
-            <PartitionLine
-              key={row}
-              position={row}
-              partition={pages.row(row)}
-              taskId={taskId}
-              refresh={refresh}
-            />
-          ))}
-          <Spacer height={(pages.length - last) * rowHeight.value} />
+          <Spacer height={first * rowHeight.value + above} />
+          {shown.map((row) => {
+            const partition = pages.row(row)
+            const detailId = `reason-${row}`
+            const reason = isUnfolded(row) ? (partition?.lastReason ?? null) : null
+            return (
+              <Fragment key={row}>
+                <PartitionLine
+                  position={row}
+                  partition={partition}
+                  taskId={taskId}
+                  unfolding={{ detailId, isOpen: reason !== null, toggle: () => toggle(row) }}
+                  refresh={refresh}
+                />
+                {reason === null ? null : (
+                  <ReasonRow
+                    id={detailId}
+                    text={reason}
+                    measured={(height) =>
+                      setUnfolded((now) => (now === null || now.height === height ? now : { ...now, height }))
+                    }
+                  />
+                )}
+              </Fragment>
+            )
+          })}
+          <Spacer height={(pages.length - last) * rowHeight.value + below} />
         </tbody>
       </table>
       {failed ? <p class="quiet">The rest could not be read; scrolling tries again.</p> : null}

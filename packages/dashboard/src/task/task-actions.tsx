@@ -2,9 +2,10 @@ import type { TaskView } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { Confirmation } from '../parts/confirmation.tsx'
 import { counted } from '../parts/numbers.ts'
-import { client } from '../service/connection.ts'
+import { client, mayOrder } from '../service/connection.ts'
 import { unfinishedStates } from '../service/tasks.ts'
 import { useControl } from './control.ts'
+import { MoreActions } from './more-actions.tsx'
 import { SealConfirmation } from './seal-confirmation.tsx'
 
 /** What an operator can do to a task. What cannot be undone is asked twice. */
@@ -43,7 +44,10 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
 
   return (
     <div class="buttons">
-      {isUnfinished ? (
+      {mayOrder.value ? null : (
+        <p class="muted">This token may look; orders take one with the role operator.</p>
+      )}
+      {mayOrder.value && isUnfinished ? (
         // One button, whichever of the two it is: it keeps the focus.
         <button
           type="button"
@@ -54,16 +58,17 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
           {state === 'paused' ? 'Resume' : 'Pause'}
         </button>
       ) : null}
-      {state !== 'cancelled' && !sealed ? (
+      {mayOrder.value && state !== 'cancelled' && !sealed ? (
         <button type="button" class="button" onClick={() => setAsking('seal')}>
           Seal…
         </button>
       ) : null}
-      {isUnfinished ? (
+      {mayOrder.value && isUnfinished ? (
         <button type="button" class="button danger-quiet" onClick={() => setAsking('cancel')}>
           Cancel task…
         </button>
       ) : null}
+      <MoreActions view={view} mayOrder={mayOrder.value} busy={busy} order={order} />
       {asking === 'cancel' ? (
         <Confirmation
           title="Cancel this task?"

@@ -98,10 +98,11 @@ function etaNote(view: TaskView, eta: number | null): string {
     : 'at the present pace'
 }
 
-function natureOf({ sealed, levelBarrier, generation }: TaskView): string {
+function natureOf({ sealed, levelBarrier, generation, settledByDelivery }: TaskView): string {
   return [
     sealed ? 'sealed' : 'not sealed',
     ...(levelBarrier ? ['level barrier'] : []),
+    ...(settledByDelivery > 0 ? [`${exact(settledByDelivery)} done by being handed out`] : []),
     ...(generation > 1 ? [`reopened ${counted(generation - 1, 'time')}`] : []),
   ].join(' · ')
 }

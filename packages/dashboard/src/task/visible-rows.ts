@@ -6,10 +6,14 @@ import { rowHeight } from './row-height.ts'
 const MARGIN = 12
 const FIRST_GUESS = 30
 
-/** Which rows of a list can be seen in a box that scrolls; `last` is the first that cannot. */
+/**
+ * Which rows of a list can be seen in a box that scrolls; `last` is the first that cannot. What is unfolded between two
+ * of them has a height of its own: wherever it is, none is missing.
+ */
 export function useVisibleRows(
   box: RefObject<HTMLElement | null>,
   length: number,
+  unfolded: number,
 ): { first: number; last: number } {
   const [range, setRange] = useState({ first: 0, last: FIRST_GUESS })
   useEffect(() => {
@@ -19,7 +23,7 @@ export function useVisibleRows(
     const measure = () => {
       frame = 0
       const height = rowHeight.peek()
-      const first = Math.max(0, Math.floor(element.scrollTop / height) - MARGIN)
+      const first = Math.max(0, Math.floor((element.scrollTop - unfolded) / height) - MARGIN)
       const last = Math.ceil((element.scrollTop + element.clientHeight) / height) + MARGIN
       setRange((before) => (before.first === first && before.last === last ? before : { first, last }))
     }
@@ -34,6 +38,6 @@ export function useVisibleRows(
       element.removeEventListener('scroll', onScroll)
       removeEventListener('resize', onScroll)
     }
-  }, [box, length > 0])
+  }, [box, length > 0, unfolded])
   return { first: Math.min(range.first, length), last: Math.min(range.last, length) }
 }
