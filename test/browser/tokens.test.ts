@@ -103,6 +103,10 @@ describe('where the service asks for tokens', () => {
     await page.getByText('This token is not known here.').waitFor()
     await give(page, 'producer-token')
     await page.getByRole('heading', { name: 'API reference' }).waitFor()
+    const example = (name: string) => page.getByRole('region', { name: `Example of ${name}` }).innerText()
+    expect(await example('callBack')).toContain("-H 'Authorization: Bearer <token>'")
+    expect(await example('callBack')).toContain('X-Instance-Id: orders-compute')
+    expect(await example('livez')).not.toContain('Authorization')
   })
 
   test('a viewer looks, and is told that looking is all', async () => {
@@ -113,5 +117,33 @@ describe('where the service asks for tokens', () => {
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText("the token's roles do not cover this; it takes operator").waitFor()
     expect(await page.getByRole('heading', { name: 'orders' }).isVisible()).toBe(true)
+    // Nor is it offered again.
+    await page.getByText('This token may look; orders take one with the role operator.').waitFor()
+    for (const name of ['Pause', 'Seal…', 'Cancel task…'])
+      expect(await page.getByRole('button', { name }).count()).toBe(0)
+  })
+
+  test('a token can be given up for another', async () => {
+    const { url } = await startGuardedService()
+    const page = await visit(`${url}/#/tasks/orders`)
+    await give(page, 'viewer-token')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByText('This token may look').waitFor()
+    await page.getByRole('button', { name: 'Change token' }).click()
+    await page.getByRole('heading', { name: 'This service asks for a token' }).waitFor()
+    expect(await page.evaluate('sessionStorage.length')).toBe(0)
+    await give(page, 'operator-token')
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+  })
+
+  test('the manifest comes with the token', async () => {
+    const { url } = await startGuardedService()
+    const page = await visit(`${url}/#/tasks/orders`)
+    await give(page, 'viewer-token')
+    await page.locator('summary').filter({ hasText: 'More' }).click()
+    const coming = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download the manifest' }).click()
+    expect((await coming).suggestedFilename()).toBe('orders.ndjson')
   })
 })

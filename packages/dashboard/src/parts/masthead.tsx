@@ -1,3 +1,4 @@
+import { forgetToken, token } from '../service/connection.ts'
 import type { LiveState } from '../service/live.ts'
 
 const liveWords: Record<LiveState, string> = {
@@ -28,12 +29,20 @@ export function Masthead({ here, live }: { here: 'overview' | 'reference'; live?
           API
         </a>
       </nav>
-      {live === undefined ? null : (
-        <p class={`live-state ${live}`} role="status">
-          <span class="dot" aria-hidden="true" />
-          {liveWords[live]}
-        </p>
-      )}
+      <div class="masthead-end">
+        {live === undefined ? null : (
+          <p class={`live-state ${live}`} role="status">
+            <span class="dot" aria-hidden="true" />
+            {liveWords[live]}
+          </p>
+        )}
+        {token.value === null ? null : (
+          <button type="button" class="button small" title="Forget it and give another" onClick={forgetToken}>
+            <span class="wide-only">Change token</span>
+            <span class="narrow-only">Token</span>
+          </button>
+        )}
+      </div>
     </header>
   )
 }

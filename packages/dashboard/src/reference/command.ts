@@ -1,5 +1,5 @@
-import { baseUrl } from '../service/connection.ts'
-import type { Parameter, Route } from './api-document.ts'
+import { baseUrl, token } from '../service/connection.ts'
+import type { Operation, Parameter, Route } from './api-document.ts'
 
 /** The operation as a command line, with the address of this very service, and what the document has examples of. */
 export function commandOf({ method, path, operation }: Route): string {
@@ -10,6 +10,7 @@ export function commandOf({ method, path, operation }: Route): string {
   const suffix = query.map(({ name, example }) => `${name}=${example}`).join('&')
   const target = suffix === '' ? url : `'${url}?${suffix}'`
   const lines = [`curl${method === 'GET' ? '' : ` -X ${method}`} ${target}`]
+  if (token.value !== null && takesToken(operation)) lines.push("  -H 'Authorization: Bearer <token>'")
   for (const { name, example } of headers) lines.push(`  -H '${titled(name)}: ${example}'`)
   const [content] = Object.values(requestBody?.content ?? {})
   const body = Object.values(content?.examples ?? {})[0]?.value
@@ -17,6 +18,11 @@ export function commandOf({ method, path, operation }: Route): string {
     lines.push("  -H 'Content-Type: application/json'", `  -d '${JSON.stringify(body, null, 2)}'`)
   }
   return lines.join(' \\\n')
+}
+
+/** Whoever runs the process probes without one. */
+function takesToken({ responses }: Operation): boolean {
+  return 'token_missing' in (responses['default']?.content?.['application/problem+json']?.examples ?? {})
 }
 
 function filled(path: string, parameters: readonly Parameter[]): string {

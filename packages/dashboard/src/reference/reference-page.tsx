@@ -3,16 +3,11 @@ import { Empty, Skeleton } from '../parts/empty.tsx'
 import { Masthead } from '../parts/masthead.tsx'
 import { token, tokenWanted } from '../service/connection.ts'
 import { TokenForm } from '../token-form.tsx'
-import { type Actor, type ApiDocument, readDocument, requestDocument, routesOf } from './api-document.ts'
+import { type ApiDocument, readDocument, requestDocument, routesOf } from './api-document.ts'
+import { Contents } from './contents.tsx'
+import { groups } from './groups.ts'
 import { OperationView } from './operation-view.tsx'
 import { ProblemList } from './problem-list.tsx'
-
-const groups: readonly { readonly actor: Actor; readonly title: string; readonly text: string }[] = [
-  { actor: 'producer', title: 'Producer', text: 'Computes a task and calls its partitions back.' },
-  { actor: 'worker', title: 'Worker', text: 'Pulls partitions, keeps their leases, settles them.' },
-  { actor: 'operator', title: 'Operator', text: 'Looks on, and takes control where something is stuck.' },
-  { actor: 'anyone', title: 'Anyone', text: 'Who takes part, and whether the service is well.' },
-]
 
 export function ReferencePage() {
   const [document, setDocument] = useState<ApiDocument | 'loading' | 'failed'>('loading')
@@ -78,31 +73,6 @@ function Body({ document }: { document: ApiDocument | 'loading' | 'failed' }) {
         <ProblemList document={document} />
       </div>
     </main>
-  )
-}
-
-function Contents({ document }: { document: ApiDocument }) {
-  return (
-    <nav class="contents" aria-label="Operations">
-      {groups.map(({ actor, title }) => (
-        <div key={actor}>
-          <p class="contents-title">{title}</p>
-          <ul>
-            {routesOf(document, actor).map(({ method, path, operation }) => (
-              <li key={operation.operationId}>
-                <a href={`#${operation.operationId}`}>
-                  <span class={`method ${method.toLowerCase()}`}>{method}</span>
-                  <span class="cut">{path}</span>
-                </a>
-              </li>
-            ))}
-          </ul>
-        </div>
-      ))}
-      <p class="contents-title">
-        <a href="#problems">Problems</a>
-      </p>
-    </nav>
   )
 }
 

@@ -22,15 +22,18 @@ export const answers = (schema: TSchema, description: string) => ({
   ...problemAnswers,
 })
 
-export const instanceHeader = {
+const instanceHeaderOf = (example: string) => ({
   'x-instance-id': Type.Optional(
     Type.String({
       ...instanceIdKeywords,
       description: 'The name that the caller gives itself; it then appears among the instances',
-      examples: ['loader-7'],
+      examples: [example],
     }),
   ),
-}
+})
+
+export const instanceHeader = instanceHeaderOf('loader-7')
+export const producerHeader = instanceHeaderOf('orders-compute')
 
 export const pullHeaders = {
   ...instanceHeader,

@@ -4,7 +4,7 @@ import Type from 'typebox'
 import type { Conflict as KnownConflict } from '../../handoff/store.ts'
 import { nameOf } from '../answers/partition-view.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { answers, instanceHeader } from '../api-document/documented.ts'
+import { answers, producerHeader } from '../api-document/documented.ts'
 import { bodyBudget } from '../large-call-backs/body-budget.ts'
 import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
 import { callerOf } from '../requests/request-headers.ts'
@@ -24,7 +24,7 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
       operationId: 'callBack',
       summary: 'Describe partitions of a task, to be handed out',
       tags: ['hand-off'],
-      headers: Type.Object(instanceHeader),
+      headers: Type.Object(producerHeader),
       body: callBackRequestSchema(tableField),
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
