@@ -90,8 +90,8 @@ function waitsForSomebody({ waitingFor }: TaskView): boolean {
 }
 
 function etaNote(view: TaskView, eta: number | null): string {
-  if (view.state !== 'open') return 'nothing moves now'
   if (waitsForSomebody(view)) return `higher levels wait for ${exact(view.waitingFor?.parked ?? 0)} parked`
+  if (view.state !== 'open') return 'nothing moves now'
   if (eta === null) return 'not known yet'
   return view.partitions.parked > 0
     ? `but for ${exact(view.partitions.parked)} parked`
