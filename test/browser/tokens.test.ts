@@ -118,6 +118,7 @@ describe('where the service asks for tokens', () => {
     await page.getByText("the token's roles do not cover this; it takes operator").waitFor()
     expect(await page.getByRole('heading', { name: 'orders' }).isVisible()).toBe(true)
     // Nor is it offered again.
+    await page.reload()
     await page.getByText('This token may look; orders take one with the role operator.').waitFor()
     for (const name of ['Pause', 'Seal…', 'Cancel task…'])
       expect(await page.getByRole('button', { name }).count()).toBe(0)

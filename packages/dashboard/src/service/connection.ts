@@ -2,6 +2,7 @@ import { BatonClient, ProblemError, UnreachableError } from '@baton/client'
 import { batch, computed, signal } from '@preact/signals'
 
 const TOKEN_KEY = 'baton-token'
+const LOOKS_ONLY_KEY = 'baton-token-looks-only'
 /** A person waits: better to say soon that the service is away than to try for long. */
 const RETRY_FOR_SECONDS = 3
 
@@ -14,7 +15,7 @@ const storedToken = signal(sessionStorage.getItem(TOKEN_KEY))
 export type TokenWant = 'missing' | 'unknown' | 'refused'
 
 /** False once an order was refused for want of a role: what would be refused is not offered again. */
-export const mayOrder = signal(true)
+export const mayOrder = signal(sessionStorage.getItem(LOOKS_ONLY_KEY) === null)
 
 export const tokenWanted = signal<'no' | TokenWant>('no')
 
@@ -40,6 +41,7 @@ export function clientWith(bearer: string | null): BatonClient {
 /** Kept for this tab only, and until it is closed. */
 export function keepToken(text: string): void {
   sessionStorage.setItem(TOKEN_KEY, text)
+  sessionStorage.removeItem(LOOKS_ONLY_KEY)
   batch(() => {
     storedToken.value = text
     tokenWanted.value = 'no'
@@ -50,6 +52,7 @@ export function keepToken(text: string): void {
 /** The page then asks for another. */
 export function forgetToken(): void {
   sessionStorage.removeItem(TOKEN_KEY)
+  sessionStorage.removeItem(LOOKS_ONLY_KEY)
   batch(() => {
     storedToken.value = null
     tokenWanted.value = 'missing'
@@ -72,7 +75,10 @@ export function noteRefusalCode(code: string): boolean {
 export function noteRefusedOrder(error: unknown): void {
   if (!(error instanceof ProblemError)) return
   if (error.status === 401) noteRefusal(error)
-  else if (error.code === 'token_refused') mayOrder.value = false
+  else if (error.code === 'token_refused') {
+    sessionStorage.setItem(LOOKS_ONLY_KEY, 'yes')
+    mayOrder.value = false
+  }
 }
 
 /** An error in words for the person before the screen. */
