@@ -107,6 +107,25 @@ describe('the overview', () => {
     ])
   })
 
+  test('does not call everything done that leaves out what is parked or paused', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [12], 5000))
+    await workThrough(client, 6, { outcome: 'done' })
+    await workThrough(client, 1, { outcome: 'failed', reason: 'no', final: true })
+    // A task that holds something is not at rest, however long the page takes.
+    await client.pull()
+    await client.callBack(partitionsOf('clicks', [1]))
+    await client.pause('clicks')
+    const page = await visit(url)
+    const eta = page.locator('.figure').filter({ hasText: 'Running tasks done in' })
+    await eta.getByText('but for 1 parked and 1 paused task').waitFor()
+    expect(await page.getByText('All done in').count()).toBe(0)
+    await page.getByText(/^the rest in \d/).waitFor()
+    await page.getByRole('link', { name: 'orders' }).click()
+    await page.getByText('The rest done in').waitFor()
+    await page.getByText('but for 1 parked').waitFor()
+  })
+
   test('says nothing of a pace while it is not connected, and goes on when the service is back', async () => {
     const { url, stop, restart, client } = await startService()
     await client.callBack(partitionsOf('orders', [2]))
