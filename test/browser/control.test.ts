@@ -205,6 +205,7 @@ describe('an operator', () => {
     const toggle = page.getByRole('button', { name: "KeyError: 'price'" })
     await toggle.waitFor()
     expect(await toggle.getAttribute('aria-expanded')).toBe('false')
+    expect((await toggle.boundingBox())?.width).toBeGreaterThan(80)
     await toggle.press('Enter')
     expect(await toggle.getAttribute('aria-expanded')).toBe('true')
     await page.getByText('Traceback:').waitFor()

@@ -38,7 +38,8 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
           <bdi>{partition_name}</bdi>
         </span>
         <span class="under cut narrow-only">
-          {compact(record_count)} records ·{' '}
+          {/* There is room for one thing, and why it is parked is worth more. */}
+          {state === 'parked' && partition.lastReason !== null ? null : `${compact(record_count)} records · `}
           {state === 'done' && settledAt !== null ? (
             <Ago at={settledAt} />
           ) : (
