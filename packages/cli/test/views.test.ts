@@ -79,9 +79,20 @@ describe('what is shown of tasks', () => {
     expect(await say('seal', 'controlled', '--partitions', '5')).toMatchObject({ code: 0 })
     expect(await say('retry', 'controlled', '--level', '0')).toMatchObject({ code: 0 })
     expect(await say('retry', 'controlled', '--partition', 'controlled-9-9')).toMatchObject({ code: 3 })
-    expect(await say('cancel', 'controlled')).toMatchObject({ text: 'controlled is cancelled (3 changed)\n' })
+    expect(await say('cancel', 'controlled', '--yes')).toMatchObject({
+      text: 'controlled is cancelled (3 changed)\n',
+    })
     expect(await say('pause', 'controlled')).toMatchObject({ code: 1 })
     expect(await say('pause', 'nobody')).toMatchObject({ code: 3 })
+  })
+
+  test.each(['n\n', 'y\n', ''])('a task is not given up for %j from a pipe', async (input) => {
+    const { url } = service()
+    await new BatonClient(url).callBack(descriptors('precious', 1))
+    const { code, stdout, stderr } = await baton(['cancel', 'precious'], { url, input })
+    expect(stderr).toContain('add --yes')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(await new BatonClient(url).task('precious')).toMatchObject({ state: 'open' })
   })
 
   test.each(['named', 'of commas, and blanks'])(

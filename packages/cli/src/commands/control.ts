@@ -38,7 +38,7 @@ const verbs: Readonly<Record<string, Verb>> = {
   cancel: {
     details:
       'Gives a task up: every partition that is not done is cancelled, and leases are lost. Cannot be undone.',
-    flags: { yes: { kind: 'switch', short: 'y', description: 'do not ask' } },
+    flags: { yes: { kind: 'switch', short: 'y', description: 'do not ask; a script needs it' } },
     examples: [{ line: 'baton cancel orders-2026-03 --yes', says: 'In a script' }],
     question: 'Give up every partition that is not done? This cannot be undone.',
     act: (client, taskId) => client.cancel(taskId),
@@ -146,10 +146,12 @@ export function controlCommand(name: string): Command {
   }
 }
 
-/** The exit code for a no. Only a person at a terminal is asked: a script has made up its mind. */
+/** The exit code for a no. Where nobody can be asked, silence is no yes: what cannot be undone has to be meant. */
 async function refused(question: string): Promise<number | undefined> {
   const { stdin, stderr } = process
-  if (!stdin.isTTY || !stderr.isTTY) return undefined
+  if (!stdin.isTTY || !stderr.isTTY) {
+    throw new UsageError('this cannot be undone, and without a terminal nobody can be asked: add --yes')
+  }
   try {
     return (await confirmed(question, { input: stdin, output: stderr })) ? undefined : exitCodes.refused
   } catch (error) {
