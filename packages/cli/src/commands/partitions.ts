@@ -3,17 +3,15 @@ import { MAX_PAGE_LENGTH, partitionStates } from '@baton/protocol/without-schema
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { count } from '../show/numbers.ts'
-import { stateColours } from '../show/state-colours.ts'
-import { shown, table } from '../show/table.ts'
-import { note, print, printJson, styled } from '../terminal.ts'
-
-const LONGEST_REASON = 80
+import { partitionTable } from '../show/partition-table.ts'
+import { tableWidth } from '../show/table.ts'
+import { note, print, printJson } from '../terminal.ts'
 
 export const partitions: Command = {
   operands: 'TASK',
   operandCount: [1, 1],
-  details: 'Lists partitions of a task with their state, who holds them, and why they last failed.',
+  details:
+    'Lists partitions of a task with their state, who holds them, how long they stay like that, and why they last failed.',
   flags: {
     state: {
       kind: 'text',
@@ -29,9 +27,13 @@ export const partitions: Command = {
       otherwise: '100',
       description: 'the most to list; `baton manifest` lists all',
     },
+    wide: { kind: 'switch', description: 'shorten nothing, also where the terminal has no room for it' },
     ...connectionFlags,
   },
-  examples: [{ line: 'baton partitions orders-2026-03 --state parked', says: 'What is stuck, and why' }],
+  examples: [
+    { line: 'baton partitions orders-2026-03 --state parked', says: 'What is stuck, and why' },
+    { line: 'baton partitions orders-2026-03 --state leased', says: 'Who has what, and until when' },
+  ],
   run: async (given) => {
     const client = connect(given)
     const limit = given.number('limit') ?? 100
@@ -53,20 +55,9 @@ export const partitions: Command = {
     if (given.switch('json')) {
       printJson({ partitions: rows.map((row) => client.tableField.toWire(row)), next: cursor ?? null })
     } else {
-      print(rowTable(rows))
+      print(partitionTable(rows, given.switch('wide') ? Number.POSITIVE_INFINITY : tableWidth()))
       if (cursor !== undefined) note('there are more: --limit, or baton manifest')
     }
     return exitCodes.ok
   },
-}
-
-function rowTable(rows: readonly PartitionRow[]): string {
-  return table(rows, [
-    { title: 'PARTITION', of: ({ partition_name }) => shown(partition_name) },
-    { title: 'STATE', of: ({ state }) => styled(stateColours[state], state) },
-    { title: 'RECORDS', of: ({ record_count }) => count(record_count), align: 'right' },
-    { title: 'ATTEMPTS', of: ({ attempts }) => count(attempts), align: 'right' },
-    { title: 'HOLDER', of: ({ holder }) => shown(holder ?? '') },
-    { title: 'LAST REASON', of: ({ lastReason }) => shown((lastReason ?? '').slice(0, LONGEST_REASON)) },
-  ])
 }

@@ -18,3 +18,9 @@ export function fitting(line: string, width: number): string {
   }
   return `${kept}…\u001b[0m`
 }
+
+/** A text without styles, cut at its end. */
+export function beginning(text: string, width: number): string {
+  const characters = [...text]
+  return characters.length <= width ? text : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { count, counted, duration, rounded, since } from './numbers.ts'
+import { ahead, count, counted, duration, rounded, since } from './numbers.ts'
 
 test.each([
   [0, '0ms'],
@@ -22,4 +22,6 @@ test('numbers as people read them', () => {
   expect(counted(0, 'lease')).toBe('0 leases')
   expect(since('2026-03-01T12:00:00.000Z', Date.parse('2026-03-01T12:01:30.000Z'))).toBe('1m 30s ago')
   expect(since('2026-03-01T12:00:00.000Z', Date.parse('2026-03-01T11:00:00.000Z'))).toBe('0ms ago')
+  expect(ahead('2026-03-01T12:00:00.000Z', Date.parse('2026-03-01T11:58:30.000Z'))).toBe('in 1m 30s')
+  expect(ahead('2026-03-01T12:00:00.000Z', Date.parse('2026-03-01T12:00:00.000Z'))).toBe('now')
 })

@@ -26,3 +26,21 @@ test('where there is no room for a picture it goes before the numbers are cut', 
   expect(shownAt(23)).toEqual(['TASK      LEFT', 'orders  1m 19s'])
   expect(shownAt(10)).toEqual(['TASK     …', 'orders  1…'])
 })
+
+const texts: Column<{ name: string; left: string }>[] = [
+  { title: 'TASK', of: ({ name }, width) => name.slice(-width), text: { least: 6 } },
+  { title: 'PROGRESS', of: (_, width) => '#'.repeat(width), picture: { most: 20, least: 8 } },
+  { title: 'LEFT', of: ({ left }) => left, align: 'right' },
+]
+const long = [{ name: `${'x'.repeat(200)}-orders-7`, left: '1m 19s' }]
+
+test.each([
+  [37, '#'.repeat(8), 19],
+  [25, '#'.repeat(8), 7],
+  [20, undefined, 12],
+  [14, undefined, 6],
+])('in %i columns a long text leaves the numbers their place', (width, picture, name) => {
+  const [, row] = stripVTControlCharacters(table(long, texts, width)).split('\n')
+  const cells = [long[0]?.name.slice(-name), ...(picture === undefined ? [] : [picture]), '1m 19s']
+  expect(row).toBe(cells.join('  '))
+})

@@ -3,44 +3,75 @@ import { fitting, shownWidth } from './fitting.ts'
 
 export interface Column<Row> {
   readonly title: string
-  /** What stands in it; of a picture, as wide as it may be. */
+  /** What stands in it; of a picture and of a text that can be shortened, as wide as it may be. */
   readonly of: (row: Row, width: number) => string
   readonly align?: 'right'
   /** Of a picture of what others say in numbers: how wide it is where there is room, and at the least. */
   readonly picture?: { readonly most: number; readonly least: number }
+  /** Of a text that can be shortened: what it keeps at the least. */
+  readonly text?: { readonly least: number }
 }
 
 const GAP = '  '
 
-/** Columns as wide as their widest entry. On a terminal pictures make room for numbers; then it is cut where it ends. */
+/** As wide as the terminal, or as it takes where there is none. */
+export const tableWidth = () => (process.stdout.isTTY ? widthOf(process.stdout) : Number.POSITIVE_INFINITY)
+
+/**
+ * Columns as wide as their widest entry. On a terminal pictures make room for texts, and both for numbers; then it is
+ * cut where it ends.
+ */
 export function table<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  width = process.stdout.isTTY ? widthOf(process.stdout) : Number.POSITIVE_INFINITY,
+  width = tableWidth(),
 ): string {
-  const lines = linesOf(rows, columns)
-  const excess = Math.max(...lines.map(shownWidth)) - width
-  if (excess <= 0) return lines.join('\n')
-  const narrower = columns.flatMap((column) => narrowed(column, excess))
-  return linesOf(rows, narrower)
+  const rooms = columns.map(({ picture }) => picture?.most ?? Number.POSITIVE_INFINITY)
+  const whole = cellsOf(rows, columns, rooms)
+  const widths = widthsOf(whole)
+  let excess = widths.reduce((sum, each) => sum + each, GAP.length * (columns.length - 1)) - width
+  if (excess <= 0) return linesOf(whole, columns).join('\n')
+  const shrink = (at: number, least: number) => {
+    const given = Math.min(Math.max((widths[at] ?? 0) - least, 0), excess)
+    if (given > 0) rooms[at] = (widths[at] ?? 0) - given
+    excess -= given
+  }
+  for (const [at, { picture }] of columns.entries()) if (picture !== undefined) shrink(at, picture.least)
+  // The last first: rows begin with what they are about.
+  for (const [at, { text }] of [...columns.entries()].reverse())
+    if (text !== undefined) shrink(at, text.least)
+  const isPicture = ({ picture }: Column<Row>) => picture !== undefined
+  if (excess > 0 && columns.some(isPicture)) {
+    // One that is too small to show anything is left out.
+    return table(
+      rows,
+      columns.filter((column) => !isPicture(column)),
+      width,
+    )
+  }
+  return linesOf(cellsOf(rows, columns, rooms), columns)
     .map((line) => fitting(line, width))
     .join('\n')
 }
 
-/** A picture that is too small to show anything is left out. */
-function narrowed<Row>(column: Column<Row>, excess: number): Column<Row>[] {
-  const { picture } = column
-  if (picture === undefined) return [column]
-  const most = picture.most - excess
-  return most < picture.least ? [] : [{ ...column, picture: { ...picture, most } }]
+function cellsOf<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  rooms: readonly number[],
+): string[][] {
+  return [
+    columns.map(({ title }) => styled('dim', title)),
+    ...rows.map((row) => columns.map(({ of }, at) => of(row, rooms[at] ?? 0))),
+  ]
 }
 
-function linesOf<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string[] {
-  const lines = [
-    columns.map(({ title }) => styled('dim', title)),
-    ...rows.map((row) => columns.map(({ of, picture }) => of(row, picture?.most ?? 0))),
-  ]
-  const widths = columns.map((_, at) => Math.max(...lines.map((line) => shownWidth(line[at] ?? ''))))
+function widthsOf(lines: readonly (readonly string[])[]): number[] {
+  const [titles = []] = lines
+  return titles.map((_, at) => Math.max(...lines.map((line) => shownWidth(line[at] ?? ''))))
+}
+
+function linesOf<Row>(lines: readonly (readonly string[])[], columns: readonly Column<Row>[]): string[] {
+  const widths = widthsOf(lines)
   return lines.map((line) =>
     line
       .map((cell, at) => padded(cell, widths[at] ?? 0, columns[at]?.align))

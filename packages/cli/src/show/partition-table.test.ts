@@ -1,0 +1,56 @@
+import { stripVTControlCharacters } from 'node:util'
+import type { PartitionRow } from '@baton/client'
+import { expect, test } from 'vitest'
+import { partitionTable } from './partition-table.ts'
+
+const NOW = Date.parse('2026-03-01T12:00:00.000Z')
+const NARROW = 80
+
+const row = (index: number, standing: Partial<PartitionRow>): PartitionRow => ({
+  taskId: 'orders',
+  computeTableName: 'results.orders',
+  partition_name: `orders-0-${index}`,
+  record_count: 25_000,
+  priorityLevel: 0,
+  state: 'ready',
+  attempts: 1,
+  holder: null,
+  leaseExpiresAt: null,
+  readyAt: null,
+  lastReason: null,
+  reportedRecords: null,
+  calledBackAt: '2026-03-01T11:00:00.000Z',
+  settledAt: null,
+  ...standing,
+})
+
+const shownIn = (width: number, ...rows: PartitionRow[]) =>
+  stripVTControlCharacters(partitionTable(rows, width, NOW)).split('\n')
+
+test('a lease says who has it and when it ends, a back-off when it is over', () => {
+  const leased = row(0, { state: 'leased', holder: 'loader-7', leaseExpiresAt: '2026-03-01T12:04:30.000Z' })
+  const delayed = row(1, { state: 'delayed', readyAt: '2026-03-01T12:00:12.000Z', lastReason: 'locked' })
+  expect(shownIn(100, leased, delayed)).toEqual([
+    'PARTITION   STATE    RECORDS  ATTEMPTS  HOLDER    LEASE ENDS  READY   LAST REASON',
+    'orders-0-0  leased    25,000         1  loader-7  in 4m 30s',
+    'orders-0-1  delayed   25,000         1                        in 12s  locked',
+  ])
+})
+
+test('what none of them has takes no room', () => {
+  expect(shownIn(NARROW, row(0, {}))).toEqual([
+    'PARTITION   STATE  RECORDS  ATTEMPTS',
+    'orders-0-0  ready   25,000         1',
+  ])
+})
+
+test('of a long reason the terminal shows its last line, and more where there is room', () => {
+  const lastReason = `exit code 1: Traceback (most recent call last):\n${'  File "load.py"\n'.repeat(9)}ValueError: no such table\n`
+  const parked = row(0, { state: 'parked', lastReason })
+  expect(shownIn(NARROW, parked)[1]).toBe(
+    'orders-0-0  parked   25,000         1  … ValueError: no such table',
+  )
+  const [, wide = ''] = shownIn(Number.POSITIVE_INFINITY, parked)
+  expect(wide).toContain('exit code 1: Traceback (most recent call last): · File')
+  expect(wide).toMatch(/ValueError: no such table$/)
+})
