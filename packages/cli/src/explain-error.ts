@@ -52,7 +52,10 @@ function linesOf(error: unknown, command: string | undefined, origin: Origin | u
     const about = commands.some(({ name }) => name === command) ? ` ${command}` : ''
     return [`baton: ${error.message}`, `baton${about} --help tells more.`]
   }
-  if (error instanceof InputError) return error.lines.map((line) => `baton: ${line}`)
+  if (error instanceof InputError) {
+    const hint = error.hint === undefined ? [] : [error.hint]
+    return [...error.lines.map((line) => `baton: ${line}`), ...hint]
+  }
   if (error instanceof ProblemError) return problemLines(error, origin)
   if (error instanceof UnreachableError) {
     return [`baton: ${error.message}`, 'Is the service running? --url or BATON_URL say where it is.']
@@ -76,7 +79,9 @@ function asData(error: unknown): object {
 
 function dataOf(error: unknown): object {
   if (error instanceof ProblemError) return error.problem
-  if (error instanceof InputError) return { name: error.name, detail: error.message, lines: error.lines }
+  if (error instanceof InputError) {
+    return { name: error.name, detail: error.message, lines: error.lines, hint: error.hint }
+  }
   const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) }
   return { name, detail: message }
 }

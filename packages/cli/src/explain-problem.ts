@@ -22,6 +22,7 @@ export function problemLines(error: ProblemError, origin: Origin | undefined): s
   const faults = faultLines(error, origin)
   const words = ownWords[code]
   const remedy = words?.remedy ?? (Object.hasOwn(errorCodes, code) ? errorCodes[code].remedy : '')
+  const hint = origin?.hintFor?.(problem.errors ?? [])
   return [
     ...(isInputFault(error)
       ? faults.map((line) => `baton: ${line}`)
@@ -30,6 +31,7 @@ export function problemLines(error: ProblemError, origin: Origin | undefined): s
           ...faults.map((line) => `  ${line}`),
         ]),
     ...(remedy === '' ? [] : [remedy]),
+    ...(hint === undefined ? [] : [hint]),
   ]
 }
 

@@ -1,4 +1,4 @@
-import { ProblemError } from '@baton/client'
+import { ProblemError, type Violation } from '@baton/client'
 
 /** The way from what was sent back to what the user wrote. */
 export interface Origin {
@@ -6,6 +6,8 @@ export interface Origin {
   readonly placeOf: (pointer: string) => string | undefined
   /** What a fault says, where it mentions other places. */
   readonly inItsTerms?: (detail: string) => string
+  /** What to do about the faults together, where each alone does not say. */
+  readonly hintFor?: (errors: readonly Violation[]) => string | undefined
 }
 
 /** A problem whose pointers lead into what was sent, for people who never saw that. */

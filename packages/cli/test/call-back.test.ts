@@ -83,6 +83,26 @@ describe('baton call-back', () => {
     expect(code).toBe(4)
   })
 
+  test('asks for the name of the table field where a file and the command, or the service, differ', async () => {
+    const { url } = service()
+    const hint = 'Does the service call the table field "warehouseTable"?'
+    const named = descriptors('named', 2).map(({ computeTableName, ...others }) => ({
+      ...others,
+      warehouseTable: computeTableName,
+    }))
+    for (const flags of [['--check'], ['--stream']]) {
+      const { code, stderr } = await baton(['call-back', '-', ...flags], { url, input: lines(named) })
+      expect(stderr.split('\n').slice(-2)).toEqual([expect.stringContaining(hint), ''])
+      expect(code).toBe(4)
+    }
+    const refused = await baton(['call-back', '-', '--table-field', 'warehouseTable'], {
+      url,
+      input: lines(named),
+    })
+    expect(refused.stderr).toContain('Does the service call the table field "computeTableName"?')
+    expect(refused.code).toBe(1)
+  })
+
   test('says when there is no room to keep stdin until it is checked', async () => {
     const env = { TMPDIR: new Scratch().file('no-folder', '') }
     const { code, stdout, stderr } = await baton(['call-back', '-'], {

@@ -8,6 +8,7 @@ import { givenSource } from '../input/given-source.ts'
 import { LineWindow } from '../input/line-window.ts'
 import { inLines, placeOf } from '../input/place.ts'
 import { spool } from '../input/spool.ts'
+import { tableFieldHint } from '../input/table-field-hint.ts'
 import { readValues, type Source } from '../input/values.ts'
 import { interruptible } from '../interruption.ts'
 import { located } from '../located-problem.ts'
@@ -98,7 +99,8 @@ async function send(
   using progress = new ProgressLine('sending', total)
   const perRequest = given.number('per-request')
   const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
-  const producer = new Producer(connect(given, { onFailure: sayOnce(given, retryForSeconds) }), {
+  const client = connect(given, { onFailure: sayOnce(given, retryForSeconds) })
+  const producer = new Producer(client, {
     unknownFields: ruleOf(given),
     ...(perRequest === undefined ? {} : { descriptorsPerRequest: perRequest }),
     retryForSeconds,
@@ -120,6 +122,7 @@ async function send(
     throw located(error, {
       placeOf: (pointer) => placeOf(source.name, pointer, lineOf),
       inItsTerms: (detail) => inLines(detail, lineOf),
+      hintFor: (errors) => tableFieldHint(errors, client.tableField.name),
     })
   }
 }

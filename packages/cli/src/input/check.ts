@@ -1,6 +1,7 @@
 import { CallBackCheck } from '@baton/client'
 import { InputError } from './input-error.ts'
 import { inLines, placeOf } from './place.ts'
+import { tableFieldHint } from './table-field-hint.ts'
 import { type ReadValue, readValues, type Source } from './values.ts'
 
 const DESCRIPTORS_AT_ONCE = 10_000
@@ -21,12 +22,11 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
     const found = await check.take(piece.map(({ value }) => value))
     if (found !== undefined) {
       const { errors = [], errorsOmitted = 0 } = found
-      throw new InputError([
-        ...errors.map(
-          ({ pointer, detail }) => `${placeOf(source.name, pointer, lineOf)}: ${inLines(detail, lineOf)}`,
-        ),
-        ...(errorsOmitted > 0 ? [`… and ${errorsOmitted} more`] : []),
-      ])
+      const lines = errors.map(
+        ({ pointer, detail }) => `${placeOf(source.name, pointer, lineOf)}: ${inLines(detail, lineOf)}`,
+      )
+      const omitted = errorsOmitted > 0 ? [`… and ${errorsOmitted} more`] : []
+      throw new InputError([...lines, ...omitted], tableFieldHint(errors, options.tableField))
     }
     count += piece.length
     piece = []

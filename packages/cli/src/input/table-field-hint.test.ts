@@ -1,0 +1,40 @@
+import { checkCallBack } from '@baton/protocol'
+import { expect, test } from 'vitest'
+import { descriptor } from '../../../client/test/support/descriptors.ts'
+import { tableFieldHint } from './table-field-hint.ts'
+
+const { computeTableName, ...untold } = descriptor('orders', 0, 0)
+
+/** What is hinted at when the table field has one name in the check and one in the command. */
+function hint(descriptors: readonly object[], checked = 'computeTableName', expected = checked) {
+  const found = checkCallBack(descriptors, { tableField: checked })
+  return tableFieldHint(found.ok ? [] : found.violations, expected)
+}
+
+test.each([
+  ['another name', [{ ...untold, warehouseTable: computeTableName }], 'warehouseTable'],
+  [
+    'another name, escaped in pointers',
+    [{ ...untold, 'warehouse/~table': computeTableName }],
+    'warehouse/~table',
+  ],
+])('a file with %s for the table field', (_, descriptors, name) => {
+  expect(hint(descriptors)).toBe(
+    `Does the service call the table field ${JSON.stringify(name)}? Then say so by --table-field or BATON_TABLE_FIELD.`,
+  )
+})
+
+test('a service with another name for it', () => {
+  const refused = hint([descriptor('orders', 0, 0)], 'warehouseTable', 'computeTableName')
+  expect(refused).toContain('call the table field "warehouseTable"?')
+})
+
+test.each([
+  ['only lacks it', [untold]],
+  ['has a field too many', [{ ...descriptor('orders', 0, 0), warehouseTable: 'x' }]],
+  ['misspells it', [{ ...untold, computeTablename: computeTableName }]],
+  ['has the two faults in two places', [untold, { ...descriptor('orders', 0, 1), warehouseTable: 'x' }]],
+  ['lacks another field', [{ computeTableName, ...untold, record_count: undefined, rows: 3 }]],
+])('nothing is hinted at where a file %s', (_, descriptors) => {
+  expect(hint(JSON.parse(JSON.stringify(descriptors)))).toBeUndefined()
+})
