@@ -73,10 +73,19 @@ describe('what is shown of tasks', () => {
       text: expect.stringContaining('controlled is paused'),
     })
     expect(await say('resume', 'controlled')).toMatchObject({ text: expect.stringContaining('is open') })
-    expect(await say('level-barrier', 'controlled', 'on')).toMatchObject({ code: 0 })
+    const barrier = 'controlled is open, level barrier on'
+    expect(await say('level-barrier', 'controlled', 'on')).toEqual({ code: 0, text: `${barrier}\n` })
+    expect(await say('level-barrier', 'controlled', 'on')).toEqual({
+      code: 0,
+      text: `${barrier} (nothing changed)\n`,
+    })
     expect(await say('level-barrier', 'controlled', 'perhaps')).toMatchObject({ code: 2 })
     expect(await say('skip-parked', 'controlled')).toMatchObject({ code: 0 })
-    expect(await say('seal', 'controlled', '--partitions', '5')).toMatchObject({ code: 0 })
+    expect(await say('seal', 'controlled')).toEqual({ code: 0, text: 'controlled is open, sealed\n' })
+    expect(await say('seal', 'controlled', '--partitions', '5')).toEqual({
+      code: 0,
+      text: 'controlled is open, sealed, 5 expected\n',
+    })
     expect(await say('retry', 'controlled', '--level', '0')).toMatchObject({ code: 0 })
     expect(await say('retry', 'controlled', '--partition', 'controlled-9-9')).toMatchObject({ code: 3 })
     expect(await say('cancel', 'controlled', '--yes')).toMatchObject({

@@ -21,6 +21,8 @@ interface Verb {
   readonly question?: string
   /** What of the command line a pointer into the request means. */
   readonly placeOf?: (pointer: string, given: Arguments) => string | undefined
+  /** What holds from then on, where the state of the task does not say it. */
+  readonly ordered?: (given: Arguments) => string
   readonly act: (client: BatonClient, taskId: string, given: Arguments) => Promise<ControlAnswer>
 }
 
@@ -87,6 +89,10 @@ const verbs: Readonly<Record<string, Verb>> = {
     flags: { partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' } },
     examples: [{ line: 'baton seal orders-2026-03 --partitions 42', says: 'Complete with 42' }],
     placeOf: (pointer) => (pointer === '/partitions' ? '--partitions' : undefined),
+    ordered: (given) => {
+      const partitions = given.number('partitions')
+      return partitions === undefined ? 'sealed' : `sealed, ${count(partitions)} expected`
+    },
     act: (client, taskId, given) => {
       const partitions = given.number('partitions')
       return client.seal(taskId, partitions === undefined ? {} : { partitions })
@@ -101,6 +107,7 @@ const verbs: Readonly<Record<string, Verb>> = {
     operands: 'TASK on|off',
     details: 'Lets each level of a task wait until all lower ones are done, or ends that.',
     examples: [{ line: 'baton level-barrier orders-2026-03 on', says: 'One level after the other' }],
+    ordered: (given) => `level barrier ${given.operands[1]}`,
     act: (client, taskId, given) => {
       const [, word] = given.operands
       if (word !== 'on' && word !== 'off') throw new UsageError('level-barrier needs TASK and on or off')
@@ -119,7 +126,7 @@ function namesOf(given: Arguments): string[] {
 export function controlCommand(name: string): Command {
   const verb = verbs[name]
   if (verb === undefined) throw new TypeError(`there is no control named ${name}`)
-  const { operands = 'TASK', details, flags = {}, examples, question, placeOf, act } = verb
+  const { operands = 'TASK', details, flags = {}, examples, question, placeOf, ordered, act } = verb
   const operandCount = operands.split(' ').length
   return {
     operands,
@@ -137,13 +144,21 @@ export function controlCommand(name: string): Command {
         }
       }
       const answer = await act(connect(given), taskId, given).catch((error: unknown) => {
-        throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) })
+        // Who typed a command never saw the request that a pointer leads into.
+        throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) ?? '' })
       })
       if (given.switch('json')) printJson(answer)
-      else print(`${shown(answer.taskId)} is ${answer.state} (${count(answer.changed)} changed)`)
+      else print(outcomeText(answer, ordered?.(given)))
       return exitCodes.ok
     },
   }
+}
+
+/** What is ordered of a task as a whole is either new or not; everything else moves partitions. */
+function outcomeText({ taskId, state, changed }: ControlAnswer, ordered: string | undefined): string {
+  const task = `${shown(taskId)} is ${state}`
+  if (ordered === undefined) return `${task} (${count(changed)} changed)`
+  return `${task}, ${ordered}${changed === 0 ? ' (nothing changed)' : ''}`
 }
 
 /** The exit code for a no. Where nobody can be asked, silence is no yes: what cannot be undone has to be meant. */
