@@ -24,6 +24,19 @@ describe('where handing out settles', () => {
     expect(stderr).toMatch(/orders-0-2 lost after .*: exit code 75/)
     expect(stderr).toContain('1 partition done, 1 failed, 0 given back, 1 lost')
     expect(code).toBe(1)
+    const { stdout } = await baton(['tasks', 'orders'], { url })
+    expect(stdout).toContain('3 partitions settled by delivery: ')
+  })
+
+  test('a level barrier is refused in the words of the command line', async () => {
+    const url = await called(1)
+    expect(await baton(['level-barrier', 'orders', 'on'], { url })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'baton: the service refused it\n' +
+        '  this service delivers at most once, and a level barrier needs leases\n',
+    })
   })
 
   test('nothing is said to be given back: a command that does not exist', async () => {

@@ -101,11 +101,14 @@ function paceOf({ recordsPerSecond, etaSeconds }: TaskSummary): string {
   return etaSeconds === null ? pace : `${pace}, about ${duration(etaSeconds)} left`
 }
 
-/** What somebody may have to do something about. */
+/** What somebody may have to do something about, or should not be deceived by. */
 function remarks(task: TaskView): string[] {
-  const { taskId, partitions, missingPartitions, reported, waitingFor } = task
+  const { taskId, partitions, missingPartitions, reported, settledByDelivery, waitingFor } = task
   const name = shown(taskId)
   return [
+    ...(settledByDelivery > 0
+      ? [`${counted(settledByDelivery, 'partition')} settled by delivery: done counts from being handed out`]
+      : []),
     ...(partitions.parked > 0
       ? [
           `${counted(partitions.parked, 'partition')} parked: baton partitions ${name} --state parked, baton retry ${name}`,
