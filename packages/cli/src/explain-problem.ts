@@ -12,6 +12,7 @@ const ownWords: Readonly<Record<string, { readonly detail?: string; readonly rem
   token_missing: { detail: 'the service asks for a token', remedy: 'Give it by BATON_TOKEN or --token.' },
   token_unknown: { remedy: 'Check what BATON_TOKEN or --token say, and that it is meant for this service.' },
   route_unknown: { remedy: urlHint },
+  task_unknown: { remedy: 'Check the id: baton tasks lists those that there are.' },
   partition_unknown: { remedy: 'baton partitions TASK lists those that there are.' },
   contract_violation: { detail: 'the service refused it', remedy: '' },
 }

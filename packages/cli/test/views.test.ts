@@ -40,6 +40,15 @@ describe('what is shown of tasks', () => {
     const unknown = await baton(['tasks', 'nobody'], { url })
     expect(unknown).toMatchObject({ code: 3 })
     expect(unknown.stderr).toContain('was ever called back')
+    expect(unknown.stderr).toContain('baton tasks lists those that there are')
+    expect(unknown.stderr).not.toContain('URL')
+  })
+
+  test('no tasks: none yet, or none like that', async () => {
+    const { url } = await ServiceProcess.start()
+    expect(await baton(['tasks'], { url })).toMatchObject({ code: 0, stdout: 'no tasks yet\n' })
+    const searched = await baton(['tasks', '--search', 'nope'], { url })
+    expect(searched).toMatchObject({ code: 0, stdout: 'there are no such tasks\n' })
   })
 
   test('a list that was cut says so', async () => {

@@ -77,9 +77,14 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
     found.push(...page.tasks)
     cursor = page.next ?? undefined
   } while (cursor !== undefined && found.length < limit)
-  const text = found.length === 0 ? 'there are no such tasks' : taskTable(found)
+  const text = found.length === 0 ? noneText(given) : taskTable(found)
   const more = cursor === undefined ? undefined : 'there are more: --limit, --state or --search'
   return { data: { tasks: found, next: cursor ?? null }, text, more, state: undefined }
+}
+
+function noneText(given: Arguments): string {
+  const isChosen = ['state', 'search'].some((flag) => given.text(flag) !== undefined)
+  return isChosen ? 'there are no such tasks' : 'no tasks yet'
 }
 
 async function once(given: Arguments): Promise<number> {
