@@ -70,7 +70,7 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
       ...more,
     })
   } catch (error) {
-    throw new UsageError(`${given.sourceOf('url')}: ${(error as Error).message}`)
+    throw new UsageError((error as Error).message.replace(/^url(?= )/, given.sourceOf('url')))
   }
 }
 

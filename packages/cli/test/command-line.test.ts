@@ -48,7 +48,11 @@ describe('the command line', () => {
     [['tasks', '--watch=yes'], '--watch takes no value'],
     [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
     [['work', '--concurrency', '4'], 'work needs a command'],
-    [['pull', '--url', 'localhost'], '--url'],
+    [['pull', '--url', 'foo'], '--url must be a URL that begins with http:// or https://, got "foo"'],
+    [
+      ['pull', '--url', 'localhost:7070'],
+      '--url must be a URL that begins with http:// or https://, got "lo',
+    ],
     [['pull', '--url', 'http://127.0.0.1:6000'], 'has a port that fetch never asks'],
     [['pull', '--token', 'a\nb'], 'the header authorization has a name or a value that HTTP cannot carry'],
     [['pull', '--instance-id', 'a\nb'], '--instance-id must not be empty or contain control characters'],
@@ -64,7 +68,7 @@ describe('the command line', () => {
   test.each([
     ['BATON_UNKNOWN_FIELDS', 'ignroe', 'BATON_UNKNOWN_FIELDS is one of refuse, ignore, not "ignroe"'],
     ['BATON_INSTANCE_ID', 'a\nb', 'BATON_INSTANCE_ID must not be empty or contain control characters'],
-    ['BATON_URL', 'localhost', 'BATON_URL: '],
+    ['BATON_URL', 'localhost', 'BATON_URL must be a URL that begins with http://'],
   ])('%s is checked as its flag is, and named', async (variable, value, complaint) => {
     const args = ['call-back', '--check', '-']
     const { code, stderr } = await baton(args, { env: { [variable]: value } })

@@ -1,5 +1,5 @@
 import type { Problem } from '@baton/protocol'
-import { checkInstanceId } from '@baton/protocol/without-schemas'
+import { checkInstanceId, quoted } from '@baton/protocol/without-schemas'
 import type { BatonClientOptions } from './client-options.ts'
 import { problemError, UnexpectedAnswerError, UnreachableError, UnsendableError } from './errors.ts'
 import { requestSignal } from './request-signal.ts'
@@ -133,11 +133,12 @@ export class Transport {
 }
 
 function baseOf(url: string | URL): string {
-  const { origin, pathname, protocol } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') {
-    throw new TypeError(`the URL of a service begins with http:// or https://, got ${String(url)}`)
+  const read = URL.canParse(String(url)) ? new URL(url) : undefined
+  if (read?.protocol !== 'http:' && read?.protocol !== 'https:') {
+    const got = typeof url === 'string' ? quoted(url) : String(url)
+    throw new TypeError(`url must be a URL that begins with http:// or https://, got ${got}`)
   }
-  return origin + pathname.replace(/\/+$/, '')
+  return read.origin + read.pathname.replace(/\/+$/, '')
 }
 
 /** Node's fetch says so; that of a browser does not tell why it failed. */

@@ -108,8 +108,16 @@ describe('answers of something else', () => {
   })
 
   test('a URL that is none is refused at once', () => {
-    expect(() => new BatonClient('localhost:7070')).toThrow(/http/)
-    expect(() => new BatonClient('nonsense')).toThrow()
+    for (const [given, named] of [
+      ['localhost:7070', '"localhost:7070"'],
+      ['nonsense', '"nonsense"'],
+      ['http://', '"http://"'],
+      [new URL('ftp://example.com/'), 'ftp://example.com/'],
+      [{} as { url: string }, 'undefined'],
+    ] as const) {
+      const words = `url must be a URL that begins with http:// or https://, got ${named}`
+      expect(() => new BatonClient(given)).toThrow(new TypeError(words))
+    }
   })
 })
 
