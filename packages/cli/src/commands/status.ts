@@ -4,8 +4,10 @@ import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { percent } from '../show/bar.ts'
+import { instanceTable } from '../show/instance-table.ts'
 import { count, counted, since } from '../show/numbers.ts'
-import { shown, table } from '../show/table.ts'
+import { instanceColours } from '../show/state-colours.ts'
+import { shown } from '../show/table.ts'
 import { print, printJson, styled } from '../terminal.ts'
 
 export const status: Command = {
@@ -44,21 +46,6 @@ async function allInstances(client: BatonClient): Promise<InstanceStatus[]> {
   return instances
 }
 
-const colours = { up: 'green', draining: 'yellow', down: 'red' } as const
-
-function instanceTable(instances: readonly InstanceStatus[]): string {
-  return table(instances, [
-    { title: 'INSTANCE', of: ({ instanceId }) => shown(instanceId) },
-    { title: 'ROLE', of: ({ role }) => role },
-    { title: 'STATUS', of: ({ status: state }) => styled(colours[state], state) },
-    { title: 'LEASES', of: ({ leases }) => count(leases), align: 'right' },
-    { title: 'DONE', of: ({ totals }) => count(totals.done), align: 'right' },
-    { title: 'FAILED', of: ({ totals }) => count(totals.failed), align: 'right' },
-    { title: 'RECORDS', of: ({ totals }) => count(totals.records), align: 'right' },
-    { title: 'SEEN', of: ({ lastSeenAt }) => since(lastSeenAt) },
-  ])
-}
-
 function instanceView(instance: InstanceStatus): string {
   const {
     instanceId,
@@ -73,7 +60,7 @@ function instanceView(instance: InstanceStatus): string {
   } = instance
   const facts: [string, string][] = [
     ['role', role],
-    ['status', styled(colours[state], state)],
+    ['status', styled(instanceColours[state], state)],
     ...(version === undefined ? [] : [['version', version] as [string, string]]),
     ['first seen', `${firstSeenAt} (${since(firstSeenAt)})`],
     ['last seen', `${lastSeenAt} (${since(lastSeenAt)})`],

@@ -3,7 +3,7 @@ import { styled } from '../terminal.ts'
 import { ahead, count } from './numbers.ts'
 import { reasonText } from './reason.ts'
 import { stateColours } from './state-colours.ts'
-import { type Column, shown, table } from './table.ts'
+import { type Column, nameColumn, table } from './table.ts'
 
 const REASON = { least: 30 }
 
@@ -18,11 +18,14 @@ export function partitionTable(
   return table(
     rows,
     [
-      { title: 'PARTITION', of: ({ partition_name }) => shown(partition_name) },
+      nameColumn('PARTITION', ({ partition_name }) => partition_name),
       { title: 'STATE', of: ({ state }) => styled(stateColours[state], state) },
       { title: 'RECORDS', of: ({ record_count }) => count(record_count), align: 'right' },
       { title: 'ATTEMPTS', of: ({ attempts }) => count(attempts), align: 'right' },
-      ...where({ title: 'HOLDER', of: ({ holder }) => shown(holder ?? '') }, ({ holder }) => holder !== null),
+      ...where(
+        nameColumn('HOLDER', ({ holder }) => holder ?? ''),
+        ({ holder }) => holder !== null,
+      ),
       ...where(
         { title: 'LEASE ENDS', of: ({ leaseExpiresAt }) => moment(leaseExpiresAt, now) },
         ({ leaseExpiresAt }) => leaseExpiresAt !== null,

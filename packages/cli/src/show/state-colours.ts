@@ -1,4 +1,4 @@
-import type { PartitionState, TaskState } from '@baton/client'
+import type { InstanceStatus, PartitionState, TaskState } from '@baton/client'
 
 export const stateColours = {
   ready: 'blue',
@@ -17,3 +17,9 @@ export const taskColours = {
   stalled: 'red',
   cancelled: 'dim',
 } as const satisfies Record<TaskState, string>
+
+export const instanceColours = {
+  up: 'green',
+  draining: 'yellow',
+  down: 'red',
+} as const satisfies Record<InstanceStatus['status'], string>

@@ -1,5 +1,5 @@
 import { styled, widthOf } from '../terminal.ts'
-import { fitting, shownWidth } from './fitting.ts'
+import { ends, fitting, shownWidth } from './fitting.ts'
 
 export interface Column<Row> {
   readonly title: string
@@ -13,6 +13,7 @@ export interface Column<Row> {
 }
 
 const GAP = '  '
+const SHORTEST_NAME = 24
 
 /** As wide as the terminal, or as it takes where there is none. */
 export const tableWidth = () => (process.stdout.isTTY ? widthOf(process.stdout) : Number.POSITIVE_INFINITY)
@@ -88,4 +89,9 @@ function padded(cell: string, width: number, align: 'right' | undefined): string
 /** Control characters in names must not reach the terminal. */
 export function shown(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, '·')
+}
+
+/** A column of names: a long one leaves room for what is said of it, and for the others. */
+export function nameColumn<Row>(title: string, of: (row: Row) => string): Column<Row> {
+  return { title, of: (row, width) => ends(shown(of(row)), width), text: { least: SHORTEST_NAME } }
 }

@@ -3,7 +3,7 @@ import { styled } from '../terminal.ts'
 import { bar, percent } from './bar.ts'
 import { count, counted, duration, rounded, since } from './numbers.ts'
 import { stateColours, taskColours } from './state-colours.ts'
-import { shown, table } from './table.ts'
+import { nameColumn, shown, table } from './table.ts'
 
 const LIST_BAR = { most: 20, least: 8 }
 const LEVEL_BAR = { most: 30, least: 8 }
@@ -27,7 +27,7 @@ function progressBar(width: number, counts: StateCounts): string {
 
 export function taskTable(tasks: readonly TaskSummary[]): string {
   return table(tasks, [
-    { title: 'TASK', of: ({ taskId }) => shown(taskId) },
+    nameColumn('TASK', ({ taskId }) => taskId),
     { title: 'STATE', of: ({ state }) => styled(taskColours[state], state) },
     { title: 'PROGRESS', of: (task, width) => progressBar(width, measure(task)), picture: LIST_BAR },
     { title: '', of: (task) => percent(measure(task).done, measure(task).total), align: 'right' },

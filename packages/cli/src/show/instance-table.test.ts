@@ -1,0 +1,37 @@
+import { stripVTControlCharacters } from 'node:util'
+import type { InstanceStatus } from '@baton/client'
+import { expect, test } from 'vitest'
+import { instanceTable } from './instance-table.ts'
+
+const totals = {
+  pulls: 0,
+  partitions: 0,
+  records: 0,
+  done: 0,
+  failed: 0,
+  released: 0,
+  callBacks: 0,
+  calledBack: 0,
+}
+
+const instance = (instanceId: string): InstanceStatus => ({
+  instanceId,
+  role: 'worker',
+  status: 'up',
+  leases: 0,
+  totals,
+  firstSeenAt: '2026-03-01T11:00:00.000Z',
+  lastSeenAt: '2026-03-01T12:00:00.000Z',
+})
+
+test('one long name leaves every row its numbers', () => {
+  const long = `${'x'.repeat(254)}-7`
+  const lines = stripVTControlCharacters(instanceTable([instance(long), instance('北-1')], 90)).split('\n')
+  expect(lines[0]).toMatch(/^INSTANCE +ROLE +STATUS +LEASES +DONE +FAILED +RECORDS +SEEN$/)
+  expect(lines[1]).toMatch(/^x+…x+-7 {2}worker {2}up .* ago$/)
+  expect(lines[2]).toMatch(/^北-1 +worker {2}up .* ago$/)
+  expect(lines[1]?.length).toBe(90)
+  // A character of two columns takes the place of two.
+  expect(lines[2]?.length).toBe(89)
+  expect(instanceTable([instance(long)], Number.POSITIVE_INFINITY)).toContain(long)
+})
