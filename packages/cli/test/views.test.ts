@@ -24,7 +24,7 @@ describe('what is shown of tasks', () => {
     ])
     const list = await baton(['tasks', '--search', 'shown'], { url })
     expect(list.stdout).toMatch(/TASK +STATE +PROGRESS/)
-    expect(list.stdout).toMatch(/shown +open .* 2% +1\/5 +250\/10K +1 /)
+    expect(list.stdout).toMatch(/shown +open .* 3% +1\/5 +250\/10K +1 /)
     const one = await baton(['tasks', 'shown'], { url })
     expect(one.stdout).toMatch(/LEVEL +PROGRESS +DONE +LEASED +WAITING +PARKED +RECORDS/)
     expect(one.stdout).toMatch(/ 0 +█+▓+░+▚+ +25% +1\/4 +1 +1 +1 +1,000/)

@@ -38,6 +38,7 @@ export {
   parsePartitionName,
   partitionName,
 } from './partition-name.ts'
+export { percentOf } from './percent.ts'
 export { type Preferences, parsePrefer } from './preferences.ts'
 export { listedViolations, PROBLEM_MEDIA_TYPE, type ProblemExtra, problem, problemType } from './problem.ts'
 export type { ProblemCode } from './problem-codes.ts'

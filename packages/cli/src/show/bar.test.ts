@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { percent as percentOnPage } from '../../../dashboard/src/parts/numbers.ts'
 import { bar, percent } from './bar.ts'
 import { shownWidth } from './fitting.ts'
 
@@ -23,4 +24,17 @@ test('100% is said when it is true', () => {
   expect(percent(999_999, 1_000_000)).toBe('99%')
   expect(percent(1_000_000, 1_000_000)).toBe('100%')
   expect(percent(0, 0)).toBe('')
+})
+
+test('a part is as many percent as on the page', () => {
+  for (const [part, whole] of [
+    [626, 1000],
+    [5, 1000],
+    [0, 1000],
+    [996, 1000],
+  ] as const) {
+    expect(percent(part, whole)).toBe(percentOnPage(part, whole))
+  }
+  expect(percent(626, 1000)).toBe('63%')
+  expect(percent(5, 1000)).toBe('<1%')
 })

@@ -1,3 +1,4 @@
+import { percentOf } from '@baton/protocol/without-schemas'
 import { styled } from '../terminal.ts'
 
 type Style = Parameters<typeof styled>[0]
@@ -32,7 +33,6 @@ export function bar(
   return segments.map(({ mark, style }, at) => styled(style, mark.repeat(cells[at] ?? 0), stream)).join('')
 }
 
-/** Rounded down: 100% is said when it is true. */
 export function percent(part: number, whole: number): string {
-  return whole === 0 ? '' : `${Math.floor((part / whole) * 100)}%`
+  return percentOf(part, whole) ?? ''
 }

@@ -1,3 +1,5 @@
+import { percentOf } from '@baton/protocol/without-schemas'
+
 const whole = new Intl.NumberFormat('en')
 const compactFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const oneDecimal = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
@@ -17,13 +19,8 @@ export const perSecond = (value: number | null): string => {
   return value > 0 && value < 10 ? oneDecimal.format(value) : compact(value)
 }
 
-/** Never 100 % before everything is done, never 0 % once something is. */
 export function percent(part: number, total: number): string {
-  if (total === 0) return '–'
-  const share = (part / total) * 100
-  if (share > 0 && share < 1) return '<1%'
-  if (share < 100 && share > 99) return '99%'
-  return `${Math.round(share)}%`
+  return percentOf(part, total) ?? '–'
 }
 
 /** A number that others may be added to: 300+. */
