@@ -33,6 +33,7 @@ export const tasks: Command = {
       choices: taskStates,
       description: 'only these',
     },
+    parked: { kind: 'switch', description: 'only tasks that have parked partitions' },
     search: { kind: 'text', placeholder: 'TEXT', description: 'only tasks whose id contains it' },
     limit: {
       kind: 'number',
@@ -48,6 +49,7 @@ export const tasks: Command = {
     { line: 'baton tasks --watch', says: 'Everything that moves' },
     { line: 'baton tasks orders-2026-03 --watch && ./publish.sh', says: 'Go on when it is done' },
     { line: "baton tasks --state stalled --json | jq -r '.tasks[].taskId'", says: 'What needs somebody' },
+    { line: 'baton tasks --parked', says: 'Where something is stuck, although the rest may move' },
   ],
   run: (given) => (given.switch('watch') ? interruptible((signal) => watch(given, signal)) : once(given)),
 }
@@ -72,8 +74,14 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
   const state = given.text('state') as TaskState | undefined
   let cursor: string | undefined
   do {
-    const options = { state, search: given.text('search'), cursor, limit: limit - found.length, signal }
-    const page = await client.tasks(options)
+    const page = await client.tasks({
+      state,
+      parked: given.switch('parked'),
+      search: given.text('search'),
+      cursor,
+      limit: limit - found.length,
+      signal,
+    })
     found.push(...page.tasks)
     cursor = page.next ?? undefined
   } while (cursor !== undefined && found.length < limit)
@@ -83,7 +91,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
 }
 
 function noneText(given: Arguments): string {
-  const isChosen = ['state', 'search'].some((flag) => given.text(flag) !== undefined)
+  const isChosen = ['state', 'parked', 'search'].some((flag) => given.text(flag) !== undefined)
   return isChosen ? 'there are no such tasks' : 'no tasks yet'
 }
 
