@@ -142,6 +142,8 @@ describe('what is shown of tasks', () => {
     expect(retried.stderr).toContain('  typed-9-8: the task has no such partition\n  typed-9-9: ')
     expect(retried.stderr).not.toContain('typed-0-0')
     expect((await baton(['retry', 'typed', '--partition', 'a'], { url })).stderr).toContain('  a: ')
+    const level = await baton(['retry', 'typed', '--level', '9'], { url })
+    expect(level.stderr).toContain('\n  --level: the task has no partition on that level\n')
     expect(await baton(['seal', 'typed', '--partitions', '2'], { url })).toEqual({
       code: 1,
       stdout: '',

@@ -68,6 +68,7 @@ const verbs: Readonly<Record<string, Verb>> = {
       },
     ],
     placeOf: (pointer, given) => {
+      if (pointer === '/level') return '--level'
       const position = /^\/partitions\/(\d+)$/.exec(pointer)?.[1]
       return position === undefined ? undefined : namesOf(given)[Number(position)]
     },
