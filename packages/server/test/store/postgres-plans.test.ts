@@ -100,6 +100,7 @@ interface Plan {
   readonly 'Index Name'?: string
   readonly 'Index Cond'?: string
   readonly Filter?: string
+  readonly 'Subplan Name'?: string
   readonly Plans?: readonly Plan[]
 }
 
@@ -197,6 +198,17 @@ describe.each([
       const nodes = await planOf(walking?.text ?? '')
       expect(nodes.map((node) => node['Index Name'])).toContain('ready_in_order')
       expect(nodes.map((node) => node['Node Type'])).not.toContain('Sort')
+    },
+  )
+
+  test.each(['take-deltas', 'level-times'])(
+    '%s reads the counters that are not folded in yet once, however many lanes there are',
+    async (name) => {
+      const found = statements.find((one) => one.name === `baton-${name}`)
+      const nodes = await planOf(found?.text ?? '')
+      expect(nodes.filter((node) => node['Node Type'] === 'CTE Scan')).toHaveLength(1)
+      const taking = nodes.filter((node) => node['Subplan Name']?.startsWith('CTE ')).flatMap(nodesOf)
+      expect(taking.filter((node) => node['Relation Name'] === 'count_delta')).not.toEqual([])
     },
   )
 

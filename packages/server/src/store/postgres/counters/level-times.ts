@@ -3,17 +3,20 @@ import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 import type { CountDeltas } from './count-deltas.ts'
 
+/** What is not folded in yet is read once, however many levels are asked for. */
 const times = statement(
   'level-times',
-  `SELECT wanted.level,
+  `WITH unfolded AS MATERIALIZED (
+     SELECT level, max(virtual) AS virtual, max(served) AS served FROM baton.count_delta
+     WHERE served IS NOT NULL GROUP BY level
+   )
+   SELECT wanted.level,
      greatest(known.virtual, unfolded.virtual, 0)::text AS virtual,
      greatest(known.served, unfolded.served, 0)::text AS served,
      (SELECT r.id FROM baton.ready r WHERE r.level = wanted.level ORDER BY r.rank, r.id LIMIT 1) IS NOT NULL AS waiting
    FROM unnest($1::bigint[]) AS wanted (level)
    LEFT JOIN baton.level known ON known.level = wanted.level
-   LEFT JOIN LATERAL (
-     SELECT max(d.virtual) AS virtual, max(d.served) AS served FROM baton.count_delta d WHERE d.level = wanted.level
-   ) unfolded ON true`,
+   LEFT JOIN unfolded ON unfolded.level = wanted.level`,
 )
 
 const raise = statement(
@@ -47,6 +50,7 @@ export async function levelsToRank(
 ): Promise<Map<number, LevelTime>> {
   const found = new Map<number, LevelTime>()
   if (levels.length === 0) return found
+  const drained: [level: number, time: LevelTime][] = []
   for (const row of await tx.run(times, [[...new Set(levels)]])) {
     const level = row['level'] as number
     const own = deltas?.timeOf(level)
@@ -56,10 +60,18 @@ export async function levelsToRank(
     }
     if (row['waiting'] === false && time.served > time.virtual) {
       drain(time)
-      if (deltas === null) raiseLevels(tx, [level], [String(time.virtual)], [String(time.served)])
-      else deltas.drained(level, time)
+      deltas?.drained(level, time)
+      drained.push([level, time])
     }
     found.set(level, time)
+  }
+  if (deltas === null && drained.length > 0) {
+    raiseLevels(
+      tx,
+      drained.map(([level]) => level),
+      drained.map(([, { virtual }]) => String(virtual)),
+      drained.map(([, { served }]) => String(served)),
+    )
   }
   return found
 }

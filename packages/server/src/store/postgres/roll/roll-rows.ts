@@ -109,7 +109,7 @@ export function savePace(tx: Transaction, sums: readonly UnfoldedSum[]): void {
 }
 
 export function saveParked(tx: Transaction, sums: readonly UnfoldedSum[]): void {
-  const parked = sums.flatMap(({ row }) => (row['parked'] as number[] | null) ?? [])
+  const parked = sums.flatMap(({ row }) => (row['parked'] as string | null)?.split(',') ?? [])
   if (parked.length > 0) tx.post(parkedNoted, [parked])
 }
 
