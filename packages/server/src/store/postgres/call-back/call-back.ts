@@ -115,6 +115,7 @@ export class CallBacks {
     const rows: NewPartition[] = []
     const indexes = new Map<number, number[]>()
     let readied = 0
+    const ranked: CalledBackLane[] = []
     const nearlyFull: number[] = []
     for (const [level, arriving] of byLevel) {
       const lane = lanes.get(level)
@@ -136,9 +137,10 @@ export class CallBacks {
       )
       readied += space
       if (tripwire !== -1 && space < LOW_WATER) nearlyFull.push(lane.id)
-      if (space > 0) saveLaneTags(tx, lane)
+      if (space > 0) ranked.push(lane)
       else if (isLaneOpen(entry, level)) placeTripwire(tx, lane.id)
     }
+    saveLaneTags(tx, ranked)
     const tables = new Set(rows.map(({ table }) => table))
     insertPartitions(tx, entry.id, rows, await tx.now())
     // Too few stand behind a tripwire among those that still fitted: one among those before them is better.
@@ -214,5 +216,5 @@ async function closeBarrier(
     deltas.move(closing, from, to, records)
     moveTallies(task, from, to, records)
   })
-  if (held > 0) saveLaneTags(tx, closing)
+  if (held > 0) saveLaneTags(tx, [closing])
 }

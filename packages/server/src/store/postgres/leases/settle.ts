@@ -99,7 +99,7 @@ async function rankReturned(
       throw new Error('a partition returns without its lane')
     write.rank = rankRetry(time, tags, recordCount)
   }
-  for (const lane of lanes.values()) saveLaneTags(tx, lane)
+  saveLaneTags(tx, [...lanes.values()])
 }
 
 class Judging {

