@@ -10,6 +10,7 @@ import { isolationTopic } from './isolation.ts'
 import { lanesTopic } from './lanes.ts'
 import { lateSettleTopic } from './late-settle.ts'
 import { levelBarrierTopic } from './level-barrier.ts'
+import { manyLevelsTopic } from './many-levels.ts'
 import { partitionPagesTopic } from './partition-pages.ts'
 import { pauseTopic } from './pause.ts'
 import { pullKeysTopic } from './pull-keys.ts'
@@ -44,6 +45,7 @@ const topics = [
   rerunTopic,
   sealTopic,
   levelBarrierTopic,
+  manyLevelsTopic,
   retentionTopic,
   taskViewsTopic,
   partitionPagesTopic,

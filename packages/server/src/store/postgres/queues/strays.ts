@@ -30,9 +30,12 @@ export const dropStraysInFront = statement(
   'drop-strays-in-front',
   straysAmong('SELECT ctid AS lies, stay, id FROM baton.ready ORDER BY level, rank, id LIMIT 1000'),
 )
-export const dropStraysOfLane = statement(
-  'drop-strays-of-lane',
-  straysAmong('SELECT ctid AS lies, stay, id FROM baton.ready WHERE lane = $1 ORDER BY id'),
+export const dropStraysOfLanes = statement(
+  'drop-strays-of-lanes',
+  straysAmong(
+    `SELECT r.* FROM unnest($1::bigint[]) AS l (lane)
+     CROSS JOIN LATERAL (SELECT ctid AS lies, stay, id FROM baton.ready WHERE lane = l.lane OFFSET 0) r`,
+  ),
 )
 
 /** In nobody's way until their time has come. What became of a partition since then is never undone, so no row is locked. */

@@ -3,11 +3,12 @@ import { addCapped } from '../../../handoff/tally.ts'
 import { bringUpToDate, decidingLevel } from '../../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import { takeDeltas } from '../counters/unfolded.ts'
-import { addTallies, laneColumns, moveTallies, readLane, readTask, taskColumns } from '../rows/entries.ts'
+import { addTallies, moveTallies, readTask, taskColumns } from '../rows/entries.ts'
 import { ROLL_LOCK } from '../session/advisory-locks.ts'
 import type { Row } from '../session/connection.ts'
 import { NOW, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
+import { KnownLanes } from './known-lanes.ts'
 import { saveLanes, saveLevels, savePace, saveParked, saveTasks } from './roll-rows.ts'
 
 const rolling = `setval('baton.rolled_at', ${NOW})`
@@ -31,26 +32,6 @@ const taskByName = statement(
   'lock-task-by-name',
   `SELECT ${taskColumns('t')} FROM baton.task t WHERE task_id = $1 FOR NO KEY UPDATE`,
 )
-const lanesById = statement(
-  'roll-lanes',
-  `SELECT ${laneColumns} FROM baton.lane WHERE id = ANY($1::bigint[]) ORDER BY id FOR NO KEY UPDATE`,
-)
-const laneOfTask = statement(
-  'roll-lane-of-task',
-  `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 AND level = $2 FOR NO KEY UPDATE`,
-)
-const laneFrom = statement(
-  'roll-lane-from',
-  `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 AND level >= $2 ORDER BY level LIMIT 1 FOR NO KEY UPDATE`,
-)
-const lanesWith = (state: 'ready' | 'parked') =>
-  statement(
-    `roll-lanes-with-${state}`,
-    `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 AND ${state}_partitions > 0
-     ORDER BY level LIMIT 1000 FOR NO KEY UPDATE`,
-  )
-const lanesOfTaskWith = { ready: lanesWith('ready'), parked: lanesWith('parked') }
-
 const doneRows = statement(
   'roll-done-rows',
   `SELECT coalesce(sum(done_partitions - purged), 0)::bigint AS rows FROM baton.lane
@@ -68,8 +49,8 @@ const doneRowsOf = statement(
  */
 export class Roll {
   readonly tx: Transaction
+  readonly lanes: KnownLanes
   readonly #tasks = new Map<number, TaskEntry>()
-  readonly #lanes = new Map<number, LaneEntry>()
   readonly #touchedTasks = new Set<TaskEntry>()
   readonly #touchedLanes = new Set<LaneEntry>()
   /** When the last of the partitions that were folded in finished, by task. */
@@ -77,6 +58,7 @@ export class Roll {
 
   private constructor(tx: Transaction) {
     this.tx = tx
+    this.lanes = new KnownLanes(tx, (id) => this.#tasks.get(id))
   }
 
   /** Waits until nobody else is at it. */
@@ -109,27 +91,6 @@ export class Roll {
     return { task, lanes: await this.#fold([task]) }
   }
 
-  async laneOf(task: TaskEntry, level: number): Promise<LaneEntry | undefined> {
-    for (const lane of this.#lanes.values()) if (lane.task === task && lane.level === level) return lane
-    const [row] = await this.tx.run(laneOfTask, [task.id, level])
-    return row === undefined ? undefined : this.#keepLane(row)
-  }
-
-  /** The lowest lane of a task at or above a level. */
-  async laneFrom(task: TaskEntry, level: number): Promise<LaneEntry | undefined> {
-    const [row] = await this.tx.run(laneFrom, [task.id, level])
-    return row === undefined ? undefined : this.#keepLane(row)
-  }
-
-  /** By the counters as they were at the beginning of this transaction, plus the lanes it touched. */
-  async lanesWith(task: TaskEntry, state: 'ready' | 'parked'): Promise<LaneEntry[]> {
-    const rows = await this.tx.run(lanesOfTaskWith[state], [task.id])
-    for (const row of rows) this.#keepLane(row)
-    return [...this.#lanes.values()]
-      .filter((lane) => lane.task === task && lane.partitions[state] > 0)
-      .sort((a, b) => a.level - b.level)
-  }
-
   /** Partitions of a task that are done and whose rows are still there, within some levels. */
   async doneRows(task: TaskEntry, level: number | null): Promise<number> {
     const [row] = await this.tx.run(doneRows, [task.id, level])
@@ -159,13 +120,19 @@ export class Roll {
   /** What it takes to tell a task's state, beside the task. */
   async decidingLane(task: TaskEntry): Promise<LaneEntry | null> {
     const level = decidingLevel(task)
-    return (level === null ? undefined : await this.laneOf(task, level)) ?? null
+    return (level === null ? undefined : await this.lanes.of(task, level)) ?? null
   }
 
   /** Writes what the transaction changed; the last thing before its commit. */
   async flush(): Promise<void> {
     if (this.#touchedTasks.size === 0) return
     const now = await this.tx.now()
+    await this.lanes.readOf(
+      [...this.#touchedTasks].flatMap((task) => {
+        const level = decidingLevel(task)
+        return level === null ? [] : [{ task, level }]
+      }),
+    )
     // Work ends a task when its last partition finished, which may be a while ago; an order ends it now.
     for (const task of this.#touchedTasks) {
       const at = task.cancelled ? now : (this.#finishedAt.get(task) ?? now)
@@ -182,8 +149,7 @@ export class Roll {
     )
     if (sums.length === 0) return []
     const lanes = new Set(sums.flatMap(({ row }) => (row['lane'] as number | null) ?? []))
-    const missing = [...lanes].filter((id) => !this.#lanes.has(id))
-    for (const row of await this.tx.run(lanesById, [missing])) this.#keepLane(row)
+    await this.lanes.read(lanes)
     for (const { task: taskId, row } of sums) {
       const task = this.#tasks.get(taskId)
       if (task === undefined) throw new Error(`counters of task row ${taskId} were taken without its lock`)
@@ -197,7 +163,7 @@ export class Roll {
       task.reportedRecords = addCapped(task.reportedRecords, number(row, 'reported_records'))
       task.mismatched += number(row, 'mismatched')
       this.touch(task)
-      const lane = this.#lanes.get(row['lane'] as number)
+      const lane = this.lanes.known(row['lane'] as number)
       if (lane === undefined) continue
       addTallies(lane, row)
       this.touch(lane)
@@ -205,7 +171,7 @@ export class Roll {
     saveLevels(this.tx, sums)
     savePace(this.tx, sums)
     saveParked(this.tx, sums)
-    return [...lanes].flatMap((id) => this.#lanes.get(id) ?? [])
+    return [...lanes].flatMap((id) => this.lanes.known(id) ?? [])
   }
 
   #keepTask(row: Row): TaskEntry {
@@ -214,16 +180,6 @@ export class Roll {
     const task = readTask(row)
     this.#tasks.set(task.id, task)
     return task
-  }
-
-  #keepLane(row: Row): LaneEntry {
-    const known = this.#lanes.get(row['id'] as number)
-    if (known !== undefined) return known
-    const task = this.#tasks.get(row['task'] as number)
-    if (task === undefined) throw new Error(`lane row ${row['id']} was read without the lock of its task`)
-    const lane = readLane(row, task)
-    this.#lanes.set(lane.id, lane)
-    return lane
   }
 }
 

@@ -3,8 +3,8 @@ import { dropStraysInFront } from '../queues/strays.ts'
 import { asUnavailable } from '../session/failures.ts'
 import { statement } from '../session/statement.ts'
 import type { Transactions } from '../session/transactions.ts'
-import { settleLanes } from './lane-windows.ts'
 import { Roll } from './roll.ts'
+import { settleLanes } from './settle-lanes.ts'
 import { cancelLate } from './task-steps.ts'
 
 /**

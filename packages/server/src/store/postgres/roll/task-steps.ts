@@ -1,12 +1,9 @@
 import type { Step } from '../../../handoff/control-rules.ts'
-import { next } from '../../../handoff/life-cycle.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
-import { lockedOf, WAITS } from '../queues/places.ts'
-import { changeQueued } from '../queues/queues.ts'
-import { dropStraysOfLane } from '../queues/strays.ts'
 import { statement } from '../session/statement.ts'
-import { readyOfLane, STEP } from '../windows/lanes.ts'
-import { fill } from './lane-windows.ts'
+import { STEP } from '../windows/lanes.ts'
+import { cancelWaiting } from './cancelling.ts'
+import { fill, isForgotten, roomOf } from './lane-windows.ts'
 import { rerunDone } from './rerun.ts'
 import type { Roll } from './roll.ts'
 
@@ -17,6 +14,9 @@ export interface Progress {
 }
 
 const ALL_LEVELS = -1
+
+/** Groups of lanes that a transaction looks at before it has changed a step's worth: most may have nothing to do. */
+const ROUNDS = 4
 
 /** A clock that was set back since may be behind what is done: that is meant all the same. */
 const begin = statement(
@@ -42,30 +42,6 @@ const isRerunning = statement(
   `SELECT EXISTS (SELECT FROM baton.task_step WHERE task = $1 AND step = 'rerun') AS rerunning`,
 )
 const drop = statement('drop-step', 'DELETE FROM baton.task_step WHERE task = $1 AND step = $2')
-const waitingIn = (state: 'ready' | 'held', places: string) =>
-  statement(
-    `waiting-${state}-of-lane`,
-    `SELECT p.* FROM (${places}) q ${lockedOf('id, record_count', WAITS)} LIMIT $2`,
-  )
-const parkedIn = statement(
-  'waiting-parked-of-lane',
-  'SELECT id, record_count FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED',
-)
-const waiting = {
-  ready: waitingIn('ready', readyOfLane('id, stay')),
-  held: waitingIn('held', 'SELECT id, stay FROM baton.held WHERE lane = $1 ORDER BY id OFFSET 0'),
-  parked: parkedIn,
-}
-const anyWaiting = statement(
-  'any-waiting-of-lane',
-  `SELECT EXISTS (SELECT FROM baton.ready WHERE lane = $1) OR EXISTS (SELECT FROM baton.held WHERE lane = $1)
-     OR (SELECT idx FROM baton.partition WHERE lane = $1 AND parked ORDER BY idx LIMIT 1) IS NOT NULL
-     AS waiting`,
-)
-const cancel = statement(
-  'cancel',
-  'UPDATE baton.partition SET state = $2, parked = false, rank = NULL, due_at = NULL WHERE id = ANY($1::bigint[])',
-)
 
 /** False when the same step is under way already. */
 export async function beginStep(
@@ -84,10 +60,12 @@ export async function beginStep(
  * with their lane. They are counted there: the cancel goes on.
  */
 export async function cancelLate(roll: Roll): Promise<void> {
+  const tasks = new Set<TaskEntry>()
   for (const { task, partitions } of roll.touchedLanes) {
     const isWaiting = partitions.ready > 0 || partitions.held > 0 || partitions.parked > 0
-    if (task.cancelled && isWaiting) await beginStep(roll, task, 'cancel')
+    if (task.cancelled && isWaiting) tasks.add(task)
   }
+  for (const task of tasks) await beginStep(roll, task, 'cancel')
 }
 
 /** A pause or a cancel overtakes what an earlier order left to do. */
@@ -105,6 +83,12 @@ async function endStep(roll: Roll, task: TaskEntry, step: Step, onlyLevel: numbe
   roll.touch(task)
 }
 
+/** Where a step goes on: at a level, behind an index of it. */
+interface At {
+  readonly level: number
+  readonly index: number
+}
+
 /** One bounded transaction's worth of a task's step. */
 export async function advanceStep(
   roll: Roll,
@@ -116,71 +100,67 @@ export async function advanceStep(
   const [row] = await roll.tx.run(stepOf, [task.id, step, onlyLevel])
   if (row === undefined) return progress
   const begunAt = row['begun_at'] as number
-  let at = { level: row['level'] as number, index: row['idx'] as number }
-  let visited = 0
-  while (progress.changed < STEP && visited < STEP) {
-    const lane = await roll.laneFrom(task, at.level)
-    if (lane === undefined || (onlyLevel !== ALL_LEVELS && lane.level !== onlyLevel)) {
+  let at: At = { level: row['level'] as number, index: row['idx'] as number }
+  for (let round = 0; progress.changed < STEP && round < ROUNDS; round += 1) {
+    const found = await roll.lanes.from(task, at.level, onlyLevel === ALL_LEVELS ? undefined : 1)
+    const lanes = found.filter(({ level }) => onlyLevel === ALL_LEVELS || level === onlyLevel)
+    const last = lanes.at(-1)
+    if (last === undefined) {
       await endStep(roll, task, step, onlyLevel)
       return progress
     }
-    const index = lane.level === at.level ? at.index : -1
-    const after = await workOn(roll, { step, begunAt }, lane, index, STEP - progress.changed, progress)
-    at = after === null ? { level: lane.level + 1, index: -1 } : { level: lane.level, index: after }
-    visited += 1
-    // A page of partitions that are not to run again is followed by the next one, unless somebody has locked its first.
-    if (after !== null && (step !== 'rerun' || after === index)) break
+    const before = at
+    const goOn = await workOn(roll, { step, begunAt, at }, lanes, progress)
+    at = goOn ?? { level: last.level + 1, index: -1 }
+    // The next windows are a step of their own, or somebody has locked what comes next.
+    if (goOn !== null && (step === 'fill' || (at.level === before.level && at.index === before.index))) break
   }
   await roll.tx.write(save, [task.id, step, onlyLevel, at.level, at.index])
   return { ...progress, more: true }
 }
 
-/** Returns the index to go on from within the lane, or null when the lane needs no more. */
+/** Returns where to go on within these lanes, or null when they need no more. */
 async function workOn(
   roll: Roll,
-  { step, begunAt }: { readonly step: Step; readonly begunAt: number },
-  lane: LaneEntry,
-  after: number,
-  limit: number,
+  { step, begunAt, at }: { readonly step: Step; readonly begunAt: number; readonly at: At },
+  lanes: readonly LaneEntry[],
   progress: Progress,
-): Promise<number | null> {
+): Promise<At | null> {
+  const limit = STEP - progress.changed
   switch (step) {
     case 'fill': {
-      const readied = await fill(roll, lane)
+      const forgotten = lanes.filter(isForgotten)
+      const some = fitting(forgotten, limit)
+      const putOff = forgotten[some.length]
+      const readied = await fill(roll, some)
       progress.readied += readied
       progress.changed += readied
-      return null
+      return putOff === undefined ? null : { level: putOff.level, index: -1 }
     }
     case 'cancel': {
-      const cancelled = await cancelWaiting(roll, lane, limit)
+      const { cancelled, firstWaiting } = await cancelWaiting(roll, lanes, limit)
       progress.changed += cancelled
-      // A stray place would look for ever like somebody who waits.
-      if (cancelled < limit) await roll.tx.write(dropStraysOfLane, [lane.id])
-      // Rows that a pull has locked are not seen: the lane is done with when none is left.
-      const [row] = await roll.tx.run(anyWaiting, [lane.id])
-      return row?.['waiting'] === true ? after : null
+      return firstWaiting === undefined ? null : { level: firstWaiting.level, index: -1 }
     }
     case 'rerun': {
-      const { changed, readied, goOnAfter } = await rerunDone(roll, lane, { begunAt, after, limit })
+      const after = lanes[0]?.level === at.level ? at.index : -1
+      const { changed, readied, goOn } = await rerunDone(roll, lanes, { begunAt, after, limit })
       progress.changed += changed
       progress.readied += readied
-      return goOnAfter
+      return goOn === null ? null : { level: goOn.lane.level, index: goOn.after }
     }
   }
 }
 
-/** Leased and delayed partitions follow when their time ends; nothing can be done with them until then. */
-async function cancelWaiting(roll: Roll, lane: LaneEntry, limit: number): Promise<number> {
-  let cancelled = 0
-  for (const state of ['ready', 'held', 'parked'] as const) {
-    if (cancelled === limit) break
-    const rows = await roll.tx.run(waiting[state], [lane.id, limit - cancelled])
-    if (rows.length === 0) continue
-    const to = next(state, 'cancel')
-    for (const row of rows) roll.move(lane, state, to, row['record_count'] as number)
-    const ids = rows.map((row) => row['id'] as number)
-    changeQueued(roll.tx, ids, () => roll.tx.post(cancel, [ids, to]))
-    cancelled += rows.length
+/** Those whose windows are filled in a step, of which so much is left; each is filled as a whole. */
+function fitting(lanes: readonly LaneEntry[], limit: number): LaneEntry[] {
+  const some: LaneEntry[] = []
+  let left = limit
+  for (const lane of lanes) {
+    left -= roomOf(lane)
+    // One that is larger than a step is a step of its own.
+    if (left < 0 && (some.length > 0 || limit < STEP)) break
+    some.push(lane)
   }
-  return cancelled
+  return some
 }

@@ -1,10 +1,12 @@
 import type { ControlOrder, ControlResult } from '../../../handoff/control.ts'
 import { type Applied, type Effect, effectOf, mayPass, refusalOf } from '../../../handoff/control-rules.ts'
-import { isLaneOpen } from '../../../handoff/lane-rules.ts'
+import { holdsBarrier, isLaneOpen } from '../../../handoff/lane-rules.ts'
 import { taskState } from '../../../handoff/task-course.ts'
 import type { TaskEntry } from '../../../handoff/task-entry.ts'
-import { hold, placeBarrier, settleLanes } from '../roll/lane-windows.ts'
+import { placeBarrier } from '../roll/barrier.ts'
+import { hold } from '../roll/lane-windows.ts'
 import { Roll } from '../roll/roll.ts'
+import { settleLanes } from '../roll/settle-lanes.ts'
 import { advanceStep, beginStep, cancelLate, dropStep } from '../roll/task-steps.ts'
 import { untilOthersAreThrough } from '../rows/at-hand.ts'
 import type { Transaction } from '../session/transaction.ts'
@@ -17,21 +19,41 @@ import { retry } from './retry.ts'
  * counters, so it is the roller's turn: they are folded in first.
  */
 export async function control(transactions: Transactions, order: ControlOrder): Promise<ControlResult> {
-  const result = await transactions.run((tx) => step(tx, order))
+  const result = await carryOutIn(transactions, order)
   const isHeldUp = order.verb === 'retry' && result.kind === 'applied' && result.more && result.changed === 0
   if (isHeldUp) await untilOthersAreThrough()
   return result
 }
 
-async function step(tx: Transaction, order: ControlOrder): Promise<ControlResult> {
+/**
+ * Partitions that are named are taken some at a time, one after the other here: an order that is repeated does not say how far
+ * it came, and would run those again that were done meanwhile.
+ */
+async function carryOutIn(transactions: Transactions, order: ControlOrder): Promise<ControlResult> {
+  const names = order.verb === 'retry' ? (order.partitions?.length ?? 0) : 0
+  let whole = await transactions.run((tx) => step(tx, order))
+  for (let from = STEP; from < names && whole.kind === 'applied'; from += STEP) {
+    const { changed, readied, more } = whole
+    const part = await transactions.run((tx) => step(tx, order, from))
+    if (part.kind !== 'applied') return part
+    whole = {
+      ...part,
+      changed: changed + part.changed,
+      readied: readied + part.readied,
+      more: more || part.more,
+    }
+  }
+  return whole
+}
+
+async function step(tx: Transaction, order: ControlOrder, from = 0): Promise<ControlResult> {
   const roll = await Roll.begin(tx)
   const folded = await roll.foldTask(order.taskId)
   if (folded === undefined) return { kind: 'task_unknown' }
   const { task, lanes } = folded
   const opened = await settleLanes(roll, lanes)
   task.state = taskState(task, await roll.decidingLane(task))
-  const outcome = refusalOf(task, order) ?? (await apply(roll, task, order))
-  await settleLanes(roll, roll.touchedLanes)
+  const outcome = refusalOf(task, order) ?? (await apply(roll, task, order, from))
   if (!('kind' in outcome)) roll.touch(task)
   await cancelLate(roll)
   await roll.flush()
@@ -40,8 +62,13 @@ async function step(tx: Transaction, order: ControlOrder): Promise<ControlResult
   return { kind: 'applied', state: task.state, changed, readied: readied + opened, more }
 }
 
-function apply(roll: Roll, task: TaskEntry, order: ControlOrder): Promise<Applied | ControlResult> {
-  if (order.verb === 'retry') return retry(roll, task, order)
+function apply(
+  roll: Roll,
+  task: TaskEntry,
+  order: ControlOrder,
+  from: number,
+): Promise<Applied | ControlResult> {
+  if (order.verb === 'retry') return retry(roll, task, order, from)
   if (order.verb === 'skip-parked') return skipParked(roll, task)
   return carryOut(roll, task, effectOf(task, order))
 }
@@ -57,19 +84,20 @@ async function carryOut(roll: Roll, task: TaskEntry, effect: Effect): Promise<Ap
   return { changed, readied, more: holds === true && (await holdClosed(roll, task)) }
 }
 
-/** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
+/** Lets the barrier pass what is parked on the open level, and on those that it then opens: a step of lanes at a time. */
 async function skipParked(roll: Roll, task: TaskEntry): Promise<Applied> {
+  if (!task.levelBarrier || task.openLevel === null) return { changed: 0 }
+  const { lanes, next } = await roll.lanes.with('unfinished', { task, level: task.openLevel }, STEP)
   let changed = 0
-  let readied = 0
-  while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
-    const lane = await roll.laneOf(task, task.openLevel)
+  for (const lane of lanes.slice(0, STEP)) {
     if (!mayPass(lane)) break
     lane.parkedSkipped = true
     roll.touch(lane)
     changed += 1
-    readied += await placeBarrier(roll, task)
+    if (holdsBarrier(lane)) break
   }
-  return { changed, readied }
+  const readied = await placeBarrier(roll, task)
+  return { changed, readied, more: changed === STEP && (next !== null || lanes.length > STEP) }
 }
 
 /**
@@ -79,9 +107,9 @@ async function skipParked(roll: Roll, task: TaskEntry): Promise<Applied> {
  */
 async function holdClosed(roll: Roll, task: TaskEntry): Promise<boolean> {
   let left = STEP
-  for (const lane of await roll.lanesWith(task, 'ready')) {
-    if (isLaneOpen(task, lane.level)) continue
-    left -= await hold(roll, lane, left)
+  for await (const lanes of roll.lanes.pagesWith('ready', task)) {
+    const closed = lanes.filter(({ level }) => !isLaneOpen(task, level))
+    if (closed.length > 0) left -= await hold(roll, closed, left)
     if (left === 0) return true
   }
   return false

@@ -3,9 +3,9 @@ import { unfinishedStates } from '../../../handoff/life-cycle.ts'
 import type { TidyOrder, TidyResult } from '../../../handoff/store.ts'
 import { unfinishedOf } from '../../../handoff/tally.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
-import { settleLanes } from '../roll/lane-windows.ts'
 import { Roll } from '../roll/roll.ts'
 import type { Roller } from '../roll/roller.ts'
+import { settleLanes } from '../roll/settle-lanes.ts'
 import { advanceStep, cancelLate, type Progress } from '../roll/task-steps.ts'
 import { untilOthersAreThrough } from '../rows/at-hand.ts'
 import type { Names } from '../rows/names.ts'
@@ -29,20 +29,21 @@ const todo = statement(
      EXISTS (SELECT FROM baton.pull_key WHERE forget_at <= $2)
        OR EXISTS (SELECT FROM baton.instance WHERE last_seen_at < $3 OR draining AND last_seen_at < $4) AS forgettable`,
 )
-const laneToPurge = statement(
-  'lane-to-purge',
-  `SELECT level FROM baton.lane WHERE task = $1 AND level > $2 AND purged < done_partitions + cancelled_partitions
-   ORDER BY level LIMIT 1`,
-)
-const FINISHED_ROWS = `FROM baton.partition WHERE lane = $1 AND idx >= 0 AND state IN ('done', 'cancelled')`
+const FINISHED_ROWS = `FROM baton.partition WHERE lane = l.lane AND idx >= 0 AND state IN ('done', 'cancelled')`
+const OF_LANES = 'FROM unnest($1::bigint[]) AS l (lane)'
 const remove = statement(
   'purge',
-  `DELETE FROM baton.partition WHERE id IN (
-     SELECT id ${FINISHED_ROWS}
-     ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED)
-   RETURNING record_count`,
+  `DELETE FROM baton.partition WHERE id = ANY (ARRAY(
+     SELECT p.id ${OF_LANES} CROSS JOIN LATERAL (
+       SELECT id ${FINISHED_ROWS} ORDER BY idx LIMIT $2 FOR UPDATE SKIP LOCKED
+     ) p LIMIT $2
+   ))
+   RETURNING lane, record_count AS "recordCount"`,
 )
-const rowsLeft = statement('rows-left-to-purge', `SELECT EXISTS (SELECT ${FINISHED_ROWS}) AS left`)
+const rowsLeft = statement(
+  'rows-left-to-purge',
+  `SELECT EXISTS (SELECT ${OF_LANES} WHERE EXISTS (SELECT ${FINISHED_ROWS})) AS left`,
+)
 const forgetPace = statement('forget-pace-of-task', 'DELETE FROM baton.pace WHERE task = $1')
 
 /** What can be done later, a little at a time, so that no pull waits for it; on whichever node comes first. */
@@ -89,7 +90,6 @@ async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): 
   if (folded === undefined) return NO_STEP
   const opened = await settleLanes(roll, folded.lanes)
   const { changed, readied, more } = await advanceStep(roll, folded.task, step, onlyLevel)
-  await settleLanes(roll, roll.touchedLanes)
   await cancelLate(roll)
   await roll.flush()
   return { changed, readied: readied + opened, more }
@@ -120,36 +120,33 @@ async function purge(tx: Transaction, id: number, finishedBefore: number): Promi
   return removed > 0 || !isLeft
 }
 
-/** Level by level, up to a step in all. */
+/** From the lowest level on, up to a step in all. */
 async function purgeLanes(roll: Roll, task: TaskEntry): Promise<{ removed: number; isLeft: boolean }> {
   let removed = 0
   let isLeft = false
-  let level = -1
-  while (removed < STEP) {
-    const [next] = await roll.tx.run(laneToPurge, [task.id, level])
-    if (next === undefined) break
-    level = next['level'] as number
-    const lane = await roll.laneOf(task, level)
-    if (lane === undefined) continue
-    removed += await purgeLane(roll, lane, STEP - removed)
-    isLeft ||= await hasRowsLeft(roll, lane)
+  for await (const lanes of roll.lanes.pagesWith('unpurged', task)) {
+    removed += await purgeRows(roll, lanes, STEP - removed)
+    if (removed === STEP) break
+    isLeft ||= await hasRowsLeft(roll, lanes)
   }
   return { removed, isLeft }
 }
 
 /** By the rows: one that was locked is still there. Counters that were wrong must not keep all other tasks waiting. */
-async function hasRowsLeft({ tx }: Roll, { id, partitions, purged }: LaneEntry): Promise<boolean> {
-  if (purged >= partitions.done + partitions.cancelled) return false
-  const [row] = await tx.run(rowsLeft, [id])
+async function hasRowsLeft({ tx }: Roll, lanes: readonly LaneEntry[]): Promise<boolean> {
+  const unpurged = lanes.filter(({ partitions, purged }) => purged < partitions.done + partitions.cancelled)
+  if (unpurged.length === 0) return false
+  const [row] = await tx.run(rowsLeft, [unpurged.map(({ id }) => id)])
   return row?.['left'] === true
 }
 
-async function purgeLane(roll: Roll, lane: LaneEntry, limit: number): Promise<number> {
-  const rows = await roll.tx.write(remove, [lane.id, limit])
-  for (const row of rows) {
-    lane.purged += 1
-    lane.purgedRecords += row['record_count'] as number
+async function purgeRows(roll: Roll, lanes: readonly LaneEntry[], limit: number): Promise<number> {
+  const values = [lanes.map(({ id }) => id), limit]
+  const rows = (await roll.tx.write(remove, values)) as unknown as { lane: number; recordCount: number }[]
+  for (const [lane, of] of roll.lanes.grouped(rows)) {
+    lane.purged += of.length
+    for (const { recordCount } of of) lane.purgedRecords += recordCount
+    roll.touch(lane)
   }
-  if (rows.length > 0) roll.touch(lane)
   return rows.length
 }

@@ -21,6 +21,8 @@ import type { Transaction } from '../session/transaction.ts'
  * Several nodes take from one window, and none of them counts what the others took. So one row of
  * the window is a tripwire: whoever is handed it fills the window, in the same transaction or right after it. Tags are
  * changed only by who has locked the lane's row. Who holds that lock never waits for a partition's.
+ *
+ * Here one lane at a time, for those who hand out; for many at once see many-lanes.ts.
  */
 export const WINDOW = 2000
 
@@ -36,13 +38,13 @@ export const STEP = 1000
 const LOOKS_FOR_LANE = 20
 const LOOK_AGAIN_MILLIS = 2
 
-interface HeldPlace {
+export interface HeldPlace {
   readonly id: number
   readonly stay: number
   readonly record_count: number
 }
 
-interface ReadyPlace extends HeldPlace {
+export interface ReadyPlace extends HeldPlace {
   readonly place: string
   readonly rank_text: string
   readonly fresh: boolean
@@ -58,17 +60,19 @@ export const laneIsOpen = (task: string, level: string) =>
   `NOT ${task}.paused AND NOT ${task}.cancelled AND (NOT ${task}.level_barrier OR ${level} <= ${task}.open_level)`
 
 /**
- * At least LOW_WATER, so that as many stand behind the new tripwire: what other claims have just taken still counts as
- * there, and so does what a node that is alone has not written up. What is handed out again is not of the window.
+ * In SQL: how many are admitted to the window of a lane. At least LOW_WATER, so that as many stand behind the new tripwire:
+ * what other claims have just taken still counts as there, and so does what a node that is alone has not written up. What
+ * is handed out again is not of the window.
  */
+export const roomInWindow = (lane: string) =>
+  `(SELECT greatest(${WINDOW} - count(*), ${LOW_WATER}) FROM
+     (SELECT FROM baton.ready r WHERE r.lane = ${lane} AND r.fresh LIMIT ${WINDOW}) AS window_now)`
 const firstHeld = statement(
   'first-held',
   `SELECT id, stay, record_count FROM baton.held
    WHERE lane = $1
-     AND ($2 OR (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1))
-   ORDER BY id
-   LIMIT (SELECT greatest(${WINDOW} - count(*), ${LOW_WATER}) FROM
-     (SELECT FROM baton.ready r WHERE r.lane = $1 AND r.fresh LIMIT ${WINDOW}) AS window_now)`,
+     AND (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = $1)
+   ORDER BY id LIMIT ${roomInWindow('$1')}`,
 )
 const admit = statement(
   'admit',
@@ -80,12 +84,12 @@ const admit = statement(
    FROM unnest($1::bigint[], $2::bigint[], $4::int[]) AS a (id, rank, stay)`,
 )
 /** Places that a claim has locked are left to it. */
-export const readyOfLane = (columns: string) =>
-  `SELECT ${columns} FROM baton.ready WHERE lane = $1 ORDER BY id FOR UPDATE SKIP LOCKED`
+export const readyOfLane = (columns: string, lane: string) =>
+  `SELECT ${columns} FROM baton.ready WHERE lane = ${lane} ORDER BY id FOR UPDATE SKIP LOCKED`
 const firstReady = statement(
   'first-ready-of-lane',
   `SELECT q.place::text AS place, q.id, q.stay, q.rank::text AS rank_text, q.fresh, p.record_count
-   FROM (${readyOfLane('ctid AS place, id, stay, rank, fresh')}) q
+   FROM (${readyOfLane('ctid AS place, id, stay, rank, fresh', '$1')}) q
    CROSS JOIN LATERAL (SELECT record_count FROM baton.partition WHERE id = q.id AND ${WAITS} OFFSET 0) p LIMIT $2`,
 )
 const hold = statement(
@@ -109,17 +113,9 @@ export function tripwireAt(admitted: number): number {
   return Math.max(0, admitted - LOW_WATER)
 }
 
-/**
- * Fills an open lane's window; returns how many partitions became ready. Without `deltas` the caller
- * holds the task's row and knows the lane to be open, possibly by a change that is not written yet.
- */
-export async function fillLane(
-  tx: Transaction,
-  lane: LockedLane,
-  count: CountMove,
-  deltas: CountDeltas | null,
-): Promise<number> {
-  const rows = (await tx.run(firstHeld, [lane.id, deltas === null])) as unknown as HeldPlace[]
+/** Fills the window of a lane if it is open; returns how many partitions became ready. */
+async function fillLane(tx: Transaction, lane: LockedLane, deltas: CountDeltas): Promise<number> {
+  const rows = (await tx.run(firstHeld, [lane.id])) as unknown as HeldPlace[]
   if (rows.length === 0) return 0
   const time = (await levelsToRank(tx, [lane.level], deltas)).get(lane.level)
   if (time === undefined) throw new Error(`level ${lane.level} has no time`)
@@ -127,7 +123,7 @@ export async function fillLane(
   const ranks: bigint[] = []
   for (const row of rows) {
     ranks.push(rankFresh(time, lane, row.record_count))
-    count('held', to, row.record_count)
+    deltas.move(lane, 'held', to, row.record_count)
   }
   const ids = rows.map(({ id }) => id)
   tx.post(admit, [
@@ -215,12 +211,7 @@ async function fillLocked(tx: Transaction, rows: readonly Row[], deltas: CountDe
       finish: BigInt(row['finish'] as string),
       retryFinish: BigInt(row['retry_finish'] as string),
     }
-    const filled = await fillLane(
-      tx,
-      lane,
-      (from, to, records) => deltas.move(lane, from, to, records),
-      deltas,
-    )
+    const filled = await fillLane(tx, lane, deltas)
     if (filled > 0) saveLaneTags(tx, [lane])
     readied += filled
   }

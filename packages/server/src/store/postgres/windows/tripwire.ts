@@ -39,9 +39,10 @@ const unwatched = statement(
    WHERE (SELECT ${laneIsOpen('t', 'l.level')} FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = b.lane)
      AND (SELECT r.id FROM baton.ready r WHERE r.lane = b.lane AND r.refill ORDER BY r.id LIMIT 1) IS NULL`,
 )
-const windowNow = statement(
-  'window-of-lane',
-  `SELECT count(*) AS ready FROM (SELECT FROM baton.ready r WHERE r.lane = $1 AND r.fresh LIMIT ${WINDOW}) w`,
+const fullWindows = statement(
+  'full-windows',
+  `SELECT l.lane FROM unnest($1::bigint[]) AS l (lane)
+   WHERE (SELECT count(*) FROM (SELECT FROM baton.ready r WHERE r.lane = l.lane AND r.fresh LIMIT ${WINDOW}) w) = ${WINDOW}`,
 )
 
 /** A lane whose window is full gets its first backlog: somebody has to notice when the window empties. */
@@ -49,10 +50,10 @@ export function placeTripwire(tx: Transaction, lane: number): void {
   tx.post(setTripwire, [lane])
 }
 
-/** By its places: counters do not tell what is fresh. The caller has locked the lane. */
-export async function isWindowFull(tx: Transaction, lane: number): Promise<boolean> {
-  const [row] = await tx.run(windowNow, [lane])
-  return row?.['ready'] === WINDOW
+/** Which of these lanes have a full window, by their places: counters do not tell what is fresh. The caller has locked them. */
+export async function lanesWithFullWindows(tx: Transaction, lanes: readonly number[]): Promise<Set<number>> {
+  const rows = lanes.length === 0 ? [] : await tx.run(fullWindows, [lanes])
+  return new Set(rows.map((row) => row['lane'] as number))
 }
 
 /**

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import type { SettlementOrder } from '../../../src/handoff/settlement.ts'
+import { type Driver, leaseOf, nameOf, one, settlement } from './driver.ts'
+import { type StoreHarness, storesOf } from './harness.ts'
+
+/** More lanes than a store looks at in one transaction. */
+const LEVELS = 1500
+
+/** One partition on each of them. */
+const levels = () => Array.from({ length: LEVELS }, (_, level) => one(level, 0))
+
+/** Hands everything out and settles all of it in the same way. Somebody looks, so that all of it is counted. */
+async function settleAll(store: Driver, order: Partial<SettlementOrder> = {}): Promise<void> {
+  const handed = await store.pullAll(1000)
+  const settlements = handed.map(({ lease }) => ({
+    lease: leaseOf(lease?.id ?? ''),
+    order: settlement(order),
+  }))
+  await store.batch({ settles: [{ instance: null, settlements }] })
+  await store.task('a')
+}
+
+const parkAll = (store: Driver) => settleAll(store, { outcome: 'failed', final: true })
+
+export function manyLevelsTopic(harness: StoreHarness): void {
+  describe('a task of more levels than a step looks at', () => {
+    const open = storesOf(harness)
+
+    test('retry finds a level, or a name, behind thousands of others that are parked', async () => {
+      const store = await open()
+      await store.callBack('a', levels())
+      await parkAll(store)
+      expect(await store.retry('a', { level: 1400 })).toMatchObject({ changed: 1, readied: 1 })
+      const partitions = [{ level: 1300, index: 0 }]
+      expect(await store.retry('a', { partitions })).toMatchObject({ changed: 1, readied: 1 })
+      expect((await store.pullAll()).map(nameOf)).toEqual(['a-1300-0', 'a-1400-0'])
+    })
+
+    test('retry takes all of them', async () => {
+      const store = await open()
+      await store.callBack('a', levels())
+      await parkAll(store)
+      expect(await store.retry('a')).toMatchObject({ changed: LEVELS })
+      expect(await store.pullAll(1000)).toHaveLength(LEVELS)
+    })
+
+    test('what is done runs again: one level, or all of them', async () => {
+      const store = await open()
+      await store.callBack('a', levels())
+      await settleAll(store)
+      expect(await store.retry('a', { level: 1400, done: true })).toMatchObject({ changed: 1 })
+      expect((await store.pullAll()).map(nameOf)).toEqual(['a-1400-0'])
+      await store.retry('a', { done: true })
+      await store.tidyAll()
+      expect(await store.pullAll(1000)).toHaveLength(LEVELS - 1)
+    })
+
+    test('pause and resume: nothing is handed out in between, and then everything once', async () => {
+      const store = await open()
+      await store.callBack('a', levels())
+      await store.control({ verb: 'pause', taskId: 'a' })
+      expect((await store.pull({ batch: 10 })).partitions).toEqual([])
+      expect((await store.task('a')).facts.partitions).toMatchObject({ ready: 0, held: LEVELS })
+      await store.control({ verb: 'resume', taskId: 'a' })
+      expect((await store.pullAll(1000)).map(({ level }) => level)).toEqual(
+        levels().map(({ level }) => level),
+      )
+    })
+
+    test('a barrier that is put up and taken down', async () => {
+      const store = await open()
+      await store.callBack('a', levels())
+      await store.control({ verb: 'level-barrier', taskId: 'a', enabled: true })
+      expect((await store.pullAll()).map(nameOf)).toEqual(['a-0-0'])
+      await store.control({ verb: 'level-barrier', taskId: 'a', enabled: false })
+      await store.tidyAll()
+      expect(await store.pullAll(1000)).toHaveLength(LEVELS - 1)
+    })
+
+    test('cancelled, and removed when its time is over', async () => {
+      const store = await open()
+      await store.callBack('a', levels())
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect((await store.pull()).partitions).toEqual([])
+      await store.tidyAll()
+      expect((await store.task('a')).facts.partitions).toMatchObject({ cancelled: LEVELS })
+      store.clock.advance(1)
+      await store.tidyAll(0)
+      expect(await store.partitions('a')).toEqual([])
+    })
+  })
+}
