@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { PullAnswer } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { HandOff } from '../../src/handoff/hand-off.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
@@ -167,7 +168,8 @@ describe('clients that hang up while the node stands still', () => {
     service.signal('SIGCONT')
     const metrics = async () => (await fetch(`${service.url}/metrics`)).text()
     await until(async () => /^baton_undone_leases_total 5$/m.test(await metrics()))
-    expect(await metrics()).toMatch(/^baton_partitions\{state="ready"\} 5$/m)
+    const pulled = await fetch(`${service.url}/pull`, { headers: { prefer: 'batch=10' } })
+    expect(((await pulled.json()) as PullAnswer).partitions).toHaveLength(5)
   })
 })
 
