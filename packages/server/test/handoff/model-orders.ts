@@ -4,6 +4,7 @@ import { DAY, MINUTE } from '../store/conformance/harness.ts'
 
 /** Which lease is meant: one of those given so far, as it is or with a part of its id replaced. */
 export interface LeasePick {
+  /** Below zero it counts from the newest on. */
   readonly pick: number
   readonly forged: 'secret' | 'term' | 'partition' | null
 }
@@ -33,6 +34,7 @@ export type Step =
       readonly pulls: readonly PullOrder[]
     }
   | { readonly kind: 'pass'; readonly millis: number; readonly sweep: boolean }
+  | { readonly kind: 'look' }
   | { readonly kind: 'restart' }
   | { readonly kind: 'tidy'; readonly retentionMillis: number }
   | { readonly kind: 'control'; readonly taskId: string; readonly verb: 'pause' | 'resume' | 'cancel' }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, test } from 'vitest'
 import { type StoreHarness, testPolicy } from '../store/conformance/harness.ts'
+import { BRISK_RUN, briskCourse } from './model-brisk.ts'
 import { type Sizes, step } from './model-orders.ts'
 import { runModel } from './model-run.ts'
 
@@ -14,7 +15,7 @@ const LONG_RUN = 450
 /** Shrinking runs the store thousands of times. Take the reported seed and set this to false to have it. */
 const endOnFailure = true
 
-/** How often each property is tried; a store with a server behind it takes longer for a step. */
+/** How often each property is tried, the brisk one as often as the crowded; a store with a server behind it takes longer for a step. */
 export interface Runs {
   readonly crowded: number
   readonly long: number
@@ -38,6 +39,15 @@ export function describeModel(harness: StoreHarness, runs: Runs = { crowded: 100
           runModel(harness, { ...testPolicy, levelBarrier }, taken, LONG_RUN),
         ),
         { numRuns: runs.long, endOnFailure },
+      )
+    }, 300_000)
+
+    test('agree on levels that close and open again among hand-offs alone', async () => {
+      await fc.assert(
+        fc.asyncProperty(briskCourse, (taken) =>
+          runModel(harness, { ...testPolicy, levelBarrier: true }, taken, BRISK_RUN),
+        ),
+        { numRuns: runs.crowded, endOnFailure },
       )
     }, 300_000)
   })

@@ -65,6 +65,9 @@ class ModelRun {
         this.#model.sweep()
         await this.#driver.sweep()
         break
+      case 'look':
+        await compare(this.#model, this.#driver)
+        break
       case 'restart':
         await this.#driver.reopen()
         break
@@ -156,7 +159,7 @@ class ModelRun {
   }
 
   #lease(pick: number, forged: LeasePick['forged']): LeaseRef {
-    const given = this.#given.length === 0 ? undefined : this.#given[pick % this.#given.length]
+    const given = this.#given.length === 0 ? undefined : this.#given.at(pick % this.#given.length)
     const lease = given === undefined ? { partition: 1, term: 1, secret: 'A'.repeat(16) } : leaseOf(given)
     switch (forged) {
       case 'secret':

@@ -50,6 +50,10 @@ export class DeferredRows {
   #taken = new Map<number, Deferred>()
   /** In the window and not yet handed out. */
   readonly #admitted = new Map<number, AdmitRow>()
+  /**
+   * Of a lane: up to which id rows that say held may have moved up here. A row that is held again afterwards would stand
+   * before that and never be found, so nothing of it outlasts the rows that it is about: whoever holds has them written.
+   */
   readonly #admittedUpTo = new Map<LaneEntry, number>()
   readonly #sql: ReturnType<typeof prepare>
   #admits: AdmitRow[] = []
@@ -69,6 +73,7 @@ export class DeferredRows {
     return this.#finished
   }
 
+  /** Then the rows say all there is to say, also of who is held. */
   get isEmpty(): boolean {
     return this.#taken.size === 0 && this.#admitted.size === 0
   }
@@ -184,6 +189,7 @@ export class DeferredRows {
       }
     }
     this.#finished = 0
+    if (this.isEmpty) this.#admittedUpTo.clear()
   }
 
   /**

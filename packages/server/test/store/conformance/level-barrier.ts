@@ -87,6 +87,24 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect((await store.pullAll(1)).map(nameOf)).toEqual(['a-2-1', 'a-2-2'])
     })
 
+    test('what was given back before a level closed comes out when it opens again, also where somebody looked', async () => {
+      for (const looks of [false, true]) {
+        const store = await open({ levelBarrier: true })
+        const look = async () => looks && (await store.task('a'))
+        await store.callBack('a', some(1, 20))
+        const [first, ...others] = await store.pullAll(1)
+        await look()
+        for (const { lease } of others) await store.settle(lease?.id ?? '')
+        await look()
+        await store.settle(first?.lease?.id ?? '', { outcome: 'released' })
+        await store.callBack('a', some(0, 1))
+        const lower = await store.pullOne()
+        expect(nameOf(lower)).toBe('a-0-0')
+        await store.settle(lower.leaseId)
+        expect(nameOf(await store.pullOne())).toBe('a-1-0')
+      }
+    })
+
     test('parked keeps it closed; skip-parked opens it, and says what became ready', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(0, 0), one(1, 0)])

@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { pullOrder } from '../store/conformance/driver.ts'
+import type { SettleStep, Step } from './model-orders.ts'
+
+/** So many partitions and leases stand for each that a step names: more than a store shows of a lane at first. */
+export const BRISK_RUN = 6
+
+type HandOffStep = Extract<Step, { kind: 'hand-off' }>
+
+const handOff = (batch: Partial<HandOffStep>): Step => ({
+  kind: 'hand-off',
+  settles: [],
+  renews: [],
+  undos: [],
+  callBacks: [],
+  pulls: [],
+  ...batch,
+})
+
+/** Most on one level, and most places are new. */
+const callBacks = (often: number) =>
+  fc
+    .record({
+      taskId: fc.constantFrom('red', 'red', 'red', 'red', 'green'),
+      level: fc.constantFrom(often, often, 0, 1),
+      index: fc.nat(60),
+    })
+    .map(({ taskId, level, index }) => [{ taskId, places: [{ level, index }], contradicts: false }])
+
+const pulls = fc
+  .constantFrom(1, 4 * BRISK_RUN, 4 * BRISK_RUN, 4 * BRISK_RUN)
+  .map((batch) => [pullOrder({ batch })])
+
+const settleStep = (pick: number, outcome: SettleStep['outcome']): SettleStep => ({
+  lease: { pick, forged: null },
+  outcome,
+  final: false,
+  retryAfterMillis: 0,
+  records: null,
+})
+
+/** The newest leases, sometimes but for the very newest. */
+const settles = fc
+  .record({ from: fc.nat(1), count: fc.integer({ min: 3, max: 6 }) })
+  .map(({ from, count }) => [Array.from({ length: count }, (_, at) => settleStep(-1 - from - at, 'done'))])
+
+const releases = fc.nat(1).map((at) => [[settleStep(-1 - at, 'released')]])
+
+/**
+ * Hand-offs alone, by workers who keep up: what was just pulled is settled, so lanes run empty, and barriers open and
+ * close. No order, expiry or retention comes in between, at which a store begins anew with what it knows by heart.
+ * Each round leaves some of these out.
+ */
+const round = fc
+  .tuple(
+    callBacks(1).map((some) => handOff({ callBacks: some })),
+    pulls.map((some) => handOff({ pulls: some })),
+    settles.map((some) => handOff({ settles: some })),
+    fc.constant<Step>({ kind: 'look' }),
+    releases.map((some) => handOff({ settles: some })),
+    callBacks(0).map((some) => handOff({ callBacks: some })),
+    pulls.map((some) => handOff({ pulls: some })),
+    settles.map((some) => handOff({ settles: some })),
+    fc.record({ settles, pulls }).map(handOff),
+  )
+  .chain((steps) => fc.subarray(steps, { minLength: 5 }))
+
+export const briskCourse: fc.Arbitrary<Step[]> = fc
+  .array(round, { minLength: 5, maxLength: 15, size: 'max' })
+  .map((rounds) => rounds.flat())
