@@ -12,8 +12,19 @@ import { testPolicy } from './conformance/harness.ts'
 const ways: readonly [what: string, piece: RegExp, way: string][] = [
   [
     'the first ready partitions',
-    /INDEXED BY partition_ready WHERE/,
+    /^SELECT lane.* INDEXED BY partition_ready WHERE/,
     'SCAN partition USING INDEX partition_ready',
+  ],
+  // In this order, row by row: what is read first comes first, and nothing is read behind the limit.
+  [
+    'the first ready partitions of open lanes',
+    /INDEXED BY partition_ready WHERE .* CROSS JOIN/,
+    'CO-ROUTINE first | SEARCH partition USING INDEX partition_ready ((level,rank)>(?,?)) | SCAN first | SEARCH lane USING INTEGER PRIMARY KEY (rowid=?) | SEARCH task USING INTEGER PRIMARY KEY (rowid=?)',
+  ],
+  [
+    'whether there is more than was looked at',
+    /INDEXED BY partition_ready WHERE .* OFFSET/,
+    'SEARCH partition USING COVERING INDEX partition_ready ((level,rank)>(?,?))',
   ],
   ['a lease by its id', /releases, record_count FROM partition WHERE id = /, 'INTEGER PRIMARY KEY (rowid=?)'],
   [
@@ -58,6 +69,8 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 const boundedWalks = [
   /^SCAN partition USING (COVERING )?INDEX partition_(ready|leased|delayed)$/,
   /^SCAN task_step$/,
+  // What the co-routine of that name hands on.
+  /^SCAN first$/,
   // Read whole by intention: it is cleared whenever the rows are written up.
   /^SCAN journal$/,
   // Rows that a statement brings along.

@@ -151,7 +151,7 @@ export class CallBacks {
       const candidate = { ...neverLeased, id, lane, idx: index, spelling, recordCount, computeTable, rank }
       this.#ledger.move(lane, null, 'ready', recordCount)
       this.readied += 1
-      if (this.#front.reaches(candidate)) this.#front.join(candidate)
+      if (this.#front.becomesReady(candidate)) this.#front.join(candidate)
     }
     const held = fresh.slice(room)
     this.#new.insertHeld(lane, held, now)

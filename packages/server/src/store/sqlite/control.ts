@@ -50,6 +50,7 @@ export class Control {
     const { changed, holdsFirst, flags, drops = [], begins, placesBarrier, advances, holds } = effect
     if (holdsFirst && this.#holdClosed(task)) return { changed: 0, more: true }
     Object.assign(task, flags)
+    if (changed > 0) this.#lanes.mayOpen()
     for (const step of drops) this.#steps.drop(task, step)
     if (begins !== undefined) this.#steps.begin(task, begins, now)
     const readied = placesBarrier ? this.#lanes.placeBarrier(task) : 0
@@ -142,14 +143,13 @@ export class Control {
 
   /** One step of taking a task's closed lanes out of the reach of pulls; true while some is left. */
   #holdClosed(task: TaskEntry): boolean {
-    let left = STEP
-    for (const { id } of this.#sql.lanesWithReady.all(task.id) as { id: number }[]) {
+    // All but one of these are closed, and each has something to hold.
+    for (const { id } of this.#sql.lanesWithReady.all(task.id, STEP + 1) as { id: number }[]) {
+      if (!this.#lanes.mayHold) return true
       const lane = this.#ledger.lane(id)
-      if (this.#ledger.isOpen(lane)) continue
-      left -= this.#lanes.hold(lane, left)
-      if (left === 0) return true
+      if (!this.#ledger.isOpen(lane)) this.#lanes.hold(lane)
     }
-    return false
+    return !this.#lanes.mayHold
   }
 }
 
@@ -161,7 +161,9 @@ interface NamedRow extends DoneRow {
 
 function prepare(db: DatabaseSync) {
   return {
-    lanesWithReady: db.prepare('SELECT id FROM lane WHERE task = ? AND ready_partitions > 0 ORDER BY level'),
+    lanesWithReady: db.prepare(
+      'SELECT id FROM lane WHERE task = ? AND ready_partitions > 0 ORDER BY level LIMIT ?',
+    ),
     lanesWithParked: db.prepare(
       'SELECT id, level FROM lane WHERE task = ? AND parked_partitions > 0 ORDER BY level',
     ),

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { compareRanked, drain, type LevelTime } from '../../handoff/fair-order.ts'
+import { compareRanked, drain, type LevelTime, type Ranked } from '../../handoff/fair-order.ts'
+import type { LaneEntry } from '../../handoff/task-entry.ts'
 import type { Books } from './books.ts'
-import { CANDIDATE_COLUMNS, type Candidate, type CandidateRow, candidateOf } from './candidate.ts'
-
-type Row = [lane: number, rankText: string, fresh: number, ...candidate: CandidateRow]
+import type { Candidate } from './candidate.ts'
+import { ReadyRows } from './ready-rows.ts'
 
 /** Read ahead at once; more each time, as long as nothing makes it useless. */
 const FEWEST_AHEAD = 500
@@ -12,35 +12,82 @@ const MOST_AHEAD = 4000
 /** New partitions that belong to the front join it; beyond this many its rear is left to the index again. */
 const LONGEST = 8000
 
+/**
+ * Partitions that one look goes through where closed lanes are in the way. A task of 10,000 levels can have 160,000 in
+ * front of everybody else until the steps of a pause have held them. So many take 5 to 20 ms.
+ */
+const PASSED_AT_MOST = 10_000
+
+/** Before all others. */
+const START: Ranked = { id: 0, lane: { level: -1 }, rank: 0n }
+
+export interface Look {
+  readonly first: Candidate[]
+  /** There may be more behind what was passed over. */
+  readonly isCutShort: boolean
+}
+
 type Reach = 'nothing' | 'some' | 'everything'
 
 /**
  * The first ready partitions in the order of the hand-off, in memory.
  *
  * The index of ready partitions does not know what was put off: it still shows what was handed out, and does not yet
- * show what moved up. Here both are as they should be. Invariant: every ready partition up to the last one here is
- * here, and so is every one that only moved up in memory.
+ * show what moved up. Here both are as they should be. Invariant: every ready partition of an open lane up to the last
+ * one here is here, and so is every one that only moved up in memory. Of lanes that closed some may be here, too, and
+ * are left out when their turn comes; whoever opens a lane that has ready ones has the front forgotten.
  */
 export class Front {
   readonly #books: Books
-  readonly #sql: ReturnType<typeof prepare>
+  readonly #rows: ReadyRows
   #waiting: Candidate[] = []
   /** Those before have been handed out. */
   #at = 0
   #joined: Candidate[] = []
   #reach: Reach = 'nothing'
   #ahead = FEWEST_AHEAD
+  #closed = new Set<LaneEntry>()
+  /**
+   * No partition before this one is ready in an open lane. Only looks past closed lanes begin here, so that each goes on
+   * where the one before it was cut short, whatever was held or written in between.
+   */
+  #passed = START
 
   constructor(db: DatabaseSync, books: Books) {
     this.#books = books
-    this.#sql = prepare(db)
+    this.#rows = new ReadyRows(db, books.ledger)
   }
 
-  /** Up to `limit` partitions, the next to be handed out first. They stay until `advance`. */
+  /** Up to `limit` partitions of open lanes, the next to be handed out first. They stay until `advance`. */
   first(limit: number): Candidate[] {
     this.#order()
+    this.#leaveOutClosed(limit)
     if (this.#waiting.length - this.#at < limit && !this.isWhole) this.#read(limit)
     return this.#waiting.slice(this.#at, this.#at + limit)
+  }
+
+  /** The closed lanes that `first` came across since this was asked: those that have ready partitions in the way. */
+  takeClosed(): LaneEntry[] {
+    const closed = [...this.#closed]
+    this.#closed.clear()
+    return closed
+  }
+
+  /** Begins anew behind what closed lanes have in the way. */
+  passOver(atLeast: number): Look {
+    // Also the rows of tasks, which say what lanes are open.
+    this.#books.writeUp()
+    const limit = Math.max(atLeast, this.#ahead)
+    const found = this.#rows.firstOpen(this.#passed, PASSED_AT_MOST, limit)
+    const behind = this.#rows.behind(this.#passed, PASSED_AT_MOST)
+    this.#begin(found, found.length < limit && behind === undefined)
+    this.#passed = this.#waiting[0] ?? behind ?? this.#passed
+    return { first: this.#waiting.slice(0, atLeast), isCutShort: found.length < limit && !this.isWhole }
+  }
+
+  /** Lanes open that may have been passed over: the next look begins at the beginning again. */
+  rewind(): void {
+    this.#passed = START
   }
 
   /** So many of the first were handed out. */
@@ -48,13 +95,15 @@ export class Front {
     this.#at += count
   }
 
-  /** Everything that is ready is here. */
+  /** Everything that is ready and may be handed out is here. */
   get isWhole(): boolean {
     return this.#reach === 'everything'
   }
 
-  /** Whether a partition that becomes ready must join. */
-  reaches(candidate: Candidate): boolean {
+  /** To be told of every partition that becomes ready. True if it must join. */
+  becomesReady(candidate: Ranked & { readonly lane: LaneEntry }): boolean {
+    if (compareRanked(candidate, this.#passed) < 0 && this.#books.ledger.isOpen(candidate.lane))
+      this.#passed = candidate
     if (this.#reach !== 'some') return this.isWhole
     const last = this.#waiting.at(-1)
     return last !== undefined && compareRanked(candidate, last) < 0
@@ -67,8 +116,8 @@ export class Front {
 
   /** The same for one whose row says that it is ready. */
   joinAgain(id: number): void {
-    const candidate = this.#candidate(this.#sql.byId.get(id) as unknown as Row)
-    if (this.reaches(candidate)) this.join(candidate)
+    const candidate = this.#rows.byId(id)
+    if (this.becomesReady(candidate)) this.join(candidate)
   }
 
   /** Partitions became ready, or ceased to be, in a way that is not followed here. */
@@ -84,6 +133,7 @@ export class Front {
     this.#joined = []
     this.#reach = 'nothing'
     this.#ahead = FEWEST_AHEAD
+    this.#closed.clear()
   }
 
   /** The level's time for ranking: brought up to date if nothing on the level waits. */
@@ -99,17 +149,41 @@ export class Front {
     if (this.#joined.some(({ lane }) => lane.level === level)) return true
     if (this.isWhole) return false
     this.#books.writeUpPartitions()
-    return this.#sql.anyReady.get(level) !== undefined
+    return this.#rows.isAnyOn(level)
   }
 
   #read(atLeast: number): void {
     this.#books.writeUpPartitions()
     const limit = Math.max(atLeast, this.#ahead)
-    const rows = this.#sql.firstReady.all(limit) as unknown as Row[]
-    this.#waiting = rows.map((row) => this.#candidate(row))
-    this.#at = 0
-    this.#reach = rows.length < limit ? 'everything' : 'some'
+    const found = this.#rows.first(limit)
+    this.#begin(found, found.length < limit)
     this.#ahead = Math.min(2 * this.#ahead, MOST_AHEAD)
+  }
+
+  #begin(found: Candidate[], isAll: boolean): void {
+    this.#waiting = this.#open(found)
+    this.#at = 0
+    this.#reach = isAll ? 'everything' : 'some'
+  }
+
+  #leaveOutClosed(limit: number): void {
+    const { ledger } = this.#books
+    const end = Math.min(this.#at + limit, this.#waiting.length)
+    for (let at = this.#at; at < end; at += 1) {
+      const candidate = this.#waiting[at]
+      if (candidate === undefined || ledger.isOpen(candidate.lane)) continue
+      this.#waiting = this.#open(this.#waiting.slice(this.#at))
+      this.#at = 0
+      return
+    }
+  }
+
+  #open(candidates: Candidate[]): Candidate[] {
+    const { ledger } = this.#books
+    const open = candidates.filter(({ lane }) => ledger.isOpen(lane))
+    if (open.length === candidates.length) return candidates
+    for (const { lane } of candidates) if (!ledger.isOpen(lane)) this.#closed.add(lane)
+    return open
   }
 
   /**
@@ -150,25 +224,5 @@ export class Front {
     this.#order()
     this.#waiting.length = this.#at + MOST_AHEAD
     this.#reach = 'some'
-  }
-
-  #candidate([lane, rankText, fresh, ...row]: Row): Candidate {
-    return candidateOf(row, this.#books.ledger.lane(lane), BigInt(rankText), fresh === 1)
-  }
-}
-
-function prepare(db: DatabaseSync) {
-  const columns = `lane, CAST(rank AS TEXT), fresh, ${CANDIDATE_COLUMNS}`
-  const firstReady = db.prepare(
-    `SELECT ${columns} FROM partition INDEXED BY partition_ready
-     WHERE state = 'ready' ORDER BY level, rank, id LIMIT ? + 0`,
-  )
-  const byId = db.prepare(`SELECT ${columns} FROM partition WHERE id = ?`)
-  // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.
-  for (const statement of [firstReady, byId]) statement.setReturnArrays(true)
-  return {
-    firstReady,
-    byId,
-    anyReady: db.prepare(`SELECT 1 AS found FROM partition WHERE state = 'ready' AND level = ? LIMIT 1`),
   }
 }

@@ -41,12 +41,23 @@ export class Lanes {
   readonly #ledger: Ledger
   readonly #front: Front
   readonly #sql: ReturnType<typeof prepare>
+  #mayHold = STEP
 
   constructor(db: DatabaseSync, books: Books, front: Front) {
     this.#books = books
     this.#ledger = books.ledger
     this.#front = front
     this.#sql = prepare(db)
+  }
+
+  /** The first thing in a transaction. */
+  begin(): void {
+    this.#mayHold = STEP
+  }
+
+  /** False once the running transaction has taken as many rows out of reach as one may. */
+  get mayHold(): boolean {
+    return this.#mayHold > 0
   }
 
   /** Partitions of a new call-back that may be ready at once; the rest queue up behind the window. */
@@ -79,21 +90,26 @@ export class Lanes {
 
   /** At the front it is known from memory, and most are handed out before their row is written. */
   #admit(candidate: Candidate): void {
-    if (this.#front.reaches(candidate)) {
+    if (this.#front.becomesReady(candidate)) {
       this.#books.deferred.admit(candidate)
       this.#front.join(candidate)
     } else this.#books.deferred.admitAtOnce(candidate)
   }
 
-  /** Takes up to `limit` ready partitions of a closed lane out of the reach of pulls. */
-  hold(lane: LaneEntry, limit: number): number {
+  /**
+   * Takes ready partitions of a closed lane out of the reach of pulls, as many as the transaction may. Nothing is handed
+   * out of what it leaves: pulls look at the lane as well, and hold what they come across.
+   */
+  hold(lane: LaneEntry): number {
+    if (!this.mayHold) return 0
     this.#front.forget()
-    const rows = this.#sql.firstReady.all(lane.id, limit) as {
+    const rows = this.#sql.firstReady.all(lane.id, this.#mayHold) as {
       id: number
       rank: string
       fresh: number
       recordCount: number
     }[]
+    this.#mayHold -= rows.length
     const to = next('ready', 'hold')
     for (const row of rows) {
       if (row.fresh === 1) setBack(lane, BigInt(row.rank))
@@ -113,9 +129,15 @@ export class Lanes {
       if (lane.task.levelBarrier)
         readied += this.#moveBarrier(lane.task, holdsBarrier(lane) ? lane.level : null)
       if (this.#ledger.isOpen(lane)) readied += this.fill(lane)
-      else if (lane.partitions.ready > 0) this.hold(lane, STEP)
+      else if (lane.partitions.ready > 0) this.hold(lane)
     }
     return readied
+  }
+
+  /** Lanes may open that have partitions ready since before they closed: pulls may have left those out. */
+  mayOpen(): void {
+    this.#front.forget()
+    this.#front.rewind()
   }
 
   /** Finds the barrier's place anew: after it was put up, or an operator let parked partitions pass. */
@@ -140,9 +162,11 @@ export class Lanes {
     this.#ledger.touch(task)
     const closing =
       before === null || (level !== null && before <= level) ? undefined : this.#ledger.laneOf(task, before)
-    if (closing !== undefined && !this.#ledger.isOpen(closing)) this.hold(closing, STEP)
+    if (closing !== undefined && !this.#ledger.isOpen(closing)) this.hold(closing)
     const opening = level === null ? undefined : this.#ledger.laneOf(task, level)
-    return opening === undefined ? 0 : this.fill(opening)
+    if (opening === undefined) return 0
+    if (opening.partitions.ready > 0) this.mayOpen()
+    return this.fill(opening)
   }
 
   #lowestUnfinished(task: TaskEntry, fromLevel: number): number | null {

@@ -126,6 +126,7 @@ export class Partitions {
     const to = next(partition.state, 'wake')
     this.#sql.wake.run(to, rank, partition.id)
     this.#ledger.move(lane, partition.state, to, partition.recordCount)
+    if (this.#front.becomesReady({ id: partition.id, lane, rank })) this.#front.forget()
   }
 
   /** A lease that expired lost its rank; revived and then given back it returns as an expired one does. */

@@ -9,7 +9,7 @@ import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import type { LaneEntry } from '../../handoff/task-entry.ts'
 import type { Books } from './books.ts'
 import type { Candidate } from './candidate.ts'
-import type { Front } from './front.ts'
+import type { Front, Look } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
@@ -48,9 +48,13 @@ export class Pull {
   /** Partitions that moved up into the windows of their lanes behind those handed out. */
   movedUp = 0
 
+  /** Pulls that got nothing because there was too much of closed lanes in the way to see past: they shall look again. */
+  undecided = 0
+
   run(orders: readonly PullOrder[], now: number): PullResult[] {
     this.earliestDueAt = null
     this.movedUp = 0
+    this.undecided = 0
     const results: (PullResult | undefined)[] = []
     const servings: Serving[] = []
     const twins: { position: number; key: string }[] = []
@@ -84,26 +88,39 @@ export class Pull {
       const hungry = servings.filter(({ portion }) => !portion.isFull)
       const room = hungry.reduce((sum, { portion }) => sum + portion.room, 0)
       if (room === 0) return
-      const first = this.#front.first(Math.min(room, STEP))
-      if (this.#holdClosed(first)) continue
+      const { first, isCutShort } = this.#first(Math.min(room, STEP))
       const candidates = upToAnEmptyWindow(first)
-      if (candidates.length === 0) return
-      const taken = share(
-        candidates,
-        hungry.map(({ portion }) => portion),
-      )
-      this.#front.advance(taken)
-      const touched = new Set<LaneEntry>()
-      for (const serving of hungry) this.#handOut(serving, touched, now)
-      for (const lane of touched) this.movedUp += this.#lanes.fill(lane)
+      if (candidates.length > 0) this.#share(candidates, hungry, now)
+      if (isCutShort) this.undecided = hungry.filter(({ handedOut }) => handedOut.length === 0).length
+      if (isCutShort || candidates.length === 0) return
     }
   }
 
-  /** A lane that closed with more ready partitions than one step takes: the pull that meets the rest holds them. */
-  #holdClosed(candidates: readonly Candidate[]): boolean {
-    const closed = new Set(candidates.map(({ lane }) => lane).filter((lane) => !this.#ledger.isOpen(lane)))
-    for (const lane of closed) this.#lanes.hold(lane, STEP)
-    return closed.size > 0
+  #share(candidates: readonly Candidate[], hungry: readonly Serving[], now: number): void {
+    const taken = share(
+      candidates,
+      hungry.map(({ portion }) => portion),
+    )
+    this.#front.advance(taken)
+    const touched = new Set<LaneEntry>()
+    for (const serving of hungry) this.#handOut(serving, touched, now)
+    for (const lane of touched) this.movedUp += this.#lanes.fill(lane)
+  }
+
+  /**
+   * The first of open lanes. A lane that closed with more ready partitions than one step takes has them in the way: a
+   * pull holds as many as a transaction may, and looks past the others, but not for longer than it may keep everybody
+   * waiting.
+   */
+  #first(limit: number): Look {
+    let first = this.#front.first(limit)
+    let closed = this.#front.takeClosed()
+    while (closed.reduce((held, lane) => held + this.#lanes.hold(lane), 0) > 0) {
+      first = this.#front.first(limit)
+      closed = this.#front.takeClosed()
+    }
+    const isObstructed = closed.length > 0 && first.length < limit && !this.#front.isWhole
+    return isObstructed ? this.#front.passOver(limit) : { first, isCutShort: false }
   }
 
   #handOut(serving: Serving, touched: Set<LaneEntry>, now: number): void {

@@ -118,7 +118,7 @@ export class Session {
       undone,
       callBacks,
       pulls,
-      readied: this.#callBacks.readied + returned + opened + this.#pull.movedUp,
+      readied: this.#callBacks.readied + returned + opened + this.#pull.movedUp + this.#pull.undecided,
       nextDueInMillis: dueAt === null ? null : dueAt - now,
     }
   }
@@ -178,6 +178,7 @@ export class Session {
 
   *#concluded<Result>(work: () => Steps<Result>, close: () => number[]) {
     this.#partitions.parked = []
+    this.#lanes.begin()
     const result = yield* work()
     this.#lanes.settle(this.#books.ledger.touchedLanes())
     const changed = close()
@@ -194,6 +195,7 @@ export class Session {
       // A failed commit may or may not have ended the transaction; memory is wrong in either case.
       this.#books.forget()
       this.#front.drop()
+      this.#front.rewind()
       this.#names.forget()
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error

@@ -366,6 +366,32 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(new Set(levels)).toEqual(new Set([1]))
     })
 
+    test('a level with thousands given back closes and opens again: none goes out meanwhile, none is missing then', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', some(1, MANY))
+      for (const batch of [900, 900, 700]) {
+        const { partitions } = await store.pull({ batch })
+        const settlements = partitions.map(({ lease }) => ({
+          lease: leaseOf(lease?.id ?? ''),
+          order: settlement({ outcome: 'released', retryAfterMillis: HOUR }),
+        }))
+        await store.batch({ settles: [{ instance: null, settlements }] })
+      }
+      await store.pass(HOUR)
+      await store.callBack('a', some(0, 1))
+      const lower = await store.pullOne()
+      expect(nameOf(lower)).toBe('a-0-0')
+      expect((await store.pull({ batch: 100 })).partitions).toEqual([])
+      const settlements = [{ lease: leaseOf(lower.leaseId), order: settlement() }]
+      const answers = await store.batch({
+        settles: [{ instance: null, settlements }],
+        pulls: [pullOrder({ batch: 100 })],
+      })
+      const taken = [...(answers.pulls[0]?.partitions ?? []), ...(await store.pullAll(500))].map(nameOf)
+      expect(taken).toHaveLength(MANY)
+      expect(new Set(taken).size).toBe(MANY)
+    })
+
     test('the last lease of a skipped level that expires for good opens the next', async () => {
       const store = await open({ levelBarrier: true, maxAttempts: 1 })
       await store.callBack('a', [...some(0, 2), one(1, 0)])
