@@ -94,6 +94,11 @@ export class TaskSteps {
       at = after === null ? { level: lane.level + 1, index: -1 } : { level: lane.level, index: after }
       visited += 1
     }
+    // No lane is behind the largest level, and the file would not give the number back.
+    if (at.level > Number.MAX_SAFE_INTEGER) {
+      this.#end(task, row)
+      return progress
+    }
     this.#sql.save.run(at.level, at.index, row.task, row.step, row.only_level)
     return { ...progress, more: true }
   }
