@@ -68,17 +68,16 @@ export class Control {
       lane.parkedSkipped = true
       this.#ledger.touch(lane)
       changed += 1
-      readied += this.#lanes.placeBarrier(task)
+      readied += this.#lanes.moveBarrier(task)
     }
-    return { changed, readied }
+    return { changed, readied, more: changed === STEP }
   }
 
   #retry(task: TaskEntry, order: RetryOrder, now: number): Applied | ControlResult {
     if (order.partitions !== null) return this.#retryNamed(task, order.partitions, order.done)
     if (order.level !== null && this.#ledger.laneOf(task, order.level) === undefined)
       return { kind: 'level_unknown' }
-    const lanes = this.#sql.lanesWithParked.all(task.id) as { id: number; level: number }[]
-    const parked = lanes.filter(({ level }) => order.level === null || level === order.level)
+    const parked = this.#sql.lanesWithParked.all(task.id, ...levelsOf(order.level), STEP) as { id: number }[]
     const progress = this.#retryParked(parked.map(({ id }) => this.#ledger.lane(id)))
     if (!order.done || progress.more) return progress
     const rerun = this.#rerun(task, order.level, now)
@@ -90,8 +89,7 @@ export class Control {
    * order: repeated when upkeep is done already, it would begin anew.
    */
   #rerun(task: TaskEntry, level: number | null, now: number): { changed: number; readied: number } {
-    const levels = level === null ? [0, Number.MAX_SAFE_INTEGER] : [level, level]
-    const done = this.#sql.doneRows.get(task.id, ...levels)?.['rows'] as number
+    const done = this.#sql.doneRows.get(task.id, ...levelsOf(level))?.['rows'] as number
     const begun = this.#steps.begin(task, 'rerun', now, level ?? undefined)
     const { readied } = this.#steps.advance(task, 'rerun', level ?? undefined)
     return { changed: begun ? done : 0, readied }
@@ -153,6 +151,10 @@ export class Control {
   }
 }
 
+/** The first and the last that are meant: all of them unless one is named. */
+const levelsOf = (level: number | null): [number, number] =>
+  level === null ? [0, Number.MAX_SAFE_INTEGER] : [level, level]
+
 type ParkedRow = Pick<DoneRow, 'id' | 'recordCount'>
 
 interface NamedRow extends DoneRow {
@@ -165,7 +167,8 @@ function prepare(db: DatabaseSync) {
       'SELECT id FROM lane WHERE task = ? AND ready_partitions > 0 ORDER BY level LIMIT ?',
     ),
     lanesWithParked: db.prepare(
-      'SELECT id, level FROM lane WHERE task = ? AND parked_partitions > 0 ORDER BY level',
+      `SELECT id FROM lane WHERE task = ? AND level BETWEEN ? AND ? AND parked_partitions > 0
+       ORDER BY level LIMIT ?`,
     ),
     parked: db.prepare(
       `SELECT id, record_count AS recordCount FROM partition WHERE lane = ? AND state = 'parked' ORDER BY idx LIMIT ?`,

@@ -127,7 +127,7 @@ export class Lanes {
     let readied = 0
     for (const lane of touched) {
       if (lane.task.levelBarrier)
-        readied += this.#moveBarrier(lane.task, holdsBarrier(lane) ? lane.level : null)
+        readied += this.moveBarrier(lane.task, holdsBarrier(lane) ? lane.level : null)
       if (this.#ledger.isOpen(lane)) readied += this.fill(lane)
       else if (lane.partitions.ready > 0) this.hold(lane)
     }
@@ -140,7 +140,7 @@ export class Lanes {
     this.#front.rewind()
   }
 
-  /** Finds the barrier's place anew: after it was put up, or an operator let parked partitions pass. */
+  /** Finds the barrier's place after it was put up. */
   placeBarrier(task: TaskEntry): number {
     return task.levelBarrier ? this.#setOpenLevel(task, this.#lowestUnfinished(task, 0)) : 0
   }
@@ -149,7 +149,7 @@ export class Lanes {
    * Below the open level everything is finished, so the search starts there, and at `unfinished`,
    * the level that just got work.
    */
-  #moveBarrier(task: TaskEntry, unfinished: number | null): number {
+  moveBarrier(task: TaskEntry, unfinished: number | null = null): number {
     const from = task.openLevel === null ? null : this.#lowestUnfinished(task, task.openLevel)
     const candidates = [from, unfinished].filter((level) => level !== null)
     return this.#setOpenLevel(task, candidates.length === 0 ? null : Math.min(...candidates))

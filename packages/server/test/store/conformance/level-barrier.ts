@@ -8,6 +8,9 @@ import { MANY } from './lanes.ts'
 const barrier = (store: Driver, enabled: boolean) =>
   store.control({ verb: 'level-barrier', taskId: 'a', enabled })
 
+/** More than a store passes in one transaction. */
+const LEVELS = 1500
+
 const park = async (store: Driver) =>
   store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
 
@@ -390,6 +393,25 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       const taken = [...(answers.pulls[0]?.partitions ?? []), ...(await store.pullAll(500))].map(nameOf)
       expect(taken).toHaveLength(MANY)
       expect(new Set(taken).size).toBe(MANY)
+    })
+
+    test('skip-parked passes thousands of levels with one order, a bounded number at a time', async () => {
+      const store = await open()
+      await store.callBack(
+        'a',
+        Array.from({ length: LEVELS }, (_, level) => one(level, 0)),
+      )
+      const settlements = (await store.pullAll(1000)).map(({ lease }) => ({
+        lease: leaseOf(lease?.id ?? ''),
+        order: settlement({ outcome: 'failed', final: true }),
+      }))
+      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.callBack('a', [one(LEVELS, 0)])
+      await barrier(store, true)
+      expect((await store.pull()).partitions).toEqual([])
+      expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({ changed: LEVELS })
+      expect(nameOf(await store.pullOne())).toBe(`a-${LEVELS}-0`)
+      expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({ changed: 0 })
     })
 
     test('the last lease of a skipped level that expires for good opens the next', async () => {
