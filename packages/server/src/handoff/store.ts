@@ -191,6 +191,8 @@ export interface TidyOrder {
 export interface TidyResult {
   readonly more: boolean
   readonly readied: number
+  /** Why a part of it could not be done, and will be tried again; the others were done all the same. */
+  readonly failure?: unknown
 }
 
 /** The store cannot commit now; the request may be sent again. */

@@ -108,8 +108,9 @@ export class Upkeep {
         forgetInstancesMillis: FORGET_INSTANCES_MILLIS,
         forgetEndedNodesMillis: FORGET_ENDED_NODES_MILLIS,
       }
-      const { more, readied } = await this.#store.tidy(order)
+      const { more, readied, failure } = await this.#store.tidy(order)
       if (readied > 0) this.#events.readied(readied)
+      if (failure !== undefined) this.#events.failed(failure)
       return more ? 0 : TIDY_MILLIS
     } catch (error) {
       this.#events.failed(error)

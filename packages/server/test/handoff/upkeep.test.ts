@@ -188,6 +188,15 @@ describe('tidying', () => {
     expect(store.tidies).toHaveLength(4)
   })
 
+  test('a part that fails is told, and the rest goes on', async () => {
+    const failure = new Error('broken')
+    store.tidyResults = [{ more: true, readied: 4, failure }]
+    upkeep().start()
+    await vi.advanceTimersByTimeAsync(500)
+    expect(told).toMatchObject({ failed: [failure], readied: [4] })
+    expect(store.tidies).toHaveLength(2)
+  })
+
   test('an order that left work behind is followed up at once', async () => {
     const running = upkeep()
     running.start()

@@ -1,12 +1,20 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { earlier } from '../../handoff/earlier.ts'
 import type { Policy } from '../../handoff/policy.ts'
-import type { HandOffAnswers, HandOffBatch, Store, SweepOrder, SweepResult } from '../../handoff/store.ts'
+import type {
+  HandOffAnswers,
+  HandOffBatch,
+  Store,
+  SweepOrder,
+  SweepResult,
+  TidyResult,
+} from '../../handoff/store.ts'
 import { audit } from './audit.ts'
 import { Books } from './books.ts'
 import { CallBacks } from './call-back.ts'
 import { ChangeLog } from './change-log.ts'
 import { Control } from './control.ts'
+import { asUnavailable } from './failures.ts'
 import { Front } from './front.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { Lanes } from './lanes.ts'
@@ -71,7 +79,7 @@ export class Session {
       handOff: (batch, now) => atOnce(this.handOffInSteps(batch, now)),
       sweep: (order, now) =>
         this.#nothingToSweep(order, now) ?? this.#written(now, () => this.#sweep(sweep.run(order, now))),
-      tidy: (order, now) => this.#written(now, () => tidy.run(order, now)),
+      tidy: (order, now) => this.#tidy(tidy.duties(order, now), now),
       control: (order, now) => this.#written(now, () => control.run(order, now)),
       recordSightings: (sightings, now) => this.#noted(now, () => instances.record(sightings, now)),
       probe: (_nothing, now) => this.#noted(now, () => void probe.run(now)),
@@ -135,6 +143,21 @@ export class Session {
   /** A lease that expires for good may be the last that a barrier waited for. */
   #sweep(swept: SweepResult): SweepResult {
     return { ...swept, woken: swept.woken + this.#lanes.settle(this.#books.ledger.touchedLanes()) }
+  }
+
+  /** One that fails, perhaps each time, does not keep the others from being done. */
+  #tidy(duties: readonly (() => TidyResult)[], now: number): TidyResult {
+    let result: TidyResult = { more: false, readied: 0 }
+    for (const duty of duties) {
+      try {
+        const { more, readied } = this.#written(now, duty)
+        result = { ...result, more: result.more || more, readied: result.readied + readied }
+      } catch (error) {
+        if (asUnavailable(error) !== undefined) throw error
+        result = { ...result, failure: result.failure ?? error }
+      }
+    }
+    return result
   }
 
   /** A transaction of the hand-off: durable in the journal, written up later. */

@@ -68,13 +68,13 @@ export class TaskSteps {
     return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
   }
 
-  /** By turns: the step of a small task does not wait until a large one is through. */
+  /** By turns: the step of a small task does not wait until a large one is through, or one that fails. */
   advanceAny(): Progress {
-    const { after } = this.#sql
-    const row = (after.get(this.#lastTask) ?? after.get(0)) as unknown as StepRow | undefined
-    if (row === undefined) return { changed: 0, readied: 0, more: false }
-    this.#lastTask = row.task
-    return this.#advance(row)
+    const { taskAfter } = this.#sql
+    const next = taskAfter.get(this.#lastTask) ?? taskAfter.get(0)
+    if (next === undefined) return { changed: 0, readied: 0, more: false }
+    this.#lastTask = next['task'] as number
+    return this.#advance(this.#sql.anyOf.get(this.#lastTask) as unknown as StepRow)
   }
 
   #advance(row: StepRow): Progress {
@@ -183,7 +183,8 @@ function prepare(db: DatabaseSync) {
        ON CONFLICT DO NOTHING`,
     ),
     of: db.prepare('SELECT * FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
-    after: db.prepare('SELECT * FROM task_step WHERE task > ? ORDER BY task LIMIT 1'),
+    anyOf: db.prepare('SELECT * FROM task_step WHERE task = ? LIMIT 1'),
+    taskAfter: db.prepare('SELECT task FROM task_step WHERE task > ? ORDER BY task LIMIT 1'),
     isRerunning: db.prepare(`SELECT 1 FROM task_step WHERE task = ? AND step = 'rerun' LIMIT 1`),
     lastDoneSecond: db.prepare('SELECT max(second) AS second FROM pace WHERE task = ?'),
     save: db.prepare(

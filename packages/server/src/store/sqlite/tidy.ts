@@ -23,12 +23,14 @@ export class Tidy {
     this.#sql = prepare(db)
   }
 
-  run(order: TidyOrder, now: number): TidyResult {
-    const step = this.#steps.advanceAny()
-    const keys = this.#forgetKeys(now)
-    const instances = this.#forgetInstances(order, now)
-    const rows = this.#purge(now - order.retentionMillis, now)
-    return { more: step.more || keys || instances || rows, readied: step.readied }
+  /** Each a transaction of its own. */
+  duties(order: TidyOrder, now: number): (() => TidyResult)[] {
+    return [
+      () => this.#steps.advanceAny(),
+      () => ({ readied: 0, more: this.#forgetKeys(now) }),
+      () => ({ readied: 0, more: this.#forgetInstances(order, now) }),
+      () => ({ readied: 0, more: this.#purge(now - order.retentionMillis, now) }),
+    ]
   }
 
   /** A key whose leases were renewed is remembered for as long as they run. */
