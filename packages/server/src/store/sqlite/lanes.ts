@@ -98,12 +98,13 @@ export class Lanes {
 
   /**
    * Takes ready partitions of a closed lane out of the reach of pulls, as many as the transaction may. Nothing is handed
-   * out of what it leaves: pulls look at the lane as well, and hold what they come across.
+   * out of what it leaves: pulls look at the lane as well, and hold what they come across. From the last one on, so that
+   * a lane that opens before all are held goes on in its order.
    */
   hold(lane: LaneEntry): number {
     if (!this.mayHold) return 0
     this.#front.forget()
-    const rows = this.#sql.firstReady.all(lane.id, this.#mayHold) as {
+    const rows = this.#sql.lastReady.all(lane.id, this.#mayHold) as {
       id: number
       rank: string
       fresh: number
@@ -191,9 +192,9 @@ function prepare(db: DatabaseSync) {
   firstHeld.setReturnArrays(true)
   return {
     firstHeld,
-    firstReady: db.prepare(
+    lastReady: db.prepare(
       `SELECT id, CAST(rank AS TEXT) AS rank, fresh, record_count AS recordCount
-       FROM partition WHERE lane = ? AND state = 'ready' ORDER BY id LIMIT ?`,
+       FROM partition WHERE lane = ? AND state = 'ready' ORDER BY id DESC LIMIT ?`,
     ),
     hold: db.prepare('UPDATE partition SET state = ?, rank = NULL WHERE id = ?'),
     nextLane: db.prepare('SELECT id FROM lane WHERE task = ? AND level > ? ORDER BY level LIMIT 1'),

@@ -395,6 +395,20 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(new Set(taken).size).toBe(MANY)
     })
 
+    test('taken down before it was put up as a whole: each level goes on in its order', async () => {
+      const store = await open()
+      await store.callBack('a', Array.from({ length: 40 }, (_, level) => some(level, 20)).flat())
+      await store.control({ verb: 'pause', taskId: 'a' })
+      await store.control({ verb: 'resume', taskId: 'a' })
+      await store.tidyAll()
+      // One step only.
+      await store.store.control({ verb: 'level-barrier', taskId: 'a', enabled: true })
+      await barrier(store, false)
+      await store.tidyAll()
+      const names = (await store.pullAll(7)).map(({ level, index }) => `${level}-${index}`)
+      expect(names).toEqual(Array.from({ length: 800 }, (_, at) => `${Math.floor(at / 20)}-${at % 20}`))
+    })
+
     test('skip-parked passes thousands of levels with one order, a bounded number at a time', async () => {
       const store = await open()
       await store.callBack(
