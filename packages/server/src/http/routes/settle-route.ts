@@ -33,10 +33,10 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
     const pull = asksToPull(asked.preferences) ? asked.pull : null
     if (pull === null) asked.checkKey()
     const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
-    const hangUpsAreRead = standstill.noteRequest()
+    const hangUpsAreRead = pull === null ? undefined : standstill.noteRequest()
     const mayWait = pull !== null && pull.waitMillis > 0
     const outcome = await whileWatched(socket, mayWait, (signal) => handOff.settle(order, signal))
-    if (pull !== null && hangUpsAreRead !== undefined) await hangUpsAreRead()
+    if (hangUpsAreRead !== undefined) await hangUpsAreRead()
     const more = pull === null ? [] : ['preference-applied', asked.preferences.applied]
     const lost = () => {
       // With a key the client settles and asks again, and gets these very leases.

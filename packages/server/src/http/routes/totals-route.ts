@@ -38,11 +38,6 @@ export function totalsRoute(app: FastifyInstance, { handOff }: Service): void {
 
 /** A task is bounded by what a number can tell exactly; many of them together are not. */
 function countsOf(sums: ShownCounts): StateCounts {
-  const { total, ...states } = sums
-  return Object.fromEntries(
-    Object.entries({ total, ...states }).map(([state, sum]) => [
-      state,
-      Math.min(sum, Number.MAX_SAFE_INTEGER),
-    ]),
-  ) as StateCounts
+  const exact = Object.entries(sums).map(([state, sum]) => [state, Math.min(sum, Number.MAX_SAFE_INTEGER)])
+  return Object.fromEntries(exact) as StateCounts
 }
