@@ -23,6 +23,7 @@ import { retentionTopic } from './retention.ts'
 import { retryTopic } from './retry.ts'
 import { sealTopic } from './seal.ts'
 import { settleTopic } from './settle.ts'
+import { stuckTaskTopic } from './stuck-task.ts'
 import { taskViewsTopic } from './task-views.ts'
 import { undoTopic } from './undo.ts'
 
@@ -45,6 +46,7 @@ const topics = [
   rerunTopic,
   sealTopic,
   levelBarrierTopic,
+  stuckTaskTopic,
   manyLevelsTopic,
   retentionTopic,
   taskViewsTopic,

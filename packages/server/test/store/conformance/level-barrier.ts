@@ -1,17 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { taskState } from '../../../src/handoff/task-course.ts'
-import type { TaskState } from '../../../src/handoff/task-record.ts'
 import { type Driver, leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
 
-const barrier = (store: Driver, enabled: boolean) =>
+export const barrier = (store: Driver, enabled: boolean) =>
   store.control({ verb: 'level-barrier', taskId: 'a', enabled })
 
 /** More than a store passes in one transaction. */
 const LEVELS = 1500
 
-const park = async (store: Driver) =>
+export const park = async (store: Driver) =>
   store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
 
 export function levelBarrierTopic(harness: StoreHarness): void {
@@ -120,178 +118,6 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       })
       expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({ changed: 0 })
       expect(nameOf(await store.pullOne())).toBe('a-1-0')
-    })
-
-    describe('a task that only an operator can move', () => {
-      /** One partition of level 0 is parked, and two of level 1 wait for it. */
-      const stuck = async () => {
-        const store = await open({ levelBarrier: true })
-        await store.callBack('a', [one(0, 0), ...some(1, 2)])
-        await park(store)
-        return store
-      }
-      const inState = async (store: Driver, state: TaskState) => {
-        const query = { state, parked: false, before: null, limit: 5, search: null }
-        return (await store.store.tasks(query)).tasks.map(({ facts }) => facts.taskId)
-      }
-
-      test('is stalled, in its view, in the list and for those who watch', async () => {
-        const store = await open({ levelBarrier: true })
-        await store.callBack('a', [one(0, 0), ...some(1, 2)])
-        const { next } = await store.store.changes({ after: null, limit: 5 })
-        expect(await store.state('a')).toBe('open')
-        await park(store)
-        expect(await store.state('a')).toBe('stalled')
-        expect((await store.task('a')).facts).toMatchObject({ generation: 1, finishedAt: null })
-        expect(await inState(store, 'stalled')).toEqual(['a'])
-        expect(await inState(store, 'open')).toEqual([])
-        const { tasks } = await store.store.changes({ after: next, limit: 5 })
-        expect(tasks.map(({ facts, openLane }) => taskState(facts, openLane))).toEqual(['stalled'])
-        await store.reopen()
-        expect(await store.state('a')).toBe('stalled')
-      })
-
-      test('is open while anything of it is leased, delayed or ready, on whatever level', async () => {
-        const store = await open({ levelBarrier: true })
-        await store.callBack('a', some(1, 2))
-        const [running, failed] = [await store.pullOne(), await store.pullOne()]
-        await store.callBack('a', some(0, 2))
-        await park(store)
-        expect(await store.state('a')).toBe('open')
-        await park(store)
-        expect(await store.state('a')).toBe('open')
-        await store.settle(failed.leaseId, { outcome: 'failed' })
-        await store.settle(running.leaseId, { outcome: 'released' })
-        expect(await store.state('a')).toBe('open')
-        expect(await inState(store, 'open')).toEqual(['a'])
-        await store.pass(HOUR)
-        expect(await store.states('a')).toEqual({
-          '0-0': 'parked',
-          '0-1': 'parked',
-          '1-0': 'held',
-          '1-1': 'held',
-        })
-        expect(await store.state('a')).toBe('stalled')
-        expect(await inState(store, 'stalled')).toEqual(['a'])
-      })
-
-      test('is stalled also where the lease expired for good', async () => {
-        const store = await open({ levelBarrier: true, maxAttempts: 1 })
-        await store.callBack('a', [one(0, 0), one(1, 0)])
-        const { leaseId } = await store.pullOne()
-        await store.pass(testPolicy.leaseMillis)
-        expect(await inState(store, 'stalled')).toEqual(['a'])
-        // Whoever had it may still say that it is done.
-        await store.settle(leaseId)
-        expect(await inState(store, 'open')).toEqual(['a'])
-        expect(await store.state('a')).toBe('open')
-      })
-
-      test('is not stalled as long as more of the level has to move up', async () => {
-        const store = await open({ levelBarrier: true })
-        await store.callBack('a', [...some(0, MANY), one(1, 0)])
-        let left = MANY
-        while (left > 0) {
-          const { partitions } = await store.pull({ batch: 400 })
-          const order = settlement({ outcome: 'failed', final: true })
-          const settlements = partitions.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order }))
-          await store.batch({ settles: [{ instance: null, settlements }] })
-          left -= partitions.length
-          expect(await store.state('a')).toBe(left === 0 ? 'stalled' : 'open')
-          expect(await inState(store, 'stalled')).toEqual(left === 0 ? ['a'] : [])
-        }
-      })
-
-      test('is not stalled while what a resume lets go has still to move up', async () => {
-        const store = await open()
-        // So many levels below that a step may end before it comes to the open one.
-        await store.callBack(
-          'a',
-          Array.from({ length: 1100 }, (_, level) => one(level, 0)),
-        )
-        const settlements = (await store.pullAll()).map(({ lease }) => ({
-          lease: leaseOf(lease?.id ?? ''),
-          order: settlement(),
-        }))
-        await store.batch({ settles: [{ instance: null, settlements }] })
-        await store.callBack('a', [...some(1100, 4), one(1101, 0)])
-        await barrier(store, true)
-        await park(store)
-        await store.control({ verb: 'pause', taskId: 'a' })
-        expect(await store.store.control({ verb: 'resume', taskId: 'a' })).toMatchObject({ state: 'open' })
-        expect(await store.state('a')).toBe('open')
-        expect(await inState(store, 'open')).toEqual(['a'])
-        await store.tidyAll()
-        for (let left = 3; left > 0; left -= 1) await park(store)
-        expect(await inState(store, 'stalled')).toEqual(['a'])
-      })
-
-      test.each<[string, (store: Driver) => Promise<unknown>, TaskState]>([
-        ['a retry', (store) => store.retry('a'), 'open'],
-        ['skip-parked', (store) => store.control({ verb: 'skip-parked', taskId: 'a' }), 'open'],
-        ['taking the barrier down', (store) => barrier(store, false), 'open'],
-        ['a call-back for the same level', (store) => store.callBack('a', [one(0, 7)]), 'open'],
-        ['a pause', (store) => store.control({ verb: 'pause', taskId: 'a' }), 'paused'],
-        ['a cancel', (store) => store.control({ verb: 'cancel', taskId: 'a' }), 'cancelled'],
-        ['a call-back for a higher level', (store) => store.callBack('a', [one(7, 0)]), 'stalled'],
-        ['putting the barrier up again', (store) => barrier(store, true), 'stalled'],
-        [
-          'a seal',
-          (store) => store.control({ verb: 'seal', taskId: 'a', expectedPartitions: null }),
-          'stalled',
-        ],
-        ['a resume', (store) => store.control({ verb: 'resume', taskId: 'a' }), 'stalled'],
-      ])('after %s', async (_, order, state) => {
-        const store = await stuck()
-        const answer = (await order(store)) as { state?: TaskState }
-        expect(answer.state ?? state).toBe(state)
-        expect(await store.state('a')).toBe(state)
-        expect(await inState(store, state)).toEqual(['a'])
-        expect((await store.task('a')).facts.generation).toBe(1)
-      })
-
-      test('a call-back for a lower level opens it, and it is stalled again when that is done', async () => {
-        const store = await open({ levelBarrier: true })
-        await store.callBack('a', [one(3, 0), one(4, 0)])
-        await park(store)
-        expect(await store.state('a')).toBe('stalled')
-        await store.callBack('a', [one(1, 0)])
-        expect(await inState(store, 'open')).toEqual(['a'])
-        const lower = await store.pullOne()
-        expect(nameOf(lower)).toBe('a-1-0')
-        await store.settle(lower.leaseId)
-        expect(await store.state('a')).toBe('stalled')
-        expect(await inState(store, 'stalled')).toEqual(['a'])
-      })
-
-      test('a level that was passed does not count, the next one with parked partitions does', async () => {
-        const store = await open({ levelBarrier: true })
-        await store.callBack('a', [one(0, 0), ...some(1, 2), one(2, 0)])
-        await park(store)
-        await store.control({ verb: 'skip-parked', taskId: 'a' })
-        await park(store)
-        expect(await store.state('a')).toBe('open')
-        await store.settle((await store.pullOne()).leaseId)
-        expect(await store.state('a')).toBe('stalled')
-        expect(await store.control({ verb: 'skip-parked', taskId: 'a' })).toMatchObject({ state: 'open' })
-        await store.settle((await store.pullOne()).leaseId)
-        expect(await store.state('a')).toBe('stalled')
-        expect(await store.retry('a')).toMatchObject({ state: 'open' })
-      })
-
-      test('becomes so by a barrier that is put up, and after a pause', async () => {
-        const store = await open()
-        await store.callBack('a', [one(0, 0), ...some(1, MANY)])
-        await park(store)
-        expect(await store.state('a')).toBe('open')
-        await store.control({ verb: 'pause', taskId: 'a' })
-        expect(await barrier(store, true)).toMatchObject({ state: 'paused' })
-        expect(await store.control({ verb: 'resume', taskId: 'a' })).toMatchObject({ state: 'stalled' })
-        expect(await inState(store, 'stalled')).toEqual(['a'])
-        expect(await barrier(store, false)).toMatchObject({ state: 'open' })
-        expect(await barrier(store, true)).toMatchObject({ state: 'stalled' })
-        expect(await inState(store, 'stalled')).toEqual(['a'])
-      })
     })
 
     test('a parked partition that is retried keeps it closed until it is done', async () => {
