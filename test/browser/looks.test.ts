@@ -76,6 +76,17 @@ test('dark is dark and light is light', async () => {
   expect(await brightness('dark')).toBeLessThan(50)
 })
 
+test('nothing moves for ever: a page that is left open costs nothing', async () => {
+  const { url } = await startBusyService()
+  const page = await visit(url, { reducedMotion: 'no-preference' })
+  await views[0]?.ready(page)
+  await page.locator('.live-state.live').waitFor()
+  const endless = await page.evaluate(
+    'document.getAnimations().filter(({ effect }) => effect.getComputedTiming().iterations === Infinity).length',
+  )
+  expect(endless).toBe(0)
+})
+
 test('everything can be reached with a keyboard', async () => {
   const { url, client } = await startService()
   await client.callBack(partitionsOf('orders', [1]))

@@ -37,6 +37,8 @@ export function visiting(): Visit {
   return async (url, { expected, prepare, ...options } = {}) => {
     const context = await (browser as Browser).newContext({
       viewport: { width: 1280, height: 900 },
+      // What moves is drawn again and again, and here without a graphics card.
+      reducedMotion: 'reduce',
       ...options,
     })
     context.setDefaultTimeout(PATIENCE_MILLIS)
