@@ -178,13 +178,15 @@ export class HandOffs {
         now: outcome.now,
       }
     }
+    // What the settlements of the statement may open belongs to the pulls, too: they follow when the roller has.
+    const pullsNow = pulls === undefined && !mayOpenLevels
     const rest = await this.#transact({
       ...batch,
       settles: batch.settles.map((order) => ({
         ...order,
         settlements: order.settlements.filter(({ lease }) => leftOver.has(lease.partition)),
       })),
-      pulls: pulls === undefined ? batch.pulls : [],
+      pulls: pullsNow ? batch.pulls : [],
     })
     const settles = batch.settles.map(({ settlements }, position) => {
       const judged = rest.leases.settles[position]?.values()
@@ -196,7 +198,7 @@ export class HandOffs {
       ...rest,
       leases: { ...rest.leases, settles, setsLeft: [...setsLeft, ...rest.leases.setsLeft] },
       mayOpenLevels: mayOpenLevels || rest.mayOpenLevels,
-      pulled: pulls === undefined ? rest.pulled : pulled,
+      pulled: pullsNow ? rest.pulled : pulled,
     }
   }
 

@@ -54,6 +54,21 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['a-1-0'])
     })
 
+    test('also a pull beside a settle that says something else once more', async () => {
+      const store = await open({ levelBarrier: true })
+      await store.callBack('a', [...some(0, 2), one(2, 0)])
+      const [first, second] = [await store.pullOne(), await store.pullOne()]
+      await store.settle(first.leaseId)
+      await store.callBack('b', [one(1, 0)])
+      const settlements = [first, second].map(({ leaseId }) => ({
+        lease: leaseOf(leaseId),
+        order: settlement(),
+      }))
+      const pulls = [pullOrder({ batch: 10 })]
+      const answers = await store.batch({ settles: [{ instance: null, settlements }], pulls })
+      expect(answers.pulls[0]?.partitions.map(nameOf)).toEqual(['b-1-0', 'a-2-0'])
+    })
+
     test('what is given back to a level that the same batch opens became ready, too', async () => {
       const store = await open({ levelBarrier: true })
       await store.callBack('a', [one(1, 0)])
