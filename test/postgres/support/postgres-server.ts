@@ -86,16 +86,17 @@ export class PostgresServer {
   }
 
   /**
-   * Empties a database, and keeps its schema for who borrows it next. Emptying a table takes a millisecond or two, so only
-   * those are in which something is: all of them took 63 ms.
+   * Empties a database, and keeps its schema for who borrows it next. Truncating takes new files for a table and its indexes,
+   * 63 ms for all of them: so it is done to those that have grown, and from the others what is there is deleted.
    */
   async giveBack(name: string): Promise<void> {
     await this.query(
-      `DO $$ DECLARE filled text; sequence text; BEGIN
-         SELECT string_agg(oid::regclass::text, ', ') INTO filled FROM pg_class
-         WHERE relnamespace = 'baton'::regnamespace AND relkind = 'r' AND relname <> 'schema_version'
-           AND pg_relation_size(oid) > 0;
-         IF filled IS NOT NULL THEN EXECUTE format('TRUNCATE %s CASCADE', filled); END IF;
+      `SET session_replication_role = replica;
+       DO $$ DECLARE filled regclass; bytes bigint; sequence text; BEGIN
+         FOR filled, bytes IN SELECT oid::regclass, pg_relation_size(oid) FROM pg_class
+           WHERE relnamespace = 'baton'::regnamespace AND relkind = 'r' AND relname <> 'schema_version'
+             AND pg_relation_size(oid) > 0
+         LOOP EXECUTE format(CASE WHEN bytes > 100000 THEN 'TRUNCATE %s CASCADE' ELSE 'DELETE FROM %s' END, filled); END LOOP;
          FOR sequence IN SELECT format('baton.%I', sequencename) FROM pg_sequences
            WHERE schemaname = 'baton' AND last_value IS NOT NULL
          LOOP EXECUTE format('ALTER SEQUENCE %s RESTART', sequence); END LOOP;
