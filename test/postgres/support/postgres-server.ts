@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { makeCluster, type Owner } from './new-cluster.ts'
 
 const execute = promisify(execFile)
 
@@ -31,7 +32,7 @@ export class PostgresServer {
   readonly folder: string
   readonly data: string
   readonly #settings: Readonly<Record<string, string>>
-  readonly #owner: { uid?: number; gid?: number }
+  readonly #owner: Owner
   #process: ChildProcess | undefined
   #databases = 0
   readonly #givenBack: string[] = []
@@ -42,7 +43,7 @@ export class PostgresServer {
     folder: string,
     data: string,
     settings: Readonly<Record<string, string>>,
-    owner: { uid?: number; gid?: number },
+    owner: Owner,
   ) {
     this.port = port
     this.folder = folder
@@ -187,16 +188,12 @@ export class PostgresServer {
   async #initialise(): Promise<void> {
     const { initdb } = await binaries()
     await this.#own(this.folder)
-    await execute(
-      initdb,
-      ['-D', this.data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'],
-      this.#owner,
-    )
+    await makeCluster(this.data, { initdb, owner: this.#owner })
   }
 }
 
 /** PostgreSQL refuses to run as root. */
-async function ownerOfServers(): Promise<{ uid?: number; gid?: number }> {
+async function ownerOfServers(): Promise<Owner> {
   if (process.getuid?.() !== 0) return {}
   const idOf = async (flag: string) => Number((await execute('id', [flag, 'postgres'])).stdout)
   try {

@@ -23,6 +23,8 @@ describe('a body that is not JSON', () => {
     ['[true, [], trUe]', 'unexpected "U" at position 13'],
     ["['a']", 'unexpected "\'" at position 1'],
     ['taskId=orders', 'unexpected "a" at position 1'],
+    ['["a", "\\😀"]', 'unexpected "😀" at position 8'],
+    ['[😀]', 'unexpected "😀" at position 1'],
     ['[1 2]', 'unexpected character at position 3'],
     ['[1,', 'it ends too early'],
   ])('%s: %s', (text, said) => {
@@ -54,7 +56,7 @@ describe('a body that is not JSON', () => {
         const place = firstUnexpected(text)
         if (place !== undefined) expect(fault(text)).toContain(`at position ${place}`)
       }),
-      { numRuns: 2000 },
+      { numRuns: 4000 },
     )
   })
 })

@@ -30,7 +30,9 @@ function reasonOf(error: unknown, body: string): string {
   const token = /^Unexpected token '(.+?)', /su.exec(text)?.[1]
   if (token !== undefined) {
     const at = placeOfUnexpected(body)
-    return `unexpected ${JSON.stringify(token)}${at === undefined ? '' : ` at position ${at}`}`
+    // V8 tells half of a character that JavaScript has as two.
+    const character = at === undefined ? token : String.fromCodePoint(body.codePointAt(at) ?? 0)
+    return `unexpected ${JSON.stringify(character)}${at === undefined ? '' : ` at position ${at}`}`
   }
   return text.startsWith('Unexpected end') ? 'it ends too early' : 'it breaks off or holds something else'
 }

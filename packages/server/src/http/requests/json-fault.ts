@@ -5,9 +5,12 @@ const BEGINS_A_VALUE = /["{[\-0-9tfn]/
 /** Behind these, and at the beginning, a value has to follow. */
 const BEFORE_A_VALUE = '[:,'
 
+const ESCAPED = '"\\/bfnrtu'
+
 /**
  * Where a text in which V8 met an unexpected token has it, or undefined. V8 tells the place of every other fault, but not of
- * a value that is none, such as NaN or a comma too many. So this looks only for values, and takes the rest to be right.
+ * a value that is none, such as NaN or a comma too many, nor of an escape that is none and not ASCII. So this looks only for
+ * values and escapes, and takes the rest to be right.
  */
 export function placeOfUnexpected(text: string): number | undefined {
   let before = ''
@@ -22,7 +25,12 @@ export function placeOfUnexpected(text: string): number | undefined {
       const departs = [...literal].findIndex((letter, offset) => text.charAt(at + offset) !== letter)
       if (departs !== -1) return at + departs
       at += literal.length - 1
-    } else if (character === '"') at = endOfString(text, at)
+    } else if (character === '"') {
+      const end = endOfString(text, at)
+      const fault = wrongEscape(text, at, end)
+      if (fault !== undefined) return fault
+      at = end
+    }
     before = character
   }
   return undefined
@@ -33,4 +41,13 @@ function endOfString(text: string, start: number): number {
   let at = start + 1
   while (at < text.length && text.charAt(at) !== '"') at += text.charAt(at) === '\\' ? 2 : 1
   return at
+}
+
+function wrongEscape(text: string, start: number, end: number): number | undefined {
+  for (let at = start + 1; at < end; at += 1) {
+    if (text.charAt(at) !== '\\') continue
+    at += 1
+    if (!ESCAPED.includes(text.charAt(at))) return at
+  }
+  return undefined
 }
