@@ -40,6 +40,8 @@ export class Alone {
   #ending: Promise<void> | undefined
   /** What is done by transactions at the moment. */
   #others = 0
+  /** Those of them that are plain hand-offs: over in some milliseconds. */
+  readonly #plain = new Set<Promise<HandOffAnswers>>()
   #plainInARow = 0
   /** Other nodes were there since the last stint; they may have died. */
   #hadCompany = false
@@ -71,7 +73,11 @@ export class Alone {
 
   /** For hand-offs that could be done from memory. */
   async transactPlain(work: () => Promise<HandOffAnswers>): Promise<HandOffAnswers> {
-    const answers = await this.#beside(work)
+    const answers = await this.#beside(() => {
+      const plain = work()
+      this.#plain.add(plain)
+      return plain.finally(() => this.#plain.delete(plain))
+    })
     const { settles, pulls } = answers
     if (settles.length > 0 || pulls.some(({ partitions }) => partitions.length > 0)) this.#plainInARow += 1
     return answers
@@ -149,7 +155,11 @@ export class Alone {
   #begin({ appetite }: PlainBatch): Promise<Stint | undefined> | undefined {
     const { rules, listener } = this.#parts
     if (this.#beginning !== undefined) return this.#beginning
-    if (this.#others > 0 || this.#ending !== undefined || performance.now() < this.#notBefore)
+    if (
+      this.#others > this.#plain.size ||
+      this.#ending !== undefined ||
+      performance.now() < this.#notBefore
+    )
       return undefined
     if (this.#plainInARow < rules.afterBatches || appetite > rules.largestPull || listener() === undefined)
       return undefined
@@ -166,6 +176,8 @@ export class Alone {
   }
 
   async #tryBegin(): Promise<Stint | undefined> {
+    // Under load there is no moment without any, and those that come now wait for the beginning.
+    await Promise.allSettled(this.#plain)
     if (this.#connection?.isLost) this.#lose(this.#connection)
     this.#connection ??= await this.#parts.connector.connect()
     try {

@@ -12,15 +12,15 @@ export interface FrontPartition {
   readonly names: RowNames
 }
 
-/** The most that is read ahead. */
-export const READ_AHEAD = 500
+/** So many are kept at hand, and read by so many at a time: what waits for them waits for no more. */
+const AT_HAND = 1500
+const READ_AT_ONCE = 500
 
 const AFTER = '(r.level, r.rank, r.id) > ($1::bigint, $2::bigint, $3::bigint)'
 /** From the beginning of the order, or after a partition. */
 const read = statement(
   'read-front',
   `SELECT q.place::text AS place, q.id, q.lane, q.task, q.level, q.rank::text AS rank, q.stay, q.fresh, q.refill, p.*,
-     (SELECT level_barrier FROM baton.task t WHERE t.id = q.task) AS level_barrier,
      CASE WHEN q.refill AND EXISTS (SELECT FROM baton.held h WHERE h.lane = q.lane) THEN
        (SELECT rank::text FROM baton.ready w WHERE w.lane = q.lane AND w.fresh ORDER BY w.id DESC LIMIT 1)
      END AS window_end
@@ -30,11 +30,16 @@ const read = statement(
    ) p
    ORDER BY q.level, q.rank, q.id`,
 )
+const withBarrier = statement(
+  'tasks-with-barrier',
+  'SELECT id FROM baton.task WHERE id = ANY ($1::bigint[]) AND level_barrier',
+)
 
 /**
  * The front of the order, as long as nobody else takes from it: read ahead, so that handing out is taking from an array.
  * It never goes beyond the end of a window whose tripwire is in it, or was handed out: behind that, the order cannot be
- * told before the window is filled.
+ * told before the window is filled. Batches of 50 come to that end sooner than a window is filled after its tripwire was
+ * handed out, so it is filled when it is in the way.
  */
 export class KnownFront {
   readonly #transactions: Transactions
@@ -45,6 +50,10 @@ export class KnownFront {
   #last: readonly [level: number, rank: string, id: number] = [-1, '0', 0]
   /** Where the windows end whose tripwire was read and which were not filled since, by lane. */
   readonly #windowEnds = new Map<number, WindowEnd>()
+  /** The lane whose window ended the last reading. */
+  #inTheWay: number | undefined
+  /** Whether tasks have a level barrier: while this node is alone, nobody changes that. */
+  readonly #barriers = new Map<number, boolean>()
 
   constructor(transactions: Transactions, names: Names) {
     this.#transactions = transactions
@@ -61,47 +70,74 @@ export class KnownFront {
     return taken
   }
 
-  /** The window of this lane goes on. */
-  wasFilled(lane: number): void {
-    this.#windowEnds.delete(lane)
+  /** The lane whose window has to be filled before more can be read. */
+  get inTheWay(): number | undefined {
+    return this.#inTheWay
   }
 
-  async readOn(): Promise<void> {
-    const room = READ_AHEAD - this.length
-    if (room <= 0) return
-    const found = this.#inOrder(await this.#transactions.read(read, [...this.#last, room]))
+  /** The window of this lane goes on, and its tripwire has done its duty. */
+  wasFilled(lane: number): void {
+    const end = this.#windowEnds.get(lane)
+    if (end !== undefined) end.tripwire['refill'] = false
+    this.#windowEnds.delete(lane)
+    if (this.#inTheWay === lane) this.#inTheWay = undefined
+  }
+
+  get isShort(): boolean {
+    return this.length < AT_HAND
+  }
+
+  /** False when there is nothing more that could be read now. */
+  async readOn(): Promise<boolean> {
+    const rows = await this.#transactions.read(read, [...this.#last, READ_AT_ONCE])
+    await this.#learnBarriers(rows)
+    const found = this.#inOrder(rows)
     const last = found.at(-1)
-    if (last === undefined) return
+    if (last === undefined) return false
     const names = await this.#names.namesOf(found)
     const added = found.map((row, at) => ({ row, names: names[at] ?? NAMELESS }))
     this.#partitions = [...this.#partitions.slice(this.#next), ...added]
     this.#next = 0
     this.#last = [last['level'] as number, last['rank'] as string, last['id'] as number]
+    return found.length === READ_AT_ONCE
+  }
+
+  async #learnBarriers(rows: readonly Row[]): Promise<void> {
+    const unknown = new Set<number>()
+    for (const { task } of rows) if (!this.#barriers.has(task as number)) unknown.add(task as number)
+    if (unknown.size === 0) return
+    const found = await this.#transactions.read(withBarrier, [[...unknown]])
+    for (const task of unknown) this.#barriers.set(task, false)
+    for (const { id } of found) this.#barriers.set(id as number, true)
   }
 
   /** As far as the order can be told. What may open a level is for the transaction that sees to it; so is what comes after. */
   #inOrder(rows: readonly Row[]): Row[] {
     const found: Row[] = []
+    this.#inTheWay = undefined
     for (const row of rows) {
       const level = row['level'] as number
-      if (row['level_barrier'] === true || this.#isBeyondWindow(level, row['rank'] as string)) break
+      this.#inTheWay = this.#laneThatEndsBefore(level, row['rank'] as string)
+      if (this.#inTheWay !== undefined || this.#barriers.get(row['task'] as number) === true) break
       const end = row['window_end'] as string | null
-      if (end !== null) this.#windowEnds.set(row['lane'] as number, { level, rank: BigInt(end) })
+      if (end !== null)
+        this.#windowEnds.set(row['lane'] as number, { level, rank: BigInt(end), tripwire: row })
       found.push(row)
     }
     return found
   }
 
-  #isBeyondWindow(level: number, rank: string): boolean {
-    for (const end of this.#windowEnds.values())
-      if (level > end.level || (level === end.level && BigInt(rank) > end.rank)) return true
-    return false
+  #laneThatEndsBefore(level: number, rank: string): number | undefined {
+    for (const [lane, end] of this.#windowEnds)
+      if (level > end.level || (level === end.level && BigInt(rank) > end.rank)) return lane
+    return undefined
   }
 }
 
 interface WindowEnd {
   readonly level: number
   readonly rank: bigint
+  readonly tripwire: Row
 }
 
 const NAMELESS: RowNames = { taskId: '', computeTableName: '' }

@@ -9,7 +9,7 @@ import type { Connection } from '../session/connection.ts'
 import { asUnavailable, isSessionOver } from '../session/failures.ts'
 import type { Transactions } from '../session/transactions.ts'
 import type { Filling } from '../windows/filling.ts'
-import { type FrontPartition, KnownFront, READ_AHEAD } from './known-front.ts'
+import { type FrontPartition, KnownFront } from './known-front.ts'
 import { KnownLeases } from './known-leases.ts'
 import { notedLeases } from './noted-leases.ts'
 import {
@@ -24,8 +24,8 @@ import { writeUp } from './write-up.ts'
 
 /** How long what is noted may wait to be written up. Whoever looks has it written up first. */
 const WRITE_UP_MILLIS = 100
-/** When so many are left in front, the next ones are read: the others last until they are there. */
-const READ_BELOW = READ_AHEAD / 2
+/** With so many partitions in the notes they are written up at once: whoever has to end a stint waits for it. */
+const MOST_NOTED = 4000
 
 export interface StintParts {
   readonly transactions: Transactions
@@ -50,12 +50,14 @@ export class Stint {
   readonly #underWay = new Set<Promise<unknown>>()
   /** What was noted and is not written up: the rows say otherwise. */
   #notes: Note[] = []
+  #noted = 0
   readonly #keys = new Set<string>()
   /** Lanes whose tripwire was handed out. */
   readonly #tripped = new Set<number>()
   #lastNumber: number
   readonly #greatestNumber: number
-  #turn: Promise<void> | undefined
+  #reading: Promise<void> | undefined
+  #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #isOver = false
   #isLost = false
@@ -85,8 +87,8 @@ export class Stint {
   async handOff(batch: HandOffBatch, plain: PlainBatch): Promise<HandOffAnswers | undefined> {
     const { settlements, appetite } = plain
     await this.#leases.learn(settlements)
-    // A turn that is under way may have read on before.
-    for (let turns = 0; turns < 2 && this.#front.length < appetite; turns += 1) await this.#catchUp()
+    // One that is under way may have begun before the last tripwire was handed out.
+    for (let times = 0; times < 2 && this.#front.length < appetite; times += 1) await this.#readOn()
     if (this.#isOver || this.isLost || this.#lastNumber === this.#greatestNumber) return undefined
     if (this.#front.length < appetite) return undefined
     // From here to the note nothing may be waited for: others know what is taken, settled and keyed.
@@ -101,15 +103,18 @@ export class Stint {
   /** What was answered until now is in the rows when it resolves. */
   async writtenUp(): Promise<void> {
     await Promise.allSettled(this.#underWay)
-    // A turn takes the notes that are there when it begins: those that the one under way did not take, the next one does.
-    await this.#turn
-    await (this.#notes.length > 0 ? this.#catchUp() : this.#turn)
+    // It takes the notes that are there when it begins: those that the one under way did not take, the next one does.
+    await this.#writing
+    await (this.#notes.length > 0 ? this.#writeUp() : this.#writing)
   }
 
   /** Resolves when all is written up, with whether it is. */
   async end(): Promise<boolean> {
     this.#isOver = true
     await this.writtenUp()
+    // Windows whose tripwire was handed out since the last reading are filled before others claim.
+    await this.#reading
+    if (this.#tripped.size > 0) await this.#readOn()
     clearTimeout(this.#timer)
     return !this.isLost
   }
@@ -137,6 +142,7 @@ export class Stint {
       return undefined
     }
     this.#notes.push({ number, at, given, finished })
+    this.#noted += given.length
     this.#schedule()
     const rows = taken.map(({ row, names: of }, position) => ({
       row: { ...row, term: given[position]?.term, secret: secrets[position] },
@@ -169,39 +175,68 @@ export class Stint {
   }
 
   #schedule(): void {
-    if (this.#front.length < READ_BELOW) void this.#catchUp()
-    else this.#timer ??= setTimeout(() => void this.#catchUp(), WRITE_UP_MILLIS)
+    if (this.#front.isShort || this.#tripped.size > 0) void this.#readOn()
+    if (this.#noted >= MOST_NOTED) void this.#writeUp()
+    else this.#timer ??= setTimeout(() => void this.#writeUp(), WRITE_UP_MILLIS)
   }
 
-  /** Writes up, fills windows and reads on; who comes while that is under way waits for its end. */
-  #catchUp(): Promise<void> {
+  /** Fills windows and reads on; who comes while that is under way waits for its end. */
+  #readOn(): Promise<void> {
+    this.#reading ??= this.#orLose(this.#fillAndRead()).finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #fillAndRead(): Promise<void> {
+    let isMore = true
+    while (isMore && !this.isLost) {
+      for (const lane of this.#tripped) {
+        this.#tripped.delete(lane)
+        await this.#fill(lane)
+      }
+      isMore = !this.#isOver && this.#front.isShort && (await this.#readSome())
+    }
+  }
+
+  /** False when there is nothing more. */
+  async #readSome(): Promise<boolean> {
+    const isMore = await this.#front.readOn()
+    const { inTheWay } = this.#front
+    if (inTheWay === undefined) return isMore
+    await this.#fill(inTheWay)
+    return true
+  }
+
+  async #fill(lane: number): Promise<void> {
+    this.#parts.readied(await this.#parts.filling.fillOne(lane))
+    this.#front.wasFilled(lane)
+  }
+
+  /** Writes up; who comes while that is under way waits for its end. */
+  #writeUp(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#turn ??= this.#takeTurn()
-      .catch((error: unknown) => {
-        this.#lose()
-        if (asUnavailable(error) === undefined) this.#parts.failed(error)
-      })
-      .finally(() => {
-        this.#turn = undefined
-      })
-    return this.#turn
+    this.#writing ??= this.#orLose(this.#writeNotesUp()).finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
   }
 
-  async #takeTurn(): Promise<void> {
+  async #orLose(work: Promise<void>): Promise<void> {
+    try {
+      await work
+    } catch (error) {
+      this.#lose()
+      if (asUnavailable(error) === undefined) this.#parts.failed(error)
+    }
+  }
+
+  async #writeNotesUp(): Promise<void> {
     const notes = this.#notes
     this.#notes = []
-    if (this.isLost) return
-    if (notes.length > 0) await this.#writeUp(notes)
-    for (const lane of this.#tripped) {
-      this.#tripped.delete(lane)
-      this.#parts.readied(await this.#parts.filling.fillOne(lane))
-      this.#front.wasFilled(lane)
-    }
-    if (!this.#isOver) await this.#front.readOn()
-  }
-
-  async #writeUp(notes: readonly Note[]): Promise<void> {
+    this.#noted = 0
+    if (this.isLost || notes.length === 0) return
     const { transactions, policy, counted, shrinking, failed } = this.#parts
     const written = await transactions.run((tx) => writeUp(tx, notes, policy))
     if (written === undefined) {

@@ -69,6 +69,9 @@ export interface WrittenUp {
   readonly tripped: readonly number[]
 }
 
+/** The most partitions of a statement. */
+const PART = 250
+
 const NOTHING: WrittenUp = { setsLeft: [], missing: 0, tripped: [] }
 
 /** Undefined when somebody else has written these notes up: this node was alone no more. */
@@ -96,15 +99,19 @@ async function write(tx: Transaction, notes: readonly Note[], policy: Policy): P
   const over = leases.filter(({ finish }) => finish !== null)
   const { to, outcome, releasesInARow, attempts } = plainVerdict(policy)
   const end = [to, outcome, releasesInARow, attempts]
-  const writing: Promise<Changed>[] = []
-  for (let first = 0; first < running.length; first += SETS_AT_ONCE) {
-    const some = running.slice(first, first + SETS_AT_ONCE)
-    const sets = textArray(setsOf(some, largestSet(policy)))
-    writing.push(change(tx, leased, some, [...handedOutValues(some), next('ready', 'lease'), sets]))
-  }
-  const ends = over.flatMap(({ finish }) => finish ?? [])
-  writing.push(change(tx, done, over, [...handedOutValues(over), ...end, ...endValues(ends)]))
-  writing.push(change(tx, finished, finishes, [...end, ...endValues(finishes), ...leaseValues(finishes)]))
+  const writing = [
+    ...inParts(running).map((some) => {
+      const sets = textArray(setsOf(some, largestSet(policy)))
+      return change(tx, leased, some, [...handedOutValues(some), next('ready', 'lease'), sets])
+    }),
+    ...inParts(over).map((some) => {
+      const ends = some.flatMap(({ finish }) => finish ?? [])
+      return change(tx, done, some, [...handedOutValues(some), ...end, ...endValues(ends)])
+    }),
+    ...inParts(finishes).map((some) =>
+      change(tx, finished, some, [...end, ...endValues(some), ...leaseValues(some)]),
+    ),
+  ]
   saveNotedKeys(tx, keys)
   const written = await Promise.all(writing)
   const ids = new Set(written.flatMap(({ changed: of }) => of))
@@ -116,6 +123,16 @@ async function write(tx: Transaction, notes: readonly Note[], policy: Policy): P
     missing: leases.length + finishes.length - ids.size,
     tripped: [...new Set(leases.flatMap(({ refill, lane }) => (refill ? lane.id : [])))],
   }
+}
+
+/**
+ * Whatever is looked up in an array of texts is counted off from its beginning: with 3,400 partitions a statement took
+ * 30 µs for each, with PART.
+ */
+function inParts<Element>(elements: readonly Element[]): Element[][] {
+  return Array.from({ length: Math.ceil(elements.length / PART) }, (_, part) =>
+    elements.slice(part * PART, (part + 1) * PART),
+  )
 }
 
 interface Changed {
