@@ -13,7 +13,12 @@ export interface AloneRules {
   readonly leastReady: number
 }
 
-const WHEN_IT_PAYS: AloneRules = { afterBatches: 3, afterMillis: 20, largestPull: LARGEST_CLAIM, leastReady: 64 }
+const WHEN_IT_PAYS: AloneRules = {
+  afterBatches: 3,
+  afterMillis: 20,
+  largestPull: LARGEST_CLAIM,
+  leastReady: 64,
+}
 const WHENEVER_POSSIBLE: AloneRules = {
   afterBatches: 0,
   afterMillis: 0,

@@ -155,11 +155,7 @@ export class Alone {
   #begin({ appetite }: PlainBatch): Promise<Stint | undefined> | undefined {
     const { rules, listener } = this.#parts
     if (this.#beginning !== undefined) return this.#beginning
-    if (
-      this.#others > this.#plain.size ||
-      this.#ending !== undefined ||
-      performance.now() < this.#notBefore
-    )
+    if (this.#others > this.#plain.size || this.#ending !== undefined || performance.now() < this.#notBefore)
       return undefined
     if (this.#plainInARow < rules.afterBatches || appetite > rules.largestPull || listener() === undefined)
       return undefined

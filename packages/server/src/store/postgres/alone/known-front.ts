@@ -12,8 +12,7 @@ export interface FrontPartition {
   readonly names: RowNames
 }
 
-/** So many are kept at hand, and read by so many at a time: what waits for them waits for no more. */
-const AT_HAND = 1500
+/** Read by so many at a time: who waits for some does not wait for more. */
 const READ_AT_ONCE = 500
 
 const AFTER = '(r.level, r.rank, r.id) > ($1::bigint, $2::bigint, $3::bigint)'
@@ -38,8 +37,7 @@ const withBarrier = statement(
 /**
  * The front of the order, as long as nobody else takes from it: read ahead, so that handing out is taking from an array.
  * It never goes beyond the end of a window whose tripwire is in it, or was handed out: behind that, the order cannot be
- * told before the window is filled. Batches of 50 come to that end sooner than a window is filled after its tripwire was
- * handed out, so it is filled when it is in the way.
+ * told before the window is filled.
  */
 export class KnownFront {
   readonly #transactions: Transactions
@@ -50,8 +48,8 @@ export class KnownFront {
   #last: readonly [level: number, rank: string, id: number] = [-1, '0', 0]
   /** Where the windows end whose tripwire was read and which were not filled since, by lane. */
   readonly #windowEnds = new Map<number, WindowEnd>()
-  /** The lane whose window ended the last reading. */
-  #inTheWay: number | undefined
+  /** Set by the reading that came to the end of its window. */
+  #laneInTheWay: number | undefined
   /** Whether tasks have a level barrier: while this node is alone, nobody changes that. */
   readonly #barriers = new Map<number, boolean>()
 
@@ -71,8 +69,8 @@ export class KnownFront {
   }
 
   /** The lane whose window has to be filled before more can be read. */
-  get inTheWay(): number | undefined {
-    return this.#inTheWay
+  get laneInTheWay(): number | undefined {
+    return this.#laneInTheWay
   }
 
   /** The window of this lane goes on, and its tripwire has done its duty. */
@@ -80,18 +78,14 @@ export class KnownFront {
     const end = this.#windowEnds.get(lane)
     if (end !== undefined) end.tripwire['refill'] = false
     this.#windowEnds.delete(lane)
-    if (this.#inTheWay === lane) this.#inTheWay = undefined
-  }
-
-  get isShort(): boolean {
-    return this.length < AT_HAND
+    if (this.#laneInTheWay === lane) this.#laneInTheWay = undefined
   }
 
   /** False when there is nothing more that could be read now. */
   async readOn(): Promise<boolean> {
     const rows = await this.#transactions.read(read, [...this.#last, READ_AT_ONCE])
     await this.#learnBarriers(rows)
-    const found = this.#inOrder(rows)
+    const found = this.#inOrder(rows, rows.length < READ_AT_ONCE)
     const last = found.at(-1)
     if (last === undefined) return false
     const names = await this.#names.namesOf(found)
@@ -112,32 +106,44 @@ export class KnownFront {
   }
 
   /** As far as the order can be told. What may open a level is for the transaction that sees to it; so is what comes after. */
-  #inOrder(rows: readonly Row[]): Row[] {
+  #inOrder(rows: readonly Row[], areLast: boolean): Row[] {
     const found: Row[] = []
-    this.#inTheWay = undefined
+    let end = this.#firstEnd()
     for (const row of rows) {
-      const level = row['level'] as number
-      this.#inTheWay = this.#laneThatEndsBefore(level, row['rank'] as string)
-      if (this.#inTheWay !== undefined || this.#barriers.get(row['task'] as number) === true) break
-      const end = row['window_end'] as string | null
-      if (end !== null)
-        this.#windowEnds.set(row['lane'] as number, { level, rank: BigInt(end), tripwire: row })
+      const place = { level: row['level'] as number, rank: BigInt(row['rank'] as string) }
+      if (end !== undefined && isBefore(end, place)) break
+      if (this.#barriers.get(row['task'] as number) === true) {
+        this.#laneInTheWay = undefined
+        return found
+      }
+      const rank = row['window_end'] as string | null
+      if (rank !== null) {
+        const lane = row['lane'] as number
+        this.#windowEnds.set(lane, { lane, level: place.level, rank: BigInt(rank), tripwire: row })
+        end = this.#firstEnd()
+      }
       found.push(row)
     }
+    this.#laneInTheWay = areLast || found.length < rows.length ? end?.lane : undefined
     return found
   }
 
-  #laneThatEndsBefore(level: number, rank: string): number | undefined {
-    for (const [lane, end] of this.#windowEnds)
-      if (level > end.level || (level === end.level && BigInt(rank) > end.rank)) return lane
-    return undefined
+  #firstEnd(): WindowEnd | undefined {
+    let first: WindowEnd | undefined
+    for (const end of this.#windowEnds.values()) if (first === undefined || isBefore(end, first)) first = end
+    return first
   }
 }
 
 interface WindowEnd {
+  readonly lane: number
   readonly level: number
   readonly rank: bigint
   readonly tripwire: Row
+}
+
+function isBefore(a: Pick<WindowEnd, 'level' | 'rank'>, b: Pick<WindowEnd, 'level' | 'rank'>): boolean {
+  return a.level < b.level || (a.level === b.level && a.rank < b.rank)
 }
 
 const NAMELESS: RowNames = { taskId: '', computeTableName: '' }

@@ -4,12 +4,9 @@ import type { HandOffAnswers, HandOffBatch } from '../../../handoff/store.ts'
 import type { PlainBatch } from '../pull/plain-hand-off.ts'
 import { sharedOut } from '../pull/shared-out.ts'
 import type { Shrinking } from '../queues/shrinking.ts'
-import type { Names } from '../rows/names.ts'
 import type { Connection } from '../session/connection.ts'
 import { asUnavailable, isSessionOver } from '../session/failures.ts'
-import type { Transactions } from '../session/transactions.ts'
-import type { Filling } from '../windows/filling.ts'
-import { type FrontPartition, KnownFront } from './known-front.ts'
+import type { FrontPartition } from './known-front.ts'
 import { KnownLeases } from './known-leases.ts'
 import { notedLeases } from './noted-leases.ts'
 import {
@@ -20,22 +17,14 @@ import {
   NoteInDoubt,
   writeNote,
 } from './notes.ts'
-import { writeUp } from './write-up.ts'
+import { ReadAhead, type ReadAheadParts } from './read-ahead.ts'
+import { UnwrittenNotes } from './unwritten-notes.ts'
+import type { WrittenUp } from './write-up.ts'
 
-/** How long what is noted may wait to be written up. Whoever looks has it written up first. */
-const WRITE_UP_MILLIS = 100
-/** With so many partitions in the notes they are written up at once: whoever has to end a stint waits for it. */
-const MOST_NOTED = 4000
-
-export interface StintParts {
-  readonly transactions: Transactions
+export interface StintParts extends ReadAheadParts {
   readonly policy: Policy
-  readonly names: Names
   readonly secrets: Secrets
-  readonly filling: Filling
   readonly shrinking: Shrinking
-  /** Told how many partitions became ready. */
-  readonly readied: (count: number) => void
   /** Told when counters have changed. */
   readonly counted: () => void
   readonly failed: (error: unknown) => void
@@ -45,20 +34,14 @@ export interface StintParts {
 export class Stint {
   readonly #parts: StintParts
   readonly #connection: Connection
-  readonly #front: KnownFront
+  readonly #front: ReadAhead
   readonly #leases: KnownLeases
   readonly #underWay = new Set<Promise<unknown>>()
-  /** What was noted and is not written up: the rows say otherwise. */
-  #notes: Note[] = []
-  #noted = 0
+  readonly #notes: UnwrittenNotes
+  /** Of pulls that are noted and not written up. */
   readonly #keys = new Set<string>()
-  /** Lanes whose tripwire was handed out. */
-  readonly #tripped = new Set<number>()
   #lastNumber: number
   readonly #greatestNumber: number
-  #reading: Promise<void> | undefined
-  #writing: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
   #isOver = false
   #isLost = false
 
@@ -67,15 +50,17 @@ export class Stint {
     this.#connection = connection
     this.#lastNumber = run
     this.#greatestNumber = run + NOTES_OF_A_RUN - 1
-    this.#front = new KnownFront(parts.transactions, parts.names)
+    this.#front = new ReadAhead(parts)
     this.#leases = new KnownLeases(parts.transactions)
+    this.#notes = new UnwrittenNotes(parts.transactions, parts.policy, {
+      written: (notes, written) => this.#conclude(notes, written),
+      isDue: () => void this.#orLose(this.#notes.writeUpSome()),
+    })
   }
 
   /** Resolves with how many partitions are there to be handed out. */
   async begin(): Promise<number> {
-    // Behind a window that is about to be filled the order cannot be told.
-    await this.#parts.filling.idle()
-    await this.#front.readOn()
+    await this.#front.begin()
     return this.#front.length
   }
 
@@ -88,7 +73,8 @@ export class Stint {
     const { settlements, appetite } = plain
     await this.#leases.learn(settlements)
     // One that is under way may have begun before the last tripwire was handed out.
-    for (let times = 0; times < 2 && this.#front.length < appetite; times += 1) await this.#readOn()
+    for (let times = 0; times < 2 && this.#front.length < appetite; times += 1)
+      await this.#orLose(this.#front.readOn())
     if (this.#isOver || this.isLost || this.#lastNumber === this.#greatestNumber) return undefined
     if (this.#front.length < appetite) return undefined
     // From here to the note nothing may be waited for: others know what is taken, settled and keyed.
@@ -103,19 +89,14 @@ export class Stint {
   /** What was answered until now is in the rows when it resolves. */
   async writtenUp(): Promise<void> {
     await Promise.allSettled(this.#underWay)
-    // It takes the notes that are there when it begins: those that the one under way did not take, the next one does.
-    await this.#writing
-    await (this.#notes.length > 0 ? this.#writeUp() : this.#writing)
+    await this.#orLose(this.#notes.writeUp())
   }
 
   /** Resolves when all is written up, with whether it is. */
   async end(): Promise<boolean> {
     this.#isOver = true
     await this.writtenUp()
-    // Windows whose tripwire was handed out since the last reading are filled before others claim.
-    await this.#reading
-    if (this.#tripped.size > 0) await this.#readOn()
-    clearTimeout(this.#timer)
+    if (!this.isLost) await this.#orLose(this.#front.end())
     return !this.isLost
   }
 
@@ -141,9 +122,8 @@ export class Stint {
       this.#isOver = true
       return undefined
     }
-    this.#notes.push({ number, at, given, finished })
-    this.#noted += given.length
-    this.#schedule()
+    this.#notes.add({ number, at, given, finished })
+    if (this.#front.isDue) void this.#orLose(this.#front.readOn())
     const rows = taken.map(({ row, names: of }, position) => ({
       row: { ...row, term: given[position]?.term, secret: secrets[position] },
       names: of,
@@ -162,10 +142,7 @@ export class Stint {
 
   #remember(given: readonly NotedLease[], keys: readonly string[]): void {
     for (const key of keys) this.#keys.add(key)
-    for (const lease of given) {
-      this.#leases.give(lease)
-      if (lease.refill) this.#tripped.add(lease.lane.id)
-    }
+    for (const lease of given) this.#leases.give(lease)
   }
 
   #fail(error: unknown, secrets: readonly string[]): never {
@@ -174,71 +151,8 @@ export class Stint {
     throw asUnavailable(error) ?? error
   }
 
-  #schedule(): void {
-    if (this.#front.isShort || this.#tripped.size > 0) void this.#readOn()
-    if (this.#noted >= MOST_NOTED) void this.#writeUp()
-    else this.#timer ??= setTimeout(() => void this.#writeUp(), WRITE_UP_MILLIS)
-  }
-
-  /** Fills windows and reads on; who comes while that is under way waits for its end. */
-  #readOn(): Promise<void> {
-    this.#reading ??= this.#orLose(this.#fillAndRead()).finally(() => {
-      this.#reading = undefined
-    })
-    return this.#reading
-  }
-
-  async #fillAndRead(): Promise<void> {
-    let isMore = true
-    while (isMore && !this.isLost) {
-      for (const lane of this.#tripped) {
-        this.#tripped.delete(lane)
-        await this.#fill(lane)
-      }
-      isMore = !this.#isOver && this.#front.isShort && (await this.#readSome())
-    }
-  }
-
-  /** False when there is nothing more. */
-  async #readSome(): Promise<boolean> {
-    const isMore = await this.#front.readOn()
-    const { inTheWay } = this.#front
-    if (inTheWay === undefined) return isMore
-    await this.#fill(inTheWay)
-    return true
-  }
-
-  async #fill(lane: number): Promise<void> {
-    this.#parts.readied(await this.#parts.filling.fillOne(lane))
-    this.#front.wasFilled(lane)
-  }
-
-  /** Writes up; who comes while that is under way waits for its end. */
-  #writeUp(): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    this.#writing ??= this.#orLose(this.#writeNotesUp()).finally(() => {
-      this.#writing = undefined
-    })
-    return this.#writing
-  }
-
-  async #orLose(work: Promise<void>): Promise<void> {
-    try {
-      await work
-    } catch (error) {
-      this.#lose()
-      if (asUnavailable(error) === undefined) this.#parts.failed(error)
-    }
-  }
-
-  async #writeNotesUp(): Promise<void> {
-    const notes = this.#notes
-    this.#notes = []
-    this.#noted = 0
-    if (this.isLost || notes.length === 0) return
-    const { transactions, policy, counted, shrinking, failed } = this.#parts
-    const written = await transactions.run((tx) => writeUp(tx, notes, policy))
+  #conclude(notes: readonly Note[], written: WrittenUp | undefined): void {
+    const { counted, shrinking, failed } = this.#parts
     if (written === undefined) {
       this.#lose()
       return
@@ -252,10 +166,20 @@ export class Stint {
     counted()
   }
 
+  async #orLose(work: Promise<void>): Promise<void> {
+    try {
+      await work
+    } catch (error) {
+      // Several may have waited for the same.
+      if (!this.#isLost && asUnavailable(error) === undefined) this.#parts.failed(error)
+      this.#lose()
+    }
+  }
+
   /** Whoever comes next writes up what was noted. */
   #lose(): void {
     this.#isLost = true
-    this.#notes = []
+    this.#notes.abandon()
     this.#connection.destroy()
   }
 }
