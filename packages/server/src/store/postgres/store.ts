@@ -167,7 +167,7 @@ class PostgresStore implements Store {
 
   /** Whatever an earlier node left behind is written up first. */
   async start(): Promise<void> {
-    await this.#transactions.read(nowStatement)
+    await this.#transactions.runOne(nowStatement)
     await this.#hints.start()
     await this.#filling.fillAbandoned()
   }

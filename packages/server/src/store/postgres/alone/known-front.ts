@@ -83,7 +83,7 @@ export class KnownFront {
 
   /** False when there is nothing more that could be read now. */
   async readOn(): Promise<boolean> {
-    const rows = await this.#transactions.read(read, [...this.#last, READ_AT_ONCE])
+    const rows = await this.#transactions.runOne(read, [...this.#last, READ_AT_ONCE])
     await this.#learnBarriers(rows)
     const found = this.#inOrder(rows, rows.length < READ_AT_ONCE)
     const last = found.at(-1)
@@ -100,7 +100,7 @@ export class KnownFront {
     const unknown = new Set<number>()
     for (const { task } of rows) if (!this.#barriers.has(task as number)) unknown.add(task as number)
     if (unknown.size === 0) return
-    const found = await this.#transactions.read(withBarrier, [[...unknown]])
+    const found = await this.#transactions.runOne(withBarrier, [[...unknown]])
     for (const task of unknown) this.#barriers.set(task, false)
     for (const { id } of found) this.#barriers.set(id as number, true)
   }

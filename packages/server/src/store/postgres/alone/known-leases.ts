@@ -48,7 +48,7 @@ export class KnownLeases {
     const unknown = [...settlements.keys()].filter((id) => !this.#leases.has(id))
     if (unknown.length === 0) return
     const before = this.#forgotten
-    const rows = await this.#transactions.read(running, [unknown])
+    const rows = await this.#transactions.runOne(running, [unknown])
     // A row may be of before its lease was settled, written up and forgotten.
     if (this.#forgotten !== before) return this.learn(settlements)
     for (const row of rows) {

@@ -77,7 +77,7 @@ export class LookAgain {
     { results, earliestDueAt }: Pulled,
     settled: PullResult[],
   ): Promise<Found> {
-    const [reason] = await this.#transactions.read(reasons)
+    const [reason] = await this.#transactions.runOne(reasons)
     const isUnfolded = reason?.['unfolded'] === true
     const isContended = reason?.['ready'] === true
     if (!isUnfolded && !isContended && !results.includes(undefined)) {
@@ -105,8 +105,8 @@ export class LookAgain {
   }
   /** Nothing was there the second time either: perhaps what looks ready is nobody's place any more, or still locked. */
   async #giveUp(pulls: number): Promise<void> {
-    await this.#transactions.read(dropStraysInFront)
-    const [reason] = await this.#transactions.read(reasons)
+    await this.#transactions.runOne(dropStraysInFront)
+    const [reason] = await this.#transactions.runOne(reasons)
     if (reason?.['ready'] === true) this.#passedOver.note(pulls)
   }
 }

@@ -140,8 +140,8 @@ export class PlainHandOffs {
   async #dropStrays(given: readonly Row[], { found = 0 }: Row): Promise<void> {
     if (given.length === (found as number)) return
     try {
-      await this.#transactions.read(dropStrays, [given.map((row) => row['id'])])
-      await this.#transactions.read(dropStraysInFront)
+      await this.#transactions.runOne(dropStrays, [given.map((row) => row['id'])])
+      await this.#transactions.runOne(dropStraysInFront)
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
     }
@@ -156,7 +156,7 @@ export class PlainHandOffs {
     settlements: PlainSettlements,
     secrets: readonly string[],
   ): Promise<PlainOutcome> {
-    const rows = secrets.length === 0 ? [] : await this.#transactions.read(leasesGiven, [secrets])
+    const rows = secrets.length === 0 ? [] : await this.#transactions.runOne(leasesGiven, [secrets])
     const now = (rows[0]?.['now'] as number | undefined) ?? (await this.#transactions.now())
     const { results, earliestDueAt } = sharedOut(pulls, secrets, await this.#named(rows), this.#policy, now)
     return {

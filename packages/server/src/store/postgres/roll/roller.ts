@@ -71,7 +71,7 @@ export class Roller {
 
   /** Returns how many partitions became ready, for the caller to pass on; counters of all that was committed before are folded in. */
   async settleUp(): Promise<number> {
-    const [row] = await this.#transactions.read(anyUnfolded)
+    const [row] = await this.#transactions.runOne(anyUnfolded)
     if (row?.['unfolded'] !== true) return 0
     const readied = await this.#rollNow(true)
     return readied ?? 0
@@ -116,7 +116,13 @@ export class Roller {
     this.#turns += 1
     if (this.#turns < TURNS_BETWEEN_VACUUMS) return
     this.#turns = 0
-    await this.#transactions.read(dropStraysInFront).catch(() => {})
-    await this.#transactions.read(vacuum).catch(() => {})
+    for (const work of [dropStraysInFront, vacuum]) {
+      try {
+        await this.#transactions.runOne(work)
+      } catch (error) {
+        // What is folded is folded; this is done again after some more turns.
+        if (asUnavailable(error) === undefined) this.#failed(error)
+      }
+    }
   }
 }

@@ -95,8 +95,8 @@ export class Names {
     if (!rows.every(isKnown)) {
       this.#trim()
       const [tasks, tables] = await Promise.all([
-        this.#transactions.read(tasksOfLanes, [[...new Set(rows.map(({ lane }) => lane))]]),
-        this.#transactions.read(tablesById, [[...new Set(rows.map(({ compute_table: table }) => table))]]),
+        this.#transactions.runOne(tasksOfLanes, [[...new Set(rows.map(({ lane }) => lane))]]),
+        this.#transactions.runOne(tablesById, [[...new Set(rows.map(({ compute_table: table }) => table))]]),
       ])
       for (const row of tasks) this.#tasks.set(row['id'] as number, row['task_id'] as string)
       this.#keepTables(tables)
@@ -111,10 +111,10 @@ export class Names {
     const missing = [...new Set(names)].filter((name) => !this.#tableIds.has(name))
     if (missing.length === 0) return
     this.#trim()
-    let rows = await this.#transactions.read(tablesByName, [missing])
+    let rows = await this.#transactions.runOne(tablesByName, [missing])
     if (rows.length < missing.length) {
-      await this.#transactions.read(insertTables, [missing])
-      rows = await this.#transactions.read(tablesByName, [missing])
+      await this.#transactions.runOne(insertTables, [missing])
+      rows = await this.#transactions.runOne(tablesByName, [missing])
     }
     this.#keepTables(rows)
   }
@@ -124,11 +124,11 @@ export class Names {
     const missing = [...instances.keys()].filter((name) => !this.knowsInstance(name))
     if (missing.length === 0) return
     this.#trim()
-    let rows = await this.#transactions.read(instancesByName, [missing])
+    let rows = await this.#transactions.runOne(instancesByName, [missing])
     if (rows.length < missing.length) {
       const roles = missing.map((name) => instances.get(name))
-      await this.#transactions.read(insertInstances, [missing, roles, await this.#transactions.now()])
-      rows = await this.#transactions.read(instancesByName, [missing])
+      await this.#transactions.runOne(insertInstances, [missing, roles, await this.#transactions.now()])
+      rows = await this.#transactions.runOne(instancesByName, [missing])
     }
     for (const row of rows)
       this.#instances.set(row['instance_id'] as string, { id: row['id'] as number, since })

@@ -17,7 +17,7 @@ export class Transactions {
   readonly #connections: Connections
   readonly #clock: Clock | undefined
   readonly #mustEnter: boolean
-  readonly #doubt = new Doubt((statement, values) => this.read(statement, values))
+  readonly #doubt = new Doubt((statement, values) => this.runOne(statement, values))
 
   /**
    * `mustEnter` is for work that reads or changes the rows of partitions: it must not run while another node hands out
@@ -108,21 +108,12 @@ export class Transactions {
     await this.#doubt.ask(nowStatement, [])
   }
 
-  /** A single statement that needs no transaction around it. */
-  async read(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#alone((connection) => connection.run(statement, values))
-  }
-
-  async now(): Promise<number> {
-    if (this.#clock !== undefined) return this.#clock()
-    return (await this.read(nowStatement))[0]?.['now'] as number
-  }
-
-  async #alone<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+  /** A single statement that needs no transaction around it, and does no harm when it is run twice: an answer may get lost. */
+  async runOne(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
     for (let failed = 0; ; failed += 1) {
       const connection = await this.#take()
       try {
-        return await work(connection)
+        return await connection.run(statement, values)
       } catch (error) {
         const isOver = isSessionOver(error)
         if (failed >= (isOver ? LOST_CONNECTIONS : TRIES) || !(isOver || mayRunAgain(error)))
@@ -132,6 +123,11 @@ export class Transactions {
         this.#connections.giveBack(connection)
       }
     }
+  }
+
+  async now(): Promise<number> {
+    if (this.#clock !== undefined) return this.#clock()
+    return (await this.runOne(nowStatement))[0]?.['now'] as number
   }
 
   async #take(): Promise<Connection> {

@@ -75,8 +75,8 @@ export class Forgetting {
   async forgetTraces(now: number): Promise<void> {
     if (performance.now() < this.#tracesAt) return
     this.#tracesAt = performance.now() + TRACES_MILLIS
-    await this.#transactions.read(forgetMarks, [now - MARK_KEPT_MILLIS])
-    await this.#transactions.read(forgetNotices)
+    await this.#transactions.runOne(forgetMarks, [now - MARK_KEPT_MILLIS])
+    await this.#transactions.runOne(forgetNotices)
   }
 }
 

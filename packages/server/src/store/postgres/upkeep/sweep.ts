@@ -94,7 +94,7 @@ export class Sweep {
   }
 
   async #nextDue(transactions: Transactions, withLeases: boolean): Promise<{ inMillis: number | null }> {
-    const [row] = await transactions.read(nextDue)
+    const [row] = await transactions.runOne(nextDue)
     // A node that died may have left counters behind.
     if (row?.['unfolded'] === true) this.#roller.kick()
     const now = this.#clock?.() ?? (row?.['now'] as number)

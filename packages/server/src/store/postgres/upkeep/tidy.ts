@@ -63,7 +63,7 @@ export class Tidy {
     const now = await this.#transactions.now()
     const finishedBefore = now - order.retentionMillis
     const unseen = { since: now - order.forgetInstancesMillis, ended: now - order.forgetEndedNodesMillis }
-    const [row] = await this.#transactions.read(todo, [finishedBefore, now, unseen.since, unseen.ended])
+    const [row] = await this.#transactions.runOne(todo, [finishedBefore, now, unseen.since, unseen.ended])
     const step = row?.['step'] as StepAt | null
     const finished = row?.['finished'] as number | null
     const stepped = step === null ? NO_STEP : await this.#transactions.run((tx) => advance(tx, step))

@@ -60,5 +60,5 @@ export async function lanesWithFullWindows(tx: Transaction, lanes: readonly numb
  * Lanes whose tripwire was handed out and whose window was not filled: it is about to be, or whoever was to do it is gone.
  */
 export async function lanesWithoutTripwire(transactions: Transactions): Promise<number[]> {
-  return (await transactions.read(unwatched)).map((row) => row['lane'] as number)
+  return (await transactions.runOne(unwatched)).map((row) => row['lane'] as number)
 }
