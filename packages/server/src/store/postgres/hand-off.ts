@@ -1,4 +1,3 @@
-import type { InstanceRole } from '@baton/protocol'
 import { earlier } from '../../handoff/earlier.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type { HandOffAnswers, HandOffBatch, PullOrder } from '../../handoff/store.ts'
@@ -14,6 +13,7 @@ import { appetiteOf, claimedBy, type Pull, type Pulled } from './pull/pull.ts'
 import type { Shrinking } from './queues/shrinking.ts'
 import type { Roller } from './roll/roller.ts'
 import type { Names } from './rows/names.ts'
+import { writeNamesOf } from './rows/names-of-batch.ts'
 import { afterCommit } from './session/after-commit.ts'
 import type { Transactions } from './session/transactions.ts'
 import type { Filling } from './windows/filling.ts'
@@ -72,7 +72,7 @@ export class HandOffs {
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
-    if (!this.#namesAreKnown(batch)) await this.#writeNames(batch)
+    await writeNamesOf(batch, this.#names)
     const plain = plainBatch(batch, this.#policy)
     if (plain === undefined) return this.#alone.transact(() => this.#handOff(batch))
     try {
@@ -200,27 +200,6 @@ export class HandOffs {
       mayOpenLevels: mayOpenLevels || rest.mayOpenLevels,
       pulled: pullsNow ? rest.pulled : pulled,
     }
-  }
-
-  #namesAreKnown({ callBacks, pulls }: HandOffBatch): boolean {
-    return (
-      callBacks.length === 0 &&
-      pulls.every(({ instance }) => instance === null || this.#names.knowsInstance(instance))
-    )
-  }
-
-  async #writeNames({ callBacks, pulls }: HandOffBatch): Promise<void> {
-    const instances = new Map<string, InstanceRole>()
-    for (const { producer } of callBacks) if (producer !== null) instances.set(producer, 'producer')
-    for (const { instance } of pulls) if (instance !== null) instances.set(instance, 'worker')
-    await Promise.all([
-      this.#names.writeInstances(instances),
-      this.#names.writeTables(
-        callBacks.flatMap(({ callBack }) =>
-          callBack.partitions.map(({ computeTableName }) => computeTableName),
-        ),
-      ),
-    ])
   }
 }
 
