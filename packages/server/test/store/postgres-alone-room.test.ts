@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ForgetfulPooler } from '../../../../test/postgres/support/forgetful-pooler.ts'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
@@ -141,4 +141,37 @@ test('who looks while a pull waits for more to be read is shown what was answere
   // Perhaps with what the pull was given.
   expect((await looking).facts.partitions.leased).toBeGreaterThanOrEqual(200 + before.length)
   expect((await pulling).partitions).toHaveLength(100 - before.length)
+})
+
+test('a hand-off that is stuck does not hold up others, however often being alone is tried', async () => {
+  const database = await createDatabase()
+  const node = await database.open({ parameters: 'alone=when-it-pays' })
+  await node.callBack('a', some(0, 200))
+  const [stuck, renewed] = [await node.pullOne(), await node.pullOne()]
+  const hold = await database.holdPartition(0, 0)
+  const settled = node.settle(stuck.leaseId)
+  await database.untilWaiting(1)
+  for (let times = 0; times < 10; times += 1) {
+    await node.pullOne()
+    await sleep(10)
+  }
+  expect(await node.renew(renewed.leaseId)).toMatchObject([{ refused: null }])
+  expect((await node.task('a')).facts.partitions.leased).toBe(12)
+  await hold.letGo()
+  expect(await settled).toBe(null)
+})
+
+test('what is noted while others are written up is written up after them', async () => {
+  const database = await createDatabase()
+  const node = await database.open()
+  await node.callBack('a', some(0, 600))
+  await database.goAlone(node, 'a')
+  const hold = await database.holdWriteUps()
+  await node.pullOne()
+  await database.untilWaiting(1)
+  await node.pullOne()
+  // Longer than a note waits otherwise.
+  await sleep(200)
+  await hold.letGo()
+  await expect.poll(() => database.notes(), { timeout: 60_000 }).toBe(0)
 })

@@ -1,5 +1,4 @@
 import type { AloneMode } from '../session/database-url.ts'
-import { LARGEST_CLAIM } from '../windows/lanes.ts'
 
 /** When being alone is worth it: beginning and ending take some milliseconds. */
 export interface AloneRules {
@@ -7,8 +6,6 @@ export interface AloneRules {
   readonly afterBatches: number
   /** For how long transactions must have done nothing else. */
   readonly afterMillis: number
-  /** The most partitions that a batch pulls: larger ones are no dearer in one statement. */
-  readonly largestPull: number
   /** How many partitions must be there to be handed out. */
   readonly leastReady: number
 }
@@ -16,13 +13,11 @@ export interface AloneRules {
 const WHEN_IT_PAYS: AloneRules = {
   afterBatches: 3,
   afterMillis: 20,
-  largestPull: LARGEST_CLAIM,
   leastReady: 64,
 }
 const WHENEVER_POSSIBLE: AloneRules = {
   afterBatches: 0,
   afterMillis: 0,
-  largestPull: LARGEST_CLAIM,
   leastReady: 1,
 }
 export const aloneRules: Readonly<Record<AloneMode, AloneRules>> = {

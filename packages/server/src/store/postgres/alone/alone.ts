@@ -13,6 +13,9 @@ import { Stint, type StintParts } from './stint.ts'
 const OTHERS_MILLIS = 1000
 const BUSY_MILLIS = 10
 const LITTLE_MILLIS = 250
+/** How long the beginning of a stint waits for what is under way, and for how long it is put off when that did not do. */
+const UNDER_WAY_MILLIS = 250
+const STUCK_MILLIS = 5000
 /** A stint that was shorter was not worth it: the next one is put off, longer each time. */
 const SHORT_MILLIS = 100
 const LONGEST_PAUSE_MILLIS = 1000
@@ -42,6 +45,8 @@ export class Alone {
   #others = 0
   /** Those of them that are plain hand-offs: over in some milliseconds. */
   readonly #plain = new Set<Promise<HandOffAnswers>>()
+  /** Set while the beginning of a stint waits: whoever must not be kept waiting has it given up. */
+  #giveUp: (() => void) | undefined
   #plainInARow = 0
   /** Other nodes were there since the last stint; they may have died. */
   #hadCompany = false
@@ -56,9 +61,8 @@ export class Alone {
 
   /** Undefined for what has to be done by transactions. */
   async handOff(batch: HandOffBatch, plain: PlainBatch): Promise<HandOffAnswers | undefined> {
-    const stint = this.#stint ?? (await this.#begin(plain))
-    if (stint === undefined || plain.appetite > this.#parts.rules.largestPull) return undefined
-    return stint.handOff(batch, plain)
+    const stint = this.#stint ?? (await this.#begin())
+    return stint?.handOff(batch, plain)
   }
 
   /** For everything else that changes partitions. */
@@ -105,6 +109,7 @@ export class Alone {
   }
 
   async end(): Promise<void> {
+    this.#giveUp?.()
     await this.#beginning
     if (this.#stint === undefined && this.#ending === undefined) return
     this.#ending ??= this.#end().finally(() => {
@@ -152,13 +157,12 @@ export class Alone {
     this.#connection = undefined
   }
 
-  #begin({ appetite }: PlainBatch): Promise<Stint | undefined> | undefined {
+  #begin(): Promise<Stint | undefined> | undefined {
     const { rules, listener } = this.#parts
     if (this.#beginning !== undefined) return this.#beginning
     if (this.#others > this.#plain.size || this.#ending !== undefined || performance.now() < this.#notBefore)
       return undefined
-    if (this.#plainInARow < rules.afterBatches || appetite > rules.largestPull || listener() === undefined)
-      return undefined
+    if (this.#plainInARow < rules.afterBatches || listener() === undefined) return undefined
     this.#beginning = this.#tryBegin()
       .catch((error: unknown) => {
         if (asUnavailable(error) === undefined) this.#parts.failed(error)
@@ -172,8 +176,7 @@ export class Alone {
   }
 
   async #tryBegin(): Promise<Stint | undefined> {
-    // Under load there is no moment without any, and those that come now wait for the beginning.
-    await Promise.allSettled(this.#plain)
+    if (!(await this.#waitForPlain())) return undefined
     if (this.#connection?.isLost) this.#lose(this.#connection)
     this.#connection ??= await this.#parts.connector.connect()
     try {
@@ -182,6 +185,34 @@ export class Alone {
       // It may have the lock for itself.
       this.#connection.destroy()
       throw error
+    }
+  }
+
+  /**
+   * Under load there is no moment without a plain hand-off, and windows that are filled and sets that shrink behind one: those
+   * that come now wait for the beginning, and the beginning waits for those that are under way. One that is stuck must
+   * not hold up the others: false.
+   */
+  async #waitForPlain(): Promise<boolean> {
+    const { filling, shrinking } = this.#parts
+    const over = Promise.allSettled(this.#plain).then(async () => {
+      await Promise.all([filling.idle(), shrinking.idle()])
+      return true
+    })
+    const { promise: givenUp, resolve } = Promise.withResolvers<false>()
+    const timer = setTimeout(() => {
+      this.#postpone(STUCK_MILLIS)
+      resolve(false)
+    }, UNDER_WAY_MILLIS)
+    this.#giveUp = () => {
+      this.#postpone(this.#pauseMillis)
+      resolve(false)
+    }
+    try {
+      return await Promise.race([over, givenUp])
+    } finally {
+      clearTimeout(timer)
+      this.#giveUp = undefined
     }
   }
 

@@ -75,6 +75,7 @@ export class Stint {
     // One that is under way may have begun before the last tripwire was handed out.
     for (let times = 0; times < 2 && this.#front.length < appetite; times += 1)
       await this.#orLose(this.#front.readOn())
+    while (this.#notes.areTooMany && !this.isLost) await this.#orLose(this.#notes.writeUpSome())
     if (this.#isOver || this.isLost || this.#lastNumber === this.#greatestNumber) return undefined
     if (this.#front.length < appetite) return undefined
     // From here to the note nothing may be waited for: others know what is taken, settled and keyed.

@@ -40,8 +40,12 @@ export class UnwrittenNotes {
   add(note: Note): void {
     this.#notes.push(note)
     this.#noted += note.given.length
-    if (this.#noted >= MOST_NOTED) this.#isDue()
-    else this.#timer ??= setTimeout(this.#isDue, WRITE_UP_MILLIS)
+    this.#schedule()
+  }
+
+  /** Writing up does not keep up: whoever would add to it has to wait for that. */
+  get areTooMany(): boolean {
+    return this.#noted >= 2 * MOST_NOTED
   }
 
   /** All that are there now are written up when it resolves. */
@@ -57,6 +61,8 @@ export class UnwrittenNotes {
     this.#timer = undefined
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined
+      // Their time may have come meanwhile.
+      if (this.#notes.length > 0) this.#schedule()
     })
     return this.#writing
   }
@@ -66,6 +72,11 @@ export class UnwrittenNotes {
     this.#notes = []
     this.#noted = 0
     clearTimeout(this.#timer)
+  }
+
+  #schedule(): void {
+    if (this.#noted >= MOST_NOTED) this.#isDue()
+    else this.#timer ??= setTimeout(this.#isDue, WRITE_UP_MILLIS)
   }
 
   async #write(): Promise<void> {
