@@ -38,6 +38,28 @@ test('events are followed, also across a restart of the service', async () => {
   await expect(following).rejects.toThrow('enough')
 })
 
+test('a stream that breaks before its first event tells of what was missed', async () => {
+  const service = await ServiceProcess.start()
+  let streams = 0
+  const client = new BatonClient({
+    url: service.url,
+    fetch: async (input, init) => {
+      const response = await fetch(input, init)
+      if (!String(input).endsWith('/events')) return response
+      streams += 1
+      return streams === 1
+        ? cutAfterOpening(response, () => client.callBack(descriptors('missed', 1)))
+        : response
+    },
+  })
+  for await (const event of client.events()) {
+    // Nobody else watched meanwhile, so the service cannot know what was missed, only that something may have been.
+    expect(event.name === 'task' ? event.data.taskId : event.name).toBe('reset')
+    break
+  }
+  expect(streams).toBe(2)
+})
+
 test('a stream that misses its heartbeats is opened anew', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
@@ -53,3 +75,24 @@ test('a stream that misses its heartbeats is opened anew', async () => {
   controller.abort(new Error('enough'))
   await expect(following).rejects.toThrow('enough')
 })
+
+/** What a connection carries before the first event; then something happens, and it breaks. */
+function cutAfterOpening(response: Response, meanwhile: () => Promise<unknown>): Response {
+  const reader = response.body?.getReader()
+  const cut = new ReadableStream<Uint8Array>({
+    start: async (controller) => {
+      let opening = ''
+      while (!opening.includes('retry:')) {
+        const { value } = (await reader?.read()) ?? {}
+        opening += new TextDecoder().decode(value)
+        controller.enqueue(value ?? new Uint8Array())
+      }
+      await reader?.cancel()
+      // A node that nobody watches any more forgets within a tick.
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      await meanwhile()
+      controller.close()
+    },
+  })
+  return new Response(cut, response)
+}

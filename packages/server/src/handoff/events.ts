@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { InstanceState } from '@baton/protocol'
 import type { ParkedNotice } from './change.ts'
 import { inTime } from './in-time.ts'
@@ -22,7 +23,7 @@ export type BatonEvent =
   /** Something may have been missed: look at everything anew. */
   | { readonly kind: 'reset' }
 
-/** What happened within one tick; `id` is where a follower that has seen it stands. */
+/** What happened within one tick; `id` is where a follower that has seen it stands. Without events it says just that. */
 export interface Tick {
   readonly id: string
   readonly events: readonly BatonEvent[]
@@ -62,7 +63,10 @@ export class Events {
 
   /** From now on, or from the tick after `lastId` if it is still known. Returns how to stop. */
   follow(lastId: string | null, follower: Follower): () => void {
+    const present = this.#kept.at(-1)
     if (lastId !== null) this.#catchUp(lastId, follower)
+    // Who loses its connection before anything happens comes back as well, and not as a newcomer.
+    else if (present !== undefined) follower({ id: present.id, events: [] })
     this.#followers.add(follower)
     this.#timer ??= setTimeout(() => void this.#tick(), 0)
     return () => {
@@ -119,7 +123,10 @@ export class Events {
       after: this.#position,
       limit: TASKS_PER_TICK,
     })
+    const isFirst = this.#position === null
     this.#position = next
+    // An id of its own: positions outlive a rest, and of instances nobody knows what happened meanwhile.
+    if (isFirst) this.#tell({ id: randomUUID(), events: [] })
     this.#begun.resolve()
     return [
       ...(missed ? [{ kind: 'reset' as const }] : []),

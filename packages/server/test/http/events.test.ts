@@ -104,6 +104,21 @@ describe('GET /events', () => {
     expect(resumed.seen.map(({ name }) => name)).not.toContain('reset')
   })
 
+  test('goes on where a connection broke before it told of anything', async () => {
+    const { baton, url } = await openService()
+    const other = await EventStream.open(url)
+    for (const taskId of ['first', 'second']) {
+      const stream = await EventStream.open(url)
+      const id = await stream.openingId()
+      stream.close()
+      await baton.callBack(descriptor(taskId))
+      await other.next('task', ({ data }) => data['taskId'] === taskId)
+      const resumed = await EventStream.open(url, { 'last-event-id': id })
+      await resumed.next('task', ({ data }) => data['taskId'] === taskId)
+      expect(resumed.seen.map(({ name }) => name)).not.toContain('reset')
+    }
+  })
+
   test('says so when what was missed is not known any more', async () => {
     const { url } = await openService()
     const stream = await EventStream.open(url, { 'last-event-id': 'from-another-life' })

@@ -14,6 +14,7 @@ export class EventStream {
   readonly seen: SeenEvent[] = []
   readonly ended: Promise<void>
   readonly #controller: AbortController
+  readonly #opening = Promise.withResolvers<string>()
   #arrived = Promise.withResolvers<void>()
   #looked = 0
 
@@ -42,6 +43,11 @@ export class EventStream {
 
   async nextWithId(): Promise<SeenEvent & { readonly id: string }> {
     return (await this.#find(({ id }) => id !== undefined)) as SeenEvent & { readonly id: string }
+  }
+
+  /** Where the stream begins: an id that comes before any event. */
+  openingId(): Promise<string> {
+    return this.#opening.promise
   }
 
   /** Until the node has looked round once: what it finds at first is no news to it. */
@@ -81,8 +87,12 @@ export class EventStream {
       block.split('\n').map((line) => [line.split(': ', 1)[0], line.replace(/^[^:]*: /, '')]),
     )
     const name = fields.get('event')
-    if (name === undefined) return
-    this.seen.push({ id: fields.get('id'), name, data: JSON.parse(fields.get('data') ?? 'null') })
+    const id = fields.get('id')
+    if (name === undefined) {
+      if (id !== undefined) this.#opening.resolve(id)
+      return
+    }
+    this.seen.push({ id, name, data: JSON.parse(fields.get('data') ?? 'null') })
     const arrived = this.#arrived
     this.#arrived = Promise.withResolvers<void>()
     arrived.resolve()

@@ -9,15 +9,15 @@ const written = new WeakMap<Tick, Buffer>()
 
 /**
  * A tick as it goes over the wire. The id stands with the last event alone: a connection that breaks in the middle
- * of a tick resumes before it, and hears the whole of it again.
+ * of a tick resumes before it, and hears the whole of it again. Without events it stands alone: readers remember it
+ * and dispatch nothing.
  */
 export function tickText(tick: Tick): Buffer {
   let text = written.get(tick)
   if (text === undefined) {
-    const last = tick.events.length - 1
-    text = Buffer.from(
-      tick.events.map((event, at) => `${at === last ? `id: ${tick.id}\n` : ''}${eventText(event)}`).join(''),
-    )
+    const events = tick.events.map(eventText)
+    const last = events.pop() ?? '\n'
+    text = Buffer.from(`${events.join('')}id: ${tick.id}\n${last}`)
     written.set(tick, text)
   }
   return text

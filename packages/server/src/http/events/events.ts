@@ -28,7 +28,8 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
       operationId: 'followEvents',
       summary: 'Follow what happens, as server-sent events',
       description:
-        'Tasks are told of as they are now, a few times a second at most. A client that reconnects with Last-Event-ID ' +
+        'Tasks are told of as they are now, a few times a second at most. The stream begins with an `id` without an ' +
+        'event, and later events bring others. A client that reconnects with the last of them in Last-Event-ID ' +
         'hears what it missed, or `reset` when that is no longer known: it then looks at everything anew. A client ' +
         'that reads too slowly also gets a `reset`, in place of what it left waiting.',
       tags: ['tasks'],
@@ -36,7 +37,7 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
         'last-event-id': Type.Optional(
           Type.String({
             maxLength: LONGEST_EVENT_ID,
-            description: 'The id of the last event that was received',
+            description: 'The last id that was received, with an event or without',
           }),
         ),
       }),
