@@ -8,7 +8,8 @@ const IDLE_CHECK_MILLIS = 50
 /**
  * Closing: nothing more is handed out and waiting pulls are answered at once. While requests under way finish, the
  * port stays open, so that a probe reads 503 instead of nothing and settlements of other connections still arrive;
- * connections close as they fall idle. Then the port closes, and the hand-off stops and lets go of its store.
+ * connections close as they fall idle, and new ones are given a moment for their first request. Then the port closes,
+ * and the hand-off stops and lets go of its store.
  */
 export function closeInOrder(
   app: FastifyInstance,
@@ -16,6 +17,10 @@ export function closeInOrder(
   handOff: HandOff,
   patienceMillis: number,
 ): void {
+  // Fastify says it to requests that come from now on. Those that came before would use their connection again.
+  app.addHook('onSend', async (_, reply) => {
+    if (handOff.isDraining) reply.header('connection', 'close')
+  })
   app.addHook('preClose', async () => {
     handOff.drain()
     const deadline = performance.now() + patienceMillis

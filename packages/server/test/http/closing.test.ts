@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptor, TestApp } from '../support/test-app.ts'
@@ -5,6 +7,9 @@ import { descriptor, TestApp } from '../support/test-app.ts'
 describe('closing', () => {
   const unfinished =
     'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n['
+
+  /** Until a request has come as far as the routes. */
+  const begins = ({ app }: TestApp) => once(app.http.server, 'request')
 
   /** Both are read in one go: once the first is answered, the second is under way. */
   async function begun(baton: TestApp, request: string): Promise<RawConnection> {
@@ -22,6 +27,60 @@ describe('closing', () => {
     expect([answer.body, answer.headers['connection']]).toEqual([{ partitions: [] }, 'close'])
     await closing
     await client.closed()
+  })
+
+  test.each([
+    ['a settle', 'POST /settle', '[{"leaseId":"unknown","outcome":"done"}]', 200],
+    ['a renewal', 'POST /renew', '["unknown"]', 200],
+    ['a probe', 'GET /readyz', '', 503],
+  ])('still hears %s of a connection that has just come', async (_, line, body, status) => {
+    const baton = await TestApp.open()
+    const port = await listening(baton.app)
+    const other = await RawConnection.open(port)
+    other.send(unfinished)
+    await begins(baton)
+    const closing = baton.app.close()
+    const client = await RawConnection.open(port)
+    // Idle connections are looked for several times meanwhile.
+    await pause(200)
+    const fields = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    client.send(`${line} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n${body}`)
+    const answer = await client.answer()
+    expect([answer.status, answer.headers['connection']]).toEqual([status, 'close'])
+    other.socket.destroy()
+    await closing
+  })
+
+  test('tells a client whose request began before that its answer is the last', async () => {
+    const baton = await TestApp.open()
+    const client = await RawConnection.open(await listening(baton.app))
+    client.send(unfinished)
+    await begins(baton)
+    const closing = baton.app.close()
+    client.send(`${' '.repeat(498)}]`)
+    const answer = await client.answer()
+    expect([answer.status, answer.headers['connection']]).toEqual([422, 'close'])
+    await closing
+  })
+
+  test('does not wait for connections that only stand by', async () => {
+    const baton = await TestApp.open({}, { timeouts: { closeMillis: 3_600_000 } })
+    const port = await listening(baton.app)
+    const [kept, elsewhere] = [await RawConnection.open(port), await RawConnection.open(port)]
+    kept.send(pullBytes())
+    await kept.answer()
+    elsewhere.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await elsewhere.answer()
+    const began = performance.now()
+    await baton.app.close()
+    expect(performance.now() - began).toBeLessThan(900)
+  })
+
+  test('does not wait for a connection that says nothing', async () => {
+    const baton = await TestApp.open({}, { timeouts: { closeMillis: 3_600_000 } })
+    const silent = await RawConnection.open(await listening(baton.app))
+    await baton.app.close()
+    await silent.closed()
   })
 
   test('does not wait for ever for a client that does not finish', async () => {

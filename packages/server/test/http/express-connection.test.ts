@@ -214,13 +214,18 @@ test('a connection that nobody uses is closed when its time is over', async () =
 
 test('a node that drains closes after its answer, and idle connections at once', async () => {
   const { lane, handOff, open } = await laneBefore()
-  const [busy, idle] = [await open(), await open()]
-  busy.send(pull)
-  await busy.answer()
+  const [busy, idle, fresh] = [await open(), await open(), await open()]
+  for (const client of [busy, idle]) {
+    client.send(pull)
+    await client.answer()
+  }
   handOff.isDraining = true
   busy.send(pull)
   expect((await busy.answer()).headers['connection']).toBe('close')
   await busy.closed()
   lane.closeIdle()
   await idle.closed()
+  // Its first request may be on the way.
+  fresh.send(pull)
+  expect((await fresh.answer()).headers['connection']).toBe('close')
 })

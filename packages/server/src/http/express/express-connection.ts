@@ -14,6 +14,8 @@ import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.
 const LONGEST_PLAIN_REQUEST = 256 * 1024
 /** A client has one head for its pulls, and one for its settles of each length; lease ids differ by a character or two. */
 const KNOWN_HEADS = 4
+/** A connection that has just come is not idle: its first request may be on the way, or wait to be read. */
+const FIRST_REQUEST_MILLIS = 1000
 
 export interface ExpressRules extends Staying {
   /** Undefined: this lane does not serve it. Depends on nothing but the head. */
@@ -40,6 +42,7 @@ export class ExpressConnection {
   readonly #socket: Socket
   readonly #rules: ExpressRules
   readonly #heads: KnownHead[] = []
+  readonly #openedAt = performance.now()
   #isAnswering = false
   /** Something was sent to whoever made the request at hand. */
   #isAnswered = false
@@ -64,7 +67,11 @@ export class ExpressConnection {
   }
 
   closeIfIdle(): void {
-    if (!this.#isAnswering && this.#waitingBytes === 0) this.close()
+    if (!this.#isAnswering && this.#waitingBytes === 0 && !this.#isFresh) this.close()
+  }
+
+  get #isFresh(): boolean {
+    return this.#socket.bytesRead === 0 && performance.now() - this.#openedAt < FIRST_REQUEST_MILLIS
   }
 
   readonly #onData = (bytes: Buffer): void => {
