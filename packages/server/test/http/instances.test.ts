@@ -141,12 +141,21 @@ describe('GET /instances', () => {
     expect(names).toEqual(['a-node', 'w0', 'w1', 'w2', 'w3'])
   })
 
-  test.each(['limit=0', 'limit=1001', 'limit=ten', 'limit=1&limit=2', 'cursor=%25', 'cursor=', 'cursor=e30'])(
-    '%s is answered 422',
-    async (query) => {
-      const baton = await TestApp.open()
-      const answer = await baton.get(`/instances?${query}`)
-      expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
-    },
-  )
+  test.each([
+    'limit=0',
+    'limit=1001',
+    'limit=ten',
+    'limit=1&limit=2',
+    'cursor=%25',
+    'cursor=',
+    'cursor=e30',
+    // "", "\u0000" and "\ud800": no instance has such a name.
+    'cursor=IiI',
+    'cursor=Ilx1MDAwMCI',
+    'cursor=Ilx1ZDgwMCI',
+  ])('%s is answered 422', async (query) => {
+    const baton = await TestApp.open()
+    const answer = await baton.get(`/instances?${query}`)
+    expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
+  })
 })

@@ -50,9 +50,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
     },
     handler: async (request, reply) => {
       const limit = limitOf(request.query)
-      const after = cursorOf(request.query, (position) =>
-        typeof position === 'string' ? position : undefined,
-      )
+      const after = cursorOf(request.query, asName)
       // One more than asked for tells whether there is a next page.
       const found = await handOff.instances({ after, limit: limit + 1 })
       const page = found.slice(0, limit)
@@ -64,6 +62,12 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       return reply.header('cache-control', 'no-store').send(list)
     },
   })
+}
+
+/** Whatever is no name was never given out, and a store may have no form for it: NUL has none in PostgreSQL. */
+function asName(position: unknown): string | undefined {
+  const checked = checkInstanceId(position)
+  return checked.ok ? checked.instanceId : undefined
 }
 
 function instanceIdOf(query: Query): string | null {
