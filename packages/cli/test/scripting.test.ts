@@ -6,6 +6,17 @@ import { ServiceProcess } from '../../client/test/support/service-process.ts'
 import { baton } from './support/baton.ts'
 
 describe('pull, renew and settle, for scripts', () => {
+  test('a budget of records takes as many partitions as meet it, alone or beside --batch', async () => {
+    const { url } = await ServiceProcess.start()
+    await new BatonClient(url).callBack(descriptors('orders', 6, 10))
+    const taken = async (...args: string[]) =>
+      JSON.parse((await baton([...args, '--records', '30', '--json'], { url })).stdout).partitions
+    const first = await taken('pull')
+    expect(first).toHaveLength(3)
+    expect(await taken('pull', '--batch', '1')).toHaveLength(1)
+    expect(await taken('settle', first[0].lease.id)).toHaveLength(2)
+  })
+
   test('one hand-off step by step', async () => {
     const { url } = await ServiceProcess.start()
     const client = new BatonClient(url)

@@ -15,7 +15,7 @@ export interface CallOptions {
 
 /** How much to take. */
 export interface PullWish {
-  /** The most partitions to take, up to 1000. */
+  /** The most partitions to take, up to 1000. One when absent, or 1000 where there is a budget of `records`. */
   readonly batch?: number | undefined
   /** Stop taking once the records of what was taken reach this number; the first partition is always given. */
   readonly records?: number | undefined

@@ -14,7 +14,7 @@ export const pullFlags = {
     placeholder: 'N',
     minimum: 1,
     maximum: MAX_BATCH,
-    otherwise: '1',
+    otherwise: `1, with --records ${MAX_BATCH}`,
     description: 'the most partitions to take',
   },
   records: {

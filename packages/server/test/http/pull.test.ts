@@ -70,6 +70,21 @@ describe('Prefer on a pull', () => {
     expect(answer.headers['preference-applied']).toBe('batch=50, records=150')
   })
 
+  test('a budget alone takes as many as meet it', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...three)
+    const answer = await baton.get('/pull', { prefer: 'records=150' })
+    expect(answer.body.partitions).toHaveLength(2)
+    expect(answer.headers['preference-applied']).toBe('records=150')
+    const most = Array.from({ length: 1001 }, (_, index) => ({
+      ...descriptor('empty', 2, index),
+      record_count: 0,
+    }))
+    await baton.callBack(...most)
+    expect(await baton.pull({ prefer: 'records=1' })).toHaveLength(1)
+    expect(await baton.pull({ prefer: 'records=1' })).toHaveLength(1000)
+  })
+
   test('gives the first partition whatever the budget', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...three)

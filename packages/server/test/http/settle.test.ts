@@ -126,6 +126,8 @@ describe('POST /settle that also pulls', () => {
   test.each([
     ['batch=2', 2],
     ['records=1', 1],
+    ['records=1000000', 3],
+    ['batch=2, records=1000000', 2],
     ['wait=60', 1],
   ])('Prefer: %s hands out the next ones', async (prefer, count) => {
     const { baton, ids } = await leased(1)

@@ -42,7 +42,8 @@ export const pullHeaders = {
       description:
         `wait=<seconds up to ${MAX_WAIT_SECONDS}> waits for something to become ready; ` +
         `batch=<up to ${MAX_BATCH}> asks for several; ` +
-        'records=<number> stops once so many records are met',
+        'records=<number> stops once so many records are met, ' +
+        `and without batch asks for up to ${MAX_BATCH}; the first is given in any case`,
       examples: ['wait=20, batch=50'],
     }),
   ),

@@ -1,6 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkIdempotencyKey, checkInstanceId, type Preferences, parsePrefer } from '@baton/protocol'
+import {
+  checkIdempotencyKey,
+  checkInstanceId,
+  MAX_BATCH,
+  type Preferences,
+  parsePrefer,
+} from '@baton/protocol'
 import type { PullRequest } from '../../handoff/requests.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { remembered } from './remembered.ts'
@@ -69,10 +75,12 @@ export class AskedInHeaders {
   }
 
   get pull(): PullRequest {
+    const { batch, records } = this.preferences
     this.#pull ??= {
       instance: this.caller,
-      batch: this.preferences.batch ?? 1,
-      records: this.preferences.records ?? null,
+      // A budget of records is an amount of its own: whoever names only that leaves the number of partitions to it.
+      batch: batch ?? (records === undefined ? 1 : MAX_BATCH),
+      records: records ?? null,
       key: idempotencyKeyOf(this.#headers),
       waitMillis: (this.preferences.waitSeconds ?? 0) * 1000,
     }
