@@ -98,8 +98,7 @@ export class HandOff {
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
-    const calledBack = result.kind === 'stored' ? result.accepted : 0
-    this.#instances.noteCallBack(producer, calledBack)
+    this.#instances.noteCallBack(producer, result.kind === 'stored' ? result.accepted : null)
     return result
   }
 

@@ -41,9 +41,11 @@ export class InstanceRegister {
     await this.#beat()
   }
 
-  noteCallBack(instanceId: string | null, calledBack: number): void {
+  /** `calledBack` is null for a call-back that was refused: its sender was here, and did nothing. */
+  noteCallBack(instanceId: string | null, calledBack: number | null): void {
     if (instanceId === null) return
     const totals = this.#sightings.totalsOf(instanceId, 'producer')
+    if (calledBack === null) return
     totals.callBacks += 1
     totals.calledBack += calledBack
   }

@@ -63,6 +63,16 @@ describe('GET /test/instance-status', () => {
     ])
   })
 
+  test('counts the call-backs of a producer that were accepted, and not those that were refused', async () => {
+    const baton = await TestApp.open()
+    const headers = { 'x-instance-id': 'compute-3' }
+    const sent = async (changed = {}) =>
+      (await baton.post('/call-back', [descriptor('orders', 0, 1, changed)], headers)).status
+    expect([await sent(), await sent(), await sent({ record_count: 7 })]).toEqual([200, 200, 409])
+    const { body } = await baton.get('/test/instance-status?instanceId=compute-3')
+    expect(body.totals).toMatchObject({ callBacks: 2, calledBack: 1 })
+  })
+
   test('of an unknown instance is answered 404', async () => {
     const baton = await TestApp.open()
     const answer = await baton.get('/test/instance-status?instanceId=nobody')
