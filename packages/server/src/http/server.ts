@@ -77,6 +77,8 @@ export async function buildHttp({
     requestTimeout: requestMillis,
     // While the node drains, requests on open connections are still answered, each as its last.
     return503OnClosing: false,
+    // The router does not look at the first character of a path and would take `*` for `/`, and `*pull` for `/pull`.
+    rewriteUrl: ({ url = '/' }) => (url.startsWith('*') ? `/${url}` : url),
     routerOptions: { maxParamLength: LONGEST_SEGMENT, caseSensitive: true },
     http: {
       maxHeaderSize: HEADERS_LIMIT_BYTES,

@@ -45,6 +45,15 @@ describe('a GET with a body', () => {
   })
 })
 
+describe('a target without a path', () => {
+  test.each(['*', '*pull', '*livez'])('GET %s leads nowhere', async (target) => {
+    const { client } = await connected()
+    client.send(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    const answer = await client.answer()
+    expect([answer.status, answer.body.code]).toEqual([404, 'route_unknown'])
+  })
+})
+
 describe('what is not HTTP', () => {
   test.each([
     ['noise', 'complete nonsense\r\n\r\n'],
