@@ -75,7 +75,12 @@ export class HandOff {
       failed,
     })
     this.#waiting = new WaitingPulls((order) => this.#tryPull(order))
-    this.#instances = new InstanceRegister(store, node, failed, clock)
+    const hasNamesake = () =>
+      log.warn(
+        { instanceId: node.instanceId },
+        'another node runs under the same name: give each one of its own',
+      )
+    this.#instances = new InstanceRegister(store, node, { failed, hasNamesake }, clock)
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {

@@ -10,25 +10,35 @@ export interface Node {
   readonly version: string
 }
 
+/** A node that runs has written its heartbeat once between any two of another; a second look forgives one that was late. */
+const LOOKS_FOR_A_NAMESAKE = 2
+
+export interface Heeds {
+  failed(error: unknown): void
+  /** Another node runs under the same name, and the two are shown as one. */
+  hasNamesake(): void
+}
+
 /** Who is here: this node, which tells the store so every few seconds, and the clients that it saw meanwhile. */
 export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
-  readonly #failed: (error: unknown) => void
+  readonly #heeds: Heeds
   readonly #sightings: Sightings
   #heartbeat: NodeJS.Timeout | undefined
   #draining = false
+  #looksLeft = LOOKS_FOR_A_NAMESAKE
 
-  constructor(store: Store, node: Node, failed: (error: unknown) => void, clock: Clock) {
+  constructor(store: Store, node: Node, heeds: Heeds, clock: Clock) {
     this.#store = store
     this.#sightings = new Sightings(clock)
     this.#node = { ...node, startedAt: Date.now() }
-    this.#failed = failed
+    this.#heeds = heeds
   }
 
   async start(): Promise<void> {
     await this.#beat()
-    this.#heartbeat = setInterval(() => void this.#beat(), SIGHTING_INTERVAL_MILLIS)
+    this.#heartbeat = setInterval(() => void this.#beatAgain(), SIGHTING_INTERVAL_MILLIS)
   }
 
   drain(): void {
@@ -83,6 +93,24 @@ export class InstanceRegister {
     return this.#store.instances(query)
   }
 
+  async #beatAgain(): Promise<void> {
+    if (this.#looksLeft > 0) await this.#lookForNamesake()
+    await this.#beat()
+  }
+
+  /** Not at the start: what is found there may be of this node's own last life, which ended a moment ago. */
+  async #lookForNamesake(): Promise<void> {
+    this.#looksLeft -= 1
+    try {
+      const { node } = (await this.#store.instance(this.#node.instanceId)) ?? { node: null }
+      if (node === null || node.draining || node.startedAt === this.#node.startedAt) return
+      this.#looksLeft = 0
+      this.#heeds.hasNamesake()
+    } catch (error) {
+      this.#heeds.failed(error)
+    }
+  }
+
   async #beat(): Promise<void> {
     const { instanceId, version, startedAt } = this.#node
     const { sightings, restore } = this.#sightings.take()
@@ -93,7 +121,7 @@ export class InstanceRegister {
       await this.#store.recordSightings([...sightings, self])
     } catch (error) {
       restore()
-      this.#failed(error)
+      this.#heeds.failed(error)
     }
   }
 }
