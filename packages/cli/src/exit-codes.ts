@@ -2,7 +2,7 @@
 export const exitCodes = {
   /** As asked. */
   ok: 0,
-  /** The service refused it, or a part of it; a watched task did not end well. */
+  /** The service refused it, or a part of it; a watched task did not end well, or not whole. */
   refused: 1,
   /** The command line makes no sense. */
   usage: 2,

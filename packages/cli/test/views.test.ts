@@ -94,9 +94,9 @@ describe('what is shown of tasks', () => {
     expect(await say('level-barrier', 'controlled', 'perhaps')).toMatchObject({ code: 2 })
     expect(await say('skip-parked', 'controlled')).toMatchObject({ code: 0 })
     expect(await say('seal', 'controlled')).toEqual({ code: 0, text: 'controlled is open, sealed\n' })
-    expect(await say('seal', 'controlled', '--partitions', '5')).toEqual({
+    expect(await say('seal', 'controlled', '--partitions', '3')).toEqual({
       code: 0,
-      text: 'controlled is open, sealed, 5 expected\n',
+      text: 'controlled is open, sealed, 3 expected\n',
     })
     expect(await say('retry', 'controlled', '--level', '0')).toMatchObject({ code: 0 })
     expect(await say('retry', 'controlled', '--partition', 'controlled-9-9')).toMatchObject({ code: 3 })

@@ -7,9 +7,10 @@ import { exitCodes } from '../exit-codes.ts'
 import { Interruption } from '../interruption.ts'
 import { located } from '../located-problem.ts'
 import { confirmed } from '../question.ts'
+import { missingText } from '../show/missing.ts'
 import { count } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
-import { note, print, printJson } from '../terminal.ts'
+import { note, print, printJson, remark } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
 interface Verb {
@@ -24,6 +25,8 @@ interface Verb {
   /** What holds from then on, where the state of the task does not say it. */
   readonly ordered?: (given: Arguments) => string
   readonly act: (client: BatonClient, taskId: string, given: Arguments) => Promise<ControlAnswer>
+  /** What whoever ordered it should know at once, although it was carried out. */
+  readonly caution?: (client: BatonClient, taskId: string, given: Arguments) => Promise<string | undefined>
 }
 
 const verbs: Readonly<Record<string, Verb>> = {
@@ -86,7 +89,7 @@ const verbs: Readonly<Record<string, Verb>> = {
   seal: {
     details:
       'Says that no more partitions will come: new ones are refused from then on, repeats of known ones are not.\n' +
-      'With the number that there are in all, `baton tasks TASK` tells how many are missing.',
+      'With the number that there are in all, it tells how many are missing, and so does `baton tasks TASK`.',
     flags: { partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' } },
     examples: [{ line: 'baton seal orders-2026-03 --partitions 42', says: 'Complete with 42' }],
     placeOf: (pointer) => (pointer === '/partitions' ? '--partitions' : undefined),
@@ -98,6 +101,8 @@ const verbs: Readonly<Record<string, Verb>> = {
       const partitions = given.number('partitions')
       return client.seal(taskId, partitions === undefined ? {} : { partitions })
     },
+    caution: async (client, taskId, given) =>
+      given.number('partitions') === undefined ? undefined : lackingText(client, taskId),
   },
   'skip-parked': {
     details: 'Opens the level barrier of a task although partitions of a lower level are parked.',
@@ -117,6 +122,18 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
 }
 
+/** Whoever seals too early cannot take it back, and should not learn of it from what is published in the end. */
+async function lackingText(client: BatonClient, taskId: string): Promise<string | undefined> {
+  // The task is sealed: that it cannot be looked at now is no failure of that.
+  const task = await client.task(taskId).catch(() => undefined)
+  const missing = task === undefined ? undefined : missingText(task)
+  if (missing === undefined) return undefined
+  return (
+    `${missing} are not called back, and cannot be any more: a sealed task takes nothing new. ` +
+    'Where the number is wrong, seal it again with the right one.'
+  )
+}
+
 /** A task id may have commas, and then the names of its partitions do. */
 function namesOf(given: Arguments): string[] {
   const taskId = given.operands[0] ?? ''
@@ -127,7 +144,7 @@ function namesOf(given: Arguments): string[] {
 export function controlCommand(name: string): Command {
   const verb = verbs[name]
   if (verb === undefined) throw new TypeError(`there is no control named ${name}`)
-  const { operands = 'TASK', details, flags = {}, examples, question, placeOf, ordered, act } = verb
+  const { operands = 'TASK', details, flags = {}, examples, question, placeOf, ordered, act, caution } = verb
   const operandCount = operands.split(' ').length
   return {
     operands,
@@ -144,12 +161,15 @@ export function controlCommand(name: string): Command {
           return refusal
         }
       }
-      const answer = await act(connect(given), taskId, given).catch((error: unknown) => {
+      const client = connect(given)
+      const answer = await act(client, taskId, given).catch((error: unknown) => {
         // Who typed a command never saw the request that a pointer leads into.
         throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) ?? '' })
       })
       if (given.switch('json')) printJson(answer)
       else print(outcomeText(answer, ordered?.(given)))
+      const warning = await caution?.(client, taskId, given)
+      if (warning !== undefined) remark(given, warning)
       return exitCodes.ok
     },
   }

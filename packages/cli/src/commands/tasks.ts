@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type BatonClient, BatonError, type TaskState, type TaskSummary } from '@baton/client'
+import { type BatonClient, BatonError, type TaskState, type TaskSummary, type TaskView } from '@baton/client'
 import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol/without-schemas'
 import type { Arguments } from '../arguments.ts'
 import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
@@ -8,6 +8,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { interruptible } from '../interruption.ts'
 import { Redrawn } from '../show/redrawn.ts'
 import { taskTable, taskView } from '../show/task.ts'
+import { endingOf } from '../task-ending.ts'
 import { note, print, printJson, remark, styled } from '../terminal.ts'
 
 export const tasks: Command = {
@@ -15,7 +16,8 @@ export const tasks: Command = {
   operandCount: [0, 1],
   details:
     'Shows all tasks, newest first, or one task by its levels. With --watch it goes on showing it; watching one task\n' +
-    'ends when the task does: with 0 when it is done, with 1 when it is stalled or cancelled.',
+    'ends when the task does: with 0 when it is done, with 1 when it is stalled or cancelled, or sealed and done\n' +
+    'although partitions that were expected are missing.',
   flags: {
     watch: { kind: 'switch', short: 'w', description: 'go on, and show every change' },
     interval: {
@@ -59,15 +61,15 @@ interface Look {
   readonly text: string
   /** Said where the list was cut. */
   readonly more: string | undefined
-  /** Of the one task that is looked at. */
-  readonly state: TaskState | undefined
+  /** The one task that is looked at. */
+  readonly task: TaskView | undefined
 }
 
 async function look(client: BatonClient, given: Arguments, signal?: AbortSignal): Promise<Look> {
   const [taskId] = given.operands
   if (taskId !== undefined) {
     const task = await client.task(taskId, { signal })
-    return { data: task, text: taskView(task), more: undefined, state: task.state }
+    return { data: task, text: taskView(task), more: undefined, task }
   }
   const found: TaskSummary[] = []
   const limit = given.number('limit') ?? 20
@@ -87,7 +89,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
   } while (cursor !== undefined && found.length < limit)
   const text = found.length === 0 ? noneText(given) : taskTable(found)
   const more = cursor === undefined ? undefined : 'there are more: --limit, --state or --search'
-  return { data: { tasks: found, next: cursor ?? null }, text, more, state: undefined }
+  return { data: { tasks: found, next: cursor ?? null }, text, more, task: undefined }
 }
 
 function noneText(given: Arguments): string {
@@ -103,12 +105,6 @@ async function once(given: Arguments): Promise<number> {
     if (more !== undefined) note(more)
   }
   return exitCodes.ok
-}
-
-const endings: Partial<Record<TaskState, number>> = {
-  done: exitCodes.ok,
-  stalled: exitCodes.refused,
-  cancelled: exitCodes.refused,
 }
 
 async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
@@ -131,8 +127,9 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
         const seen = await look(client, given, signal)
         isAway = false
         show(seen)
-        const ending = seen.state === undefined ? undefined : endings[seen.state]
-        if (ending !== undefined) return ending
+        const ending = seen.task === undefined ? undefined : endingOf(seen.task)
+        if (ending?.flaw !== undefined) remark(given, ending.flaw)
+        if (ending !== undefined) return ending.exitCode
       } catch (error) {
         if (!(error instanceof BatonError) || !error.retryable) throw error
         if (screen !== undefined) screen.draw(`${shown}\n${styled('red', error.message)}`)

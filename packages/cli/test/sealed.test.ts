@@ -1,0 +1,45 @@
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { baton } from './support/baton.ts'
+
+describe('a task that is sealed before all of it was called back', () => {
+  const service = ServiceProcess.shared()
+
+  async function doneTask(taskId: string): Promise<void> {
+    const client = new BatonClient(service().url)
+    await client.callBack(descriptors(taskId, 3))
+    const { partitions } = await client.pull({ batch: 3 })
+    await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+  }
+
+  test('is said to be incomplete when it is sealed, also to programs', async () => {
+    const { url } = service()
+    await doneTask('told')
+    const lacking =
+      '7 of 10 partitions are not called back, and cannot be any more: a sealed task takes nothing new. ' +
+      'Where the number is wrong, seal it again with the right one.'
+    expect(await baton(['seal', 'told', '--partitions', '10'], { url })).toEqual({
+      code: 0,
+      stdout: 'told is done, sealed, 10 expected\n',
+      stderr: `baton: ${lacking}\n`,
+    })
+    const { stdout, stderr } = await baton(['seal', 'told', '--partitions', '10', '--json'], { url })
+    expect([JSON.parse(stdout), JSON.parse(stderr)]).toMatchObject([{ taskId: 'told' }, { note: lacking }])
+    expect(await baton(['seal', 'told', '--partitions', '3'], { url })).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test.each([[[]], [['--json']]])('does not end well for whoever watches it: %j', async (flags) => {
+    const { url } = service()
+    const taskId = `watched${flags.length}`
+    await doneTask(taskId)
+    const watch = () => baton(['tasks', taskId, '--watch', ...flags], { url })
+    await baton(['seal', taskId, '--partitions', '10'], { url })
+    const incomplete = await watch()
+    expect(incomplete.stderr).toContain(`${taskId} is done, but 7 of 10 partitions were never called back`)
+    expect(incomplete.code).toBe(1)
+    await baton(['seal', taskId, '--partitions', '3'], { url })
+    expect(await watch()).toMatchObject({ code: 0, stderr: '' })
+  })
+})
