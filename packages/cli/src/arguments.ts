@@ -30,7 +30,7 @@ export class Arguments {
   static read(command: Command, flags: Flags, argv: readonly string[]): Arguments {
     const cut = command.takesCommand === true ? argv.indexOf('--') : -1
     const own = cut === -1 ? argv : argv.slice(0, cut)
-    const { values: typed, operands } = readTokens(flags, own)
+    const { values: typed, operands } = readTokens(flags, own, command.takesCommand === true)
     const values = new Map([...inherited(flags), ...typed])
     const given = new Arguments(operands, cut === -1 ? [] : argv.slice(cut + 1), values, flags)
     for (const name of values.keys()) given.#check(name)
@@ -84,7 +84,7 @@ function inherited(flags: Flags): Map<string, Value> {
   return values
 }
 
-function readTokens(flags: Flags, argv: readonly string[]) {
+function readTokens(flags: Flags, argv: readonly string[], takesCommand: boolean) {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { kind, short }]) => [
       name,
@@ -96,6 +96,10 @@ function readTokens(flags: Flags, argv: readonly string[]) {
   const values = new Map<string, Value>()
   const operands: string[] = []
   for (const token of tokens) {
+    // What follows are the flags of that command, and would be taken for ours.
+    if (token.kind === 'positional' && takesCommand) {
+      throw new UsageError(`put -- before the command, which begins with ${JSON.stringify(token.value)}`)
+    }
     if (token.kind === 'positional') operands.push(token.value)
     else if (token.kind === 'option') {
       const text = textOf(token.rawName, flags[token.name], token.value, flags)

@@ -48,6 +48,35 @@ describe('the command line', () => {
     [['tasks', '--watch=yes'], '--watch takes no value'],
     [['tasks', '--state', 'happy'], '--state is one of open, paused, done, stalled, cancelled, not "happy"'],
     [['work', '--concurrency', '4'], 'work needs a command'],
+    [['work', './load.sh'], 'put -- before the command, which begins with "./load.sh"'],
+    [['work', '--until-idle', 'sh', '-c', 'exit 0'], 'put -- before the command, which begins with "sh"'],
+    [['work', 'python', '--wach', 'load.py'], 'put -- before the command, which begins with "python"'],
+    [['work', 'sh', '--', 'x'], 'put -- before the command, which begins with "sh"'],
+    [['work', '--untl-idle', 'sh'], '--untl-idle is not a flag here; did you mean --until-idle?'],
+    [['settle', 'a', '--outcome', 'done', '--final'], '--final goes with --outcome failed, not with done'],
+    [['settle', 'a', '--final'], '--final goes with --outcome failed, not with done'],
+    [
+      ['settle', 'a', '--outcome', 'released', '--final'],
+      '--final goes with --outcome failed, not with released',
+    ],
+    [
+      ['settle', 'a', '--retry-after', '5'],
+      '--retry-after goes with --outcome failed or released, not with done',
+    ],
+    [
+      ['settle', 'a', '--outcome', 'failed', '--processed', '5'],
+      '--processed goes with --outcome done, not with failed',
+    ],
+    [['settle', 'a', '-'], '- stands for settlements on stdin, and cannot stand beside leases'],
+    [
+      ['settle', '-', '--outcome', 'failed', '--reason', 'x'],
+      'settlements on stdin say themselves how they ended: without --outcome, --reason',
+    ],
+    [['tasks', 'a', '--state', 'open'], '--state chooses from a list, and cannot stand beside a task'],
+    [
+      ['tasks', 'a', '--search', 'b', '--limit', '3'],
+      '--search, --limit choose from a list, and cannot stand beside a task',
+    ],
     [['pull', '--url', 'foo'], '--url must be a URL that begins with http:// or https://, got "foo"'],
     [
       ['pull', '--url', 'localhost:7070'],

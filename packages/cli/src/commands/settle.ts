@@ -31,9 +31,9 @@ export const settle: Command = {
       placeholder: 'SECONDS',
       fractions: true,
       maximum: MAX_RETRY_AFTER_SECONDS,
-      description: 'how long to leave the partition alone, instead of the usual back-off',
+      description: 'with failed or released: how long to leave it alone, instead of the usual back-off',
     },
-    processed: { kind: 'number', placeholder: 'N', description: 'records that were processed' },
+    processed: { kind: 'number', placeholder: 'N', description: 'with done: records that were processed' },
     ...pullFlags,
     ...connectionFlags,
   },
@@ -46,6 +46,7 @@ export const settle: Command = {
     { line: 'baton settle "$lease" --batch 1 --json', says: 'Done, and the next one please' },
   ],
   run: async (given) => {
+    refuseContradictions(given)
     const client = connect(given)
     const pull = {
       batch: given.number('batch'),
@@ -66,8 +67,37 @@ export const settle: Command = {
   },
 }
 
+const isFromStdin = (given: Arguments) => given.operands.includes('-')
+const outcomeOf = (given: Arguments) => (given.text('outcome') ?? 'done') as Settlement['outcome']
+
+/** What flags say only together with certain outcomes. */
+const goesWith: Readonly<Record<string, readonly Settlement['outcome'][]>> = {
+  final: ['failed'],
+  'retry-after': ['failed', 'released'],
+  processed: ['done'],
+}
+
+/** The service passes over what does not go together; whoever typed it means something that would not happen. */
+function refuseContradictions(given: Arguments): void {
+  if (isFromStdin(given)) {
+    if (given.operands.length > 1) {
+      throw new UsageError('- stands for settlements on stdin, and cannot stand beside leases')
+    }
+    const idle = ['outcome', 'reason', ...Object.keys(goesWith)].filter((flag) => given.switch(flag))
+    if (idle.length === 0) return
+    const flags = idle.map((flag) => `--${flag}`).join(', ')
+    throw new UsageError(`settlements on stdin say themselves how they ended: without ${flags}`)
+  }
+  const outcome = outcomeOf(given)
+  for (const [flag, fitting] of Object.entries(goesWith)) {
+    if (given.switch(flag) && !fitting.includes(outcome)) {
+      throw new UsageError(`--${flag} goes with --outcome ${fitting.join(' or ')}, not with ${outcome}`)
+    }
+  }
+}
+
 async function settlementsOf(given: Arguments): Promise<Settlement[]> {
-  if (given.operands.length === 1 && given.operands[0] === '-') {
+  if (isFromStdin(given)) {
     const settlements: Settlement[] = []
     const source = { name: 'stdin', chunks: () => process.stdin }
     for await (const { value } of readValues(source)) settlements.push(value as Settlement)
@@ -77,7 +107,7 @@ async function settlementsOf(given: Arguments): Promise<Settlement[]> {
   const reason = given.text('reason')
   const retryAfterSeconds = given.number('retry-after')
   const records = given.number('processed')
-  const outcome = (given.text('outcome') ?? 'done') as Settlement['outcome']
+  const outcome = outcomeOf(given)
   return given.operands.map((leaseId) => ({
     leaseId,
     outcome,

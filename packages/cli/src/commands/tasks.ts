@@ -10,6 +10,7 @@ import { Redrawn } from '../show/redrawn.ts'
 import { taskTable, taskView } from '../show/task.ts'
 import { endingOf } from '../task-ending.ts'
 import { note, print, printJson, remark, styled } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
 export const tasks: Command = {
   operands: '[TASK]',
@@ -53,7 +54,21 @@ export const tasks: Command = {
     { line: "baton tasks --state stalled --json | jq -r '.tasks[].taskId'", says: 'What needs somebody' },
     { line: 'baton tasks --parked', says: 'Where something is stuck, although the rest may move' },
   ],
-  run: (given) => (given.switch('watch') ? interruptible((signal) => watch(given, signal)) : once(given)),
+  run: async (given) => {
+    refuseChoice(given)
+    return given.switch('watch') ? interruptible((signal) => watch(given, signal)) : once(given)
+  },
+}
+
+/** Flags that choose from the list of tasks, and say nothing about one of them. */
+const choosing = ['state', 'parked', 'search', 'limit']
+
+/** `baton tasks TASK --state done` looks like a test of its state, which it is not. */
+function refuseChoice(given: Arguments): void {
+  const flags = choosing.filter((flag) => given.switch(flag)).map((flag) => `--${flag}`)
+  if (given.operands.length === 0 || flags.length === 0) return
+  const choose = flags.length === 1 ? 'chooses' : 'choose'
+  throw new UsageError(`${flags.join(', ')} ${choose} from a list, and cannot stand beside a task`)
 }
 
 interface Look {
