@@ -6,6 +6,7 @@ import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
 import { commandExitCodes, exitCodes } from '../exit-codes.ts'
 import { counted } from '../show/numbers.ts'
+import { shown } from '../show/table.ts'
 import { UsageError } from '../usage-error.ts'
 import { commandHandler } from '../work/command-handler.ts'
 import type { CommandUnusable } from '../work/command-run.ts'
@@ -113,7 +114,7 @@ async function run(given: Arguments): Promise<number> {
     doNotRetryCode: given.number('do-not-retry-code') ?? commandExitCodes.doNotRetry,
     killAfterMillis: killAfterSeconds * 1000,
     reports,
-    complain: (text) => log.say(text),
+    complain: ({ partition_name }, text) => log.say(`${shown(partition_name)}: ${text}`),
     stderrOf: (partition) => log.stderrOf(partition),
     isStopping: () => worker.isStopping,
     onUnusable: (error) => {

@@ -18,7 +18,7 @@ export interface CommandHandlerOptions {
   readonly doNotRetryCode: number
   readonly killAfterMillis: number
   readonly reports: ReportFiles
-  readonly complain: (text: string) => void
+  readonly complain: (partition: PulledPartition, text: string) => void
   /** Where the stderr of the command for a partition goes. */
   readonly stderrOf: (partition: PulledPartition) => StderrSink
   /** Whether the worker was told to stop. */
@@ -44,7 +44,7 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
         signal,
         killAfterMillis,
       })
-      const report = await reports.take(reportPath, complain)
+      const report = await reports.take(reportPath, (text) => complain(partition, text))
       // Ended because it was told to: neither done nor failed. It may have come to its end in spite of that.
       if (signal.aborted && end.code !== commandExitCodes.done) throw signal.reason
       if (await endedWithWorker(end, options.isStopping)) {

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { shown } from '../show/table.ts'
 
 const SHOWN_CHARACTERS = 200
 
@@ -46,7 +47,9 @@ export class ReportFiles implements AsyncDisposable {
     } catch {
       // Told below.
     }
-    complain(`the report of the command is not a JSON object: ${text.slice(0, SHOWN_CHARACTERS)}`)
+    complain(
+      `the report of the command is not a JSON object: ${shown(text.trim()).slice(0, SHOWN_CHARACTERS)}`,
+    )
     return {}
   }
 
@@ -68,8 +71,8 @@ function usable(report: object, complain: (text: string) => void): Report {
   const sound = Object.entries(report).filter(([name, value]) => {
     const [rule, holds] = rules.get(name) ?? []
     if (holds === undefined || holds(value)) return true
-    const shown = JSON.stringify(value).slice(0, SHOWN_CHARACTERS)
-    complain(`${name} in the report of the command must be ${rule}, got ${shown}`)
+    const got = JSON.stringify(value).slice(0, SHOWN_CHARACTERS)
+    complain(`${name} in the report of the command must be ${rule}, got ${got}`)
     return false
   })
   return Object.fromEntries(sound)
