@@ -5,8 +5,8 @@ import { connect, connectionFlags, sayOnce } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { checkSource } from '../input/check.ts'
 import { givenSource } from '../input/given-source.ts'
-import { LineWindow } from '../input/line-window.ts'
 import { inLines, placeOf } from '../input/place.ts'
+import { ReadWindow } from '../input/read-window.ts'
 import { spool } from '../input/spool.ts'
 import { tableFieldHint } from '../input/table-field-hint.ts'
 import { readValues, type Source } from '../input/values.ts'
@@ -106,15 +106,15 @@ async function send(
     retryForSeconds,
   })
   let sent = 0
-  const lines = new LineWindow()
-  const lineOf = (position: number) => lines.lineOf(position)
+  const reads = new ReadWindow()
+  const lineOf = (position: number) => reads.at(position)?.line
   try {
-    return await producer.callBack(descriptorsOf(source, lines), {
+    return await producer.callBack(descriptorsOf(source, reads), {
       signal,
       onProgress: (now) => {
         progress.advance(now.sent - sent)
         sent = now.sent
-        lines.forget(sent)
+        reads.forget(sent)
       },
       ...(process.stderr.isTTY ? { onFailure: ({ error }) => progress.say(error.message) } : {}),
     })
@@ -122,18 +122,19 @@ async function send(
     throw located(error, {
       placeOf: (pointer) => placeOf(source.name, pointer, lineOf),
       inItsTerms: (detail) => inLines(detail, lineOf),
-      hintFor: (errors) => tableFieldHint(errors, client.tableField.name),
+      hintFor: (errors) =>
+        tableFieldHint(errors, client.tableField.name, (position) => reads.at(position)?.value),
     })
   }
 }
 
 async function* descriptorsOf(
   source: Source,
-  lines: LineWindow,
+  reads: ReadWindow,
 ): AsyncGenerator<PartitionDescriptor, void, undefined> {
-  for await (const { value, line } of readValues(source)) {
-    lines.add(line)
-    yield value as PartitionDescriptor
+  for await (const read of readValues(source)) {
+    reads.add(read)
+    yield read.value as PartitionDescriptor
   }
 }
 

@@ -17,7 +17,8 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
   const check = new CallBackCheck(options)
   let piece: ReadValue[] = []
   let count = 0
-  const lineOf = (position: number) => piece[position - count]?.line
+  const readAt = (position: number) => piece[position - count]
+  const lineOf = (position: number) => readAt(position)?.line
   const take = async () => {
     const found = await check.take(piece.map(({ value }) => value))
     if (found !== undefined) {
@@ -26,7 +27,8 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
         ({ pointer, detail }) => `${placeOf(source.name, pointer, lineOf)}: ${inLines(detail, lineOf)}`,
       )
       const omitted = errorsOmitted > 0 ? [`… and ${errorsOmitted} more`] : []
-      throw new InputError([...lines, ...omitted], tableFieldHint(errors, options.tableField))
+      const hint = tableFieldHint(errors, options.tableField, (position) => readAt(position)?.value)
+      throw new InputError([...lines, ...omitted], hint)
     }
     count += piece.length
     piece = []

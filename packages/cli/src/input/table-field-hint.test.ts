@@ -8,7 +8,7 @@ const { computeTableName, ...untold } = descriptor('orders', 0, 0)
 /** What is hinted at when the table field has one name in the check and one in the command. */
 function hint(descriptors: readonly object[], checked = 'computeTableName', expected = checked) {
   const found = checkCallBack(descriptors, { tableField: checked })
-  return tableFieldHint(found.ok ? [] : found.violations, expected)
+  return tableFieldHint(found.ok ? [] : found.violations, expected, (position) => descriptors[position])
 }
 
 test.each([
@@ -31,6 +31,9 @@ test('a service with another name for it', () => {
 
 test.each([
   ['only lacks it', [untold]],
+  ['has another field that is no table', [{ ...untold, checksum: 'a91f' }]],
+  ['has another field that is a number', [{ ...untold, ratio: 0.5 }]],
+  ['has another field with more dots', [{ ...untold, host: 'a.example.org' }]],
   ['has a field too many', [{ ...descriptor('orders', 0, 0), warehouseTable: 'x' }]],
   ['misspells it', [{ ...untold, computeTablename: computeTableName }]],
   ['has the two faults in two places', [untold, { ...descriptor('orders', 0, 1), warehouseTable: 'x' }]],
