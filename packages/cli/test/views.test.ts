@@ -59,8 +59,27 @@ describe('what is shown of tasks', () => {
     const client = new BatonClient(url)
     for (const taskId of ['cut-a', 'cut-b', 'cut-c']) await client.callBack(descriptors(taskId, 1))
     const cut = await baton(['tasks', '--search', 'cut-', '--limit', '2'], { url })
-    expect(cut.stderr).toBe('there are more: --limit, --state or --search\n')
+    expect(cut.stderr).toMatch(/^there are more: --limit, --state or --search, or go on with --cursor \S+\n$/)
     expect(await baton(['tasks', '--search', 'cut-'], { url })).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  test('a list that was cut goes on where it ended, as text and as JSON', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    for (const taskId of ['a', 'b', 'c']) await client.callBack(descriptors(taskId, 3))
+    const cursorIn = ({ stderr }: { stderr: string }) => /--cursor (\S+)/.exec(stderr)?.[1] ?? ''
+    const listed = (...args: string[]) => baton([...args, '--limit', '2'], { url })
+
+    const newest = JSON.parse((await listed('tasks', '--json')).stdout)
+    const oldest = await listed('tasks', '--json', '--cursor', newest.next)
+    expect(JSON.parse(oldest.stdout)).toMatchObject({ tasks: [{ taskId: 'a' }], next: null })
+    expect((await listed('tasks', '--cursor', cursorIn(await listed('tasks')))).stdout).toMatch(/\na +open/)
+
+    const first = JSON.parse((await listed('partitions', 'a', '--json')).stdout)
+    const second = await listed('partitions', 'a', '--json', '--cursor', first.next)
+    expect(JSON.parse(second.stdout)).toMatchObject({ partitions: [{ partition_name: 'a-0-2' }], next: null })
+    const text = await listed('partitions', 'a', '--cursor', cursorIn(await listed('partitions', 'a')))
+    expect(text).toMatchObject({ code: 0, stdout: expect.stringMatching(/\na-0-2 +ready/), stderr: '' })
   })
 
   test('the manifest, line by line', async () => {

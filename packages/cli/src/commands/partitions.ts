@@ -3,9 +3,11 @@ import { MAX_PAGE_LENGTH, partitionStates } from '@baton/protocol/without-schema
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { cursorFlag, moreText } from '../paging.ts'
 import { partitionTable } from '../show/partition-table.ts'
-import { tableWidth } from '../show/table.ts'
-import { note, print, printJson } from '../terminal.ts'
+import { shown, tableWidth } from '../show/table.ts'
+import { forgottenText } from '../show/task.ts'
+import { note, print, printJson, remark } from '../terminal.ts'
 
 export const partitions: Command = {
   operands: 'TASK',
@@ -27,6 +29,7 @@ export const partitions: Command = {
       otherwise: '100',
       description: 'the most to list; `baton manifest` lists all',
     },
+    cursor: cursorFlag,
     wide: { kind: 'switch', description: 'shorten nothing, also where the terminal has no room for it' },
     ...connectionFlags,
   },
@@ -36,13 +39,14 @@ export const partitions: Command = {
   ],
   run: async (given) => {
     const client = connect(given)
+    const taskId = given.operands[0] ?? ''
     const limit = given.number('limit') ?? 100
     const state = given.text('state') as PartitionState | undefined
     const level = given.number('level')
     const rows: PartitionRow[] = []
-    let cursor: string | undefined
+    let cursor = given.text('cursor')
     do {
-      const page = await client.partitions(given.operands[0] ?? '', {
+      const page = await client.partitions(taskId, {
         state,
         level,
         cursor,
@@ -54,9 +58,15 @@ export const partitions: Command = {
     } while (cursor !== undefined && rows.length < limit)
     if (given.switch('json')) {
       printJson({ partitions: rows.map((row) => client.tableField.toWire(row)), next: cursor ?? null })
-    } else {
+    } else if (rows.length > 0) {
       print(partitionTable(rows, given.switch('wide') ? Number.POSITIVE_INFINITY : tableWidth()))
-      if (cursor !== undefined) note('there are more: --limit, or baton manifest')
+      if (cursor !== undefined) note(moreText('--limit, or baton manifest', cursor))
+    }
+    // Nothing at all looks like a task without partitions, of which there is none.
+    if (rows.length === 0) {
+      const isForgotten = (await client.task(taskId)).purgedAt !== null
+      if (isForgotten) remark(given, `${shown(taskId)}: ${forgottenText}`)
+      else if (!given.switch('json')) print('there are no such partitions')
     }
     return exitCodes.ok
   },

@@ -6,6 +6,7 @@ import { type Command, LONGEST_TIMER_SECONDS } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { interruptible } from '../interruption.ts'
+import { cursorFlag, moreText } from '../paging.ts'
 import { Redrawn } from '../show/redrawn.ts'
 import { taskTable, taskView } from '../show/task.ts'
 import { endingOf } from '../task-ending.ts'
@@ -46,6 +47,7 @@ export const tasks: Command = {
       otherwise: '20',
       description: 'the most to list',
     },
+    cursor: cursorFlag,
     ...connectionFlags,
   },
   examples: [
@@ -61,7 +63,7 @@ export const tasks: Command = {
 }
 
 /** Flags that choose from the list of tasks, and say nothing about one of them. */
-const choosing = ['state', 'parked', 'search', 'limit']
+const choosing = ['state', 'parked', 'search', 'limit', 'cursor']
 
 /** `baton tasks TASK --state done` looks like a test of its state, which it is not. */
 function refuseChoice(given: Arguments): void {
@@ -89,7 +91,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
   const found: TaskSummary[] = []
   const limit = given.number('limit') ?? 20
   const state = given.text('state') as TaskState | undefined
-  let cursor: string | undefined
+  let cursor = given.text('cursor')
   do {
     const page = await client.tasks({
       state,
@@ -103,12 +105,12 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
     cursor = page.next ?? undefined
   } while (cursor !== undefined && found.length < limit)
   const text = found.length === 0 ? noneText(given) : taskTable(found)
-  const more = cursor === undefined ? undefined : 'there are more: --limit, --state or --search'
+  const more = cursor === undefined ? undefined : moreText('--limit, --state or --search', cursor)
   return { data: { tasks: found, next: cursor ?? null }, text, more, task: undefined }
 }
 
 function noneText(given: Arguments): string {
-  const isChosen = ['state', 'parked', 'search'].some((flag) => given.text(flag) !== undefined)
+  const isChosen = ['state', 'parked', 'search', 'cursor'].some((flag) => given.text(flag) !== undefined)
   return isChosen ? 'there are no such tasks' : 'no tasks yet'
 }
 

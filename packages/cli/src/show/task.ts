@@ -9,6 +9,9 @@ const LIST_BAR = { most: 20, least: 8 }
 const LEVEL_BAR = { most: 30, least: 8 }
 const MOST_LEVELS = 20
 
+/** Of a task that is kept as numbers only. */
+export const forgottenText = 'its partitions were forgotten after their retention; the numbers stay'
+
 /** In records; in partitions where no partition has any. */
 function measure({ records, partitions }: { records: StateCounts; partitions: StateCounts }): StateCounts {
   return records.total > 0 ? records : partitions
@@ -120,6 +123,7 @@ function remarks(task: TaskView): string[] {
     ...(missingPartitions !== null && missingPartitions > 0
       ? [`${counted(missingPartitions, 'partition')} expected but not called back`]
       : []),
+    ...(task.purgedAt !== null ? [forgottenText] : []),
     ...(reported.mismatched > 0
       ? [
           `${counted(reported.mismatched, 'partition')} where workers processed another number of records than declared`,

@@ -1,0 +1,31 @@
+import { BatonClient } from '@baton/client'
+import { expect, test } from 'vitest'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { until } from '../../client/test/support/until.ts'
+import { baton } from './support/baton.ts'
+
+test('a task whose partitions were forgotten says so', async () => {
+  const { url } = await ServiceProcess.start('--retention-days', '0')
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('old', 2))
+  const { partitions } = await client.pull({ batch: 2 })
+  await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+  // Retention looks right after an order, and every ten seconds otherwise.
+  await client.seal('old')
+  await until(async () => (await client.task('old')).purgedAt !== null)
+  const forgotten = 'its partitions were forgotten after their retention; the numbers stay'
+  const listed = await baton(['partitions', 'old'], { url })
+  expect(listed).toEqual({ code: 0, stdout: '', stderr: `baton: old: ${forgotten}\n` })
+  const json = await baton(['partitions', 'old', '--json'], { url })
+  expect(JSON.parse(json.stdout)).toEqual({ partitions: [], next: null })
+  expect(JSON.parse(json.stderr)).toEqual({ note: `old: ${forgotten}` })
+  expect((await baton(['tasks', 'old'], { url })).stdout).toContain(`\n${forgotten}\n`)
+})
+
+test('a task that has no such partitions says that', async () => {
+  const { url } = await ServiceProcess.start()
+  await new BatonClient(url).callBack(descriptors('new', 2))
+  const { code, stdout, stderr } = await baton(['partitions', 'new', '--state', 'parked'], { url })
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'there are no such partitions\n', stderr: '' })
+})
