@@ -117,6 +117,19 @@ describe('baton call-back', () => {
     expect(code).toBe(1)
   })
 
+  test.each([
+    ['taskId,computeTableName\norders,results.orders\n', 'this looks like CSV, and is not JSON'],
+    ['"taskId","computeTableName"\n"orders","results.orders"\n', 'this looks like CSV, and is not JSON'],
+    ['\n  taskId: orders\n', 'this is not JSON'],
+  ])('says of %j what it takes instead', async (input, complaint) => {
+    const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
+    const line = input.startsWith('\n') ? 2 : 1
+    expect(stderr).toBe(
+      `baton: stdin:${line}: ${complaint}: expected are JSON objects, one per line, or an array of them\n`,
+    )
+    expect(code).toBe(4)
+  })
+
   test('only checks when asked to, without a service', async () => {
     const input = lines(descriptors('checked', 3))
     expect(await baton(['call-back', '--check', '-'], { input })).toMatchObject({

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { type Element, ElementScanner, ScanError } from './element-scanner.ts'
 import { InputError } from './input-error.ts'
+import { Opening } from './opening.ts'
 
 /** A value that was read, and where it stands. */
 export interface ReadValue {
@@ -25,11 +26,13 @@ export async function* readValues(
 ): AsyncGenerator<ReadValue, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const scanner = new ElementScanner()
+  const opening = new Opening()
   const parse = ({ text, line }: Element): ReadValue => {
     try {
       return { value: JSON.parse(text), line }
     } catch (error) {
-      throw new InputError([`${name}:${line}: this is not JSON: ${(error as Error).message}`])
+      const complaint = opening.complaint ?? `this is not JSON: ${(error as Error).message}`
+      throw new InputError([`${name}:${line}: ${complaint}`])
     }
   }
   const decode = (bytes?: Uint8Array) => {
@@ -43,13 +46,14 @@ export async function* readValues(
     try {
       return step()
     } catch (error) {
-      if (error instanceof ScanError) throw new InputError([`${name}:${error.line}: ${error.message}`])
-      throw error
+      if (!(error instanceof ScanError)) throw error
+      throw new InputError([`${name}:${error.line}: ${opening.complaint ?? error.message}`])
     }
   }
   for await (const bytes of chunks()) {
     onBytes(bytes.byteLength)
     const text = decode(bytes)
+    opening.add(text)
     for (const element of scan(() => scanner.push(text))) yield parse(element)
   }
   const last = decode()
