@@ -60,7 +60,7 @@ export const partitions: Command = {
       printJson({ partitions: rows.map((row) => client.tableField.toWire(row)), next: cursor ?? null })
     } else if (rows.length > 0) {
       print(partitionTable(rows, given.switch('wide') ? Number.POSITIVE_INFINITY : tableWidth()))
-      if (cursor !== undefined) note(moreText('--limit, or baton manifest', cursor))
+      if (cursor !== undefined) note(moreText('--limit or baton manifest', cursor))
     }
     // Nothing at all looks like a task without partitions, of which there is none.
     if (rows.length === 0) {

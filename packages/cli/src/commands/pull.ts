@@ -40,7 +40,10 @@ export const pull: Command = {
   flags: { ...pullFlags, ...connectionFlags },
   examples: [
     { line: 'baton pull --batch 10 --wait 20', says: 'Up to ten, waiting for the first if need be' },
-    { line: "lease=$(baton pull --json | jq -r '.partitions[0].lease.id')", says: 'The lease, in a script' },
+    {
+      line: "lease=$(baton pull --json | jq -r '.partitions[0].lease.id // empty')",
+      says: 'The lease, in a script; empty where nothing is ready',
+    },
   ],
   run: async (given) => {
     const client = connect(given)
