@@ -8,6 +8,9 @@ const sourceCondition = 'baton-source'
 // Tests start services, which take their settings from variables: those of whoever runs the tests are not meant.
 for (const name of Object.keys(process.env)) if (name.startsWith('BATON_')) delete process.env[name]
 
+/** Runs the tests of other files on another store: it must not meet those files as they were loaded before. */
+const APART = 'packages/server/test/store/postgres-http.test.ts'
+
 /** Tests that start servers, browsers or processes. Some of the longest are files of two lines: a suite on another store. */
 const LONG = /\/test\/(?:store\/postgres|browser|chaos|crash|postgres)|\/packages\/cli\//
 
@@ -24,7 +27,17 @@ export default defineConfig({
   // them too, so `import` must not be among them: a require() would be given modules it cannot use.
   ssr: { resolve: { conditions: [sourceCondition, 'module', 'node'] } },
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include: ['packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: [APART],
+        },
+      },
+      { extends: true, test: { name: 'apart', include: [APART], isolate: true } },
+    ],
     globalSetup: ['packages/dashboard/test/build-when-stale.ts'],
     pool: 'forks',
     // Loading the sources anew for each file was four tenths of the processor time of those that start no process. So files

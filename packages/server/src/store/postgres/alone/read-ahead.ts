@@ -11,6 +11,9 @@ export interface ReadAheadParts {
   readonly readied: (count: number) => void
 }
 
+/** One takes 5 to 20 ms, and whoever ends a stint waits for all. */
+const FILLED_AT_ONCE = 4
+
 /** So many are kept at hand: while the next ones are read and windows filled, they have to last. */
 const AT_HAND = 1500
 
@@ -70,7 +73,8 @@ export class ReadAhead {
   async #fillAndRead(): Promise<void> {
     let isMore = true
     while (isMore) {
-      for (const lane of this.#tripped) await this.#fill(lane)
+      while (this.#tripped.size > 0)
+        await Promise.all([...this.#tripped].slice(0, FILLED_AT_ONCE).map((lane) => this.#fill(lane)))
       isMore = !this.#isOver && this.#front.length < AT_HAND && (await this.#readSome())
     }
   }
