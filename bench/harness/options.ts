@@ -55,8 +55,8 @@ const NORMAL: Sizes = {
 
 const QUICK: Sizes = {
   rounds: 1,
-  seconds: 0.3,
-  warmUpSeconds: 0.1,
+  seconds: 0.1,
+  warmUpSeconds: 0.05,
   warmUps: 1,
   backlogs: [1_000, 5_000],
   smallCallBack: 500,
