@@ -13,9 +13,10 @@ import { Stint, type StintParts } from './stint.ts'
 const OTHERS_MILLIS = 1000
 const BUSY_MILLIS = 10
 const LITTLE_MILLIS = 250
-/** How long the beginning of a stint waits for what is under way, and for how long it is put off when that did not do. */
+/** How long the beginning of a stint waits for what is under way, and for how long it is put off when that did not do, longer each time. */
 const UNDER_WAY_MILLIS = 250
-const STUCK_MILLIS = 5000
+const STUCK_MILLIS = 500
+const LONGEST_STUCK_MILLIS = 5000
 /** A stint that was shorter was not worth it: the next one is put off, longer each time. */
 const SHORT_MILLIS = 100
 const LONGEST_PAUSE_MILLIS = 1000
@@ -53,6 +54,7 @@ export class Alone {
   #notBefore = 0
   #begunAt = 0
   #pauseMillis: number
+  #stuckMillis = STUCK_MILLIS
 
   constructor(parts: AloneParts) {
     this.#parts = parts
@@ -201,7 +203,8 @@ export class Alone {
     })
     const { promise: givenUp, resolve } = Promise.withResolvers<false>()
     const timer = setTimeout(() => {
-      this.#postpone(STUCK_MILLIS)
+      this.#postpone(this.#stuckMillis)
+      this.#stuckMillis = Math.min(this.#stuckMillis * 2, LONGEST_STUCK_MILLIS)
       resolve(false)
     }, UNDER_WAY_MILLIS)
     this.#giveUp = () => {
@@ -232,6 +235,7 @@ export class Alone {
       this.#postpone(BUSY_MILLIS)
       return undefined
     }
+    this.#stuckMillis = STUCK_MILLIS
     const stint = new Stint(this.#parts, connection, run)
     const ready = await stint.begin()
     this.#stint = stint
