@@ -7,14 +7,14 @@ import { asUnavailable } from '../session/failures.ts'
 import type { Presence } from '../session/presence.ts'
 import type { Transactions } from '../session/transactions.ts'
 import type { AloneRules } from './alone-rules.ts'
+import { PlainUnderWay } from './plain-under-way.ts'
 import { Stint, type StintParts } from './stint.ts'
 
 /** How long until it is tried again: where others are, where something of our own is under way, where little is ready. */
 const OTHERS_MILLIS = 1000
 const BUSY_MILLIS = 10
 const LITTLE_MILLIS = 250
-/** How long the beginning of a stint waits for what is under way, and for how long it is put off when that did not do, longer each time. */
-const UNDER_WAY_MILLIS = 250
+/** How long a stint is put off when what was under way got stuck, longer each time. */
 const STUCK_MILLIS = 500
 const LONGEST_STUCK_MILLIS = 5000
 /** A stint that was shorter was not worth it: the next one is put off, longer each time. */
@@ -44,10 +44,8 @@ export class Alone {
   #ending: Promise<void> | undefined
   /** What is done by transactions at the moment. */
   #others = 0
-  /** Those of them that are plain hand-offs: over in some milliseconds. */
-  readonly #plain = new Set<Promise<HandOffAnswers>>()
-  /** Set while the beginning of a stint waits: whoever must not be kept waiting has it given up. */
-  #giveUp: (() => void) | undefined
+  /** Those of them that are plain hand-offs. */
+  readonly #plain: PlainUnderWay
   #plainInARow = 0
   /** Other nodes were there since the last stint; they may have died. */
   #hadCompany = false
@@ -58,6 +56,7 @@ export class Alone {
 
   constructor(parts: AloneParts) {
     this.#parts = parts
+    this.#plain = new PlainUnderWay(parts)
     this.#pauseMillis = parts.rules.afterMillis
   }
 
@@ -79,11 +78,7 @@ export class Alone {
 
   /** For hand-offs that could be done from memory. */
   async transactPlain(work: () => Promise<HandOffAnswers>): Promise<HandOffAnswers> {
-    const answers = await this.#beside(() => {
-      const plain = work()
-      this.#plain.add(plain)
-      return plain.finally(() => this.#plain.delete(plain))
-    })
+    const answers = await this.#beside(() => this.#plain.track(work()))
     const { settles, pulls } = answers
     if (settles.length > 0 || pulls.some(({ partitions }) => partitions.length > 0)) this.#plainInARow += 1
     return answers
@@ -111,7 +106,7 @@ export class Alone {
   }
 
   async end(): Promise<void> {
-    this.#giveUp?.()
+    this.#plain.hurry()
     await this.#beginning
     if (this.#stint === undefined && this.#ending === undefined) return
     this.#ending ??= this.#end().finally(() => {
@@ -178,7 +173,12 @@ export class Alone {
   }
 
   async #tryBegin(): Promise<Stint | undefined> {
-    if (!(await this.#waitForPlain())) return undefined
+    const wait = await this.#plain.wait()
+    if (wait !== 'over') {
+      this.#postpone(wait === 'stuck' ? this.#stuckMillis : this.#pauseMillis)
+      if (wait === 'stuck') this.#stuckMillis = Math.min(this.#stuckMillis * 2, LONGEST_STUCK_MILLIS)
+      return undefined
+    }
     if (this.#connection?.isLost) this.#lose(this.#connection)
     this.#connection ??= await this.#parts.connector.connect()
     try {
@@ -187,35 +187,6 @@ export class Alone {
       // It may have the lock for itself.
       this.#connection.destroy()
       throw error
-    }
-  }
-
-  /**
-   * Under load there is no moment without a plain hand-off, and windows that are filled and sets that shrink behind one: those
-   * that come now wait for the beginning, and the beginning waits for those that are under way. One that is stuck must
-   * not hold up the others: false.
-   */
-  async #waitForPlain(): Promise<boolean> {
-    const { filling, shrinking } = this.#parts
-    const over = Promise.allSettled(this.#plain).then(async () => {
-      await Promise.all([filling.idle(), shrinking.idle()])
-      return true
-    })
-    const { promise: givenUp, resolve } = Promise.withResolvers<false>()
-    const timer = setTimeout(() => {
-      this.#postpone(this.#stuckMillis)
-      this.#stuckMillis = Math.min(this.#stuckMillis * 2, LONGEST_STUCK_MILLIS)
-      resolve(false)
-    }, UNDER_WAY_MILLIS)
-    this.#giveUp = () => {
-      this.#postpone(this.#pauseMillis)
-      resolve(false)
-    }
-    try {
-      return await Promise.race([over, givenUp])
-    } finally {
-      clearTimeout(timer)
-      this.#giveUp = undefined
     }
   }
 
