@@ -1,21 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { CuttingProxy } from '../../../../test/postgres/support/cutting-proxy.ts'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import type { HandedOut } from '../../src/handoff/store.ts'
 import { type Driver, leaseOf, nameOf, settlement, some } from './conformance/driver.ts'
-import { type OpenNodeOptions, SharedDatabase } from './support/shared-database.ts'
+import type { OpenNodeOptions, SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await PostgresServer.start()
-})
-afterAll(() => server.dispose())
-
-async function createDatabase(): Promise<SharedDatabase> {
-  const database = await SharedDatabase.create(server)
-  onTestFinished(() => database.closeAll())
-  return database
-}
+const databases = sharedDatabases()
 
 /** Enough to pull one by one until a node is alone. */
 const ALL = 600
@@ -40,8 +30,8 @@ async function notedBy(node: Driver, database: SharedDatabase) {
 }
 
 test('what a node noted and did not write up is there for the next one', async () => {
-  const database = await createDatabase()
-  const proxy = await CuttingProxy.start(server.port)
+  const database = await databases.create()
+  const proxy = await CuttingProxy.start(databases.port)
   onTestFinished(() => proxy.stop())
   const cutOff = await database.open({ port: proxy.port })
   const { running, keyed, done, hold } = await notedBy(cutOff, database)
@@ -73,8 +63,8 @@ test('what a node noted and did not write up is there for the next one', async (
 })
 
 test('who looks first after a node was cut off is shown what it had noted', async () => {
-  const database = await createDatabase()
-  const proxy = await CuttingProxy.start(server.port)
+  const database = await databases.create()
+  const proxy = await CuttingProxy.start(databases.port)
   onTestFinished(() => proxy.stop())
   const node = await database.open({ port: proxy.port })
   const { running, hold } = await notedBy(node, database)
@@ -87,7 +77,7 @@ test('who looks first after a node was cut off is shown what it had noted', asyn
 })
 
 test('notes that two nodes write up at the same time are written up once', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   const { running, hold } = await notedBy(node, database)
   await database.endSessions()
@@ -102,7 +92,7 @@ test('notes that two nodes write up at the same time are written up once', async
 })
 
 test('a node whose sessions were ended goes on where it was', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   const { running, keyed, done, hold } = await notedBy(node, database)
   await database.endSessions()
@@ -119,7 +109,7 @@ test.each([
   { name: 'with a key', order: { key: 'k' } },
   { name: 'of a worker with a name', order: { instance: 'w' } },
 ])('a pull $name is noted', async ({ order }) => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   await node.callBack('a', some(0, ALL))
   await database.goAlone(node, 'a')
@@ -132,7 +122,7 @@ test.each([
 })
 
 test('pulls with one key that are under way at the same time are given the same leases', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   await node.callBack('a', some(0, ALL))
   await database.goAlone(node, 'a')
@@ -160,7 +150,7 @@ test.each<Setting>([
   // It has a session of that name, and no lock.
   { name: 'while a node of an earlier version is open', comes: (database) => database.openOldSession() },
 ])('nothing is noted $name', async ({ options, comes }) => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open(options)
   await comes?.(database)
   await node.callBack('a', some(0, ALL))

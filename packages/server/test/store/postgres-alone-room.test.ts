@@ -1,21 +1,10 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { ForgetfulPooler } from '../../../../test/postgres/support/forgetful-pooler.ts'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { type Driver, leaseOf, nameOf, settlement, some } from './conformance/driver.ts'
-import { SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await PostgresServer.start()
-})
-afterAll(() => server.dispose())
-
-async function createDatabase(): Promise<SharedDatabase> {
-  const database = await SharedDatabase.create(server)
-  onTestFinished(() => database.closeAll())
-  return database
-}
+const databases = sharedDatabases()
 
 /** Enough to pull one by one until a node is alone. */
 const ALL = 600
@@ -48,7 +37,7 @@ async function expectEachOnce(nodes: readonly [Driver, Driver], left: number): P
 }
 
 test('a node that is alone makes room for one that comes, and is alone again when it has left', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const first = await database.open()
   await first.callBack('a', some(0, ALL))
   const leases = await database.goAlone(first, 'a')
@@ -65,7 +54,7 @@ test('a node that is alone makes room for one that comes, and is alone again whe
 })
 
 test('what is noted when another node comes is in the rows when it is there', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const first = await database.open()
   await first.callBack('a', some(0, ALL))
   const leases = await database.goAlone(first, 'a')
@@ -85,13 +74,13 @@ test('what is noted when another node comes is in the rows when it is there', as
 })
 
 test('nobody is alone beside a node whose sessions are lent by transaction', async () => {
-  const pooler = await ForgetfulPooler.start(server.port)
+  const pooler = await ForgetfulPooler.start(databases.port)
   onTestFinished(() => pooler.stop())
-  const database = await createDatabase()
+  const database = await databases.create()
   const own = await database.open()
   await own.callBack('a', some(0, ALL))
   const leases = await database.goAlone(own, 'a')
-  const parameters = `alone=whenever-possible&pooling=transaction&listen=127.0.0.1:${server.port}`
+  const parameters = `alone=whenever-possible&pooling=transaction&listen=127.0.0.1:${databases.port}`
   const pooled = await database.open({ port: pooler.port, parameters })
   expect(await database.isHadAlone()).toBe(false)
   const [before] = await database.query('SELECT last_value FROM baton.note_run')
@@ -100,7 +89,7 @@ test('nobody is alone beside a node whose sessions are lent by transaction', asy
 })
 
 test('who looks is shown what was answered before, and the node stays alone', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   await node.callBack('a', some(0, ALL))
   const before = await database.goAlone(node, 'a')
@@ -121,7 +110,7 @@ test('who looks is shown what was answered before, and the node stays alone', as
 })
 
 test('who looks while a pull waits for more to be read is shown what was answered before, too', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   await node.callBack('a', some(0, 300))
   const before = await database.goAlone(node, 'a')
@@ -144,7 +133,7 @@ test('who looks while a pull waits for more to be read is shown what was answere
 })
 
 test('a hand-off that is stuck does not hold up others, however often being alone is tried', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open({ parameters: 'alone=when-it-pays' })
   await node.callBack('a', some(0, 200))
   const [stuck, renewed] = [await node.pullOne(), await node.pullOne()]
@@ -162,7 +151,7 @@ test('a hand-off that is stuck does not hold up others, however often being alon
 })
 
 test('what is noted while others are written up is written up after them', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   await node.callBack('a', some(0, 600))
   await database.goAlone(node, 'a')

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { expect, test } from 'vitest'
 import { nameOf, one, some } from './conformance/driver.ts'
-import { SharedDatabase } from './support/shared-database.ts'
+import type { SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await PostgresServer.start()
-})
-afterAll(() => server.dispose())
-
-async function createDatabase(): Promise<SharedDatabase> {
-  const database = await SharedDatabase.create(server)
-  onTestFinished(() => database.closeAll())
-  return database
-}
+const databases = sharedDatabases()
 
 const readyOf = async (database: SharedDatabase) =>
   Number((await database.query('SELECT count(*) AS places FROM baton.ready'))[0]?.['places'])
 
 test('however often a node is alone and is not, windows stay small', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   await node.callBack('a', some(0, 9000))
   for (let times = 0; times < 12; times += 1) {
@@ -32,7 +22,7 @@ test('however often a node is alone and is not, windows stay small', async () =>
 })
 
 test('batches go through one window after the other, and what is on the next level follows', async () => {
-  const database = await createDatabase()
+  const database = await databases.create()
   const node = await database.open()
   await node.callBack('a', [...some(0, 5000), one(1, 0)])
   await database.goAlone(node, 'a')
