@@ -4,6 +4,7 @@ import { isLaneOpen } from '../../handoff/lane-rules.ts'
 import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { bringUpToDate, decidingLevel } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
+import { ChangedEntries } from './changed-entries.ts'
 import { readLane, readTask, taggedLaneColumns, taskColumns, type Value } from './entries.ts'
 import {
   changed,
@@ -35,14 +36,12 @@ export class Ledger {
   readonly #lanes = new Map<number, LaneEntry>()
   readonly #lanesOfTask = new Map<TaskEntry, Map<number, LaneEntry>>()
   readonly #levels = new Map<number, LevelTime>()
-  readonly #touchedTasks = new Set<TaskEntry>()
-  readonly #touchedLanes = new Set<LaneEntry>()
-  readonly #touchedLevels = new Set<number>()
+  /** By the running transaction. */
+  readonly #touched = new ChangedEntries()
+  /** Since their rows were written. */
+  readonly #unwritten = new ChangedEntries()
   /** What journal and rows say of tasks and lanes, beside tags and counters. */
   readonly #noted = new Map<object, readonly Value[]>()
-  readonly #unwrittenTasks = new Set<TaskEntry>()
-  readonly #unwrittenLanes = new Set<LaneEntry>()
-  readonly #unwrittenLevels = new Set<number>()
   readonly #moves: Moves
   readonly #pace: Pace
   readonly #sql: ReturnType<typeof prepare>
@@ -95,7 +94,7 @@ export class Ledger {
   }
 
   levelToAdvance(level: number): LevelTime {
-    this.#touchedLevels.add(level)
+    this.#touched.levels.add(level)
     return this.#levelTime(level)
   }
 
@@ -116,8 +115,8 @@ export class Ledger {
   }
 
   touch(entry: LaneEntry | TaskEntry): void {
-    if ('task' in entry) this.#touchedLanes.add(entry)
-    else this.#touchedTasks.add(entry)
+    if ('task' in entry) this.#touched.lanes.add(entry)
+    else this.#touched.tasks.add(entry)
   }
 
   /** Counts a partition from one state into another; `null` is the outside. */
@@ -133,8 +132,8 @@ export class Ledger {
       }
     }
     this.#moves.count(lane, from, to, recordCount)
-    this.#touchedLanes.add(lane)
-    this.#touchedTasks.add(lane.task)
+    this.#touched.lanes.add(lane)
+    this.#touched.tasks.add(lane.task)
   }
 
   countFinished(task: TaskEntry, recordCount: number): void {
@@ -142,27 +141,24 @@ export class Ledger {
   }
 
   touchedLanes(): readonly LaneEntry[] {
-    return [...this.#touchedLanes]
+    return [...this.#touched.lanes]
   }
 
   /** Ends the running transaction's part. Returns the tasks concerned, and the rows as they are to be. */
   close(now: number): { tasks: number[]; rows: LedgerRows } {
-    for (const task of this.#touchedTasks) bringUpToDate(task, this.decidingLane(task), now)
+    const { levels, lanes, tasks } = this.#touched
+    for (const task of tasks) bringUpToDate(task, this.decidingLane(task), now)
     const rows = {
-      levels: [...this.#touchedLevels].map((level) => levelRow(level, this.#levelTime(level))),
-      moves: this.#moves.close(this.#touchedLanes),
-      lanes: changed(this.#touchedLanes, laneFacts, this.#noted).map(laneRow),
-      tasks: changed(this.#touchedTasks, taskFacts, this.#noted).map(taskRow),
+      levels: this.#levelRows(levels),
+      moves: this.#moves.close(lanes),
+      lanes: changed(lanes, laneFacts, this.#noted).map(laneRow),
+      tasks: changed(tasks, taskFacts, this.#noted).map(taskRow),
       paces: this.#pace.close(now),
     }
-    const tasks = [...this.#touchedTasks].map(({ id }) => id)
-    for (const level of this.#touchedLevels) this.#unwrittenLevels.add(level)
-    for (const lane of this.#touchedLanes) this.#unwrittenLanes.add(lane)
-    for (const task of this.#touchedTasks) this.#unwrittenTasks.add(task)
-    this.#touchedLevels.clear()
-    this.#touchedLanes.clear()
-    this.#touchedTasks.clear()
-    return { tasks, rows }
+    const ids = [...tasks].map(({ id }) => id)
+    this.#unwritten.add(this.#touched)
+    this.#touched.clear()
+    return { tasks: ids, rows }
   }
 
   /**
@@ -170,32 +166,27 @@ export class Ledger {
    * so what it counted until now must not be counted again from the journal.
    */
   write(): void {
-    for (const level of this.#touchedLevels) this.#unwrittenLevels.add(level)
-    for (const lane of this.#touchedLanes) this.#unwrittenLanes.add(lane)
-    for (const task of this.#touchedTasks) this.#unwrittenTasks.add(task)
+    this.#unwritten.add(this.#touched)
+    const { levels, lanes, tasks } = this.#unwritten
     this.#moves.forget()
-    for (const lane of this.#unwrittenLanes) this.#noted.set(lane, laneFacts(lane))
-    for (const task of this.#unwrittenTasks) this.#noted.set(task, taskFacts(task))
+    for (const lane of lanes) this.#noted.set(lane, laneFacts(lane))
+    for (const task of tasks) this.#noted.set(task, taskFacts(task))
     this.#save({
-      levels: [...this.#unwrittenLevels].map((level) => levelRow(level, this.#levelTime(level))),
-      lanes: [...this.#unwrittenLanes].map(laneRow),
-      tasks: [...this.#unwrittenTasks].map(taskRow),
+      levels: this.#levelRows(levels),
+      lanes: [...lanes].map(laneRow),
+      tasks: [...tasks].map(taskRow),
     })
     this.#pace.write()
-    this.#unwrittenLevels.clear()
-    this.#unwrittenLanes.clear()
-    this.#unwrittenTasks.clear()
+    this.#unwritten.clear()
   }
 
   /** How many changed since they were written. */
   get unwrittenLanes(): number {
-    return this.#unwrittenLanes.size
+    return this.#unwritten.lanes.size
   }
 
   get isWritten(): boolean {
-    return (
-      this.#unwrittenTasks.size === 0 && this.#unwrittenLanes.size === 0 && this.#unwrittenLevels.size === 0
-    )
+    return this.#unwritten.isEmpty
   }
 
   replay(rows: LedgerRows): void {
@@ -210,11 +201,15 @@ export class Ledger {
 
   forget(): void {
     for (const map of [this.#tasks, this.#taskIds, this.#lanes, this.#lanesOfTask, this.#levels]) map.clear()
-    for (const touched of [this.#touchedTasks, this.#touchedLanes, this.#touchedLevels]) touched.clear()
-    for (const set of [this.#unwrittenTasks, this.#unwrittenLanes, this.#unwrittenLevels]) set.clear()
+    this.#touched.clear()
+    this.#unwritten.clear()
     this.#noted.clear()
     this.#moves.forget()
     this.#pace.forget()
+  }
+
+  #levelRows(levels: Iterable<number>): LedgerRows['levels'] {
+    return [...levels].map((level) => levelRow(level, this.#levelTime(level)))
   }
 
   #save({ levels, lanes, tasks }: Pick<LedgerRows, 'levels' | 'lanes' | 'tasks'>): void {

@@ -1,19 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { advance } from '../../handoff/fair-order.ts'
-import { formatLeaseId, parseLeaseId } from '../../handoff/lease-id.ts'
+import { formatLeaseId } from '../../handoff/lease-id.ts'
 import { Secrets } from '../../handoff/lease-secrets.ts'
 import { next } from '../../handoff/life-cycle.ts'
-import { KEY_GRACE_MILLIS, leaseMillis, type Policy } from '../../handoff/policy.ts'
+import { leaseMillis, type Policy } from '../../handoff/policy.ts'
 import { Portion, share } from '../../handoff/sharing.ts'
 import type { HandedOut, PullOrder, PullResult } from '../../handoff/store.ts'
 import type { LaneEntry } from '../../handoff/task-entry.ts'
 import type { Books } from './books.ts'
 import type { Candidate } from './candidate.ts'
 import type { Front, Look } from './front.ts'
+import { asHandedOut } from './handed-out.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import type { PartitionEntry } from './partition-entry.ts'
+import { RepeatedPulls } from './repeated-pulls.ts'
 
 interface Serving {
   readonly position: number
@@ -30,7 +32,7 @@ export class Pull {
   readonly #names: Names
   readonly #policy: Policy
   readonly #secrets = new Secrets()
-  readonly #sql: ReturnType<typeof prepare>
+  readonly #repeated: RepeatedPulls
 
   constructor(db: DatabaseSync, books: Books, front: Front, lanes: Lanes, names: Names, policy: Policy) {
     this.#books = books
@@ -39,7 +41,7 @@ export class Pull {
     this.#lanes = lanes
     this.#names = names
     this.#policy = policy
-    this.#sql = prepare(db)
+    this.#repeated = new RepeatedPulls(db, books, names)
   }
 
   /** The earliest expiry among the leases given, for whoever has to watch the time. */
@@ -64,19 +66,19 @@ export class Pull {
         twins.push({ position, key: order.key })
         continue
       }
-      const repeated = order.key === null ? undefined : this.#repeat(order.key, now)
+      const repeated = order.key === null ? undefined : this.#repeated.repeat(order.key, now)
       if (repeated !== undefined) results[position] = { partitions: repeated, repeated: true }
       else servings.push({ position, order, portion: new Portion(order), handedOut: [] })
       if (order.key !== null) keys.add(order.key)
     }
     this.#serve(servings, now)
     for (const { position, order, handedOut } of servings) {
-      if (order.key !== null && handedOut.length > 0) this.#remember(order.key, handedOut, now)
+      if (order.key !== null && handedOut.length > 0) this.#repeated.remember(order.key, handedOut, now)
       results[position] = { partitions: handedOut, repeated: false }
     }
     for (const { position, key } of twins) {
       // Nothing was found for the first of them, so nothing was recorded: its twin may wait as well.
-      const repeated = this.#repeat(key, now)
+      const repeated = this.#repeated.repeat(key, now)
       results[position] = { partitions: repeated ?? [], repeated: repeated !== undefined }
     }
     return results as PullResult[]
@@ -145,7 +147,7 @@ export class Pull {
     const { term, secret } = lease
     this.#books.deferred.lease(leasedEntry(candidate, secret), [term, secret, holder, expiresAt, now, id])
     if (this.earliestDueAt === null || expiresAt < this.earliestDueAt) this.earliestDueAt = expiresAt
-    return this.#handedOut(candidate, {
+    return asHandedOut(candidate, this.#names, {
       id: formatLeaseId(lease),
       attempt: attempts + 1,
       expiresAt,
@@ -164,43 +166,7 @@ export class Pull {
     deferred.finish(delivered, [delivered.outcome, attempts, now, null, id])
     this.#ledger.countFinished(lane.task, recordCount)
     lane.task.delivered += 1
-    return this.#handedOut(candidate, null)
-  }
-
-  #handedOut(candidate: Described, lease: HandedOut['lease']): HandedOut {
-    return {
-      taskId: candidate.lane.task.taskId,
-      level: candidate.lane.level,
-      index: candidate.idx,
-      spelling: candidate.spelling,
-      computeTableName: this.#names.computeTable(candidate.computeTable),
-      recordCount: candidate.recordCount,
-      lease,
-    }
-  }
-
-  #remember(key: string, partitions: readonly HandedOut[], now: number): void {
-    const leases = partitions.map(({ lease }) => lease).filter((lease) => lease !== null)
-    const lastExpiry = Math.max(now, ...leases.map((lease) => lease.expiresAt))
-    this.#books.keys.remember([key, leases.map(({ id }) => id), lastExpiry + KEY_GRACE_MILLIS])
-  }
-
-  /** The leases that a key was given and that still live; undefined for a key never seen. */
-  #repeat(key: string, now: number): HandedOut[] | undefined {
-    const known = this.#books.keys.leasesOf(key)
-    if (known === undefined) return undefined
-    this.#books.writeUpPartitions()
-    const alive: HandedOut[] = []
-    for (const id of known) {
-      const ref = parseLeaseId(id)
-      const row = ref && (this.#sql.live.get(ref.partition, ref.term, ref.secret, now) as LiveRow | undefined)
-      if (row === undefined) continue
-      const lane = this.#ledger.lane(row.lane)
-      if (lane.task.cancelled) continue
-      const lease = { id, attempt: row.attempts + 1, expiresAt: row.dueAt, expiresInMillis: row.dueAt - now }
-      alive.push(this.#handedOut({ ...row, lane }, lease))
-    }
-    return alive
+    return asHandedOut(candidate, this.#names, null)
   }
 }
 
@@ -235,25 +201,5 @@ function leasedEntry(candidate: Candidate, secret: string): PartitionEntry {
     attempts,
     releasesInARow: releases,
     taskCancelled: false,
-  }
-}
-
-/** What is said of a partition to whoever gets it. */
-type Described = Pick<Candidate, 'lane' | 'idx' | 'spelling' | 'computeTable' | 'recordCount'>
-
-interface LiveRow extends Omit<Described, 'lane'> {
-  readonly lane: number
-  readonly attempts: number
-  readonly dueAt: number
-}
-
-function prepare(db: DatabaseSync) {
-  return {
-    live: db.prepare(
-      `SELECT lane, idx, attempts, spelling, record_count AS recordCount, compute_table AS computeTable,
-         due_at AS dueAt
-       FROM partition
-       WHERE id = ? AND term = ? AND secret = ? AND state = 'leased' AND due_at > ?`,
-    ),
   }
 }
