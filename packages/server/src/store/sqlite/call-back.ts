@@ -55,7 +55,7 @@ export class CallBacks {
 
   /** Reads everything before it writes anything: a refused array leaves no trace. */
   *#accept({ callBack, producer }: CallBackOrder, now: number): Steps<CallBackResult> {
-    const task = this.#ledger.taskNamed(callBack.taskId)
+    const task = this.#ledger.entries.taskNamed(callBack.taskId)
     const { arrivals, duplicates, conflicts, total } = yield* this.#compare(task, callBack)
     if (total > 0) return { kind: 'conflict', conflicts, total }
     const accepted = callBack.partitions.length - duplicates
@@ -65,7 +65,7 @@ export class CallBacks {
       const refusal = refusalOfNew(task, records)
       if (refusal !== undefined) return refusal
     }
-    const owner = task ?? this.#ledger.createTask(callBack.taskId, this.#policy.levelBarrier, now)
+    const owner = task ?? this.#ledger.entries.createTask(callBack.taskId, this.#policy.levelBarrier, now)
     if (accepted > 0) yield* this.#store(owner, arrivals, now)
     owner.lastCallBackAt = now
     this.#ledger.touch(owner)
@@ -85,7 +85,7 @@ export class CallBacks {
     for (const [position, partition] of partitions.entries()) {
       if (position % STEP === STEP - 1) yield
       if (arrival?.level !== partition.level) {
-        const lane = task && this.#ledger.laneOf(task, partition.level)
+        const lane = task && this.#ledger.entries.laneOf(task, partition.level)
         arrival = { level: partition.level, lane, fresh: [] }
         known = lane === undefined ? () => false : this.#ranges.contains(lane)
         arrivals.push(arrival)
@@ -124,7 +124,7 @@ export class CallBacks {
     let sinceYield = 0
     for (const { level, lane, fresh } of arrivals) {
       if (fresh.length === 0) continue
-      const owner = lane ?? this.#ledger.createLane(task, level)
+      const owner = lane ?? this.#ledger.entries.createLane(task, level)
       for (let at = 0; at < fresh.length; at += STEP) {
         const next = fresh.slice(at, at + STEP)
         this.#append(owner, next, now)

@@ -23,7 +23,7 @@ export class Control {
   }
 
   run(order: ControlOrder, now: number): ControlResult {
-    const task = this.#ledger.taskNamed(order.taskId)
+    const task = this.#ledger.entries.taskNamed(order.taskId)
     if (task === undefined) return { kind: 'task_unknown' }
     const refusal = refusalOf(task, order)
     if (refusal !== undefined) return refusal
@@ -63,7 +63,7 @@ export class Control {
     let changed = 0
     let readied = 0
     while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
-      const lane = this.#ledger.laneOf(task, task.openLevel)
+      const lane = this.#ledger.entries.laneOf(task, task.openLevel)
       if (!mayPass(lane)) break
       lane.parkedSkipped = true
       this.#ledger.touch(lane)
@@ -75,10 +75,10 @@ export class Control {
 
   #retry(task: TaskEntry, order: RetryOrder, now: number): Applied | ControlResult {
     if (order.partitions !== null) return this.#retryNamed(task, order.partitions, order.done)
-    if (order.level !== null && this.#ledger.laneOf(task, order.level) === undefined)
+    if (order.level !== null && this.#ledger.entries.laneOf(task, order.level) === undefined)
       return { kind: 'level_unknown' }
     const parked = this.#sql.lanesWithParked.all(task.id, ...levelsOf(order.level), STEP) as { id: number }[]
-    const progress = this.#retryParked(parked.map(({ id }) => this.#ledger.lane(id)))
+    const progress = this.#retryParked(parked.map(({ id }) => this.#ledger.entries.lane(id)))
     if (!order.done || progress.more) return progress
     const rerun = this.#rerun(task, order.level, now)
     return { changed: progress.changed + rerun.changed, readied: progress.readied + rerun.readied }
@@ -119,7 +119,7 @@ export class Control {
     done: boolean,
   ): Applied | ControlResult {
     const rows = named.map(({ level, index }) => {
-      const lane = this.#ledger.laneOf(task, level)
+      const lane = this.#ledger.entries.laneOf(task, level)
       const row = lane && (this.#sql.identity.get(lane.id, index) as unknown as NamedRow | undefined)
       return lane === undefined || row === undefined ? null : { lane, row }
     })
@@ -144,7 +144,7 @@ export class Control {
     // All but one of these are closed, and each has something to hold.
     for (const { id } of this.#sql.lanesWithReady.all(task.id, STEP + 1) as { id: number }[]) {
       if (!this.#lanes.mayHold) return true
-      const lane = this.#ledger.lane(id)
+      const lane = this.#ledger.entries.lane(id)
       if (!this.#ledger.isOpen(lane)) this.#lanes.hold(lane)
     }
     return !this.#lanes.mayHold

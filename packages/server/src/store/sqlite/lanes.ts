@@ -162,9 +162,11 @@ export class Lanes {
     task.openLevel = level
     this.#ledger.touch(task)
     const closing =
-      before === null || (level !== null && before <= level) ? undefined : this.#ledger.laneOf(task, before)
+      before === null || (level !== null && before <= level)
+        ? undefined
+        : this.#ledger.entries.laneOf(task, before)
     if (closing !== undefined && !this.#ledger.isOpen(closing)) this.hold(closing)
-    const opening = level === null ? undefined : this.#ledger.laneOf(task, level)
+    const opening = level === null ? undefined : this.#ledger.entries.laneOf(task, level)
     if (opening === undefined) return 0
     if (opening.partitions.ready > 0) this.mayOpen()
     return this.fill(opening)
@@ -175,7 +177,7 @@ export class Lanes {
     while (true) {
       const row = this.#sql.nextLane.get(task.id, after) as { id: number } | undefined
       if (row === undefined) return null
-      const lane = this.#ledger.lane(row.id)
+      const lane = this.#ledger.entries.lane(row.id)
       if (holdsBarrier(lane)) return lane.level
       after = lane.level
     }

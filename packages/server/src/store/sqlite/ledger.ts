@@ -5,7 +5,8 @@ import type { PartitionState } from '../../handoff/life-cycle.ts'
 import { bringUpToDate, decidingLevel } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { ChangedEntries } from './changed-entries.ts'
-import { readLane, readTask, taggedLaneColumns, taskColumns, type Value } from './entries.ts'
+import type { Value } from './entries.ts'
+import { KnownEntries } from './known-entries.ts'
 import {
   changed,
   type LedgerRows,
@@ -19,9 +20,6 @@ import {
 import { Moves } from './moves.ts'
 import { Pace } from './pace.ts'
 
-/** More entries than this are dropped after a commit: memory must not follow the number of tasks. */
-const CACHED_LANES = 20_000
-
 /**
  * Tasks, lanes and levels as the running transaction sees them.
  *
@@ -31,11 +29,7 @@ const CACHED_LANES = 20_000
  * forgotten.
  */
 export class Ledger {
-  readonly #tasks = new Map<number, TaskEntry>()
-  readonly #taskIds = new Map<string, TaskEntry>()
-  readonly #lanes = new Map<number, LaneEntry>()
-  readonly #lanesOfTask = new Map<TaskEntry, Map<number, LaneEntry>>()
-  readonly #levels = new Map<number, LevelTime>()
+  readonly entries: KnownEntries
   /** By the running transaction. */
   readonly #touched = new ChangedEntries()
   /** Since their rows were written. */
@@ -44,70 +38,27 @@ export class Ledger {
   readonly #noted = new Map<object, readonly Value[]>()
   readonly #moves: Moves
   readonly #pace: Pace
-  readonly #sql: ReturnType<typeof prepare>
+  readonly #sql: ReturnType<typeof prepareSaving>
 
   constructor(db: DatabaseSync) {
-    this.#sql = prepare(db)
+    this.#sql = prepareSaving(db)
+    this.entries = new KnownEntries(db, {
+      readTask: (task) => this.#noted.set(task, taskFacts(task)),
+      readLane: (lane) => this.#noted.set(lane, laneFacts(lane)),
+    })
     this.#moves = new Moves(db)
     this.#pace = new Pace(db)
-  }
-
-  taskNamed(taskId: string): TaskEntry | undefined {
-    return this.#taskIds.get(taskId) ?? this.#keepTask(this.#sql.taskByName.get(taskId))
-  }
-
-  task(id: number): TaskEntry {
-    const task = this.#tasks.get(id) ?? this.#keepTask(this.#sql.taskById.get(id))
-    if (task === undefined) throw new Error(`a lane belongs to task row ${id}, which is missing`)
-    return task
-  }
-
-  createTask(taskId: string, levelBarrier: boolean, now: number): TaskEntry {
-    this.#sql.insertTask.run(taskId, levelBarrier ? 1 : 0, now, now)
-    const task = this.taskNamed(taskId)
-    if (task === undefined) throw new Error(`task ${taskId} is missing right after it was inserted`)
-    return task
-  }
-
-  lane(id: number): LaneEntry {
-    const lane = this.#lanes.get(id) ?? this.#keepLane(this.#sql.laneById.get(id))
-    if (lane === undefined) throw new Error(`a partition belongs to lane row ${id}, which is missing`)
-    return lane
-  }
-
-  laneOf(task: TaskEntry, level: number): LaneEntry | undefined {
-    return this.#lanesOfTask.get(task)?.get(level) ?? this.#keepLane(this.#sql.laneOfTask.get(task.id, level))
-  }
-
-  createLane(task: TaskEntry, level: number): LaneEntry {
-    this.#sql.insertLane.run(task.id, level)
-    const lane = this.laneOf(task, level)
-    if (lane === undefined)
-      throw new Error(`lane ${level} of ${task.taskId} is missing right after it was inserted`)
-    return lane
   }
 
   /** What it takes to tell a task's state, beside the task. */
   decidingLane(task: TaskEntry): LaneEntry | null {
     const level = decidingLevel(task)
-    return (level === null ? undefined : this.laneOf(task, level)) ?? null
+    return (level === null ? undefined : this.entries.laneOf(task, level)) ?? null
   }
 
   levelToAdvance(level: number): LevelTime {
     this.#touched.levels.add(level)
-    return this.#levelTime(level)
-  }
-
-  #levelTime(level: number): LevelTime {
-    const known = this.#levels.get(level)
-    if (known !== undefined) return known
-    const row = this.#sql.level.get(level)
-    const time = {
-      virtual: BigInt((row?.['virtual'] as string | undefined) ?? 0),
-      served: BigInt((row?.['served'] as string | undefined) ?? 0),
-    }
-    this.#levels.set(level, time)
-    return time
+    return this.entries.level(level)
   }
 
   isOpen(lane: LaneEntry): boolean {
@@ -196,11 +147,11 @@ export class Ledger {
   }
 
   get isFull(): boolean {
-    return this.#lanes.size > CACHED_LANES || this.#tasks.size > CACHED_LANES
+    return this.entries.isFull
   }
 
   forget(): void {
-    for (const map of [this.#tasks, this.#taskIds, this.#lanes, this.#lanesOfTask, this.#levels]) map.clear()
+    this.entries.forget()
     this.#touched.clear()
     this.#unwritten.clear()
     this.#noted.clear()
@@ -209,48 +160,12 @@ export class Ledger {
   }
 
   #levelRows(levels: Iterable<number>): LedgerRows['levels'] {
-    return [...levels].map((level) => levelRow(level, this.#levelTime(level)))
+    return [...levels].map((level) => levelRow(level, this.entries.level(level)))
   }
 
   #save({ levels, lanes, tasks }: Pick<LedgerRows, 'levels' | 'lanes' | 'tasks'>): void {
     for (const row of levels) this.#sql.saveLevel.run(...row)
     for (const row of lanes) this.#sql.saveLane.run(...row)
     for (const row of tasks) this.#sql.saveTask.run(...row)
-  }
-
-  #keepTask(row: Record<string, unknown> | undefined): TaskEntry | undefined {
-    if (row === undefined) return undefined
-    const task = readTask(row)
-    this.#noted.set(task, taskFacts(task))
-    this.#tasks.set(task.id, task)
-    this.#taskIds.set(task.taskId, task)
-    return task
-  }
-
-  #keepLane(row: Record<string, unknown> | undefined): LaneEntry | undefined {
-    if (row === undefined) return undefined
-    const lane = readLane(row, this.task(row['task'] as number))
-    this.#noted.set(lane, laneFacts(lane))
-    this.#lanes.set(lane.id, lane)
-    const siblings = this.#lanesOfTask.get(lane.task) ?? new Map<number, LaneEntry>()
-    this.#lanesOfTask.set(lane.task, siblings.set(lane.level, lane))
-    return lane
-  }
-}
-
-function prepare(db: DatabaseSync) {
-  return {
-    taskByName: db.prepare(`SELECT ${taskColumns} FROM task WHERE task_id = ?`),
-    taskById: db.prepare(`SELECT ${taskColumns} FROM task WHERE id = ?`),
-    insertTask: db.prepare(
-      `INSERT INTO task (task_id, state, level_barrier, first_call_back_at, last_call_back_at) VALUES (?, 'open', ?, ?, ?)`,
-    ),
-    laneById: db.prepare(`SELECT ${taggedLaneColumns} FROM lane WHERE id = ?`),
-    laneOfTask: db.prepare(`SELECT ${taggedLaneColumns} FROM lane WHERE task = ? AND level = ?`),
-    insertLane: db.prepare('INSERT INTO lane (task, level) VALUES (?, ?)'),
-    level: db.prepare(
-      'SELECT CAST(virtual AS TEXT) AS virtual, CAST(served AS TEXT) AS served FROM level WHERE level = ?',
-    ),
-    ...prepareSaving(db),
   }
 }

@@ -168,7 +168,7 @@ export class Partitions {
     releasesInARow,
     recordCount,
   ]: Row): PartitionEntry {
-    const lane = this.#ledger.lane(laneId)
+    const lane = this.#ledger.entries.lane(laneId)
     return {
       id,
       lane,

@@ -49,7 +49,7 @@ export class ReadyRows {
   }
 
   #candidate([lane, rankText, fresh, ...row]: Row): Candidate {
-    return candidateOf(row, this.#ledger.lane(lane), BigInt(rankText), fresh === 1)
+    return candidateOf(row, this.#ledger.entries.lane(lane), BigInt(rankText), fresh === 1)
   }
 }
 

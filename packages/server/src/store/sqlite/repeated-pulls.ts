@@ -39,7 +39,7 @@ export class RepeatedPulls {
       const ref = parseLeaseId(id)
       const row = ref && (this.#live.get(ref.partition, ref.term, ref.secret, now) as LiveRow | undefined)
       if (row === undefined) continue
-      const lane = this.#books.ledger.lane(row.lane)
+      const lane = this.#books.ledger.entries.lane(row.lane)
       if (lane.task.cancelled) continue
       const lease = { id, attempt: row.attempts + 1, expiresAt: row.dueAt, expiresInMillis: row.dueAt - now }
       alive.push(asHandedOut({ ...row, lane }, this.#names, lease))

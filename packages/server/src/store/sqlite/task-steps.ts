@@ -78,7 +78,7 @@ export class TaskSteps {
   }
 
   #advance(row: StepRow): Progress {
-    const task = this.#ledger.task(row.task)
+    const task = this.#ledger.entries.task(row.task)
     const progress: Progress = { changed: 0, readied: 0, more: false }
     let at = { level: row.level, index: row.idx }
     let visited = 0
@@ -106,7 +106,7 @@ export class TaskSteps {
   #laneFrom(task: TaskEntry, level: number, onlyLevel: number): LaneEntry | undefined {
     const row = this.#sql.laneFrom.get(task.id, level) as { id: number; level: number } | undefined
     if (row === undefined || (onlyLevel !== ALL_LEVELS && row.level !== onlyLevel)) return undefined
-    return this.#ledger.lane(row.id)
+    return this.#ledger.entries.lane(row.id)
   }
 
   /** Returns the index to go on from within the lane, or null when the lane needs no more. */

@@ -63,7 +63,7 @@ export class Tidy {
   #purge(finishedBefore: number, now: number): boolean {
     const row = this.#sql.oldestFinished.get(finishedBefore) as { id: number } | undefined
     if (row === undefined) return false
-    const task = this.#ledger.task(row.id)
+    const task = this.#ledger.entries.task(row.id)
     let left = STEP
     let level = -1
     while (left > 0) {
@@ -74,7 +74,7 @@ export class Tidy {
         this.#sql.forgetPace.run(task.id)
         return true
       }
-      left -= this.#purgeLane(this.#ledger.lane(next.id), left)
+      left -= this.#purgeLane(this.#ledger.entries.lane(next.id), left)
       level = next.level
     }
     return true
