@@ -8,6 +8,9 @@ import { ROWS_AT_A_TIME, ROWS_READ } from './view-limits.ts'
 /** Behind the last index that there can be: the lane is through. */
 const LANE_END = Number.MAX_SAFE_INTEGER
 
+/** More than there can be. */
+const UNKNOWN = Number.POSITIVE_INFINITY
+
 interface LaneOnTheWay {
   readonly level: number
   readonly partitions: Tally
@@ -26,6 +29,7 @@ export interface RowsToRead {
  * to read and tells it what was found.
  */
 export class PartitionWalk {
+  readonly #countsAreExact: boolean
   readonly #facts: TaskFacts
   readonly #query: PartitionQuery
   readonly #partitions: PartitionRecord[] = []
@@ -33,11 +37,18 @@ export class PartitionWalk {
   #budget = ROWS_READ
   #isThrough = false
   #isFull = false
-  #level = 0
+  #level = -1
+  /** How many of the lane's partitions can still match, where that is known. */
+  #left = UNKNOWN
   #limit = 0
   #wanted: readonly PartitionState[] = []
 
-  constructor(facts: TaskFacts, query: PartitionQuery) {
+  /**
+   * `countsAreExact` when the tallies of lanes say the same as the rows. Where they may lag, a lease that is newer than
+   * its tally would be taken for the last one of a lane, and an older one behind it never be shown.
+   */
+  constructor(facts: TaskFacts, query: PartitionQuery, countsAreExact: boolean) {
+    this.#countsAreExact = countsAreExact
     this.#facts = facts
     this.#query = query
     this.#at = query.after
@@ -59,9 +70,12 @@ export class PartitionWalk {
       return null
     }
     const { level, partitions } = lane
-    this.#level = level
+    const after = level === this.#at?.level ? this.#at.index : -1
     this.#wanted = storedStates(this.#facts, level, state)
-    if (this.#wanted.every((one) => partitions[one] === 0)) {
+    const matching = this.#wanted.reduce((sum, one) => sum + partitions[one], 0)
+    if (level !== this.#level) this.#left = this.#countsAreExact && after === -1 ? matching : UNKNOWN
+    this.#level = level
+    if (matching === 0) {
       this.#budget -= 1
       this.#at = { level, index: LANE_END }
       return null
@@ -69,7 +83,7 @@ export class PartitionWalk {
     const missing = limit + 1 - this.#partitions.length
     this.#limit = Math.min(this.#budget, state === null ? missing : ROWS_AT_A_TIME)
     return {
-      after: level === this.#at?.level ? this.#at.index : -1,
+      after,
       limit: this.#limit,
       onlyParked: this.#wanted.length === 1 && this.#wanted[0] === 'parked',
     }
@@ -89,7 +103,10 @@ export class PartitionWalk {
         return
       }
       this.#partitions.push({ ...row, level })
+      this.#left -= 1
     }
+    // The leases of a long lane are mostly at its beginning: the rest of it need not be read to know that.
+    if (this.#left === 0) this.#at = { level, index: LANE_END }
   }
 
   get page(): PartitionPage {

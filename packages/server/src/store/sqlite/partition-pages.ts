@@ -14,7 +14,7 @@ export class PartitionPages {
     const row = this.#sql.task.get(query.taskId)
     if (row === undefined) return null
     const task = readTask(row)
-    const walk = new PartitionWalk(task, query)
+    const walk = new PartitionWalk(task, query, true)
     for (let level = walk.nextLevel; level !== null; level = walk.nextLevel) {
       const lane = this.#sql.laneFrom.get(task.id, level)
       const read = walk.enter(lane && { level: lane['level'] as number, ...readTallies(lane) })

@@ -29,7 +29,8 @@ export async function partitionPage(tx: Transaction, query: PartitionQuery): Pro
   const [row] = await tx.run(task, [query.taskId])
   if (row === undefined) return null
   const facts = readTask(row)
-  const walk = new PartitionWalk(facts, query)
+  // Others may have committed something that is not folded into the tallies yet.
+  const walk = new PartitionWalk(facts, query, false)
   for (let level = walk.nextLevel; level !== null; level = walk.nextLevel) {
     const [lane] = await tx.run(laneFrom, [facts.id, level])
     const at = lane && { level: lane['level'] as number, ...readTallies(lane) }
