@@ -14,13 +14,13 @@ import { Mentions } from './mentions.ts'
 import { endingOutages, hasWritten, Outage } from './outage.ts'
 import type { PartitionPage, PartitionQuery } from './partition-record.ts'
 import type { Policy } from './policy.ts'
+import { Pulls } from './pulls.ts'
 import type { CallBackAnswer, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
-import { type HandedOut, type PullOrder, type PullResult, type Store, StoreUnavailable } from './store.ts'
+import { type HandedOut, type Store, StoreUnavailable } from './store.ts'
 import { StoreCounts } from './store-counts.ts'
 import { StoreReadings } from './store-readings.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './task-record.ts'
 import { Upkeep } from './upkeep.ts'
-import { NOTHING, WaitingPulls } from './waiting-pulls.ts'
 
 export interface HandOffOptions {
   readonly store: Store
@@ -46,7 +46,7 @@ export class HandOff {
   readonly #store: Store
   readonly #policy: Policy
   readonly #coalescer: Coalescer
-  readonly #waiting: WaitingPulls
+  readonly #pulls: Pulls
   readonly #upkeep: Upkeep
   readonly #instances: InstanceRegister
   /** What happens, for those who watch. */
@@ -69,12 +69,15 @@ export class HandOff {
       committed: (answers) => {
         const { readied, nextDueInMillis } = answers
         if (hasWritten(answers)) outage.over()
-        this.#waiting.wake(readied)
+        this.#pulls.wake(readied)
         if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
       },
       failed,
     })
-    this.#waiting = new WaitingPulls((order) => this.#tryPull(order))
+    this.#pulls = new Pulls(this.#coalescer, (instance, result) => {
+      this.#instances.notePull(instance, result)
+      this.counts.notePull(result)
+    })
     const hasNamesake = () =>
       log.warn(
         { instanceId: node.instanceId },
@@ -84,13 +87,13 @@ export class HandOff {
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
-      readied: (count) => this.#waiting.wake(count),
-      lookAround: () => this.#waiting.wake(this.#waiting.size),
+      readied: (count) => this.#pulls.wake(count),
+      lookAround: () => this.#pulls.wakeAll(),
       parked: (count) =>
         log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
       failed,
     })
-    store.onHint?.((readied) => this.#waiting.wake(readied))
+    store.onHint?.((readied) => this.#pulls.wake(readied))
   }
 
   async start(): Promise<void> {
@@ -107,42 +110,24 @@ export class HandOff {
     return result
   }
 
-  async pull(request: PullRequest, signal?: AbortSignal): Promise<Pulled> {
-    if (this.#draining) return { ...NOTHING, waited: false }
-    const epoch = this.#waiting.epoch
-    const answer = await this.#coalescer.ask({ pull: orderOf(request) })
-    return this.#handOut(request, decided(answer.pull), signal, epoch)
+  pull(request: PullRequest, signal?: AbortSignal): Promise<Pulled> {
+    return this.#pulls.pull(request, signal)
   }
 
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
     const { instance, settlements, pull } = request
     const mentions = new Mentions(settlements)
-    const epoch = this.#waiting.epoch
+    const { epoch } = this.#pulls
     const answer = await this.#coalescer.ask({
       settle: { instance, settlements: mentions.settlements },
-      pull: pull === null || this.#draining ? undefined : orderOf(pull),
+      pull: this.#pulls.orderBeside(pull),
     })
     const outcome = mentions.outcome(answer.settle ?? [])
     const { settled, refused, totals } = outcome
     this.counts.noteSettle(outcome)
     this.#instances.noteSettle(instance, totals)
-    const pulled = pull === null ? null : await this.#pullAfterSettling(pull, answer.pull, signal, epoch)
+    const pulled = pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, epoch)
     return { settled, refused, pulled }
-  }
-
-  /** What was settled is settled, and is answered also if the store goes away while the pull waits. */
-  async #pullAfterSettling(
-    pull: PullRequest,
-    found: PullResult | undefined,
-    signal: AbortSignal | undefined,
-    epoch: number,
-  ): Promise<Pulled> {
-    try {
-      return await this.#handOut(pull, found, signal, epoch)
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error
-      return { ...NOTHING, waited: true }
-    }
   }
 
   async renew(leaseIds: readonly string[], instance: string | null): Promise<Renewal[]> {
@@ -199,7 +184,7 @@ export class HandOff {
       const result = await this.#store.control(order)
       if (result.kind !== 'applied') return result
       changed += result.changed
-      this.#waiting.wake(result.readied)
+      this.#pulls.wake(result.readied)
       if (!result.more) {
         this.#upkeep.tidySoon(0)
         return { ...result, changed }
@@ -208,7 +193,7 @@ export class HandOff {
   }
 
   get waitingPulls(): number {
-    return this.#waiting.size
+    return this.#pulls.waiting
   }
 
   get isDraining(): boolean {
@@ -225,7 +210,7 @@ export class HandOff {
   /** From here on nothing is handed out; waiting pulls are answered empty. Settling goes on. */
   drain(): void {
     this.#draining = true
-    this.#waiting.close()
+    this.#pulls.close()
     this.#instances.drain()
   }
 
@@ -236,39 +221,4 @@ export class HandOff {
     await this.#instances.stop()
     await this.#store.close()
   }
-
-  async #tryPull(order: PullOrder): Promise<PullResult> {
-    if (this.#draining) return NOTHING
-    const { pull } = await this.#coalescer.ask({ pull: order })
-    return decided(pull)
-  }
-
-  /** What the transaction found, or what comes while the caller is ready to wait. */
-  #handOut(
-    request: PullRequest,
-    found: PullResult = NOTHING,
-    signal: AbortSignal | undefined,
-    epoch: number,
-  ): Pulled | Promise<Pulled> {
-    const { instance, waitMillis } = request
-    const noted = (result: PullResult, waited: boolean) => {
-      this.#instances.notePull(instance, result)
-      this.counts.notePull(result)
-      return { ...result, waited }
-    }
-    const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0 || this.#draining
-    if (isAnswer) return noted(found, false)
-    const waited = this.#waiting.wait(orderOf(request), waitMillis, signal, epoch)
-    return waited.then((result) => noted(result, true))
-  }
-}
-
-/** A settle that also pulls has settled, so it is answered all the same: without partitions. Who only pulls is told. */
-function decided(found: PullResult = NOTHING): PullResult {
-  if (found.undecided !== undefined) throw found.undecided
-  return found
-}
-
-function orderOf({ instance, batch, records, key }: PullRequest): PullOrder {
-  return { instance, batch, records, key }
 }
