@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { earlier } from '../../handoff/earlier.ts'
 import { advance } from '../../handoff/fair-order.ts'
 import { formatLeaseId } from '../../handoff/lease-id.ts'
 import { Secrets } from '../../handoff/lease-secrets.ts'
@@ -24,6 +25,16 @@ interface Serving {
   readonly handedOut: HandedOut[]
 }
 
+export interface PulledInAll {
+  readonly results: PullResult[]
+  /** The earliest expiry among the leases given, for whoever has to watch the time. */
+  readonly earliestDueAt: number | null
+  /** Partitions that moved up into the windows of their lanes behind those handed out. */
+  readonly movedUp: number
+  /** Pulls that got nothing because there was too much of closed lanes in the way to see past: they shall look again. */
+  readonly undecided: number
+}
+
 export class Pull {
   readonly #books: Books
   readonly #ledger: Ledger
@@ -44,19 +55,7 @@ export class Pull {
     this.#repeated = new RepeatedPulls(db, books, names)
   }
 
-  /** The earliest expiry among the leases given, for whoever has to watch the time. */
-  earliestDueAt: number | null = null
-
-  /** Partitions that moved up into the windows of their lanes behind those handed out. */
-  movedUp = 0
-
-  /** Pulls that got nothing because there was too much of closed lanes in the way to see past: they shall look again. */
-  undecided = 0
-
-  run(orders: readonly PullOrder[], now: number): PullResult[] {
-    this.earliestDueAt = null
-    this.movedUp = 0
-    this.undecided = 0
+  run(orders: readonly PullOrder[], now: number): PulledInAll {
     const results: (PullResult | undefined)[] = []
     const servings: Serving[] = []
     const twins: { position: number; key: string }[] = []
@@ -71,7 +70,7 @@ export class Pull {
       else servings.push({ position, order, portion: new Portion(order), handedOut: [] })
       if (order.key !== null) keys.add(order.key)
     }
-    this.#serve(servings, now)
+    const { movedUp, undecided } = this.#serve(servings, now)
     for (const { position, order, handedOut } of servings) {
       if (order.key !== null && handedOut.length > 0) this.#repeated.remember(order.key, handedOut, now)
       results[position] = { partitions: handedOut, repeated: false }
@@ -81,24 +80,26 @@ export class Pull {
       const repeated = this.#repeated.repeat(key, now)
       results[position] = { partitions: repeated ?? [], repeated: repeated !== undefined }
     }
-    return results as PullResult[]
+    return { results: results as PullResult[], earliestDueAt: earliestExpiry(servings), movedUp, undecided }
   }
 
   /** Fills the portions from the front of the order, as far at a time as all windows reach. */
-  #serve(servings: readonly Serving[], now: number): void {
+  #serve(servings: readonly Serving[], now: number): Pick<PulledInAll, 'movedUp' | 'undecided'> {
+    let movedUp = 0
     while (true) {
       const hungry = servings.filter(({ portion }) => !portion.isFull)
       const room = hungry.reduce((sum, { portion }) => sum + portion.room, 0)
-      if (room === 0) return
+      if (room === 0) return { movedUp, undecided: 0 }
       const { first, isCutShort } = this.#first(Math.min(room, STEP))
       const candidates = upToAnEmptyWindow(first)
-      if (candidates.length > 0) this.#share(candidates, hungry, now)
-      if (isCutShort) this.undecided = hungry.filter(({ handedOut }) => handedOut.length === 0).length
-      if (isCutShort || candidates.length === 0) return
+      if (candidates.length > 0) movedUp += this.#share(candidates, hungry, now)
+      const undecided = isCutShort ? hungry.filter(({ handedOut }) => handedOut.length === 0).length : 0
+      if (isCutShort || candidates.length === 0) return { movedUp, undecided }
     }
   }
 
-  #share(candidates: readonly Candidate[], hungry: readonly Serving[], now: number): void {
+  /** Returns how many moved up into the windows of the lanes. */
+  #share(candidates: readonly Candidate[], hungry: readonly Serving[], now: number): number {
     const taken = share(
       candidates,
       hungry.map(({ portion }) => portion),
@@ -106,7 +107,9 @@ export class Pull {
     this.#front.advance(taken)
     const touched = new Set<LaneEntry>()
     for (const serving of hungry) this.#handOut(serving, touched, now)
-    for (const lane of touched) this.movedUp += this.#lanes.fill(lane)
+    let movedUp = 0
+    for (const lane of touched) movedUp += this.#lanes.fill(lane)
+    return movedUp
   }
 
   /**
@@ -146,7 +149,6 @@ export class Pull {
     const expiresAt = now + length
     const { term, secret } = lease
     this.#books.deferred.lease(leasedEntry(candidate, secret), [term, secret, holder, expiresAt, now, id])
-    if (this.earliestDueAt === null || expiresAt < this.earliestDueAt) this.earliestDueAt = expiresAt
     return asHandedOut(candidate, this.#names, {
       id: formatLeaseId(lease),
       attempt: attempts + 1,
@@ -168,6 +170,13 @@ export class Pull {
     lane.task.delivered += 1
     return asHandedOut(candidate, this.#names, null)
   }
+}
+
+function earliestExpiry(servings: readonly Serving[]): number | null {
+  let earliest: number | null = null
+  for (const { handedOut } of servings)
+    for (const { lease } of handedOut) earliest = earlier(earliest, lease === null ? null : lease.expiresAt)
+  return earliest
 }
 
 /**

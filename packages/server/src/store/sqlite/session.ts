@@ -118,15 +118,15 @@ export class Session {
       : batch.callBacks.map(() => ({ kind: 'store_full' as const }))
     const opened = this.#lanes.settle(this.#books.ledger.touchedLanes())
     const returned = this.#settle.returnedTo.filter((lane) => this.#books.ledger.isOpen(lane)).length
-    const pulls = this.#pull.run(batch.pulls, now)
-    const dueAt = earlier(this.#settle.earliestDueAt, this.#pull.earliestDueAt)
+    const pulled = this.#pull.run(batch.pulls, now)
+    const dueAt = earlier(this.#settle.earliestDueAt, pulled.earliestDueAt)
     return {
       settles,
       renews,
       undone,
       callBacks,
-      pulls,
-      readied: this.#callBacks.readied + returned + opened + this.#pull.movedUp + this.#pull.undecided,
+      pulls: pulled.results,
+      readied: this.#callBacks.readied + returned + opened + pulled.movedUp + pulled.undecided,
       nextDueInMillis: dueAt === null ? null : dueAt - now,
     }
   }
