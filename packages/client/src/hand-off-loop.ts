@@ -24,7 +24,7 @@ export interface HandOffLoopOptions {
   /** How much may be taken now; `undefined` when there is no room. */
   readonly room: () => PullWish | undefined
   readonly receive: (partitions: readonly PulledPartition[]) => void
-  /** A pull that waited as long as it may came back empty. */
+  /** A pull that waited as long as it may came back empty, and was not the repeat of one whose answer was lost. */
   readonly onNothingReady: () => void
   /** Something that repeating will not mend: a wrong URL, a refused token. */
   readonly onHopeless: (error: unknown) => void
@@ -111,7 +111,9 @@ export class HandOffLoop {
     const settling: WaitingSettlement[] = []
     const idempotencyKey = newIdempotencyKey()
     let wish: PullWish | undefined
+    let tries = 0
     const attempt = () => {
+      tries += 1
       settling.push(...this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST - settling.length))
       // Once asked for, it is asked for again also when nothing more is wanted: the answer may have been lost.
       wish = this.#wish() ?? wish
@@ -127,7 +129,7 @@ export class HandOffLoop {
       // Whoever settled hears of it before anything new begins.
       await undefined
       if (answer.partitions.length > 0) receive(answer.partitions)
-      else if (wish !== undefined && waitSeconds === 0) onNothingReady()
+      else if (wish !== undefined && waitSeconds === 0 && tries === 1) onNothingReady()
     } catch (error) {
       for (const { reject } of settling) reject(error)
       if (!this.#ending.signal.aborted) onHopeless(error)
@@ -152,14 +154,17 @@ export class HandOffLoop {
     const begun = performance.now()
     const signal = this.#closing.signal
     const wait = waitSeconds > 0 ? { waitSeconds } : {}
+    let tries = 0
     const attempt = async () => {
+      tries += 1
       while (this.#exchange !== undefined) await this.#exchange
       return client.pull({ ...wish, ...wait, idempotencyKey, retryForSeconds: 0, signal })
     }
     try {
       const { partitions, retryAfterSeconds } = await this.#untilAnswered(attempt, signal)
       if (partitions.length > 0) receive(partitions)
-      else {
+      // An empty answer to a repeat may only say that what the first try was given is gone. It is looked anew, at once.
+      else if (tries === 1) {
         const waited = (performance.now() - begun) / 1000
         if (waited < waitSeconds / 2 || waitSeconds === 0) this.#restFor(retryAfterSeconds)
         onNothingReady()

@@ -58,6 +58,34 @@ describe('a worker until idle', () => {
     expect(preferences.filter((each) => each.includes('wait='))).toEqual([])
   })
 
+  test.each(['/pull', '/settle'])(
+    'looks again when the answer of %s was lost and what it gave is gone',
+    async (path) => {
+      const { url } = await ServiceProcess.start()
+      const other = new BatonClient(url)
+      await other.callBack(descriptors('orders', 4))
+      let losing = true
+      const client = new BatonClient({
+        url,
+        fetch: async (input, init) => {
+          const answer = await fetch(input, init)
+          if (!losing || !String(input).endsWith(path)) return answer
+          losing = false
+          const { partitions } = (await answer.json()) as { partitions: { lease: { id: string } }[] }
+          await other.settle(partitions.map(({ lease }) => ({ leaseId: lease.id, outcome: 'done' })))
+          throw new TypeError('the connection broke')
+        },
+      })
+      const handled: string[] = []
+      const worker = new Worker(client, ({ partition_name }) => void handled.push(partition_name), {
+        untilIdle: true,
+      })
+      await worker.run()
+      expect(handled).toHaveLength(3)
+      expect(await statesOf(other, 'orders')).toEqual(['done', 'done', 'done', 'done'])
+    },
+  )
+
   test('waits for more when told how long', async () => {
     const { url } = await ServiceProcess.start()
     const { client, preferences } = noting(url)

@@ -79,6 +79,16 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await leases()).toBe(0)
     })
 
+    test('the leases of a cancelled task are over', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      await store.callBack('b', some(0, 2))
+      await store.pull({ batch: 4, instance: 'w' })
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect((await store.store.instance('w'))?.leases).toBe(2)
+      expect(await store.store.instances({ after: null, limit: 1 })).toMatchObject([{ leases: 2 }])
+    })
+
     test('a node says of itself what it is', async () => {
       const store = await open()
       const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false }
