@@ -109,10 +109,11 @@ function prepare(db: DatabaseSync) {
     ),
     byName: db.prepare('SELECT * FROM instance WHERE instance_id = ?'),
     list: db.prepare('SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id LIMIT ?'),
-    // Reads the index of running leases alone: its size is the number of leases, not of partitions.
+    // Reads the index of running leases, whose size is the number of leases, and the rows of those of this holder.
     leases: db.prepare(
       `SELECT count(*) AS leases FROM partition INDEXED BY partition_leased
-       WHERE state = 'leased' AND due_at > ? AND holder = ?`,
+       WHERE state = 'leased' AND due_at > ? AND holder = ?
+         AND NOT (SELECT task.cancelled FROM lane JOIN task ON task.id = lane.task WHERE lane.id = partition.lane)`,
     ),
     tasks: db.prepare(
       `SELECT ${taskColumns}, produced_task.last_call_back_at AS produced_at

@@ -53,9 +53,12 @@ const leases = statement(
   `SELECT p.holder, count(*) AS leases FROM (
      SELECT unnest(ids) AS id, number FROM baton.due WHERE NOT delayed AND due_at > $1 AND holders && $2::bigint[] OFFSET 0
    ) q CROSS JOIN LATERAL (
-     SELECT holder FROM baton.partition
+     SELECT holder, lane FROM baton.partition
      WHERE id = q.id AND state = 'leased' AND due_with = q.number AND holder = ANY ($2::bigint[]) OFFSET 0
-   ) p GROUP BY p.holder`,
+   ) p
+   CROSS JOIN LATERAL (SELECT task FROM baton.lane WHERE id = p.lane OFFSET 0) l
+   CROSS JOIN LATERAL (SELECT FROM baton.task WHERE id = l.task AND NOT cancelled OFFSET 0) t
+   GROUP BY p.holder`,
 )
 const producedTasks = statement(
   'produced-tasks',
