@@ -130,6 +130,11 @@ describe('a tokens file', () => {
     ['without tokens', { tokens: [] }, '/tokens'],
     ['of another form', [token], 'is not of the form'],
     ['with a role that does not exist', { tokens: [{ ...token, roles: ['admin'] }] }, '/tokens/0/roles/0'],
+    [
+      'with a token that no header can carry',
+      { tokens: [{ ...token, token: 'päss wörd' }] },
+      '/tokens/0/token, which must be one or more visible ASCII characters without spaces',
+    ],
     ['with a token of no roles', { tokens: [{ ...token, roles: [] }] }, '/tokens/0/roles'],
     [
       'with an entry that has no token',
@@ -174,13 +179,13 @@ describe('a tokens file', () => {
     expect(linesOf(path)).toEqual(
       [
         `is not of the form ${form}: see /tokens/0, which must not have other fields than name, token, sha256, roles`,
-        'departs from its form: see /tokens/0/roles/0, which must be equal to one of the allowed values',
+        'departs from its form: see /tokens/0/roles/0, which must be one of producer, worker, operator, viewer',
         'departs from its form: see /tokens/1/name, which must not have fewer than 1 characters',
-        expect.stringContaining('departs from its form: see /tokens/1/sha256, which '),
+        'departs from its form: see /tokens/1/sha256, which must be the 64 hex digits of a SHA-256',
         'departs from its form: see /tokens/1/roles, which must not have fewer than 1 items',
         'must give "bare" either a token or its sha256',
         'gives "ops" and "twin" the same token',
-      ].map((fault) => (typeof fault === 'string' ? `the tokens file ${path} ${fault}` : fault)),
+      ].map((fault) => `the tokens file ${path} ${fault}`),
     )
   })
 

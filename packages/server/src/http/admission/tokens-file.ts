@@ -15,6 +15,15 @@ const tokenSchema = Type.Object(
   },
   closed,
 )
+/** What a field breaks, where the schema's own words are not for people. */
+const inPlainWords: readonly { readonly of: RegExp; readonly fault: string }[] = [
+  {
+    of: /^\/token$/,
+    fault: 'must be one or more visible ASCII characters without spaces, or clients could not send it',
+  },
+  { of: /^\/sha256$/, fault: 'must be the 64 hex digits of a SHA-256' },
+  { of: /^\/roles\/\d+$/, fault: `must be one of ${roles.join(', ')}` },
+]
 const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}]}]}`
 
 /** Everything that is wrong with the file is reported at once. */
@@ -46,7 +55,7 @@ function faultsOf(schema: typeof fileSchema | typeof tokenSchema, content: unkno
     const fault =
       keyword === 'additionalProperties'
         ? `must not have other fields than ${Object.keys(schema.properties).join(', ')}`
-        : message
+        : (inPlainWords.find(({ of }) => of.test(instancePath))?.fault ?? message)
     return [`${at}${instancePath}`.replace(/^$/, '/').concat(`, which ${fault}`)]
   })
 }
