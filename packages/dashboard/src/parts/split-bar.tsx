@@ -2,8 +2,13 @@ import type { StateCounts } from '@baton/protocol'
 import { exact, percent } from './numbers.ts'
 import { partitionStates, partitionStateWords } from './states.ts'
 
+interface Counted {
+  readonly records: StateCounts
+  readonly partitions: StateCounts
+}
+
 /** Records where there are any; a task of empty partitions is counted in partitions. */
-export function measureOf(of: { records: StateCounts; partitions: StateCounts }): StateCounts {
+export function measureOf(of: Counted): StateCounts {
   return of.records.total > 0 ? of.records : of.partitions
 }
 
@@ -42,12 +47,13 @@ export function Segments({ counts }: { counts: StateCounts }) {
   )
 }
 
-/** Which colour is which; only the states that occur. */
-export function Legend({ counts }: { counts: StateCounts }) {
+/** Which colour is which; only the states that occur, also those of partitions without records. */
+export function Legend({ of }: { of: Counted }) {
+  const counts = measureOf(of)
   return (
     <ul class="legend">
       {partitionStates.map((state) =>
-        counts[state] === 0 ? null : (
+        of.partitions[state] === 0 ? null : (
           <li key={state}>
             <span class={`swatch fill-${state}`} aria-hidden="true" />
             {partitionStateWords[state]} <b class="number">{exact(counts[state])}</b>

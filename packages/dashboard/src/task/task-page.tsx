@@ -57,7 +57,7 @@ function Task({ at, view, refresh }: TaskProps) {
         <div class="task-bar">
           <LevelBar whole={counts} levels={view.levels} />
         </div>
-        <Legend counts={counts} />
+        <Legend of={view} />
       </section>
       <Findings view={view} refresh={refresh} />
       <LevelTable view={view} at={at} />
