@@ -67,6 +67,17 @@ describe('the overview', () => {
     await page.getByRole('listitem').filter({ hasText: 'Level 1' }).getByText('300').waitFor()
   })
 
+  test('says of a task that is done which partitions never came', async () => {
+    const { url, client } = await startService()
+    await client.callBack(partitionsOf('orders', [2]))
+    await client.seal('orders', { partitions: 5 })
+    await workThrough(client, 2, { outcome: 'done' })
+    const page = await visit(url)
+    const row = page.getByRole('listitem').filter({ has: page.getByRole('link', { name: 'orders' }) })
+    await row.getByText('Done', { exact: true }).waitFor()
+    await row.getByText('3 missing', { exact: true }).waitFor()
+  })
+
   test('filters by state and searches by name', async () => {
     const { url, client } = await startService()
     await client.callBack(partitionsOf('orders', [1]))

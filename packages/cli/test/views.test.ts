@@ -47,6 +47,19 @@ describe('what is shown of tasks', () => {
     expect(unknown.stderr).not.toContain('URL')
   })
 
+  test('a task that is done without partitions that were expected, as such', async () => {
+    const { url } = await ServiceProcess.start()
+    const client = new BatonClient(url)
+    for (const taskId of ['whole', 'short']) await client.callBack(descriptors(taskId, 2))
+    await client.seal('whole', { partitions: 2 })
+    await client.seal('short', { partitions: 5 })
+    const { partitions } = await client.pull({ batch: 4 })
+    await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+    const { stdout } = await baton(['tasks'], { url })
+    expect(stdout).toMatch(/\nshort +done, 3 missing .* 2\/2 /)
+    expect(stdout).toMatch(/\nwhole +done +█/)
+  })
+
   test('no tasks: none yet, or none like that', async () => {
     const { url } = await ServiceProcess.start()
     expect(await baton(['tasks'], { url })).toMatchObject({ code: 0, stdout: 'no tasks yet\n' })

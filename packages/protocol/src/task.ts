@@ -44,6 +44,10 @@ const summaryFields = {
     examples: [1],
   }),
   sealed: Type.Boolean({ description: 'True once it was said that no more partitions will come' }),
+  expectedPartitions: orNull(count({ description: 'As given when sealing' })),
+  missingPartitions: orNull(
+    count({ description: 'Expected but not called back: a task that is done without them is not whole' }),
+  ),
   partitions: stateCountsSchema,
   records: stateCountsSchema,
   firstCallBackAt: timestamp(),
@@ -92,8 +96,6 @@ export type ReportedRecords = Static<typeof reportedRecordsSchema>
 export const taskViewSchema = Type.Object(
   {
     ...summaryFields,
-    expectedPartitions: orNull(count({ description: 'As given when sealing' })),
-    missingPartitions: orNull(count({ description: 'Expected but not called back yet' })),
     levelBarrier: Type.Boolean({ description: 'Whether a level waits until all lower ones are finished' }),
     waitingFor: orNull(waitingForSchema),
     settledByDelivery: count({ description: 'Partitions that being handed out has settled' }),

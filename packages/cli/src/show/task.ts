@@ -31,7 +31,7 @@ function progressBar(width: number, counts: StateCounts): string {
 export function taskTable(tasks: readonly TaskSummary[]): string {
   return table(tasks, [
     nameColumn('TASK', ({ taskId }) => taskId),
-    { title: 'STATE', of: ({ state }) => styled(taskColours[state], state) },
+    { title: 'STATE', of: stateCell },
     { title: 'PROGRESS', of: (task, width) => progressBar(width, measure(task)), picture: LIST_BAR },
     { title: '', of: (task) => percent(measure(task).done, measure(task).total), align: 'right' },
     {
@@ -93,6 +93,13 @@ function levelTable(task: TaskView): string {
 function waitingCell({ open, partitions }: LevelView): string {
   const waiting = partitions.ready + partitions.held + partitions.delayed
   return open || waiting === 0 ? count(waiting) : `${count(waiting)} held`
+}
+
+/** A task that is done without all of its partitions must not look like one that is whole. */
+function stateCell({ state, missingPartitions }: TaskSummary): string {
+  const shownState = styled(taskColours[state], state)
+  if (!missingPartitions || state === 'cancelled') return shownState
+  return `${shownState}, ${styled(stateColours.parked, `${count(missingPartitions)} missing`)}`
 }
 
 function parkedCell(parked: number): string {

@@ -45,9 +45,9 @@ export function TaskRow({ task }: { task: TaskSummary }) {
   )
 }
 
-/** What is most worth knowing: what is stuck, else how fast and how long, else since when. */
+/** What is most worth knowing: what is stuck, else what never came, else how fast and how long, else since when. */
 function Pace({ task }: { task: TaskSummary }) {
-  const { taskId, state, partitions } = task
+  const { taskId, state, partitions, missingPartitions } = task
   // Nobody knows whether it goes on while the service is away.
   const [recordsPerSecond, etaSeconds] = isAway.value
     ? [null, null]
@@ -61,6 +61,20 @@ function Pace({ task }: { task: TaskSummary }) {
         <span>
           {etaSeconds === null
             ? counted(partitions.total, 'partition')
+            : `the rest in ${duration(etaSeconds)}`}
+        </span>
+      </>
+    )
+  }
+  if (missingPartitions !== null && missingPartitions > 0 && state !== 'cancelled') {
+    return (
+      <>
+        <a class="alarm" href={taskHref(taskId)}>
+          {exact(missingPartitions)} missing
+        </a>
+        <span>
+          {etaSeconds === null
+            ? `of ${counted(partitions.total + missingPartitions, 'partition')}`
             : `the rest in ${duration(etaSeconds)}`}
         </span>
       </>

@@ -11,8 +11,6 @@ export function viewTask(record: TaskRecord): TaskView {
   const { facts } = record
   return {
     ...summariseTask(record, record.now),
-    expectedPartitions: facts.expectedPartitions,
-    missingPartitions: missingPartitions(facts),
     levelBarrier: facts.levelBarrier,
     waitingFor: waitingFor(record),
     settledByDelivery: facts.delivered,
@@ -42,6 +40,8 @@ export function summariseTask(row: TaskRow, now: number): TaskSummary {
     state: taskState(facts, openLane),
     generation: facts.generation,
     sealed: facts.sealed,
+    expectedPartitions: facts.expectedPartitions,
+    missingPartitions: missingPartitions(facts),
     ...shownProgress(row),
     firstCallBackAt: iso(facts.firstCallBackAt),
     lastCallBackAt: iso(facts.lastCallBackAt),

@@ -19,6 +19,8 @@ const summary = {
   state: 'open',
   generation: 1,
   sealed: false,
+  expectedPartitions: null,
+  missingPartitions: null,
   partitions: countsOf({ done: 26, leased: 4, ready: 11, parked: 1 }),
   records: countsOf({ done: 650_000, leased: 100_000, ready: 275_000, parked: 25_000 }),
   firstCallBackAt: at('11:40:00'),
@@ -121,8 +123,6 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     viewTask: {
       answer: {
         ...summary,
-        expectedPartitions: null,
-        missingPartitions: null,
         levelBarrier: false,
         waitingFor: null,
         settledByDelivery: 0,
