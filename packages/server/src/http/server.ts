@@ -122,8 +122,10 @@ export async function buildHttp({
     { prefix: basePath },
   )
   answerThoseWhoStoppedSending(app.server)
-  // Where requests are logged, each has to pass Fastify's hooks.
-  if (requestLog === null) lane.before(app.server)
+  // Where requests are logged, each has to pass Fastify's hooks. The lane still has connections until they say something:
+  // Node's server takes one that never did for busy, and closing would wait for it.
+  if (requestLog !== null) lane.serveNothing()
+  lane.before(app.server)
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())

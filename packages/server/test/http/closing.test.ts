@@ -76,8 +76,11 @@ describe('closing', () => {
     expect(performance.now() - began).toBeLessThan(900)
   })
 
-  test('does not wait for a connection that says nothing', async () => {
-    const baton = await TestApp.open({}, { timeouts: { closeMillis: 3_600_000 } })
+  test.each([
+    ['', 'info'],
+    [', where requests are logged', 'debug'],
+  ] as const)('does not wait for a connection that says nothing%s', async (_, logLevel) => {
+    const baton = await TestApp.open({ logLevel }, { timeouts: { closeMillis: 3_600_000 } })
     const silent = await RawConnection.open(await listening(baton.app))
     await baton.app.close()
     await silent.closed()

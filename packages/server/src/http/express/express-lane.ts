@@ -41,6 +41,11 @@ export class ExpressLane {
     this.#routes.set(`${method} ${prefix}${path}`, { serve, counts: this.#requests.of(method, path) })
   }
 
+  /** Every connection goes to Node's server with its first bytes. */
+  serveNothing(): void {
+    this.#routes.clear()
+  }
+
   /** From here on new connections of `server` come here first. */
   before(server: Server, patienceMillis = PATIENCE_MILLIS): void {
     const others = server.listeners('connection') as ((socket: Socket) => void)[]
