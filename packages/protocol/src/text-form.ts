@@ -7,34 +7,39 @@
  */
 export interface TextForm {
   readonly pattern: string
+  /** The same in what regular expressions of all languages have in common, which has no words for surrogates. */
+  readonly portable: string
   /** What is wrong with a text that does not match, phrased to follow the field's name. */
   readonly rule: (text: string) => string
 }
 
-export const wellFormedText: TextForm = {
-  pattern: '^[^\\u0000\\p{Cs}]*$',
-  rule: () => 'must not contain NUL characters or lone surrogates',
+/** `portable` says which characters are not wanted; surrogates are wanted nowhere. */
+function textForm(portable: string, rule: TextForm['rule']): TextForm {
+  return { portable, pattern: portable.replaceAll('[^', '[^\\p{Cs}'), rule }
 }
+
+export const wellFormedText = textForm(
+  '^[^\\x00]*$',
+  () => 'must not contain NUL characters or lone surrogates',
+)
 
 /** URLs are folded before they are sent, `%2e%2e` as well: `/tasks/..` is another path, and no order could be given. */
-export const taskIdText: TextForm = {
-  pattern: '^(?!\\.{1,2}$)[^\\u0000\\p{Cs}]*$',
-  rule: (text) =>
-    text === '.' || text === '..'
-      ? 'must not be "." or "..": in a URL these lead to another path, so the task could not be reached'
-      : wellFormedText.rule(text),
-}
+export const taskIdText = textForm('^(?:\\.?[^.\\x00]|\\.\\.[^\\x00])[^\\x00]*$', (text) =>
+  text === '.' || text === '..'
+    ? 'must not be "." or "..": in a URL these lead to another path, so the task could not be reached'
+    : wellFormedText.rule(text),
+)
 
-export const printableText: TextForm = {
-  pattern: '^[^\\p{Cc}\\p{Cs}]+$',
-  rule: () => 'must not be empty or contain control characters or lone surrogates',
-}
+export const printableText = textForm(
+  '^[^\\x00-\\x1f\\x7f-\\x9f]+$',
+  () => 'must not be empty or contain control characters or lone surrogates',
+)
 
-export const qualifiedTableName: TextForm = {
-  pattern: '^[^.\\p{Cc}\\p{Cs}]+\\.[^.\\p{Cc}\\p{Cs}]+$',
-  rule: () =>
+export const qualifiedTableName = textForm(
+  '^[^.\\x00-\\x1f\\x7f-\\x9f]+\\.[^.\\x00-\\x1f\\x7f-\\x9f]+$',
+  () =>
     'must have the form <schema>.<table>: two non-empty parts around exactly one dot, no control characters',
-}
+)
 
 const formByPattern = new Map(
   [wellFormedText, taskIdText, printableText, qualifiedTableName].map((form) => [form.pattern, form]),
@@ -42,4 +47,9 @@ const formByPattern = new Map(
 
 export function ruleOfPattern(pattern: string, text: string): string {
   return formByPattern.get(pattern)?.rule(text) ?? `must match ${pattern}`
+}
+
+/** What others are told of a pattern: a document is read by programs in languages of all kinds. */
+export function portablePattern(pattern: string): string {
+  return formByPattern.get(pattern)?.portable ?? pattern
 }

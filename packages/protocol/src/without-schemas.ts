@@ -46,4 +46,5 @@ export { type RefusalCode, refusalCodes, refusalDetail } from './refusal-codes.t
 export { quoted } from './shown-value.ts'
 export { DEFAULT_TABLE_FIELD } from './table-field.ts'
 export { type PartitionState, partitionStates, type TaskState, taskStates } from './task-state.ts'
+export { portablePattern } from './text-form.ts'
 export type { CheckFailure } from './violation.ts'

@@ -51,6 +51,18 @@ describe('the API document', () => {
     expect(outcome.valid).toBe(true)
   })
 
+  test('has only patterns that the libraries of other languages can read', async () => {
+    const { document } = await readDocument()
+    const patterns = new Set(patternsIn(document))
+    expect(patterns.size).toBeGreaterThan(3)
+    expect([...patterns].filter((pattern) => !isPortable(pattern))).toEqual([])
+  })
+
+  test.each(['(?!a)b', '(?<=a)b', '(a)\\1', '\\p{L}', '\\u0041', '[', 'a**'])(
+    'and %s would not be one of them',
+    (pattern) => expect(isPortable(pattern)).toBe(false),
+  )
+
   test('says of each operation who it is for', async () => {
     const { operations } = await readDocument()
     const actors = Object.fromEntries(operations.map((one) => [one.operationId, one['x-actor']]))
@@ -111,4 +123,24 @@ describe('the API document', () => {
 function isEmptyObject(schema: TSchema): boolean {
   const { properties } = schema as { properties?: object }
   return properties !== undefined && Object.keys(properties).length === 0
+}
+
+function patternsIn(part: unknown): string[] {
+  if (typeof part !== 'object' || part === null) return []
+  return Object.entries(part).flatMap(([key, value]) =>
+    key === 'pattern' && typeof value === 'string' ? [value] : patternsIn(value),
+  )
+}
+
+/**
+ * What ECMAScript with and without `u`, Python's re and RE2 all have: no looking around, no going back, no properties of
+ * characters, and of the ways to write a character by its number only the one with two digits.
+ */
+function isPortable(pattern: string): boolean {
+  const isForeign = /\(\?(?!:)|\\(?!x[0-9a-f]{2}|[.^$*+?()[\]{}|/-])/.test(pattern)
+  try {
+    return !isForeign && [new RegExp(pattern), new RegExp(pattern, 'u')].length === 2
+  } catch {
+    return false
+  }
 }

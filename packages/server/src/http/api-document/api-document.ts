@@ -1,4 +1,4 @@
-import { PROBLEM_MEDIA_TYPE, type ProblemCode } from '@baton/protocol'
+import { PROBLEM_MEDIA_TYPE, type ProblemCode, portablePattern } from '@baton/protocol'
 import type { Access } from '../admission/admission.ts'
 import { operationExamples } from './api-examples.ts'
 import { problemExamples } from './problem-examples.ts'
@@ -52,7 +52,17 @@ export function completeDocument<Document extends object>(
   const named = Object.fromEntries(
     Object.entries(problemExamples).map(([code, value]) => [code, { summary: value.title, value }]),
   )
-  return { ...document, components: { ...components, examples: named } }
+  return portable({ ...document, components: { ...components, examples: named } })
+}
+
+/** A pattern that a library cannot read costs its user the whole document. */
+function portable<Part>(part: Part): Part {
+  if (typeof part !== 'object' || part === null) return part
+  if (Array.isArray(part)) return part.map(portable) as Part
+  const told = Object.entries(part).map(([key, value]) =>
+    key === 'pattern' && typeof value === 'string' ? [key, portablePattern(value)] : [key, portable(value)],
+  )
+  return Object.fromEntries(told)
 }
 
 function addExample(content: Record<string, Content> | undefined, value: unknown): void {

@@ -19,7 +19,8 @@ export async function describeRoutes(
         title: 'Baton',
         version,
         description:
-          'Hands the partitions of a computed table to a fleet of workers, each to exactly one at a time.',
+          'Hands the partitions of a computed table to a fleet of workers, each to exactly one at a time. ' +
+          'Texts are well-formed Unicode: besides what patterns say, lone surrogates are refused in all of them.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],

@@ -1,0 +1,64 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  portablePattern,
+  printableText,
+  qualifiedTableName,
+  taskIdText,
+  wellFormedText,
+} from '../src/text-form.ts'
+
+const forms = { wellFormedText, taskIdText, printableText, qualifiedTableName }
+const accepts = (pattern: string, text: string) => new RegExp(pattern, 'u').test(text)
+
+/** Rich in what the forms tell apart. */
+const texts = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom(
+      '.',
+      '-',
+      'a',
+      '\u0000',
+      '\u001f',
+      ' ',
+      '\u007f',
+      '\u009f',
+      '\u00a0',
+      '\ue000',
+      '\n',
+      '😀',
+    ),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  ),
+  maxLength: 6,
+})
+
+describe.each(Object.entries(forms))('%s', (_, { pattern }) => {
+  test('is the same to other languages, in every text that they can have', () => {
+    fc.assert(
+      fc.property(texts, (text) => accepts(portablePattern(pattern), text) === accepts(pattern, text)),
+      { numRuns: 2000 },
+    )
+  })
+
+  test('refuses lone surrogates, wherever they stand', () => {
+    expect(accepts(pattern, 'results.orders')).toBe(true)
+    for (const text of ['\udfffesults.orders', 'res\ud800lts.orders', 'results.order\udc00'])
+      expect([text, accepts(pattern, text)]).toEqual([text, false])
+  })
+})
+
+test.each([
+  ['.', false],
+  ['..', false],
+  ['...', true],
+  ['.a', true],
+  ['..a', true],
+  ['a.', true],
+])('a task id %j: %j', (text, isOne) => {
+  expect(accepts(taskIdText.pattern, text)).toBe(isOne)
+})
+
+test('a pattern that has no other form is what it was', () => {
+  expect(portablePattern('^[a-z]+$')).toBe('^[a-z]+$')
+})
