@@ -28,6 +28,7 @@ export {
   producedTaskSchema,
 } from './instance.ts'
 export { leaseIdSchema, type Refusal, refusalSchema } from './lease-reference.ts'
+export { namedSchemas } from './named-schemas.ts'
 export { type Conflict, conflictSchema, type Problem, problemSchema } from './problem-schema.ts'
 export {
   type Lease,

@@ -22,7 +22,10 @@ export const retryRequestSchema = Type.Object(
       Type.Boolean({ description: 'Also run again what is done already; never without saying so' }),
     ),
   },
-  { description: 'Which partitions get fresh attempts; with nothing said, all that are parked' },
+  {
+    additionalProperties: false,
+    description: 'Which partitions get fresh attempts; with nothing said, all that are parked',
+  },
 )
 export type RetryRequest = Static<typeof retryRequestSchema>
 
@@ -36,6 +39,7 @@ export const sealRequestSchema = Type.Object(
     ),
   },
   {
+    additionalProperties: false,
     description:
       'Says that no more partitions will come: new ones are refused, however many are expected in all',
   },
@@ -44,7 +48,10 @@ export type SealRequest = Static<typeof sealRequestSchema>
 
 export const levelBarrierRequestSchema = Type.Object(
   { enabled: Type.Optional(Type.Boolean({ default: true, description: 'False takes the barrier away' })) },
-  { description: 'Whether a level of the task waits until all lower ones are finished' },
+  {
+    additionalProperties: false,
+    description: 'Whether a level of the task waits until all lower ones are finished',
+  },
 )
 export type LevelBarrierRequest = Static<typeof levelBarrierRequestSchema>
 

@@ -1,6 +1,7 @@
 import { ProblemError } from '@baton/client'
 import type { Problem } from '@baton/protocol'
 import { baseUrl, noteRefusal } from '../service/connection.ts'
+import { inlined } from './inlined.ts'
 
 /** The parts of an OpenAPI document that the reference shows. */
 export interface Schema {
@@ -71,7 +72,7 @@ export interface Route {
 export async function requestDocument(bearer: string | null): Promise<ApiDocument> {
   const headers = bearer === null ? {} : { authorization: `Bearer ${bearer}` }
   const response = await fetch(new URL('openapi.json', baseUrl), { headers })
-  if (response.ok) return (await response.json()) as ApiDocument
+  if (response.ok) return inlined((await response.json()) as ApiDocument)
   throw new ProblemError((await response.json()) as Problem)
 }
 

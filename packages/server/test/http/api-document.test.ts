@@ -19,7 +19,7 @@ interface Operation {
 
 interface ApiDocument {
   paths: Record<string, Record<string, Operation>>
-  components: { examples: Record<string, { value: { code: string } }> }
+  components: { schemas: Record<string, object>; examples: Record<string, { value: { code: string } }> }
 }
 
 const service = TestApp.shared({ tableField: 'sparkTableName' })
@@ -27,8 +27,16 @@ const service = TestApp.shared({ tableField: 'sparkTableName' })
 async function readDocument() {
   const { body } = await service().get('/openapi.json')
   const document = body as ApiDocument
-  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
-  return { document, operations }
+  return { document, operations: operationsOf(document) }
+}
+
+const operationsOf = ({ paths }: ApiDocument) => Object.values(paths).flatMap((path) => Object.values(path))
+
+/** Every name replaced by what it stands for. */
+async function inlined(document: ApiDocument): Promise<ApiDocument> {
+  const validator = new Validator()
+  await validator.validate(structuredClone(document) as never)
+  return validator.resolveRefs() as unknown as ApiDocument
 }
 
 /** What a document's schema would refuse, as sentences. */
@@ -63,6 +71,58 @@ describe('the API document', () => {
     (pattern) => expect(isPortable(pattern)).toBe(false),
   )
 
+  test('has a name for what each operation takes and answers', async () => {
+    const { operations } = await readDocument()
+    const names = operations.map(({ operationId, requestBody, responses }) => [
+      operationId,
+      nameIn(requestBody?.content),
+      nameIn(responses['200']?.content),
+    ])
+    expect(Object.fromEntries(names.map(([operation, ...both]) => [operation, both]))).toEqual({
+      callBack: ['PartitionDescriptor[]', 'CallBackAnswer'],
+      pull: [undefined, 'PullAnswer'],
+      settle: ['Settlement[]', 'SettleAnswer'],
+      renew: ['string[]', 'RenewAnswer'],
+      instanceStatus: [undefined, 'InstanceStatus'],
+      listInstances: [undefined, 'InstanceList'],
+      listTasks: [undefined, 'TaskList'],
+      viewTotals: [undefined, 'Totals'],
+      viewTask: [undefined, 'TaskView'],
+      listPartitions: [undefined, 'PartitionList'],
+      exportManifest: [undefined, 'ManifestLine'],
+      pause: ['object', 'ControlAnswer'],
+      resume: ['object', 'ControlAnswer'],
+      cancel: ['object', 'ControlAnswer'],
+      skipParked: ['object', 'ControlAnswer'],
+      retry: ['RetryRequest', 'ControlAnswer'],
+      seal: ['SealRequest', 'ControlAnswer'],
+      levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
+      followEvents: [undefined, 'string'],
+      livez: [undefined, 'object'],
+      readyz: [undefined, 'object'],
+      metrics: [undefined, 'string'],
+    })
+  })
+
+  test('describes what has a name once, and refers to it everywhere else', async () => {
+    const { document } = await readDocument()
+    const text = JSON.stringify(document)
+    for (const [name, schema] of Object.entries(document.components.schemas)) {
+      expect([name, text.includes(`{"$ref":"#/components/schemas/${name}"`)]).toEqual([name, true])
+      expect([name, text.split(JSON.stringify(schema)).length - 1]).toEqual([name, 1])
+    }
+    expect(document.components.schemas).toMatchObject({
+      PulledPartition: {
+        properties: { lease: { anyOf: [{ $ref: '#/components/schemas/Lease' }, { type: 'null' }] } },
+      },
+      ControlAnswer: {
+        properties: {
+          state: { $ref: '#/components/schemas/TaskState', description: 'The state of the task now' },
+        },
+      },
+    })
+  })
+
   test('says of each operation who it is for', async () => {
     const { operations } = await readDocument()
     const actors = Object.fromEntries(operations.map((one) => [one.operationId, one['x-actor']]))
@@ -79,8 +139,8 @@ describe('the API document', () => {
   })
 
   test('shows an example of every request and every answer, and each passes its schema', async () => {
-    const { operations } = await readDocument()
-    for (const { operationId, requestBody, responses } of operations) {
+    const { document } = await readDocument()
+    for (const { operationId, requestBody, responses } of operationsOf(await inlined(document))) {
       const answered = Object.values(responses['200']?.content ?? {})
       const optional = Object.values(requestBody?.content ?? {}).filter(
         ({ schema }) => !isEmptyObject(schema),
@@ -118,6 +178,13 @@ describe('the API document', () => {
     }
   })
 })
+
+/** The name of a shape, or its type where it has none. */
+function nameIn(content: Record<string, Content> | undefined): string | undefined {
+  const nameOf = ({ $ref, type, items }: { $ref?: string; type?: string; items?: object }): string =>
+    $ref?.split('/').at(-1) ?? (items === undefined ? String(type) : `${nameOf(items)}[]`)
+  return Object.values(content ?? {}).map(({ schema }) => nameOf(schema))[0]
+}
 
 /** Requests that carry nothing need no example. */
 function isEmptyObject(schema: TSchema): boolean {

@@ -75,23 +75,21 @@ describe('GET /openapi.json', () => {
   })
 
   test('keeps the examples of fields', async () => {
-    const { paths } = await document()
-    const body = paths['/call-back'].post.requestBody.content['application/json'].schema
-    expect(body.items.properties.partition_name.examples).toEqual(['orders-2026-03-0-7'])
+    const { components } = await document()
+    const { properties } = components.schemas.PartitionDescriptor
+    expect(properties.partition_name.examples).toEqual(['orders-2026-03-0-7'])
   })
 
   test('calls the table field by its configured name', async () => {
-    const { paths } = await document()
-    const { properties } = paths['/call-back'].post.requestBody.content['application/json'].schema.items
-    expect(Object.keys(properties)).toEqual([
+    const { PartitionDescriptor, PulledPartition } = (await document()).components.schemas
+    expect(Object.keys(PartitionDescriptor.properties)).toEqual([
       'taskId',
       'sparkTableName',
       'partition_name',
       'record_count',
       'priorityLevel',
     ])
-    const answer = paths['/pull'].get.responses['200'].content['application/json'].schema
-    expect(answer.properties.partitions.items.properties).toHaveProperty('sparkTableName')
+    expect(PulledPartition.properties).toHaveProperty('sparkTableName')
   })
 
   test('says which headers a pull understands', async () => {

@@ -1,6 +1,7 @@
-import { PROBLEM_MEDIA_TYPE, type ProblemCode, portablePattern } from '@baton/protocol'
+import { namedSchemas, PROBLEM_MEDIA_TYPE, type ProblemCode, portablePattern } from '@baton/protocol'
 import type { Access } from '../admission/admission.ts'
 import { operationExamples } from './api-examples.ts'
+import { withComponents } from './named-components.ts'
 import { problemExamples } from './problem-examples.ts'
 
 /** Who an operation is for, as the reference groups them. */
@@ -29,8 +30,8 @@ interface Operation {
 }
 
 /**
- * Adds to the document what routes do not say about themselves: an example of each request and answer, and which
- * problems an operation can be refused with; these are given by the operation's id.
+ * Adds to the document what routes do not say about themselves: an example of each request and answer, which problems
+ * an operation can be refused with, given by the operation's id, and the names of what is sent and answered.
  */
 export function completeDocument<Document extends object>(
   document: Document,
@@ -52,7 +53,8 @@ export function completeDocument<Document extends object>(
   const named = Object.fromEntries(
     Object.entries(problemExamples).map(([code, value]) => [code, { summary: value.title, value }]),
   )
-  return portable({ ...document, components: { ...components, examples: named } })
+  const whole = { ...document, components: { ...components, examples: named } }
+  return portable(withComponents(whole, namedSchemas(tableField)))
 }
 
 /** A pattern that a library cannot read costs its user the whole document. */

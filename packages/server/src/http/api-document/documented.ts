@@ -4,16 +4,14 @@ import {
   MAX_BATCH,
   MAX_WAIT_SECONDS,
   PROBLEM_MEDIA_TYPE,
+  problemSchema,
 } from '@baton/protocol'
 import Type, { type TSchema } from 'typebox'
-
-/** Names a schema that the whole document shares. */
-const shared = (name: string): TSchema => Type.Unsafe<unknown>({ $ref: `${name}#` })
 
 export const problemAnswers = {
   default: {
     description: 'Why the request was not carried out',
-    content: { [PROBLEM_MEDIA_TYPE]: { schema: shared('Problem') } },
+    content: { [PROBLEM_MEDIA_TYPE]: { schema: problemSchema } },
   },
 }
 

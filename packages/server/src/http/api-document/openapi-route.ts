@@ -1,4 +1,4 @@
-import { type ProblemCode, problemSchema } from '@baton/protocol'
+import type { ProblemCode } from '@baton/protocol'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../../version.ts'
@@ -11,7 +11,6 @@ export async function describeRoutes(
   { basePath, tableField }: { readonly basePath: string; readonly tableField: string },
 ): Promise<void> {
   const problems = new Map<string, readonly ProblemCode[]>()
-  app.addSchema({ ...problemSchema, $id: 'Problem' })
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -49,7 +48,6 @@ export async function describeRoutes(
         ? completeDocument(document.openapiObject, tableField, problems)
         : document.swaggerObject,
     hideUntagged: true,
-    refResolver: { buildLocalReference: (json) => String(json['$id']) },
   })
 }
 

@@ -30,11 +30,7 @@ interface ControlRoute {
   readonly order: Order
 }
 
-const closed = { additionalProperties: false }
-const noFields = Type.Object({}, closed)
-const sealFields = Type.Object(sealRequestSchema.properties, closed)
-const retryFields = Type.Object(retryRequestSchema.properties, closed)
-const barrierFields = Type.Object(levelBarrierRequestSchema.properties, closed)
+const noFields = Type.Object({}, { additionalProperties: false })
 
 const plain = (verb: 'pause' | 'resume' | 'cancel' | 'skip-parked', summary: string): ControlRoute => ({
   verb,
@@ -54,27 +50,27 @@ const controlRouteList: readonly ControlRoute[] = [
   {
     verb: 'retry',
     summary: 'Give parked partitions fresh attempts: all, a level, or those named',
-    body: retryFields,
+    body: retryRequestSchema,
     repeated: 'repeating it changes nothing more, but with `done` it runs again what was finished in between',
-    order: (taskId, body) => retryOrder(taskId, controlBody(retryFields, body)),
+    order: (taskId, body) => retryOrder(taskId, controlBody(retryRequestSchema, body)),
   },
   {
     verb: 'seal',
     summary: 'Say that no more partitions will come',
-    body: sealFields,
+    body: sealRequestSchema,
     order: (taskId, body) => {
-      const { partitions } = controlBody(sealFields, body)
+      const { partitions } = controlBody(sealRequestSchema, body)
       return { verb: 'seal', taskId, expectedPartitions: partitions ?? null }
     },
   },
   {
     verb: 'level-barrier',
     summary: 'Let each level wait until all lower ones are done, or end that',
-    body: barrierFields,
+    body: levelBarrierRequestSchema,
     order: (taskId, body) => ({
       verb: 'level-barrier',
       taskId,
-      enabled: controlBody(barrierFields, body).enabled ?? true,
+      enabled: controlBody(levelBarrierRequestSchema, body).enabled ?? true,
     }),
   },
 ]

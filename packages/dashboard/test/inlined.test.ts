@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { inlined } from '../src/reference/inlined.ts'
+
+const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+test('a document has each schema where its name stood, and what is said of it there', () => {
+  const count = { type: 'integer', description: 'so many' }
+  const { answer } = inlined({
+    answer: { type: 'array', items: reference('Row') },
+    components: {
+      schemas: {
+        Row: {
+          properties: { all: reference('Count'), done: { ...reference('Count'), description: 'done' } },
+        },
+        Count: count,
+      },
+    },
+  })
+  expect(answer).toEqual({
+    type: 'array',
+    items: { properties: { all: count, done: { type: 'integer', description: 'done' } } },
+  })
+})
+
+test('references to anything but schemas stay', () => {
+  const document = {
+    examples: { task_unknown: { $ref: '#/components/examples/task_unknown' } },
+    components: {},
+  }
+  expect(inlined(document)).toEqual(document)
+})

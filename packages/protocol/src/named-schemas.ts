@@ -1,0 +1,88 @@
+import type { TSchema } from 'typebox'
+import { callBackAnswerSchema } from './call-back.ts'
+import { descriptorSchema } from './descriptor.ts'
+import { parkedEventSchema } from './events.ts'
+import {
+  instanceListSchema,
+  instanceStatusSchema,
+  instanceTotalsSchema,
+  producedTaskSchema,
+} from './instance.ts'
+import { instanceRoles, instanceStates } from './instance-state.ts'
+import { refusalSchema } from './lease-reference.ts'
+import { outcomes } from './outcome.ts'
+import { problemCodes } from './problem-codes.ts'
+import { conflictSchema, problemSchema } from './problem-schema.ts'
+import { leaseSchema, pullAnswerSchema, pulledPartitionSchema } from './pull.ts'
+import { refusalCodes } from './refusal-codes.ts'
+import { renewAnswerSchema, renewedLeaseSchema } from './renew.ts'
+import { oneOf } from './schema-parts.ts'
+import { settleAnswerSchema, settlementSchema } from './settle.ts'
+import { stateCountsSchema } from './state-counts.ts'
+import { DEFAULT_TABLE_FIELD } from './table-field.ts'
+import {
+  indexRangesSchema,
+  levelViewSchema,
+  reportedRecordsSchema,
+  taskListSchema,
+  taskSummarySchema,
+  taskViewSchema,
+  waitingForSchema,
+} from './task.ts'
+import {
+  controlAnswerSchema,
+  levelBarrierRequestSchema,
+  retryRequestSchema,
+  sealRequestSchema,
+} from './task-control.ts'
+import { manifestLineSchema, partitionListSchema, partitionRowSchema } from './task-partitions.ts'
+import { partitionStates, taskStates } from './task-state.ts'
+import { totalsSchema } from './totals.ts'
+import { violationSchema } from './violation-schema.ts'
+
+/** What is on the wire by the names of its types, for documents that call it so and describe it once. */
+export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly<Record<string, TSchema>> {
+  return {
+    PartitionDescriptor: descriptorSchema(tableField),
+    CallBackAnswer: callBackAnswerSchema,
+    Lease: leaseSchema,
+    PulledPartition: pulledPartitionSchema(tableField),
+    PullAnswer: pullAnswerSchema(tableField),
+    Settlement: settlementSchema,
+    SettleAnswer: settleAnswerSchema(tableField),
+    RenewedLease: renewedLeaseSchema,
+    RenewAnswer: renewAnswerSchema,
+    Refusal: refusalSchema,
+    StateCounts: stateCountsSchema,
+    TaskSummary: taskSummarySchema,
+    TaskList: taskListSchema,
+    TaskView: taskViewSchema,
+    LevelView: levelViewSchema,
+    IndexRanges: indexRangesSchema,
+    WaitingFor: waitingForSchema,
+    ReportedRecords: reportedRecordsSchema,
+    Totals: totalsSchema,
+    PartitionRow: partitionRowSchema(tableField),
+    PartitionList: partitionListSchema(tableField),
+    ManifestLine: manifestLineSchema(tableField),
+    RetryRequest: retryRequestSchema,
+    SealRequest: sealRequestSchema,
+    LevelBarrierRequest: levelBarrierRequestSchema,
+    ControlAnswer: controlAnswerSchema,
+    InstanceStatus: instanceStatusSchema,
+    InstanceTotals: instanceTotalsSchema,
+    InstanceList: instanceListSchema,
+    ProducedTask: producedTaskSchema,
+    ParkedEvent: parkedEventSchema,
+    Problem: problemSchema,
+    Violation: violationSchema,
+    Conflict: conflictSchema,
+    TaskState: oneOf(taskStates),
+    PartitionState: oneOf(partitionStates),
+    Outcome: oneOf(outcomes),
+    InstanceRole: oneOf(instanceRoles),
+    InstanceState: oneOf(instanceStates),
+    RefusalCode: oneOf(refusalCodes),
+    ProblemCode: oneOf(problemCodes),
+  }
+}
