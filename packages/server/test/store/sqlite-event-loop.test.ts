@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type Tally, totalOf } from '../../src/handoff/tally.ts'
-import { one, some } from './conformance/driver.ts'
+import { type Driver, leaseOf, one, settlement, some } from './conformance/driver.ts'
 import { storesOf } from './conformance/harness.ts'
 import { sqliteHarness } from './sqlite-harness.ts'
 
@@ -75,5 +75,75 @@ describe('while a large call-back is written', () => {
     const levels = Array.from({ length: LARGE }, (_, number) => one(Math.floor(number / 3), number))
     expect(await turnsUntil(driver.callBack('levels', levels))).toBeGreaterThan(5)
     expect(await driver.store.audit()).toEqual([])
+  })
+})
+
+describe('while as many leases as one request may name', () => {
+  const MANY = 10_000
+
+  /** All partitions of a task, leased. */
+  async function leased(driver: Driver) {
+    await driver.callBack('many', some(0, MANY))
+    const handed = await driver.pullAll(1000)
+    expect(handed.length).toBe(MANY)
+    return handed.map(({ lease }) => leaseOf(lease?.id ?? ''))
+  }
+
+  const settleAll = (order: Parameters<typeof settlement>[0]) => async (driver: Driver) => {
+    const settlements = (await leased(driver)).map((lease) => ({ lease, order: settlement(order) }))
+    return () => driver.batch({ settles: [{ instance: 'worker', settlements }] })
+  }
+  const all = Array.from({ length: MANY }, (_, index) => ({ level: 0, index }))
+
+  test.each<[string, (driver: Driver) => Promise<() => Promise<unknown>>, Partial<Tally>]>([
+    ['are settled as done', settleAll({ outcome: 'done' }), { done: MANY }],
+    ['are settled as failed', settleAll({ outcome: 'failed', reason: 'no' }), { delayed: MANY }],
+    ['are settled as failed for good', settleAll({ outcome: 'failed', final: true }), { parked: MANY }],
+    ['are given back', settleAll({ outcome: 'released' }), { ready: MANY }],
+    [
+      'are renewed',
+      async (driver) => {
+        const leases = await leased(driver)
+        return () => driver.batch({ renews: [{ leases }] })
+      },
+      { leased: MANY },
+    ],
+    [
+      'are run again by name',
+      async (driver) => {
+        await (await settleAll({ outcome: 'done' })(driver))()
+        return () => driver.retry('many', { partitions: all, done: true })
+      },
+      { done: 0 },
+    ],
+  ])('%s, the event loop goes on', async (_, prepare, states) => {
+    const driver = await open()
+    const work = await prepare(driver)
+    expect(await turnsUntil(work())).toBeGreaterThan(5)
+    expect((await driver.task('many')).facts.partitions).toMatchObject(states)
+  })
+
+  test('are settled, nobody sees a part of it, and whoever asks is served after it', async () => {
+    const driver = await open()
+    const settling = (await settleAll({ outcome: 'done', records: 100 })(driver))()
+    const seen = driver.store.task('many')
+    const pulled = driver.pull()
+    expect((await settling).settles).toEqual([Array.from({ length: MANY }, () => null)])
+    expect((await seen)?.facts).toMatchObject({ partitions: { done: MANY }, reportedRecords: 100 * MANY })
+    expect(await pulled).toMatchObject({ partitions: [] })
+  })
+
+  test('are settled, what is named in the end counts as it stands then', async () => {
+    const driver = await open()
+    const leases = await leased(driver)
+    const order = settlement({ outcome: 'done' })
+    const settlements = [...leases, ...leases.slice(0, 1)].map((lease, at) => ({
+      lease,
+      order: at < MANY ? order : settlement({ outcome: 'failed' }),
+    }))
+    const { settles } = await driver.batch({ settles: [{ instance: null, settlements }] })
+    expect(settles[0]?.at(-1)).toBe('lease_settled')
+    await driver.reopen()
+    expect((await driver.task('many')).facts.partitions).toMatchObject({ done: MANY })
   })
 })

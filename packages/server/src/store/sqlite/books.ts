@@ -4,6 +4,7 @@ import { Journal, type JournalEntry } from './journal.ts'
 import { Ledger } from './ledger.ts'
 import type { LedgerRows } from './ledger-rows.ts'
 import { PullKeys } from './pull-keys.ts'
+import { atOnce, type Steps } from './steps.ts'
 
 /**
  * Finished partitions are written up from this many on, because pulls wait meanwhile: 1,000 at a time gave the same
@@ -72,20 +73,21 @@ export class Books {
   }
 
   /** The last thing before the commit of a hand-off. Returns the tasks that it changed. */
-  note(now: number): number[] {
+  *note(now: number): Steps<number[]> {
     const { tasks, rows } = this.ledger.close(now)
     const { leased, finished } = this.deferred
-    if (this.ledger.isFull) this.writeUp()
-    else if (leased > MOST_LEASED || this.#journal.slots > MOST_SLOTS) this.writeUpTaken()
-    else if (finished > this.#worthWriting(leased)) this.#writeUpFinished()
+    if (this.ledger.isFull) yield* this.#writeAll()
+    else if (leased > MOST_LEASED || this.#journal.slots > MOST_SLOTS)
+      yield* this.#writeSome(this.deferred.writeTaken())
+    else if (finished > this.#worthWriting(leased)) yield* this.#writeSome(this.deferred.writeFinished())
     else this.#append(rows)
     return tasks
   }
 
   /** The last thing before the commit of anything else: it is written where it belongs. */
-  write(now: number): number[] {
+  *write(now: number): Steps<number[]> {
     const { tasks } = this.ledger.close(now)
-    this.writeUp()
+    yield* this.#writeAll()
     return tasks
   }
 
@@ -95,10 +97,7 @@ export class Books {
   }
 
   writeUp(): void {
-    this.deferred.write()
-    this.ledger.write()
-    this.keys.write()
-    this.#journal.clear()
+    atOnce(this.#writeAll())
   }
 
   /**
@@ -106,11 +105,7 @@ export class Books {
    * one that waits behind it.
    */
   writeUpTaken(): void {
-    this.deferred.writeTaken()
-    this.ledger.write()
-    this.keys.write()
-    this.#journal.clear()
-    this.#append(noRows)
+    atOnce(this.#writeSome(this.deferred.writeTaken()))
   }
 
   #worthWriting(leased: number): number {
@@ -119,12 +114,22 @@ export class Books {
     return FINISHED_WORTH_WRITING + forLeases + forLanes
   }
 
-  #writeUpFinished(): void {
-    this.deferred.writeFinished()
+  *#writeAll(): Steps<void> {
+    yield* this.deferred.write()
+    this.#writeOthers()
+  }
+
+  /** What is left to be written is noted again. */
+  *#writeSome(partitions: Steps<void>): Steps<void> {
+    yield* partitions
+    this.#writeOthers()
+    this.#append(noRows)
+  }
+
+  #writeOthers(): void {
     this.ledger.write()
     this.keys.write()
     this.#journal.clear()
-    this.#append(noRows)
   }
 
   /** A pull that found nothing leaves nothing behind, and its commit waits for no disk. */

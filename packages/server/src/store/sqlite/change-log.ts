@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ChangePage, ChangeQuery, ParkedNotice } from '../../handoff/change.ts'
+import { oneByOne, type Steps } from './steps.ts'
 import type { TaskRows } from './task-rows.ts'
 
 /** So many changes are remembered for those who follow; memory, not disk: a restart tells them to look anew. */
@@ -28,8 +29,13 @@ export class ChangeLog {
   }
 
   /** Read within the transaction: after its commit nothing may fail any more. */
-  notices(parked: readonly number[]): ParkedNotice[] {
-    return parked.flatMap((id) => (this.#sql.parked.get(id) as unknown as ParkedNotice | undefined) ?? [])
+  *notices(parked: readonly number[]): Steps<ParkedNotice[]> {
+    const found: ParkedNotice[] = []
+    yield* oneByOne(parked, (id) => {
+      const notice = this.#sql.parked.get(id) as unknown as ParkedNotice | undefined
+      if (notice !== undefined) found.push(notice)
+    })
+    return found
   }
 
   /** To be called when the commit has succeeded, never before. */

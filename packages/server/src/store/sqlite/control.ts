@@ -6,6 +6,7 @@ import { taskState } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
+import { oneByOne, type Steps } from './steps.ts'
 import type { DoneRow, TaskSteps } from './task-steps.ts'
 
 /** Orders to a task. The flag counts from this transaction on; rows follow in steps. */
@@ -22,12 +23,12 @@ export class Control {
     this.#sql = prepare(db)
   }
 
-  run(order: ControlOrder, now: number): ControlResult {
+  *run(order: ControlOrder, now: number): Steps<ControlResult> {
     const task = this.#ledger.entries.taskNamed(order.taskId)
     if (task === undefined) return { kind: 'task_unknown' }
     const refusal = refusalOf(task, order)
     if (refusal !== undefined) return refusal
-    const outcome = this.#apply(task, order, now)
+    const outcome = yield* this.#apply(task, order, now)
     if ('kind' in outcome) return outcome
     this.#ledger.touch(task)
     const { changed, readied = 0, more = false } = outcome
@@ -40,8 +41,8 @@ export class Control {
     }
   }
 
-  #apply(task: TaskEntry, order: ControlOrder, now: number): Applied | ControlResult {
-    if (order.verb === 'retry') return this.#retry(task, order, now)
+  *#apply(task: TaskEntry, order: ControlOrder, now: number): Steps<Applied | ControlResult> {
+    if (order.verb === 'retry') return yield* this.#retry(task, order, now)
     if (order.verb === 'skip-parked') return this.#skipParked(task)
     return this.#carryOut(task, effectOf(task, order), now)
   }
@@ -73,8 +74,8 @@ export class Control {
     return { changed, readied, more: changed === STEP }
   }
 
-  #retry(task: TaskEntry, order: RetryOrder, now: number): Applied | ControlResult {
-    if (order.partitions !== null) return this.#retryNamed(task, order.partitions, order.done)
+  *#retry(task: TaskEntry, order: RetryOrder, now: number): Steps<Applied | ControlResult> {
+    if (order.partitions !== null) return yield* this.#retryNamed(task, order.partitions, order.done)
     if (order.level !== null && this.#ledger.entries.laneOf(task, order.level) === undefined)
       return { kind: 'level_unknown' }
     const parked = this.#sql.lanesWithParked.all(task.id, ...levelsOf(order.level), STEP) as { id: number }[]
@@ -113,29 +114,30 @@ export class Control {
     this.#ledger.move(lane, 'parked', to, row.recordCount)
   }
 
-  #retryNamed(
+  *#retryNamed(
     task: TaskEntry,
     named: readonly { level: number; index: number }[],
     done: boolean,
-  ): Applied | ControlResult {
-    const rows = named.map(({ level, index }) => {
+  ): Steps<Applied | ControlResult> {
+    const unknown: number[] = []
+    // One that is named twice is read twice, and moves once.
+    const once = new Map<number, { lane: LaneEntry; row: NamedRow }>()
+    yield* oneByOne(named, ({ level, index }, position) => {
       const lane = this.#ledger.entries.laneOf(task, level)
       const row = lane && (this.#sql.identity.get(lane.id, index) as unknown as NamedRow | undefined)
-      return lane === undefined || row === undefined ? null : { lane, row }
+      if (lane === undefined || row === undefined) unknown.push(position)
+      else once.set(row.id, { lane, row })
     })
-    const unknown = rows.flatMap((row, position) => (row === null ? [position] : []))
     if (unknown.length > 0) return { kind: 'partitions_unknown', positions: unknown }
     const touched = new Set<LaneEntry>()
     let changed = 0
-    // One that is named twice was read twice, and moves once.
-    const once = new Map(rows.flatMap((entry) => (entry === null ? [] : [[entry.row.id, entry] as const])))
-    for (const { lane, row } of once.values()) {
+    yield* oneByOne([...once.values()], ({ lane, row }) => {
       if (row.state === 'parked') this.#retryOne(lane, row)
       else if (row.state === 'done' && done) this.#steps.rerun(lane, row)
-      else continue
+      else return
       touched.add(lane)
       changed += 1
-    }
+    })
     return { changed, readied: this.#lanes.settle([...touched]) }
   }
 

@@ -3,6 +3,7 @@ import type { LeaseOutcome } from '../../handoff/settlement.ts'
 import type { LaneEntry } from '../../handoff/task-entry.ts'
 import type { Candidate } from './candidate.ts'
 import type { PartitionEntry } from './partition-entry.ts'
+import { ROWS_OF_A_STEP, type Steps } from './steps.ts'
 
 /** A rank is text here and in the journal: the driver and JSON both refuse 64 bits. */
 export type AdmitRow = readonly [rank: string, id: number]
@@ -144,17 +145,17 @@ export class DeferredRows {
   }
 
   /** Those that are still under way wait to be written once, when they are through. */
-  writeFinished(): void {
-    this.#writeTaken(({ finish }) => finish !== undefined)
+  writeFinished(): Steps<void> {
+    return this.#writeTaken(({ finish }) => finish !== undefined)
   }
 
   /** All but those that have only moved up. */
-  writeTaken(): void {
-    this.#writeTaken(() => true)
+  writeTaken(): Steps<void> {
+    return this.#writeTaken(() => true)
   }
 
-  write(): void {
-    this.writeTaken()
+  *write(): Steps<void> {
+    yield* this.writeTaken()
     for (const row of this.#admitted.values()) this.#sql.admit.run(...row)
     this.forget()
   }
@@ -174,15 +175,19 @@ export class DeferredRows {
   }
 
   /** What is left to be written is left to be taken, too: the journal is about to lose what it said of it. */
-  #writeTaken(isDue: (row: Deferred) => boolean): void {
+  *#writeTaken(isDue: (row: Deferred) => boolean): Steps<void> {
     this.take()
     this.#admits = [...this.#admitted.values()]
     const taken = this.#taken
     // A new map, because those that grow and shrink for long keep the collector from what they no longer hold.
     this.#taken = new Map()
+    let written = 0
     for (const [id, row] of taken) {
-      if (isDue(row)) this.#write(row)
-      else {
+      if (isDue(row)) {
+        this.#write(row)
+        written += 1
+        if (written % ROWS_OF_A_STEP === 0) yield
+      } else {
         this.#taken.set(id, row)
         if (row.admit !== undefined) this.#admits.push(row.admit)
         if (row.lease !== undefined) this.#leases.push(row.lease)

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { ControlOrder, ControlResult } from '../../handoff/control.ts'
 import { earlier } from '../../handoff/earlier.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import type {
@@ -45,6 +46,7 @@ export class Session {
   readonly #pull: Pull
   readonly #settle: Settle
   readonly #callBacks: CallBacks
+  readonly #control: Control
   readonly #partitions: Partitions
   readonly #changes: ChangeLog
   readonly #begin: StatementSync
@@ -67,7 +69,7 @@ export class Session {
     this.#pull = new Pull(db, this.#books, this.#front, this.#lanes, this.#names, policy)
     this.#settle = new Settle(this.#partitions, policy)
     this.#callBacks = new CallBacks(db, ledger, this.#lanes, this.#front, this.#names, policy)
-    const control = new Control(db, ledger, this.#lanes, steps)
+    this.#control = new Control(db, ledger, this.#lanes, steps)
     const sweep = new Sweep(this.#partitions, policy)
     const tidy = new Tidy(db, ledger, this.#names, steps)
     const instances = new InstanceRows(db)
@@ -80,7 +82,7 @@ export class Session {
       sweep: (order, now) =>
         this.#nothingToSweep(order, now) ?? this.#written(now, () => this.#sweep(sweep.run(order, now))),
       tidy: (order, now) => this.#tidy(tidy.duties(order, now), now),
-      control: (order, now) => this.#written(now, () => control.run(order, now)),
+      control: (order, now) => atOnce(this.controlInSteps(order, now)),
       recordSightings: (sightings, now) => this.#noted(now, () => instances.record(sightings, now)),
       probe: (_nothing, now) => this.#noted(now, () => void probe.run(now)),
       task: (taskId, now) => this.#looked(now, () => tasks.get(taskId, now)),
@@ -101,6 +103,11 @@ export class Session {
     )
   }
 
+  /** One transaction as well. */
+  controlInSteps(order: ControlOrder, now: number): Steps<ControlResult> {
+    return this.#writtenInSteps(now, () => this.#control.run(order, now))
+  }
+
   /** For an orderly end: whoever looks into the file then finds everything in its place. */
   writeUp(now: number): void {
     this.#written(now, () => undefined)
@@ -109,8 +116,8 @@ export class Session {
   *#handOff(batch: HandOffBatch, now: number): Steps<HandOffAnswers> {
     this.#settle.earliestDueAt = null
     this.#settle.returnedTo = []
-    const settles = this.#settle.settle(batch.settles, now)
-    const renews = this.#settle.renew(batch.renews, now)
+    const settles = yield* this.#settle.settle(batch.settles, now)
+    const renews = yield* this.#settle.renew(batch.renews, now)
     const undone = this.#settle.undo(batch.undos, now)
     const accepts = batch.callBacks.length === 0 || this.#hasRoom()
     const callBacks = accepts
@@ -172,17 +179,16 @@ export class Session {
 
   /** A transaction that looks for partitions by their state and changes them where they stand. */
   #written<Result>(now: number, work: () => Result): Result {
+    return atOnce(this.#writtenInSteps(now, () => inOneStep(work)))
+  }
+
+  #writtenInSteps<Result>(now: number, work: () => Steps<Result>): Steps<Result> {
     const onWrittenBooks = () => {
       this.#books.writeUp()
       this.#front.drop()
       return work()
     }
-    return atOnce(
-      this.#transaction(
-        () => inOneStep(onWrittenBooks),
-        () => this.#books.write(now),
-      ),
-    )
+    return this.#transaction(onWrittenBooks, () => this.#books.write(now))
   }
 
   #looked<Result>(now: number, look: () => Result): Result {
@@ -190,7 +196,7 @@ export class Session {
     return look()
   }
 
-  *#transaction<Result>(work: () => Steps<Result>, close: () => number[]): Steps<Result> {
+  *#transaction<Result>(work: () => Steps<Result>, close: () => Steps<number[]>): Steps<Result> {
     if (!this.#books.isRead) atOnce(this.#committed(() => inOneStep(() => this.#books.read())))
     const { result, changed, parked } = yield* this.#committed(() => this.#concluded(work, close))
     this.#changes.note(changed, parked)
@@ -199,13 +205,13 @@ export class Session {
     return result
   }
 
-  *#concluded<Result>(work: () => Steps<Result>, close: () => number[]) {
+  *#concluded<Result>(work: () => Steps<Result>, close: () => Steps<number[]>) {
     this.#partitions.parked = []
     this.#lanes.begin()
     const result = yield* work()
     this.#lanes.settle(this.#books.ledger.touchedLanes())
-    const changed = close()
-    return { result, changed, parked: this.#changes.notices(this.#partitions.parked) }
+    const changed = yield* close()
+    return { result, changed, parked: yield* this.#changes.notices(this.#partitions.parked) }
   }
 
   *#committed<Result>(work: () => Steps<Result>): Steps<Result> {

@@ -6,16 +6,12 @@ import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../../h
 import type { LaneEntry } from '../../handoff/task-entry.ts'
 import type { PartitionEntry } from './partition-entry.ts'
 import type { Partitions } from './partitions.ts'
+import { oneByOne, type Steps } from './steps.ts'
 
 /** Everything that a worker says about a lease it was given. */
 export class Settle {
   readonly #partitions: Partitions
   readonly #policy: Policy
-
-  constructor(partitions: Partitions, policy: Policy) {
-    this.#partitions = partitions
-    this.#policy = policy
-  }
 
   /** The earliest expiry or end of a back-off that this transaction brought about. */
   earliestDueAt: number | null = null
@@ -23,30 +19,29 @@ export class Settle {
   /** The lanes that a partition was given back to, to be handed out again as soon as the lane is open. */
   returnedTo: LaneEntry[] = []
 
-  settle(settles: readonly SettleOrder[], now: number): SettleResult[] {
-    return settles.map(({ settlements }) =>
-      settlements.map(({ lease, order }) => {
-        const partition = this.#partitions.get(lease.partition)
-        const verdict = judgeSettlement(partition, lease, order, this.#policy, Math.random())
-        if (verdict.refused !== null) return verdict.refused
-        if (partition !== undefined && verdict.change !== null) this.#apply(partition, verdict.change, now)
-        return null
-      }),
-    )
+  constructor(partitions: Partitions, policy: Policy) {
+    this.#partitions = partitions
+    this.#policy = policy
   }
 
-  renew(renews: readonly RenewOrder[], now: number): RenewResult[] {
-    return renews.map(({ leases }) =>
-      leases.map((lease) => {
-        const partition = this.#partitions.get(lease.partition)
-        const verdict = judgeRenewal(partition, lease)
-        if (verdict.refused !== null || partition === undefined || verdict.change === null) {
-          return { refused: verdict.refused ?? 'lease_unknown' }
-        }
-        const expiresAt = this.#apply(partition, verdict.change, now) ?? now
-        return { refused: null, expiresAt, expiresInMillis: expiresAt - now }
-      }),
-    )
+  *settle(settles: readonly SettleOrder[], now: number): Steps<SettleResult[]> {
+    const results: SettleResult[] = []
+    for (const { settlements } of settles) {
+      const codes: SettleResult[number][] = []
+      yield* oneByOne(settlements, (settlement) => codes.push(this.#settleOne(settlement, now)))
+      results.push(codes)
+    }
+    return results
+  }
+
+  *renew(renews: readonly RenewOrder[], now: number): Steps<RenewResult[]> {
+    const results: RenewResult[] = []
+    for (const { leases } of renews) {
+      const renewed: RenewResult[number][] = []
+      yield* oneByOne(leases, (lease) => renewed.push(this.#renewOne(lease, now)))
+      results.push(renewed)
+    }
+    return results
   }
 
   /** Returns how many partitions went back. */
@@ -60,6 +55,24 @@ export class Settle {
       undone += 1
     }
     return undone
+  }
+
+  #settleOne({ lease, order }: SettleOrder['settlements'][number], now: number): SettleResult[number] {
+    const partition = this.#partitions.get(lease.partition)
+    const verdict = judgeSettlement(partition, lease, order, this.#policy, Math.random())
+    if (verdict.refused !== null) return verdict.refused
+    if (partition !== undefined && verdict.change !== null) this.#apply(partition, verdict.change, now)
+    return null
+  }
+
+  #renewOne(lease: LeaseRef, now: number): RenewResult[number] {
+    const partition = this.#partitions.get(lease.partition)
+    const verdict = judgeRenewal(partition, lease)
+    if (verdict.refused !== null || partition === undefined || verdict.change === null) {
+      return { refused: verdict.refused ?? 'lease_unknown' }
+    }
+    const expiresAt = this.#apply(partition, verdict.change, now) ?? now
+    return { refused: null, expiresAt, expiresInMillis: expiresAt - now }
   }
 
   #apply(partition: PartitionEntry, change: Change, now: number): number | null {

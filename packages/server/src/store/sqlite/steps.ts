@@ -11,6 +11,18 @@ export function* inOneStep<Result>(work: () => Result): Steps<Result> {
   return work()
 }
 
+/** Rows of a step where each is looked up or written: a millisecond or two. */
+export const ROWS_OF_A_STEP = 100
+
+export function* oneByOne<Item>(items: readonly Item[], work: (item: Item, at: number) => void): Steps<void> {
+  let at = 0
+  for (const item of items) {
+    work(item, at)
+    at += 1
+    if (at % ROWS_OF_A_STEP === 0) yield
+  }
+}
+
 export function atOnce<Result>(steps: Steps<Result>): Result {
   let step = steps.next()
   while (step.done !== true) step = steps.next()

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, systemClock } from '../../handoff/clock.ts'
+import type { ControlOrder } from '../../handoff/control.ts'
 import type { Policy } from '../../handoff/policy.ts'
 import {
   type Batching,
@@ -11,7 +12,7 @@ import {
 } from '../../handoff/store.ts'
 import { OpenFile } from './open-file.ts'
 import type { Session, Verb } from './session.ts'
-import { turnByTurn } from './steps.ts'
+import { type Steps, turnByTurn } from './steps.ts'
 
 export interface SqliteStoreOptions {
   readonly folder: string
@@ -21,6 +22,9 @@ export interface SqliteStoreOptions {
 
 /** A larger call-back is written in steps; up to here it takes a few milliseconds. */
 const LARGE_CALL_BACK = 2000
+
+/** More leases, or partitions that are named, are seen to in steps: each has a row that is looked up and written. */
+const MANY_ROWS = 1000
 
 /**
  * Many requests that are each of a middling size share a transaction only up to here: 16 pulls of 1000 partitions in one
@@ -47,11 +51,13 @@ export async function openSqliteStore({
         await nextTurn()
       }
     }
+  const control = verb('control')
   return {
     handOff: (batch: HandOffBatch) => store.handOff(batch),
     sweep: verb('sweep'),
     tidy: verb('tidy'),
-    control: verb('control'),
+    control: (order) =>
+      namesMany(order) ? store.inSteps((session, now) => session.controlInSteps(order, now)) : control(order),
     task: verb('task'),
     tasks: verb('tasks'),
     partitions: verb('partitions'),
@@ -83,15 +89,18 @@ class SqliteStore {
   }
 
   async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
-    const isLarge = batch.callBacks.some(({ callBack }) => callBack.partitions.length > LARGE_CALL_BACK)
-    if (!isLarge) return this.run(({ verbs }, now) => verbs.handOff(batch, now))
+    if (isLarge(batch)) return this.inSteps((session, now) => session.handOffInSteps(batch, now))
+    return this.run(({ verbs }, now) => verbs.handOff(batch, now))
+  }
+
+  async inSteps<Result>(work: (session: Session, now: number) => Steps<Result>): Promise<Result> {
     while (this.#inSteps !== undefined) await this.#inSteps
-    const answers = this.#guarded((session, now) => turnByTurn(session.handOffInSteps(batch, now)))
+    const result = this.#guarded((session, now) => turnByTurn(work(session, now)))
     const ended = () => {
       this.#inSteps = undefined
     }
-    this.#inSteps = answers.then(ended, ended)
-    return answers
+    this.#inSteps = result.then(ended, ended)
+    return result
   }
 
   /** One after the other, in the order of the calls: whoever comes while a transaction is written in steps waits. */
@@ -115,4 +124,16 @@ class SqliteStore {
       throw this.#file.failed(error)
     }
   }
+}
+
+function isLarge({ callBacks, settles, renews }: HandOffBatch): boolean {
+  if (callBacks.some(({ callBack }) => callBack.partitions.length > LARGE_CALL_BACK)) return true
+  let leases = 0
+  for (const { settlements } of settles) leases += settlements.length
+  for (const renew of renews) leases += renew.leases.length
+  return leases > MANY_ROWS
+}
+
+function namesMany(order: ControlOrder): boolean {
+  return order.verb === 'retry' && order.partitions !== null && order.partitions.length > MANY_ROWS
 }
