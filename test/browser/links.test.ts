@@ -37,6 +37,14 @@ describe('a link', () => {
     await page.getByText(`curl ${url}/livez`).waitFor()
   })
 
+  test('shows in the reference what an answer is made of, down to what has a name of its own', async () => {
+    const { url } = await startService()
+    const page = await visit(`${url}/docs`)
+    const fields = page.locator('#pull').getByRole('table', { name: 'Fields' })
+    for (const field of ['partitions', 'record_count', 'lease', 'expiresAt'])
+      await fields.getByRole('rowheader', { name: field, exact: true }).waitFor()
+  })
+
   test.each([
     ['#/tasks/nobody', 'No task of this id was ever called back here.'],
     ['#/instances/nobody', 'No instance of this name is known.'],

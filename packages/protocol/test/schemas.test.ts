@@ -29,6 +29,17 @@ describe('a schema', () => {
     expect(JSON.parse(JSON.stringify(schema))).toEqual({ ...schema })
   })
 
+  test('that describes an object has a name', () => {
+    const named = new Set(Object.values(protocol.namedSchemas()).map((schema) => JSON.stringify(schema)))
+    const objects = schemas.filter(([, schema]) => {
+      const { properties } = schema as { properties?: object }
+      return properties !== undefined && Object.keys(properties).length > 0
+    })
+    const unnamed = objects.filter(([, schema]) => !named.has(JSON.stringify(schema)))
+    expect(objects.length).toBeGreaterThan(30)
+    expect(unnamed.map(([exported]) => exported)).toEqual([])
+  })
+
   test('knows the table under the name of the deployment', () => {
     const { properties } = protocol.pulledPartitionSchema('cubeTableName')
     expect(Object.keys(properties)).toEqual([
