@@ -33,9 +33,9 @@ export async function migrate(connection: Connection): Promise<void> {
 }
 
 async function versionOf(connection: Connection): Promise<number> {
-  const [row] = await connection.run({
+  const [row] = await connection.run<{ version: number | null }>({
     name: 'baton-schema-version',
     text: 'SELECT max(version) AS version FROM baton.schema_version',
   })
-  return (row?.['version'] as number | null) ?? 0
+  return row?.version ?? 0
 }

@@ -2,8 +2,7 @@ import { front } from '../pull/claim.ts'
 import { WAITS } from '../queues/places.ts'
 import type { RowNames } from '../rows/handed-out-row.ts'
 import type { Names } from '../rows/names.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transactions } from '../session/transactions.ts'
 
 /** A partition that is ready, as it was read. */

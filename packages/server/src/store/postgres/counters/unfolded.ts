@@ -1,5 +1,4 @@
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 import { unfoldedSums } from './count-deltas.ts'
 

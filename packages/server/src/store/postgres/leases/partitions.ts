@@ -7,8 +7,7 @@ import { NEXT_SET } from '../queues/due-sets.ts'
 import { changeQueued } from '../queues/queues.ts'
 import { besideId } from '../rows/beside-ids.ts'
 import type { LaneKey } from '../rows/entries.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
 /** A partition as it is judged: changed in memory, possibly more than once, and written at the end. */

@@ -10,7 +10,7 @@ import { type Candidate, claimCandidates, front } from './claim.ts'
 export const FIRST_GUESS = 16
 
 /** What the front of the order holds, whoever has locked it. */
-const recordsInFront = statement(
+const recordsInFront = statement<{ readonly recordCount: number }>(
   'records-in-front',
   `SELECT p.record_count AS "recordCount" FROM (${front('r.id, r.stay')}) q
    CROSS JOIN LATERAL (SELECT record_count FROM baton.partition WHERE id = q.id AND ${WAITS} OFFSET 0) p LIMIT $1`,
@@ -57,7 +57,7 @@ async function claimByRecords(
   wanted: number,
 ): Promise<ClaimedFront> {
   const portions = hungry.map(({ portion }) => portion)
-  const inFront = (await tx.run(recordsInFront, [wanted])) as unknown as { readonly recordCount: number }[]
+  const inFront = await tx.run(recordsInFront, [wanted])
   let count = wouldTake(inFront, portions)
   while (count > 0) {
     const [, candidates] = await Promise.all([tx.run(beforeClaim), claimCandidates(tx, count)])

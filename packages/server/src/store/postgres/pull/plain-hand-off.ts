@@ -12,7 +12,7 @@ import { type PlainSettlements, plainSettlements, plainValues } from '../leases/
 import { largestSet } from '../queues/due-sets.ts'
 import { dropStrays, dropStraysInFront } from '../queues/strays.ts'
 import type { Names } from '../rows/names.ts'
-import type { Row } from '../session/connection.ts'
+import type { Row } from '../session/statement.ts'
 import { textArray } from '../session/text-arrays.ts'
 import type { Transactions } from '../session/transactions.ts'
 import type { Claimed } from '../windows/filling.ts'

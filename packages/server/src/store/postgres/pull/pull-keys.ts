@@ -3,8 +3,7 @@ import { KEY_GRACE_MILLIS } from '../../../handoff/policy.ts'
 import type { HandedOut } from '../../../handoff/store.ts'
 import { handedOutOf } from '../rows/handed-out-row.ts'
 import { KEY_LOCKS } from '../session/advisory-locks.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
 const tryLock = statement(

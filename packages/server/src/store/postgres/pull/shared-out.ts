@@ -2,7 +2,7 @@ import { formatLeaseId } from '../../../handoff/lease-id.ts'
 import { leaseMillis, type Policy } from '../../../handoff/policy.ts'
 import type { HandedOut, PullOrder, PullResult } from '../../../handoff/store.ts'
 import { handedOutOf, type RowNames } from '../rows/handed-out-row.ts'
-import type { Row } from '../session/connection.ts'
+import type { Row } from '../session/statement.ts'
 
 /** The row of a partition that was leased, with the names that it refers to. */
 export interface Given {

@@ -9,14 +9,14 @@ import type { Roll } from './roll.ts'
 
 const OF_LANES = 'FROM unnest($1::bigint[]) AS l (lane) CROSS JOIN LATERAL'
 const waitingIn = (state: 'ready' | 'held', places: string) =>
-  statement(
+  statement<WaitingRow>(
     `waiting-${state}-of-lanes`,
     `SELECT p.* ${OF_LANES} (${places}) q ${lockedOf('id, lane, record_count', WAITS)} LIMIT $2`,
   )
 const waiting = {
   ready: waitingIn('ready', readyOfLane('id, stay', 'l.lane')),
   held: waitingIn('held', 'SELECT id, stay FROM baton.held WHERE lane = l.lane ORDER BY id OFFSET 0'),
-  parked: statement(
+  parked: statement<WaitingRow>(
     'waiting-parked-of-lanes',
     `SELECT p.* ${OF_LANES} (
        SELECT id, lane, record_count FROM baton.partition WHERE lane = l.lane AND parked ORDER BY idx
@@ -77,7 +77,7 @@ async function cancelIn(
   lanes: readonly number[],
   limit: number,
 ): Promise<number> {
-  const rows = (await roll.tx.run(waiting[state], [lanes, limit])) as unknown as WaitingRow[]
+  const rows = await roll.tx.run(waiting[state], [lanes, limit])
   if (rows.length === 0) return 0
   const to = next(state, 'cancel')
   for (const [lane, of] of roll.lanes.grouped(rows))

@@ -11,7 +11,7 @@ import { settleLanes } from './settle-lanes.ts'
 /** In SQL: what a DoneRow holds. */
 export const DONE_COLUMNS =
   'id, lane, outcome, record_count AS "recordCount", reported_records AS "reportedRecords"'
-const doneFrom = statement(
+const doneFrom = statement<PageRow>(
   'done-from',
   lockAtHand(
     `SELECT r.* FROM unnest($1::bigint[], $2::bigint[]) AS l (lane, after)
@@ -34,12 +34,16 @@ export interface DoneRow extends Finished {
   readonly lane: number
 }
 
-interface PageRow {
+interface Place {
   readonly of_lane: number
   readonly idx: number
   readonly is_meant: boolean
-  readonly id: number | null
 }
+
+/** What it stands for is null where somebody has locked it, or it is not meant. */
+type PageRow = Place & (DoneRow | { readonly id: null })
+
+const isAtHand = (row: PageRow): row is Place & DoneRow => row.id !== null
 
 /** Behind which index of which lane to go on. */
 export interface PlaceInLane {
@@ -66,17 +70,17 @@ export async function rerunDone(
   const [first] = lanes
   const meant = lanes.filter(({ partitions, purged }) => partitions.done !== purged)
   if (meant.length === 0) return { changed: 0, readied: 0, goOn: null }
-  const page = (await roll.tx.run(doneFrom, [
+  const page = await roll.tx.run(doneFrom, [
     meant.map(({ id }) => id),
     meant.map((lane) => (lane === first ? after : -1)),
     limit,
     begunAt,
-  ])) as unknown as PageRow[]
+  ])
   const locked = page.find((row) => row.is_meant && row.id === null)
   // Lanes after it come when it is free, and not a second time then.
   const end = page.findLastIndex(({ of_lane }) => of_lane === locked?.of_lane)
   const taken = locked === undefined ? page : page.slice(0, end + 1)
-  const done = taken.filter(({ id }) => id !== null) as unknown as DoneRow[]
+  const done = taken.filter(isAtHand)
   const changed = rerun(roll, done)
   const last = locked ?? (page.length < limit ? undefined : page.at(-1))
   const lane = last === undefined ? undefined : roll.lanes.known(last.of_lane)

@@ -2,7 +2,7 @@ import { type PartitionState, partitionStates } from '../../../handoff/life-cycl
 import { emptyTally, type Tally } from '../../../handoff/tally.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
 import type { TaskState } from '../../../handoff/task-record.ts'
-import type { Row } from '../session/connection.ts'
+import type { Row } from '../session/statement.ts'
 
 /** What never changes about a lane. */
 export interface LaneKey {

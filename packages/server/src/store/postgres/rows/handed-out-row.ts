@@ -1,5 +1,5 @@
 import type { HandedOut } from '../../../handoff/store.ts'
-import type { Row } from '../session/connection.ts'
+import type { Row } from '../session/statement.ts'
 
 /** The names that the row of a partition refers to by number. */
 export interface RowNames {

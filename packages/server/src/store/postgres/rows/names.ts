@@ -1,6 +1,5 @@
 import type { InstanceRole } from '@baton/protocol'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 import type { Transactions } from '../session/transactions.ts'
 import type { RowNames } from './handed-out-row.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../handoff/clock.ts'
-import type { Connection, Row } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { isConsequence } from './failures.ts'
 import { NOW, type Statement, statement } from './statement.ts'
 import { nowStatement, type Transaction, type TransactionOptions } from './transaction.ts'
@@ -51,11 +51,11 @@ export class Attempt implements Transaction {
     return result
   }
 
-  run(statement: Statement, values?: readonly unknown[]): Promise<Row[]> {
+  run<Found>(statement: Statement<Found>, values?: readonly unknown[]): Promise<Found[]> {
     return this.#connection.run(statement, values)
   }
 
-  write(statement: Statement, values?: readonly unknown[]): Promise<Row[]> {
+  write<Found>(statement: Statement<Found>, values?: readonly unknown[]): Promise<Found[]> {
     this.#wrote = true
     return this.run(statement, values)
   }

@@ -6,8 +6,6 @@ import { ENTER_FOR_TRANSACTION } from './presence.ts'
 import { sessionSettings, transactionSettings } from './session-settings.ts'
 import type { Statement } from './statement.ts'
 
-export type Row = Record<string, unknown>
-
 /** By this name our sessions are told from those of others. */
 export const APPLICATION = 'baton'
 
@@ -99,20 +97,20 @@ export class Connection {
     return !this.#options.pooledByTransaction
   }
 
-  async run(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  async run<Found>(statement: Statement<Found>, values: readonly unknown[] = []): Promise<Found[]> {
     this.#gather()
     return this.#query(statement, values)
   }
 
-  async #query(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async #query<Found>(statement: Statement<Found>, values: readonly unknown[]): Promise<Found[]> {
     const { name, text } = statement
     const config = this.#options.pooledByTransaction ? { text } : { name, text }
     const result = await this.#guard(this.#client.query({ ...config, values: [...values] }))
-    return result.rows as Row[]
+    return result.rows as Found[]
   }
 
   /** A statement that is a transaction of its own. */
-  async runAlone(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  async runAlone<Found>(statement: Statement<Found>, values: readonly unknown[]): Promise<Found[]> {
     if (!this.#options.pooledByTransaction) {
       const { stream } = (this.#client as unknown as { connection: { stream: Socket } }).connection
       stream.cork()

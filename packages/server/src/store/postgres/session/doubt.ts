@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreUnavailable } from '../../../handoff/store.ts'
-import type { Connection, Row } from './connection.ts'
-import { type Statement, statement } from './statement.ts'
+import type { Connection } from './connection.ts'
+import { type Row, type Statement, statement } from './statement.ts'
 
 type Read = (statement: Statement, values: readonly unknown[]) => Promise<Row[]>
 

@@ -1,11 +1,10 @@
-import type { Row } from './connection.ts'
 import { NOW, type Statement, statement } from './statement.ts'
 
 /** One transaction. Statements that need no answer of one another may be sent in one go. */
 export interface Transaction {
-  run(statement: Statement, values?: readonly unknown[]): Promise<Row[]>
+  run<Found>(statement: Statement<Found>, values?: readonly unknown[]): Promise<Found[]>
   /** As `run`, for a statement that changes something: a transaction without any needs no durable commit. */
-  write(statement: Statement, values?: readonly unknown[]): Promise<Row[]>
+  write<Found>(statement: Statement<Found>, values?: readonly unknown[]): Promise<Found[]>
   /**
    * As `write`, for when nothing depends on the answer: it is sent, and the commit waits for it. A
    * pull takes two round trips this way instead of four.

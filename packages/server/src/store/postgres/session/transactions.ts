@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../handoff/clock.ts'
 import { Attempt } from './attempt.ts'
-import type { Connection, Row } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { Doubt } from './doubt.ts'
 import { asUnavailable, isSessionOver, isTaken, mayRunAgain } from './failures.ts'
-import type { Statement } from './statement.ts'
+import type { Row, Statement } from './statement.ts'
 import { nowStatement, type Transaction, type TransactionOptions } from './transaction.ts'
 
 /** Conflicts with other transactions; each try begins anew. */
@@ -109,7 +109,7 @@ export class Transactions {
   }
 
   /** A single statement that needs no transaction around it, and does no harm when it is run twice: an answer may get lost. */
-  async runOne(statement: Statement, values: readonly unknown[] = []): Promise<Row[]> {
+  async runOne<Found>(statement: Statement<Found>, values: readonly unknown[] = []): Promise<Found[]> {
     for (let failed = 0; ; failed += 1) {
       const connection = await this.#take()
       try {

@@ -9,11 +9,10 @@ import type { Roll } from '../roll/roll.ts'
 import { settleLanes } from '../roll/settle-lanes.ts'
 import { advanceStep, beginStep } from '../roll/task-steps.ts'
 import { lockAtHand } from '../rows/at-hand.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import { STEP } from '../windows/lanes.ts'
 
-const parked = statement(
+const parked = statement<ParkedRow | { readonly id: null }>(
   'parked-of-lanes',
   lockAtHand(
     `SELECT r.* FROM unnest($1::bigint[]) AS l (lane)
@@ -36,7 +35,7 @@ const known = statement(
    JOIN baton.lane l ON l.task = $1 AND l.level = n.level
    JOIN baton.partition p ON p.lane = l.id AND p.idx = n.idx`,
 )
-const atHand = statement(
+const atHand = statement<NamedRow>(
   'named-partitions-at-hand',
   `SELECT state, ${DONE_COLUMNS} FROM baton.partition WHERE id = ANY($1::bigint[]) ORDER BY id
    FOR UPDATE SKIP LOCKED`,
@@ -95,7 +94,7 @@ async function retryParked(
   const touched: LaneEntry[] = []
   for await (const lanes of lanesToRetry(roll, task, level)) {
     const found = await roll.tx.run(parked, [lanes.map(({ id }) => id), left])
-    const rows = found.filter((row) => row['id'] !== null) as unknown as ParkedRow[]
+    const rows = found.filter((row) => row.id !== null)
     touched.push(...retryRows(roll, rows))
     left -= rows.length
     isAnyLocked ||= rows.length < found.length
@@ -147,7 +146,7 @@ async function retryNamed(
   const unknown = found.flatMap((row, position) => (row === undefined ? [from + position] : []))
   if (unknown.length > 0) return { kind: 'partitions_unknown', positions: unknown }
   const lanes = new Map(found.slice(0, STEP).map((row) => [row?.['id'] as number, row?.['lane'] as number]))
-  const rows = (await roll.tx.run(atHand, [[...lanes.keys()]])) as unknown as NamedRow[]
+  const rows = await roll.tx.run(atHand, [[...lanes.keys()]])
   await roll.lanes.read(new Set(lanes.values()))
   const again = rows.filter(({ state }) => state === 'parked')
   const anew = done ? rows.filter(({ state }) => state === 'done') : []

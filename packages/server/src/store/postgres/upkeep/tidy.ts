@@ -31,7 +31,7 @@ const todo = statement(
 )
 const FINISHED_ROWS = `FROM baton.partition WHERE lane = l.lane AND idx >= 0 AND state IN ('done', 'cancelled')`
 const OF_LANES = 'FROM unnest($1::bigint[]) AS l (lane)'
-const remove = statement(
+const remove = statement<{ readonly lane: number; readonly recordCount: number }>(
   'purge',
   `DELETE FROM baton.partition WHERE id = ANY (ARRAY(
      SELECT p.id ${OF_LANES} CROSS JOIN LATERAL (
@@ -142,7 +142,7 @@ async function hasRowsLeft({ tx }: Roll, lanes: readonly LaneEntry[]): Promise<b
 
 async function purgeRows(roll: Roll, lanes: readonly LaneEntry[], limit: number): Promise<number> {
   const values = [lanes.map(({ id }) => id), limit]
-  const rows = (await roll.tx.write(remove, values)) as unknown as { lane: number; recordCount: number }[]
+  const rows = await roll.tx.write(remove, values)
   for (const [lane, of] of roll.lanes.grouped(rows)) {
     lane.purged += of.length
     for (const { recordCount } of of) lane.purgedRecords += recordCount

@@ -1,8 +1,7 @@
 import { auditCounters, noTallies, type Tallies } from '../../../handoff/counter-audit.ts'
 import type { PartitionState } from '../../../handoff/life-cycle.ts'
 import { readTallies, readTask, taskColumns } from '../rows/entries.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
 const lanes = statement(

@@ -13,7 +13,7 @@ const changedTasks = statement(
   'changed-tasks',
   `SELECT ${taskColumns('t')} FROM baton.task t WHERE changed > $1 AND changed <= $2 ORDER BY changed LIMIT $3`,
 )
-const notices = statement(
+const notices = statement<NoticeRow>(
   'parked-notices',
   `SELECT n.position, t.task_id AS "taskId", p.level, p.idx AS index, p.spelling, p.attempts, p.reason
    FROM (SELECT * FROM baton.parked_notice WHERE position > $1 AND position <= $2 ORDER BY position LIMIT $3) n
@@ -22,6 +22,11 @@ const notices = statement(
    LEFT JOIN baton.task t ON t.id = l.task
    ORDER BY n.position`,
 )
+
+/** The partition is null where it is no longer parked. */
+type NoticeRow = { readonly position: number } & (ParkedNotice | { readonly taskId: null })
+
+const isOfOneParked = (row: NoticeRow): row is NoticeRow & ParkedNotice => row.taskId !== null
 
 /**
  * Positions are numbers given out under the roller's lock, and kept with what changed: they mean the
@@ -41,7 +46,7 @@ export async function changePage(tx: Transaction, { after, limit }: ChangeQuery)
   // Each list may have been cut: only up to where both are complete is the page.
   const until = Math.min(
     taskList.length < limit ? end : (taskList.at(-1)?.['changed'] as number),
-    noticeList.length < limit ? end : (noticeList.at(-1)?.['position'] as number),
+    noticeList.length < limit ? end : (noticeList.at(-1)?.position ?? end),
   )
   return {
     next: format(until),
@@ -52,8 +57,9 @@ export async function changePage(tx: Transaction, { after, limit }: ChangeQuery)
       taskList.filter((row) => (row['changed'] as number) <= until),
     ),
     parked: noticeList
-      .filter((row) => (row['position'] as number) <= until && row['taskId'] !== null)
-      .map(({ position: _, ...notice }) => notice as unknown as ParkedNotice),
+      .filter(isOfOneParked)
+      .filter(({ position }) => position <= until)
+      .map(({ position: _, ...notice }) => notice),
   }
 }
 

@@ -2,8 +2,7 @@ import type { InstanceTotals } from '@baton/protocol'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { type InstanceRecord, noTotals, producedTask, type Sighting } from '../../../handoff/instances.ts'
 import { readTask, taskColumns } from '../rows/entries.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
 /** The columns of the totals, by their names in the core. */

@@ -11,8 +11,7 @@ import type {
 } from '../../../handoff/task-record.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from '../rows/entries.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
 const taskByName = statement('task', `SELECT ${taskColumns('t')} FROM baton.task t WHERE task_id = $1`)
@@ -50,12 +49,12 @@ const lanes = statement(
   `SELECT ${laneColumns} FROM baton.lane WHERE task = $1 ORDER BY level LIMIT ${MAX_LISTED_LEVELS}`,
 )
 const laneCount = statement('lane-count', 'SELECT count(*) AS lanes FROM baton.lane WHERE task = $1')
-const ranges = statement(
+const ranges = statement<IndexRange & { readonly lane: number }>(
   'ranges-of-lanes',
   `SELECT wanted.lane, r.first, r.last FROM unnest($1::bigint[]) AS wanted (lane) CROSS JOIN LATERAL
      (SELECT first, last FROM baton.lane_range WHERE lane = wanted.lane ORDER BY first LIMIT ${MAX_LISTED_GAPS + 1}) r`,
 )
-const lastRanges = statement(
+const lastRanges = statement<{ readonly lane: number; readonly last: number }>(
   'last-range-of-lanes',
   `SELECT wanted.lane, r.last FROM unnest($1::bigint[]) AS wanted (lane) CROSS JOIN LATERAL
      (SELECT last FROM baton.lane_range WHERE lane = wanted.lane ORDER BY first DESC LIMIT 1) r`,
@@ -65,7 +64,7 @@ const tables = statement(
   `SELECT c.name FROM baton.task_compute_table t JOIN baton.compute_table c ON c.id = t.compute_table
    WHERE t.task = $1 ORDER BY t.compute_table LIMIT ${MAX_LISTED_TABLES}`,
 )
-const mismatches = statement(
+const mismatches = statement<TaskRecord['mismatches'][number]>(
   'mismatches',
   `SELECT l.level, p.idx AS index, p.spelling, p.record_count AS declared, p.reported_records AS reported
    FROM (SELECT id, level FROM baton.lane WHERE task = $1 ORDER BY level) l CROSS JOIN LATERAL
@@ -96,7 +95,7 @@ export async function taskRecord(tx: Transaction, taskId: string): Promise<TaskR
     lanes: await laneFacts(tx, laneRows),
     lanesOmitted: (counted[0]?.['lanes'] as number) - laneRows.length,
     computeTables: names.map(({ name }) => name as string),
-    mismatches: unequal as unknown as TaskRecord['mismatches'],
+    mismatches: unequal,
   }
 }
 
@@ -158,11 +157,11 @@ export async function taskRows(tx: Transaction, rows: readonly Row[]): Promise<T
 async function laneFacts(tx: Transaction, rows: readonly Row[]): Promise<LaneFacts[]> {
   const ids = rows.map((row) => row['id'] as number)
   const [firsts, lasts] = await Promise.all([tx.run(ranges, [ids]), tx.run(lastRanges, [ids])])
-  const rangesOf = Map.groupBy(firsts, (row) => row['lane'] as number)
-  const lastOf = new Map(lasts.map((row) => [row['lane'] as number, row['last'] as number]))
+  const rangesOf = Map.groupBy(firsts, ({ lane }) => lane)
+  const lastOf = new Map(lasts.map(({ lane, last }) => [lane, last]))
   return rows.map((row) => {
     const id = row['id'] as number
-    const known = (rangesOf.get(id) ?? []) as unknown as IndexRange[]
+    const known = rangesOf.get(id) ?? []
     return {
       level: row['level'] as number,
       parkedSkipped: row['parked_skipped'] as boolean,

@@ -6,8 +6,7 @@ import { levelsToRank } from '../counters/level-times.ts'
 import { WAITS } from '../queues/places.ts'
 import { besideId } from '../rows/beside-ids.ts'
 import type { LaneKey } from '../rows/entries.ts'
-import type { Row } from '../session/connection.ts'
-import { statement } from '../session/statement.ts'
+import { type Row, statement } from '../session/statement.ts'
 import { textArray } from '../session/text-arrays.ts'
 import type { Transaction } from '../session/transaction.ts'
 
@@ -67,7 +66,7 @@ export const laneIsOpen = (task: string, level: string) =>
 export const roomInWindow = (lane: string) =>
   `(SELECT greatest(${WINDOW} - count(*), ${LOW_WATER}) FROM
      (SELECT FROM baton.ready r WHERE r.lane = ${lane} AND r.fresh LIMIT ${WINDOW}) AS window_now)`
-const firstHeld = statement(
+const firstHeld = statement<HeldPlace>(
   'first-held',
   `SELECT id, stay, record_count FROM baton.held
    WHERE lane = $1
@@ -86,7 +85,7 @@ const admit = statement(
 /** Places that a claim has locked are left to it. */
 export const readyOfLane = (columns: string, lane: string) =>
   `SELECT ${columns} FROM baton.ready WHERE lane = ${lane} ORDER BY id FOR UPDATE SKIP LOCKED`
-const firstReady = statement(
+const firstReady = statement<ReadyPlace>(
   'first-ready-of-lane',
   `SELECT q.place::text AS place, q.id, q.stay, q.rank::text AS rank_text, q.fresh, p.record_count
    FROM (${readyOfLane('ctid AS place, id, stay, rank, fresh', '$1')}) q
@@ -115,7 +114,7 @@ export function tripwireAt(admitted: number): number {
 
 /** Fills the window of a lane if it is open; returns how many partitions became ready. */
 async function fillLane(tx: Transaction, lane: LockedLane, deltas: CountDeltas): Promise<number> {
-  const rows = (await tx.run(firstHeld, [lane.id])) as unknown as HeldPlace[]
+  const rows = await tx.run(firstHeld, [lane.id])
   if (rows.length === 0) return 0
   const time = (await levelsToRank(tx, [lane.level], deltas)).get(lane.level)
   if (time === undefined) throw new Error(`level ${lane.level} has no time`)
@@ -145,7 +144,7 @@ export async function holdLane(
   limit: number,
   count: CountMove,
 ): Promise<number> {
-  const rows = (await tx.run(firstReady, [lane.id, limit])) as unknown as ReadyPlace[]
+  const rows = await tx.run(firstReady, [lane.id, limit])
   if (rows.length === 0) return 0
   const to = next('ready', 'hold')
   for (const row of rows) {
