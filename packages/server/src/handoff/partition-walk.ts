@@ -16,6 +16,9 @@ interface LaneOnTheWay {
   readonly partitions: Tally
 }
 
+/** What is read of a partition in a lane whose level is known. */
+export type RowOfLane = Omit<PartitionRecord, 'level'>
+
 /** The rows of a lane that a store has to read next: in the order of their index, and of any state. */
 export interface RowsToRead {
   readonly after: number
@@ -90,7 +93,7 @@ export class PartitionWalk {
   }
 
   /** A page is full when one more is found than it holds: whoever has the last page is not sent on to an empty one. */
-  take(rows: readonly Omit<PartitionRecord, 'level'>[]): void {
+  take(rows: readonly RowOfLane[]): void {
     const level = this.#level
     this.#budget -= rows.length + 1
     const last = rows.length < this.#limit ? LANE_END : (rows.at(-1)?.index ?? LANE_END)

@@ -55,7 +55,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /retry_finish_text .*task = \? AND level = /,
     'autoindex_lane_1 (task=? AND level=?)',
   ],
-  ['the leases of an instance', /AS leases FROM partition/, 'COVERING INDEX partition_leased (due_at>?)'],
+  ['the leases of an instance', /AS leases FROM partition/, 'INDEX partition_leased (due_at>?)'],
   [
     'parked partitions of a page',
     /'parked' AND p.idx > /,

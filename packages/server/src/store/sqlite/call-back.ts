@@ -12,6 +12,7 @@ import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
 import { NewPartitions } from './new-partitions.ts'
+import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import type { Steps } from './steps.ts'
 
@@ -103,9 +104,7 @@ export class CallBacks {
 
   /** Undefined for a partition that was purged: its index is remembered, its content is not. */
   #stored(lane: LaneEntry, index: number): CalledBackPartition | undefined {
-    const row = this.#sql.identity.get(lane.id, index) as
-      | { record_count: number; compute_table: number; spelling: string | null }
-      | undefined
+    const row = this.#sql.identity.get(lane.id, index)
     return (
       row && {
         level: lane.level,
@@ -167,7 +166,8 @@ const neverLeased = { term: 0, attempts: 0, releases: 0, fresh: true }
 
 function prepare(db: DatabaseSync) {
   return {
-    identity: db.prepare(
+    identity: query<{ record_count: number; compute_table: number; spelling: string | null }>(
+      db,
       'SELECT record_count, compute_table, spelling FROM partition WHERE lane = ? AND idx = ?',
     ),
     taskTable: db.prepare(

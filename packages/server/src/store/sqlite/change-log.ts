@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ChangePage, ChangeQuery, ParkedNotice } from '../../handoff/change.ts'
+import { query } from './query.ts'
 import { oneByOne, type Steps } from './steps.ts'
 import type { TaskRows } from './task-rows.ts'
 
@@ -32,7 +33,7 @@ export class ChangeLog {
   *notices(parked: readonly number[]): Steps<ParkedNotice[]> {
     const found: ParkedNotice[] = []
     yield* oneByOne(parked, (id) => {
-      const notice = this.#sql.parked.get(id) as unknown as ParkedNotice | undefined
+      const notice = this.#sql.parked.get(id)
       if (notice !== undefined) found.push(notice)
     })
     return found
@@ -103,7 +104,8 @@ export class ChangeLog {
 
 function prepare(db: DatabaseSync) {
   return {
-    parked: db.prepare(
+    parked: query<ParkedNotice>(
+      db,
       `SELECT task.task_id AS taskId, p.level, p.idx AS "index", p.spelling, p.attempts, p.reason
        FROM partition p JOIN lane ON lane.id = p.lane JOIN task ON task.id = lane.task
        WHERE p.id = ? AND p.state = 'parked'`,

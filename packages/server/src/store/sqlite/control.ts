@@ -6,6 +6,7 @@ import { taskState } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
+import { query } from './query.ts'
 import { oneByOne, type Steps } from './steps.ts'
 import type { DoneRow, TaskSteps } from './task-steps.ts'
 
@@ -78,7 +79,7 @@ export class Control {
     if (order.partitions !== null) return yield* this.#retryNamed(task, order.partitions, order.done)
     if (order.level !== null && this.#ledger.entries.laneOf(task, order.level) === undefined)
       return { kind: 'level_unknown' }
-    const parked = this.#sql.lanesWithParked.all(task.id, ...levelsOf(order.level), STEP) as { id: number }[]
+    const parked = this.#sql.lanesWithParked.all(task.id, ...levelsOf(order.level), STEP)
     const progress = this.#retryParked(parked.map(({ id }) => this.#ledger.entries.lane(id)))
     if (!order.done || progress.more) return progress
     const rerun = this.#rerun(task, order.level, now)
@@ -99,7 +100,7 @@ export class Control {
   #retryParked(lanes: readonly LaneEntry[]): { changed: number; readied: number; more: boolean } {
     let changed = 0
     for (const lane of lanes) {
-      const rows = this.#sql.parked.all(lane.id, STEP - changed) as unknown as ParkedRow[]
+      const rows = this.#sql.parked.all(lane.id, STEP - changed)
       for (const row of rows) this.#retryOne(lane, row)
       changed += rows.length
       if (changed === STEP) break
@@ -124,7 +125,7 @@ export class Control {
     const once = new Map<number, { lane: LaneEntry; row: NamedRow }>()
     yield* oneByOne(named, ({ level, index }, position) => {
       const lane = this.#ledger.entries.laneOf(task, level)
-      const row = lane && (this.#sql.identity.get(lane.id, index) as unknown as NamedRow | undefined)
+      const row = lane && this.#sql.identity.get(lane.id, index)
       if (lane === undefined || row === undefined) unknown.push(position)
       else once.set(row.id, { lane, row })
     })
@@ -144,7 +145,7 @@ export class Control {
   /** One step of taking a task's closed lanes out of the reach of pulls; true while some is left. */
   #holdClosed(task: TaskEntry): boolean {
     // All but one of these are closed, and each has something to hold.
-    for (const { id } of this.#sql.lanesWithReady.all(task.id, STEP + 1) as { id: number }[]) {
+    for (const { id } of this.#sql.lanesWithReady.all(task.id, STEP + 1)) {
       if (!this.#lanes.mayHold) return true
       const lane = this.#ledger.entries.lane(id)
       if (!this.#ledger.isOpen(lane)) this.#lanes.hold(lane)
@@ -165,14 +166,17 @@ interface NamedRow extends DoneRow {
 
 function prepare(db: DatabaseSync) {
   return {
-    lanesWithReady: db.prepare(
+    lanesWithReady: query<{ id: number }>(
+      db,
       'SELECT id FROM lane WHERE task = ? AND ready_partitions > 0 ORDER BY level LIMIT ?',
     ),
-    lanesWithParked: db.prepare(
+    lanesWithParked: query<{ id: number }>(
+      db,
       `SELECT id FROM lane WHERE task = ? AND level BETWEEN ? AND ? AND parked_partitions > 0
        ORDER BY level LIMIT ?`,
     ),
-    parked: db.prepare(
+    parked: query<ParkedRow>(
+      db,
       `SELECT id, record_count AS recordCount FROM partition WHERE lane = ? AND state = 'parked' ORDER BY idx LIMIT ?`,
     ),
     doneRows: db.prepare(
@@ -181,7 +185,8 @@ function prepare(db: DatabaseSync) {
     retry: db.prepare(
       'UPDATE partition SET state = ?, rank = NULL, fresh = 1, attempts = 0, releases = 0 WHERE id = ?',
     ),
-    identity: db.prepare(
+    identity: query<NamedRow>(
+      db,
       `SELECT id, state, outcome, record_count AS recordCount, reported_records AS reportedRecords
        FROM partition WHERE lane = ? AND idx = ?`,
     ),

@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../handoff/partition-record.ts'
-import { PartitionWalk, type RowsToRead } from '../../handoff/partition-walk.ts'
+import type { PartitionPage, PartitionQuery } from '../../handoff/partition-record.ts'
+import { PartitionWalk, type RowOfLane, type RowsToRead } from '../../handoff/partition-walk.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
+import { query } from './query.ts'
 
 export class PartitionPages {
   readonly #sql: ReturnType<typeof prepare>
@@ -23,9 +24,9 @@ export class PartitionPages {
     return walk.page
   }
 
-  #rows(lane: number, { after, limit, onlyParked }: RowsToRead): PartitionRecord[] {
+  #rows(lane: number, { after, limit, onlyParked }: RowsToRead): RowOfLane[] {
     const sql = onlyParked ? this.#sql.parked : this.#sql.rows
-    return sql.all(lane, after, limit) as unknown as PartitionRecord[]
+    return sql.all(lane, after, limit)
   }
 }
 
@@ -39,10 +40,12 @@ function prepare(db: DatabaseSync) {
     laneFrom: db.prepare(
       `SELECT ${laneColumns} FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1`,
     ),
-    rows: db.prepare(
+    rows: query<RowOfLane>(
+      db,
       `SELECT ${columns} FROM partition p ${joins} WHERE p.lane = ? AND p.idx > ? ORDER BY p.idx LIMIT ?`,
     ),
-    parked: db.prepare(
+    parked: query<RowOfLane>(
+      db,
       `SELECT ${columns} FROM partition p ${joins}
        WHERE p.lane = ? AND p.state = 'parked' AND p.idx > ? ORDER BY p.idx LIMIT ?`,
     ),

@@ -9,6 +9,7 @@ import type { Books } from './books.ts'
 import type { Front } from './front.ts'
 import type { Ledger } from './ledger.ts'
 import type { PartitionEntry } from './partition-entry.ts'
+import { arrayQuery } from './query.ts'
 
 /** In the order of COLUMNS. */
 type Row = [
@@ -48,16 +49,16 @@ export class Partitions {
     const ahead = this.#books.deferred.get(id)
     if (ahead !== undefined) return ahead
     if (this.#books.deferred.has(id)) this.#books.writeUp()
-    const row = this.#sql.byId.get(id) as unknown as Row | undefined
+    const row = this.#sql.byId.get(id)
     return row === undefined ? undefined : this.#entry(row)
   }
 
   dueLeases(now: number, limit: number): PartitionEntry[] {
-    return (this.#sql.dueLeases.all(now, limit) as unknown as Row[]).map((row) => this.#entry(row))
+    return this.#sql.dueLeases.all(now, limit).map((row) => this.#entry(row))
   }
 
   dueBackoffs(now: number, limit: number): PartitionEntry[] {
-    return (this.#sql.dueBackoffs.all(now, limit) as unknown as Row[]).map((row) => this.#entry(row))
+    return this.#sql.dueBackoffs.all(now, limit).map((row) => this.#entry(row))
   }
 
   /** Also of leases that were put off writing. A row may say so of one that has been finished since. */
@@ -185,20 +186,16 @@ export class Partitions {
 }
 
 function prepare(db: DatabaseSync) {
-  // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.
-  const rows = (sql: string) => {
-    const statement = db.prepare(sql)
-    statement.setReturnArrays(true)
-    return statement
-  }
   const change =
     'UPDATE partition SET state = ?, outcome = ?, attempts = ?, releases = ?, due_at = ?, fresh = 0'
   return {
-    byId: rows(`SELECT ${COLUMNS} FROM partition WHERE id = ?`),
-    dueLeases: rows(
+    byId: arrayQuery<Row>(db, `SELECT ${COLUMNS} FROM partition WHERE id = ?`),
+    dueLeases: arrayQuery<Row>(
+      db,
       `SELECT ${COLUMNS} FROM partition WHERE state = 'leased' AND due_at <= ? ORDER BY due_at LIMIT ?`,
     ),
-    dueBackoffs: rows(
+    dueBackoffs: arrayQuery<Row>(
+      db,
       `SELECT ${COLUMNS} FROM partition WHERE state = 'delayed' AND due_at <= ? ORDER BY due_at LIMIT ?`,
     ),
     nextLease: db.prepare(`SELECT due_at FROM partition WHERE state = 'leased' ORDER BY due_at LIMIT 1`),

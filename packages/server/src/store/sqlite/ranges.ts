@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type IndexRun, runsOf } from '../../handoff/index-runs.ts'
 import type { LaneEntry } from '../../handoff/task-entry.ts'
+import { query } from './query.ts'
 
 /** Which indexes of a lane were ever called back, as ranges: mostly one per lane. */
 export class Ranges {
@@ -17,12 +18,12 @@ export class Ranges {
     return (index) => {
       if (known !== undefined && index >= known.first && index <= known.last) return true
       if (gap !== undefined && index >= gap.first && index <= gap.last) return false
-      const below = this.#sql.atOrBelow.get(lane.id, index) as unknown as IndexRun | undefined
+      const below = this.#sql.atOrBelow.get(lane.id, index)
       if (below !== undefined && index <= below.last) {
         known = below
         return true
       }
-      const above = this.#sql.above.get(lane.id, index) as unknown as IndexRun | undefined
+      const above = this.#sql.above.get(lane.id, index)
       gap = {
         first: below === undefined ? 0 : below.last + 1,
         last: (above?.first ?? Number.MAX_SAFE_INTEGER + 1) - 1,
@@ -34,12 +35,12 @@ export class Ranges {
   /** The indexes are new: none of them lies in a range yet. */
   add(lane: LaneEntry, indexes: readonly number[]): void {
     for (const run of runsOf(indexes)) {
-      const below = this.#sql.atOrBelow.get(lane.id, run.first) as unknown as IndexRun | undefined
+      const below = this.#sql.atOrBelow.get(lane.id, run.first)
       if (below !== undefined && below.last === run.first - 1) {
         run.first = below.first
         this.#sql.remove.run(lane.id, below.first)
       }
-      const above = this.#sql.above.get(lane.id, run.last) as unknown as IndexRun | undefined
+      const above = this.#sql.above.get(lane.id, run.last)
       if (above !== undefined && above.first === run.last + 1) {
         run.last = above.last
         this.#sql.remove.run(lane.id, above.first)
@@ -51,10 +52,12 @@ export class Ranges {
 
 function prepare(db: DatabaseSync) {
   return {
-    atOrBelow: db.prepare(
+    atOrBelow: query<IndexRun>(
+      db,
       'SELECT first, last FROM lane_range WHERE lane = ? AND first <= ? ORDER BY first DESC LIMIT 1',
     ),
-    above: db.prepare(
+    above: query<IndexRun>(
+      db,
       'SELECT first, last FROM lane_range WHERE lane = ? AND first > ? ORDER BY first LIMIT 1',
     ),
     insert: db.prepare('INSERT INTO lane_range (lane, first, last) VALUES (?, ?, ?)'),

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Ranked } from '../../handoff/fair-order.ts'
 import { CANDIDATE_COLUMNS, type Candidate, type CandidateRow, candidateOf } from './candidate.ts'
 import type { Ledger } from './ledger.ts'
+import { arrayQuery, query } from './query.ts'
 
 type Row = [lane: number, rankText: string, fresh: number, ...candidate: CandidateRow]
 
@@ -22,30 +23,28 @@ export class ReadyRows {
   }
 
   first(limit: number): Candidate[] {
-    return this.#candidates(this.#sql.first.all(limit))
+    return this.#sql.first.all(limit).map((row) => this.#candidate(row))
   }
 
   /** The first of open lanes among so many from a place on. Which lanes are open is read from the rows of their tasks. */
   firstOpen(from: Ranked, among: number, limit: number): Candidate[] {
-    return this.#candidates(this.#sql.firstOpen.all(...columnsOf(from), among, limit))
+    return this.#sql.firstOpen.all(...columnsOf(from), among, limit).map((row) => this.#candidate(row))
   }
 
   /** The place that comes after so many from a place on, if there are more. */
   behind(from: Ranked, passed: number): Ranked | undefined {
-    const row = this.#sql.behind.get(...columnsOf(from), passed) as PlaceRow | undefined
+    const row = this.#sql.behind.get(...columnsOf(from), passed)
     return row && { id: row.id, lane: { level: row.level }, rank: BigInt(row.rankText) }
   }
 
   byId(id: number): Candidate {
-    return this.#candidate(this.#sql.byId.get(id) as unknown as Row)
+    const row = this.#sql.byId.get(id)
+    if (row === undefined) throw new Error(`partition row ${id} is missing`)
+    return this.#candidate(row)
   }
 
   isAnyOn(level: number): boolean {
     return this.#sql.anyOn.get(level) !== undefined
-  }
-
-  #candidates(rows: readonly unknown[]): Candidate[] {
-    return rows.map((row) => this.#candidate(row as Row))
   }
 
   #candidate([lane, rankText, fresh, ...row]: Row): Candidate {
@@ -57,12 +56,14 @@ const columnsOf = ({ lane, rank, id }: Ranked) => [lane.level, rank, id] as cons
 
 function prepare(db: DatabaseSync) {
   const columns = `lane, CAST(rank AS TEXT), fresh, ${CANDIDATE_COLUMNS}`
-  const first = db.prepare(
+  const first = arrayQuery<Row>(
+    db,
     `SELECT ${columns} FROM partition INDEXED BY partition_ready
      WHERE state = 'ready' ORDER BY level, rank, id LIMIT ? + 0`,
   )
   // The rule is that of lane-rules.ts, which has the last word on what is read.
-  const firstOpen = db.prepare(
+  const firstOpen = arrayQuery<Row>(
+    db,
     `SELECT first.* FROM
        (SELECT ${columns} FROM partition INDEXED BY partition_ready
         WHERE state = 'ready' AND (level, rank, id) >= (?, ?, ?) ORDER BY level, rank, id LIMIT ? + 0) AS first
@@ -70,14 +71,12 @@ function prepare(db: DatabaseSync) {
      WHERE NOT task.paused AND NOT task.cancelled AND (NOT task.level_barrier OR lane.level <= task.open_level)
      LIMIT ? + 0`,
   )
-  const byId = db.prepare(`SELECT ${columns} FROM partition WHERE id = ?`)
-  // Rows as objects come as dictionaries, whose every access is a hash look-up; arrays do not.
-  for (const statement of [first, firstOpen, byId]) statement.setReturnArrays(true)
   return {
     first,
     firstOpen,
-    byId,
-    behind: db.prepare(
+    byId: arrayQuery<Row>(db, `SELECT ${columns} FROM partition WHERE id = ?`),
+    behind: query<PlaceRow>(
+      db,
       `SELECT level, CAST(rank AS TEXT) AS rankText, id FROM partition INDEXED BY partition_ready
        WHERE state = 'ready' AND (level, rank, id) >= (?, ?, ?) ORDER BY level, rank, id LIMIT 1 OFFSET ?`,
     ),

@@ -1,21 +1,23 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { parseLeaseId } from '../../handoff/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
 import type { HandedOut } from '../../handoff/store.ts'
 import type { Books } from './books.ts'
 import { asHandedOut, type Described } from './handed-out.ts'
 import type { Names } from './names.ts'
+import { type Query, query } from './query.ts'
 
 /** Pulls that came with a key: whoever asks again with the same one is given the same leases. */
 export class RepeatedPulls {
   readonly #books: Books
   readonly #names: Names
-  readonly #live: StatementSync
+  readonly #live: Query<LiveRow>
 
   constructor(db: DatabaseSync, books: Books, names: Names) {
     this.#books = books
     this.#names = names
-    this.#live = db.prepare(
+    this.#live = query(
+      db,
       `SELECT lane, idx, attempts, spelling, record_count AS recordCount, compute_table AS computeTable,
          due_at AS dueAt
        FROM partition
@@ -37,7 +39,7 @@ export class RepeatedPulls {
     const alive: HandedOut[] = []
     for (const id of known) {
       const ref = parseLeaseId(id)
-      const row = ref && (this.#live.get(ref.partition, ref.term, ref.secret, now) as LiveRow | undefined)
+      const row = ref && this.#live.get(ref.partition, ref.term, ref.secret, now)
       if (row === undefined) continue
       const lane = this.#books.ledger.entries.lane(row.lane)
       if (lane.task.cancelled) continue

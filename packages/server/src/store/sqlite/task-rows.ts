@@ -13,6 +13,7 @@ import type {
 } from '../../handoff/task-record.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../../handoff/view-limits.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
+import { query } from './query.ts'
 
 /** Tasks for those who look: counters and short lists, never a walk over partitions. */
 export class TaskRows {
@@ -33,10 +34,7 @@ export class TaskRows {
       lanes,
       lanesOmitted: (this.#sql.laneCount.get(task.id)?.['lanes'] as number) - lanes.length,
       computeTables: this.#sql.tables.all(task.id, MAX_LISTED_TABLES).map(({ name }) => name as string),
-      mismatches:
-        task.mismatched === 0
-          ? []
-          : (this.#sql.mismatches.all(task.id, MAX_LISTED_MISMATCHES) as unknown as TaskRecord['mismatches']),
+      mismatches: task.mismatched === 0 ? [] : this.#sql.mismatches.all(task.id, MAX_LISTED_MISMATCHES),
     }
   }
 
@@ -79,13 +77,13 @@ export class TaskRows {
         openLane === undefined
           ? null
           : { parkedSkipped: openLane['parked_skipped'] === 1, ...readTallies(openLane) },
-      pace: this.#sql.pace.all(task.id, PACE_SECONDS_KEPT) as unknown as PaceSecond[],
+      pace: this.#sql.pace.all(task.id, PACE_SECONDS_KEPT),
     }
   }
 
   #lane(row: Record<string, unknown>): LaneFacts {
     const id = row['id'] as number
-    const ranges = this.#sql.ranges.all(id, MAX_LISTED_GAPS + 1) as unknown as IndexRange[]
+    const ranges = this.#sql.ranges.all(id, MAX_LISTED_GAPS + 1)
     return {
       level: row['level'] as number,
       parkedSkipped: row['parked_skipped'] === 1,
@@ -112,20 +110,22 @@ function prepare(db: DatabaseSync) {
     lane: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? AND level = ?`),
     lanes: db.prepare(`SELECT ${laneColumns} FROM lane WHERE task = ? ORDER BY level LIMIT ?`),
     laneCount: db.prepare('SELECT count(*) AS lanes FROM lane WHERE task = ?'),
-    ranges: db.prepare('SELECT first, last FROM lane_range WHERE lane = ? ORDER BY first LIMIT ?'),
+    ranges: query<IndexRange>(db, 'SELECT first, last FROM lane_range WHERE lane = ? ORDER BY first LIMIT ?'),
     lastRange: db.prepare('SELECT last FROM lane_range WHERE lane = ? ORDER BY first DESC LIMIT 1'),
     tables: db.prepare(
       `SELECT name FROM task_compute_table JOIN compute_table ON compute_table.id = task_compute_table.compute_table
        WHERE task_compute_table.task = ? ORDER BY task_compute_table.compute_table LIMIT ?`,
     ),
-    mismatches: db.prepare(
+    mismatches: query<TaskRecord['mismatches'][number]>(
+      db,
       `SELECT lane.level AS level, idx AS "index", spelling, record_count AS declared,
          partition.reported_records AS reported
        FROM lane CROSS JOIN partition INDEXED BY partition_mismatch ON partition.lane = lane.id
          AND partition.reported_records IS NOT NULL AND partition.reported_records <> partition.record_count
        WHERE lane.task = ? ORDER BY lane.level, partition.idx LIMIT ?`,
     ),
-    pace: db.prepare(
+    pace: query<PaceSecond>(
+      db,
       'SELECT second, partitions, records FROM pace WHERE task = ? ORDER BY second DESC LIMIT ?',
     ),
   }

@@ -5,6 +5,7 @@ import { type Finished, takeBack } from '../../handoff/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
+import { query } from './query.ts'
 
 interface StepRow {
   readonly task: number
@@ -64,7 +65,7 @@ export class TaskSteps {
 
   /** One bounded transaction's worth of a task's step. */
   advance(task: TaskEntry, step: Step, onlyLevel = ALL_LEVELS): Progress {
-    const row = this.#sql.of.get(task.id, step, onlyLevel) as unknown as StepRow | undefined
+    const row = this.#sql.of.get(task.id, step, onlyLevel)
     return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
   }
 
@@ -73,8 +74,10 @@ export class TaskSteps {
     const { taskAfter } = this.#sql
     const next = taskAfter.get(this.#lastTask) ?? taskAfter.get(0)
     if (next === undefined) return { changed: 0, readied: 0, more: false }
-    this.#lastTask = next['task'] as number
-    return this.#advance(this.#sql.anyOf.get(this.#lastTask) as unknown as StepRow)
+    // Before its row is read: one that cannot be is not the first again next time.
+    this.#lastTask = next.task
+    const row = this.#sql.anyOf.get(next.task)
+    return row === undefined ? { changed: 0, readied: 0, more: false } : this.#advance(row)
   }
 
   #advance(row: StepRow): Progress {
@@ -104,7 +107,7 @@ export class TaskSteps {
   }
 
   #laneFrom(task: TaskEntry, level: number, onlyLevel: number): LaneEntry | undefined {
-    const row = this.#sql.laneFrom.get(task.id, level) as { id: number; level: number } | undefined
+    const row = this.#sql.laneFrom.get(task.id, level)
     if (row === undefined || (onlyLevel !== ALL_LEVELS && row.level !== onlyLevel)) return undefined
     return this.#ledger.entries.lane(row.id)
   }
@@ -132,7 +135,7 @@ export class TaskSteps {
   #cancelWaiting(lane: LaneEntry, limit: number): number {
     let cancelled = 0
     for (const state of ['ready', 'held', 'parked'] as const) {
-      const rows = this.#sql[state].all(lane.id, limit - cancelled) as { id: number; record_count: number }[]
+      const rows = this.#sql[state].all(lane.id, limit - cancelled)
       for (const row of rows) {
         const to = next(state, 'cancel')
         this.#sql.cancel.run(to, row.id)
@@ -151,11 +154,7 @@ export class TaskSteps {
     progress: Progress,
   ): number | null {
     if (lane.partitions.done === lane.purged) return null
-    const rows = this.#sql.from.all(lane.id, after, limit) as unknown as (DoneRow & {
-      idx: number
-      state: string
-      settled_at: number | null
-    })[]
+    const rows = this.#sql.from.all(lane.id, after, limit)
     for (const row of rows) {
       if (row.state !== 'done' || (row.settled_at ?? 0) > begunAt) continue
       this.rerun(lane, row)
@@ -176,15 +175,18 @@ export class TaskSteps {
 
 function prepare(db: DatabaseSync) {
   const waiting = (state: string) =>
-    db.prepare(`SELECT id, record_count FROM partition WHERE lane = ? AND state = '${state}' LIMIT ?`)
+    query<{ id: number; record_count: number }>(
+      db,
+      `SELECT id, record_count FROM partition WHERE lane = ? AND state = '${state}' LIMIT ?`,
+    )
   return {
     begin: db.prepare(
       `INSERT INTO task_step (task, step, level, only_level, begun_at) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT DO NOTHING`,
     ),
-    of: db.prepare('SELECT * FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
-    anyOf: db.prepare('SELECT * FROM task_step WHERE task = ? LIMIT 1'),
-    taskAfter: db.prepare('SELECT task FROM task_step WHERE task > ? ORDER BY task LIMIT 1'),
+    of: query<StepRow>(db, 'SELECT * FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
+    anyOf: query<StepRow>(db, 'SELECT * FROM task_step WHERE task = ? LIMIT 1'),
+    taskAfter: query<{ task: number }>(db, 'SELECT task FROM task_step WHERE task > ? ORDER BY task LIMIT 1'),
     isRerunning: db.prepare(`SELECT 1 FROM task_step WHERE task = ? AND step = 'rerun' LIMIT 1`),
     lastDoneSecond: db.prepare('SELECT max(second) AS second FROM pace WHERE task = ?'),
     save: db.prepare(
@@ -192,12 +194,16 @@ function prepare(db: DatabaseSync) {
     ),
     end: db.prepare('DELETE FROM task_step WHERE task = ? AND step = ? AND only_level = ?'),
     drop: db.prepare('DELETE FROM task_step WHERE task = ? AND step = ?'),
-    laneFrom: db.prepare('SELECT id, level FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1'),
+    laneFrom: query<{ id: number; level: number }>(
+      db,
+      'SELECT id, level FROM lane WHERE task = ? AND level >= ? ORDER BY level LIMIT 1',
+    ),
     ready: waiting('ready'),
     held: waiting('held'),
     parked: waiting('parked'),
     cancel: db.prepare('UPDATE partition SET state = ?, rank = NULL, due_at = NULL WHERE id = ?'),
-    from: db.prepare(
+    from: query<DoneRow & { idx: number; state: string; settled_at: number | null }>(
+      db,
       `SELECT id, idx, state, outcome, settled_at, record_count AS recordCount, reported_records AS reportedRecords FROM partition
        WHERE lane = ? AND idx > ? ORDER BY idx LIMIT ?`,
     ),

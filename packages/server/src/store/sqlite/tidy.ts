@@ -7,6 +7,7 @@ import type { LaneEntry } from '../../handoff/task-entry.ts'
 import { STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
 import type { Names } from './names.ts'
+import { query } from './query.ts'
 import type { TaskSteps } from './task-steps.ts'
 
 /** What can be done later, a little at a time, so that no pull waits for it. */
@@ -35,7 +36,7 @@ export class Tidy {
 
   /** A key whose leases were renewed is remembered for as long as they run. */
   #forgetKeys(now: number): boolean {
-    const due = this.#sql.dueKeys.all(now, STEP) as { key: string; leases: string }[]
+    const due = this.#sql.dueKeys.all(now, STEP)
     for (const { key, leases } of due) {
       const expiries = (JSON.parse(leases) as string[]).map((id) => {
         const ref = parseLeaseId(id)
@@ -50,7 +51,7 @@ export class Tidy {
 
   #forgetInstances({ forgetInstancesMillis, forgetEndedNodesMillis }: TidyOrder, now: number): boolean {
     const since = [now - forgetInstancesMillis, now - forgetEndedNodesMillis] as const
-    const gone = this.#sql.unseen.all(...since, STEP) as { id: number }[]
+    const gone = this.#sql.unseen.all(...since, STEP)
     for (const { id } of gone) {
       this.#sql.forgetProduced.run(id)
       this.#sql.forgetInstance.run(id)
@@ -61,13 +62,13 @@ export class Tidy {
 
   /** Removes rows of the task that finished first; its counters stay as its summary. */
   #purge(finishedBefore: number, now: number): boolean {
-    const row = this.#sql.oldestFinished.get(finishedBefore) as { id: number } | undefined
+    const row = this.#sql.oldestFinished.get(finishedBefore)
     if (row === undefined) return false
     const task = this.#ledger.entries.task(row.id)
     let left = STEP
     let level = -1
     while (left > 0) {
-      const next = this.#sql.nextLane.get(task.id, level) as { id: number; level: number } | undefined
+      const next = this.#sql.nextLane.get(task.id, level)
       if (next === undefined) {
         task.purgedAt = now
         this.#ledger.touch(task)
@@ -81,7 +82,7 @@ export class Tidy {
   }
 
   #purgeLane(lane: LaneEntry, limit: number): number {
-    const rows = this.#sql.rows.all(lane.id, limit) as { id: number; record_count: number }[]
+    const rows = this.#sql.rows.all(lane.id, limit)
     for (const { id, record_count } of rows) {
       this.#sql.remove.run(id)
       lane.purged += 1
@@ -94,27 +95,36 @@ export class Tidy {
 
 function prepare(db: DatabaseSync) {
   return {
-    dueKeys: db.prepare('SELECT key, leases FROM pull_key WHERE forget_at <= ? ORDER BY forget_at LIMIT ?'),
+    dueKeys: query<{ key: string; leases: string }>(
+      db,
+      'SELECT key, leases FROM pull_key WHERE forget_at <= ? ORDER BY forget_at LIMIT ?',
+    ),
     leaseExpiry: db.prepare(`SELECT due_at FROM partition WHERE id = ? AND term = ? AND state = 'leased'`),
     keepKey: db.prepare('UPDATE pull_key SET forget_at = ? WHERE key = ?'),
     forgetKey: db.prepare('DELETE FROM pull_key WHERE key = ?'),
     // A client that holds a lease, however silent, is not gone.
-    unseen: db.prepare(
+    unseen: query<{ id: number }>(
+      db,
       `SELECT id FROM instance WHERE (last_seen_at < ? OR draining AND last_seen_at < ?) AND NOT EXISTS
          (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.id) LIMIT ?`,
     ),
     forgetProduced: db.prepare('DELETE FROM produced_task WHERE instance = ?'),
     forgetInstance: db.prepare('DELETE FROM instance WHERE id = ?'),
     // Leases of a cancelled task end on their own; until then its rows are needed, and others go first.
-    oldestFinished: db.prepare(
+    oldestFinished: query<{ id: number }>(
+      db,
       `SELECT id FROM task WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < ?
          AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0
        ORDER BY finished_at LIMIT 1`,
     ),
-    nextLane: db.prepare(
+    nextLane: query<{ id: number; level: number }>(
+      db,
       `SELECT id, level FROM lane WHERE task = ? AND level > ? AND purged < done_partitions + cancelled_partitions ORDER BY level LIMIT 1`,
     ),
-    rows: db.prepare('SELECT id, record_count FROM partition WHERE lane = ? LIMIT ?'),
+    rows: query<{ id: number; record_count: number }>(
+      db,
+      'SELECT id, record_count FROM partition WHERE lane = ? LIMIT ?',
+    ),
     remove: db.prepare('DELETE FROM partition WHERE id = ?'),
     forgetPace: db.prepare('DELETE FROM pace WHERE task = ?'),
   }

@@ -1,6 +1,6 @@
 import { isLaneOpen } from '../../../handoff/lane-rules.ts'
-import type { PartitionPage, PartitionQuery, PartitionRecord } from '../../../handoff/partition-record.ts'
-import { PartitionWalk } from '../../../handoff/partition-walk.ts'
+import type { PartitionPage, PartitionQuery } from '../../../handoff/partition-record.ts'
+import { PartitionWalk, type RowOfLane } from '../../../handoff/partition-walk.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
@@ -15,11 +15,11 @@ const columns = `p.idx AS index, p.spelling, t.name AS "computeTableName", p.rec
   p.called_back_at AS "calledBackAt", p.settled_at AS "settledAt"`
 const joins =
   'JOIN baton.compute_table t ON t.id = p.compute_table LEFT JOIN baton.instance i ON i.id = p.holder'
-const rowsOfLane = statement<PartitionRecord>(
+const rowsOfLane = statement<RowOfLane>(
   'rows-of-page',
   `SELECT ${columns} FROM baton.partition p ${joins} WHERE p.lane = $1 AND p.idx > $2 ORDER BY p.idx LIMIT $3`,
 )
-const parkedOfLane = statement<PartitionRecord>(
+const parkedOfLane = statement<RowOfLane>(
   'parked-of-page',
   `SELECT ${columns} FROM baton.partition p ${joins}
    WHERE p.lane = $1 AND p.parked AND p.idx > $2 ORDER BY p.idx LIMIT $3`,
@@ -44,5 +44,4 @@ export async function partitionPage(tx: Transaction, query: PartitionQuery): Pro
 }
 
 /** The row of one that waits does not say whether it is in the window; nor is anybody shown that. */
-const asReady = (row: PartitionRecord): PartitionRecord =>
-  row.state === 'held' ? { ...row, state: 'ready' } : row
+const asReady = (row: RowOfLane): RowOfLane => (row.state === 'held' ? { ...row, state: 'ready' } : row)
