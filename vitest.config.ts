@@ -11,8 +11,12 @@ for (const name of Object.keys(process.env)) if (name.startsWith('BATON_')) dele
 /** Runs the tests of other files on another store: it must not meet those files as they were loaded before. */
 const APART = 'packages/server/test/store/postgres-http.test.ts'
 
-/** Tests that start servers, browsers or processes. Some of the longest are files of two lines: a suite on another store. */
-const LONG = /\/test\/(?:store\/postgres|browser|chaos|crash|postgres)|\/packages\/cli\//
+/**
+ * Tests that start servers, browsers or processes, and those that try thousands of things by chance. Some of the longest are
+ * files of two lines: a suite on another store.
+ */
+const LONG =
+  /\/test\/(?:store\/(?:postgres|sqlite\.)|handoff\/model|http\/fuzz|browser|chaos|crash|postgres)|\/packages\/cli\//
 
 /** Otherwise, where no run was timed yet, those would come last, and one of them alone at the end. */
 class LongOnesFirst extends BaseSequencer {
