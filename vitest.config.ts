@@ -42,7 +42,7 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'apart', include: [APART], isolate: true } },
     ],
-    globalSetup: ['packages/dashboard/test/build-when-stale.ts'],
+    globalSetup: ['packages/dashboard/test/build-when-stale.ts', 'packages/server/test/compile-once.ts'],
     pool: 'forks',
     // Loading the sources anew for each file was four tenths of the processor time of those that start no process. So files
     // share what they load: whoever replaces something (timers, a method, a variable) puts it back.
