@@ -1,58 +1,28 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { BatonClient, type PartitionDescriptor } from '@baton/client'
-import { onTestFinished } from 'vitest'
-
-const MAIN = fileURLToPath(new URL('../../../packages/server/src/main.ts', import.meta.url))
+import { ServiceProcess } from '../../../packages/client/test/support/service-process.ts'
 
 export interface RunningService {
   readonly url: string
   readonly client: BatonClient
   /** Takes the service away, as a crash would. */
   readonly stop: () => Promise<void>
-  /** Brings it back: the same address and data, and what flags it is given now. */
+  /** Brings it back: the same address and data, and other flags if some are given. */
   readonly restart: (...flags: string[]) => Promise<void>
 }
 
 /** The service as people run it, for the length of a test. */
 export async function startService(...flags: string[]): Promise<RunningService> {
-  const data = await mkdtemp(join(tmpdir(), 'baton-browser-'))
-  let running = await run(data, 0, flags)
-  const stop = async () => {
-    const exited = once(running.child, 'exit')
-    if (running.child.exitCode === null && running.child.kill('SIGKILL')) await exited
-  }
-  onTestFinished(async () => {
-    await stop()
-    await rm(data, { recursive: true, force: true })
-  })
-  const { url } = running
+  const service = await ServiceProcess.start(...flags)
+  const { url } = service
   return {
     url,
     client: new BatonClient({ url, instanceId: 'browser-test' }),
-    stop,
+    stop: () => service.kill(),
     restart: async (...others) => {
-      await stop()
-      running = await run(data, Number(new URL(url).port), others)
+      await service.kill()
+      await service.startAgain(...others)
     },
   }
-}
-
-async function run(data: string, port: number, flags: readonly string[]) {
-  const fixed = ['--port', String(port), '--data', data, '--log-level', 'warn']
-  const child = spawn(process.execPath, ['--conditions=baton-source', MAIN, ...fixed, ...flags], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  for await (const line of createInterface({ input: child.stdout })) {
-    const url = /^Baton listening on (\S+)$/.exec(line)?.[1]
-    if (url !== undefined) return { url, child }
-  }
-  throw new Error('the service ended before it listened')
 }
 
 /** Partitions of a task: so many on each level, lowest first. */

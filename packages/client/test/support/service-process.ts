@@ -15,7 +15,7 @@ const main = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.ur
 /** A real service in a process of its own, on data of its own. */
 export class ServiceProcess {
   readonly #data: string
-  readonly #flags: readonly string[]
+  #flags: readonly string[]
   #child: ChildProcess | undefined
   #url = ''
 
@@ -72,8 +72,9 @@ export class ServiceProcess {
     await this.#end('SIGTERM')
   }
 
-  /** On the same port and the same data. */
-  async startAgain(): Promise<void> {
+  /** On the same port and the same data; with other flags if some are given. */
+  async startAgain(...flags: string[]): Promise<void> {
+    if (flags.length > 0) this.#flags = flags
     await this.#start(String(this.port))
   }
 
@@ -86,21 +87,10 @@ export class ServiceProcess {
   }
 
   async #start(port: string): Promise<void> {
-    const child = spawn(
-      process.execPath,
-      [
-        '--conditions=baton-source',
-        main,
-        '--port',
-        port,
-        '--data',
-        this.#data,
-        '--log-level',
-        'warn',
-        ...this.#flags,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
+    const fixed = ['--port', port, '--data', this.#data, '--log-level', 'warn']
+    const child = spawn(process.execPath, ['--conditions=baton-source', main, ...fixed, ...this.#flags], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     this.#child = child
     for await (const line of createInterface({ input: child.stdout })) {
       const url = /^Baton listening on (\S+)$/.exec(line)?.[1]
