@@ -13,7 +13,7 @@ interface Content {
 interface Operation {
   operationId: string
   'x-actor': string
-  requestBody?: { content: Record<string, Content> }
+  requestBody?: { required: boolean; content: Record<string, Content> }
   responses: Record<string, { content: Record<string, Content> }>
 }
 
@@ -57,6 +57,15 @@ describe('the API document', () => {
     const outcome = await new Validator().validate(structuredClone(document) as never)
     expect(outcome.errors ?? []).toEqual([])
     expect(outcome.valid).toBe(true)
+  })
+
+  test('says which bodies may be left out', async () => {
+    const { operations } = await readDocument()
+    const optional = operations.filter(({ requestBody }) => requestBody?.required === false)
+    const demanded = operations.filter(({ requestBody }) => requestBody?.required === true)
+    const ids = (some: readonly Operation[]) => some.map(({ operationId }) => operationId).toSorted()
+    expect(ids(optional).join(' ')).toBe('cancel levelBarrier pause resume retry seal skipParked')
+    expect(ids(demanded).join(' ')).toBe('callBack renew settle')
   })
 
   test('has only patterns that the libraries of other languages can read', async () => {

@@ -25,18 +25,25 @@ interface Content {
 
 interface Operation {
   operationId?: string
-  requestBody?: { content?: Record<string, Content> }
+  requestBody?: { required?: boolean; content?: Record<string, Content> }
   responses?: Record<string, { content?: Record<string, Content> }>
 }
 
+/** What a route's settings say about its operation. */
+export interface OperationFacts {
+  /** What it can be refused with. */
+  readonly problems: readonly ProblemCode[]
+  readonly isBodyOptional: boolean
+}
+
 /**
- * Adds to the document what routes do not say about themselves: an example of each request and answer, which problems
- * an operation can be refused with, given by the operation's id, and the names of what is sent and answered.
+ * Adds to the document what schemas do not say: an example of each request and answer, the facts of each operation,
+ * given by its id, and the names of what is sent and answered.
  */
 export function completeDocument<Document extends object>(
   document: Document,
   tableField: string,
-  problems: ReadonlyMap<string, readonly ProblemCode[]>,
+  facts: ReadonlyMap<string, OperationFacts>,
 ): Document {
   const examples = operationExamples(tableField)
   const { components = {}, paths = {} } = document as {
@@ -48,7 +55,10 @@ export function completeDocument<Document extends object>(
     const example = examples[operationId]
     if (example?.request !== undefined) addExample(operation.requestBody?.content, example.request)
     if (example !== undefined) addExample(operation.responses?.['200']?.content, example.answer)
-    addProblems(operation.responses?.['default']?.content, problems.get(operationId) ?? [])
+    const { problems = [], isBodyOptional = false } = facts.get(operationId) ?? {}
+    addProblems(operation.responses?.['default']?.content, problems)
+    // It is written as required for every route that takes one.
+    if (isBodyOptional && operation.requestBody !== undefined) operation.requestBody.required = false
   }
   const named = Object.fromEntries(
     Object.entries(problemExamples).map(([code, value]) => [code, { summary: value.title, value }]),

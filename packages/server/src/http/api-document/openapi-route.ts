@@ -1,8 +1,7 @@
-import type { ProblemCode } from '@baton/protocol'
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { version } from '../../version.ts'
-import { actorOf, completeDocument } from './api-document.ts'
+import { actorOf, completeDocument, type OperationFacts } from './api-document.ts'
 import { problemsOf } from './api-problems.ts'
 
 /** Must come before the routes: the document is made of what they say about themselves. */
@@ -10,7 +9,7 @@ export async function describeRoutes(
   app: FastifyInstance,
   { basePath, tableField }: { readonly basePath: string; readonly tableField: string },
 ): Promise<void> {
-  const problems = new Map<string, readonly ProblemCode[]>()
+  const facts = new Map<string, OperationFacts>()
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -37,15 +36,17 @@ export async function describeRoutes(
       security: [{}, { token: [] }],
     },
     transform: ({ schema, url, route }) => {
-      const access = route.config?.access ?? 'open'
+      const { access = 'open', bodyOptional: isBodyOptional = false } = route.config ?? {}
       const { operationId, body } = schema as { operationId?: string; body?: unknown }
-      if (operationId !== undefined)
-        problems.set(operationId, problemsOf(operationId, { access, takesBody: body !== undefined }))
+      if (operationId !== undefined) {
+        const problems = problemsOf(operationId, { access, takesBody: body !== undefined })
+        facts.set(operationId, { problems, isBodyOptional })
+      }
       return { url, schema: { ...schema, 'x-actor': actorOf(access) } }
     },
     transformObject: (document) =>
       'openapiObject' in document
-        ? completeDocument(document.openapiObject, tableField, problems)
+        ? completeDocument(document.openapiObject, tableField, facts)
         : document.swaggerObject,
     hideUntagged: true,
   })
