@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { BatonClient } from '@baton/client'
 import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { partitionsOf, startService } from './support/service.ts'
+import { partitionsOf, startMortalService } from './support/service.ts'
 import { accessibilityFaults, listenTo, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
@@ -22,7 +22,7 @@ async function tokensFile(...names: string[]): Promise<string> {
 }
 
 async function startGuardedService() {
-  const service = await startService('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
+  const service = await startMortalService('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
   await new BatonClient({ url: service.url, token: 'producer-token' }).callBack(partitionsOf('orders', [1]))
   return service
 }

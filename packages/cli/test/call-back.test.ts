@@ -7,12 +7,12 @@ import { BatonClient } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { rowsOf } from '../../client/test/support/partition-states.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { sharedService } from '../../client/test/support/service.ts'
 import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
-const service = ServiceProcess.shared()
+const service = sharedService()
 const lines = (values: readonly unknown[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('')
 
 describe('baton call-back', () => {

@@ -1,12 +1,12 @@
 import { BatonClient } from '@baton/client'
 import { expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { startService } from '../../client/test/support/service.ts'
 import { until } from '../../client/test/support/until.ts'
 import { baton } from './support/baton.ts'
 
 test('a task whose partitions were forgotten says so', async () => {
-  const { url } = await ServiceProcess.start('--retention-days', '0')
+  const { url } = await startService('--retention-days', '0')
   const client = new BatonClient(url)
   await client.callBack(descriptors('old', 2))
   const { partitions } = await client.pull({ batch: 2 })
@@ -24,7 +24,7 @@ test('a task whose partitions were forgotten says so', async () => {
 })
 
 test('a task that has no such partitions says that', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   await new BatonClient(url).callBack(descriptors('new', 2))
   const { code, stdout, stderr } = await baton(['partitions', 'new', '--state', 'parked'], { url })
   expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'there are no such partitions\n', stderr: '' })

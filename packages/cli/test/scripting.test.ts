@@ -2,12 +2,12 @@ import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { rowsOf } from '../../client/test/support/partition-states.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { startService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 
 describe('pull, renew and settle, for scripts', () => {
   test('a budget of records takes as many partitions as meet it, alone or beside --batch', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     await new BatonClient(url).callBack(descriptors('orders', 6, 10))
     const taken = async (...args: string[]) =>
       JSON.parse((await baton([...args, '--records', '30', '--json'], { url })).stdout).partitions
@@ -18,7 +18,7 @@ describe('pull, renew and settle, for scripts', () => {
   })
 
   test('one hand-off step by step', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     expect(await baton(['pull'], { url })).toMatchObject({ code: 3, stderr: 'nothing is ready\n' })
     await client.callBack(descriptors('orders', 4))
@@ -58,7 +58,7 @@ describe('pull, renew and settle, for scripts', () => {
   })
 
   test('settlements from stdin', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
     const { partitions } = await client.pull({ batch: 2 })
@@ -72,7 +72,7 @@ describe('pull, renew and settle, for scripts', () => {
   })
 
   test('the wire keeps its own name for the table field', async () => {
-    const { url } = await ServiceProcess.start('--table-field', 'warehouseTable')
+    const { url } = await startService('--table-field', 'warehouseTable')
     const env = { BATON_TABLE_FIELD: 'warehouseTable' }
     const wire = descriptors('orders', 1).map(({ computeTableName, ...others }) => ({
       ...others,

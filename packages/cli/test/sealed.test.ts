@@ -1,11 +1,11 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { sharedService } from '../../client/test/support/service.ts'
 import { baton } from './support/baton.ts'
 
 describe('a task that is sealed before all of it was called back', () => {
-  const service = ServiceProcess.shared()
+  const service = sharedService()
 
   async function doneTask(taskId: string): Promise<void> {
     const client = new BatonClient(service().url)

@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { BatonClient } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
+import { sharedService, startService } from '../../client/test/support/service.ts'
 import { ServiceProcess } from '../../client/test/support/service-process.ts'
 import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
 describe('what is shown of tasks', () => {
-  const service = ServiceProcess.shared()
+  const service = sharedService()
 
   test('all of them, and one by its levels', async () => {
     const { url } = service()
@@ -48,7 +49,7 @@ describe('what is shown of tasks', () => {
   })
 
   test('a task that is done without partitions that were expected, as such', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     for (const taskId of ['whole', 'short']) await client.callBack(descriptors(taskId, 2))
     await client.seal('whole', { partitions: 2 })
@@ -61,7 +62,7 @@ describe('what is shown of tasks', () => {
   })
 
   test('no tasks: none yet, or none like that', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     expect(await baton(['tasks'], { url })).toMatchObject({ code: 0, stdout: 'no tasks yet\n' })
     const searched = await baton(['tasks', '--search', 'nope'], { url })
     expect(searched).toMatchObject({ code: 0, stdout: 'there are no such tasks\n' })
@@ -77,7 +78,7 @@ describe('what is shown of tasks', () => {
   })
 
   test('a list that was cut goes on where it ended, as text and as JSON', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     for (const taskId of ['a', 'b', 'c']) await client.callBack(descriptors(taskId, 3))
     const cursorIn = ({ stderr }: { stderr: string }) => /--cursor (\S+)/.exec(stderr)?.[1] ?? ''
@@ -151,7 +152,7 @@ describe('what is shown of tasks', () => {
   test.each(['named', 'of commas, and blanks'])(
     'partitions of a task %j are named one by one or together',
     async (taskId) => {
-      const { url } = await ServiceProcess.start()
+      const { url } = await startService()
       const client = new BatonClient(url)
       await client.callBack(descriptors(taskId, 3))
       const names = descriptors(taskId, 3).map(({ partition_name }) => partition_name)
@@ -212,7 +213,7 @@ describe('what is shown of tasks', () => {
 
 describe('watching a task', () => {
   test('ends with the task, and its exit code says how', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('good', 2))
     const watching = startBaton(['tasks', 'good', '--watch', '--json', '--interval', '0.1'], { url })
@@ -238,7 +239,7 @@ describe('watching a task', () => {
   })
 
   test('ends where only an operator can go on, also behind a level barrier', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     const [low, high] = descriptors('stuck', 2)
     if (low === undefined || high === undefined) throw new Error('two partitions were asked for')
@@ -317,7 +318,7 @@ describe('a service that cannot be asked', () => {
   })
 
   test.each([
-    ['its base path is missing', async () => (await ServiceProcess.start('--base-path', '/baton')).url],
+    ['its base path is missing', async () => (await startService('--base-path', '/baton')).url],
     ['something else answers', notBaton],
   ])('is not at the URL: %s. Nobody takes that for a task that does not exist', async (_, start) => {
     const { origin } = new URL(await start())
@@ -331,7 +332,7 @@ describe('a service that cannot be asked', () => {
   test('wants a token: how to give one', async () => {
     const tokens = { tokens: [{ name: 'on call', token: 'sesame', roles: ['operator'] }] }
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
-    const service = await ServiceProcess.start('--tokens-file', file)
+    const service = await startService('--tokens-file', file)
     const { code, stderr } = await baton(['tasks'], { url: service.url })
     expect(stderr).toBe('baton: the service asks for a token\nGive it by BATON_TOKEN or --token.\n')
     expect(code).toBe(1)

@@ -1,14 +1,14 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { startService } from '../../client/test/support/service.ts'
 import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
 describe('where handing out settles', () => {
   async function called(count: number) {
-    const { url } = await ServiceProcess.start('--delivery', 'at-most-once')
+    const { url } = await startService('--delivery', 'at-most-once')
     await new BatonClient(url).callBack(descriptors('orders', count))
     return url
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { FaultyNetwork } from '../../client/test/support/faulty-network.ts'
 import { statesOf } from '../../client/test/support/partition-states.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { startService } from '../../client/test/support/service.ts'
 import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
@@ -15,7 +15,7 @@ describe('a lost lease', () => {
     ['ends in order', 'trap "echo told >> $LOG; exit 0" TERM; echo begun $$ >> $LOG; sleep 1000 & wait'],
     ['goes on', 'trap "echo told >> $LOG" TERM; echo begun $$ >> $LOG; while :; do sleep 0.1; done'],
   ])('ends its command, also one that %s, and nothing of it is reported', async (_, script) => {
-    const service = await ServiceProcess.start(...shortLeases)
+    const service = await startService(...shortLeases)
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
     const network = await FaultyNetwork.to(service.port)
@@ -44,7 +44,7 @@ describe('a lost lease', () => {
   test('leases are renewed while the command runs', async () => {
     const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
     // Renewed after a third of it: a machine may stand still for seconds.
-    const { url } = await ServiceProcess.start('--lease-seconds', '5', ...patient)
+    const { url } = await startService('--lease-seconds', '5', ...patient)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
     const { code } = await baton(['work', '--until-idle', '--wait', '0', '-c', '2', '--', 'sleep', '7'], {
@@ -60,7 +60,7 @@ describe('a worker that is told to stop', () => {
     'echo "$BATON_PARTITION_NAME" >> "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
 
   async function twoAtWork() {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 4))
     const scratch = new Scratch()
@@ -99,7 +99,7 @@ describe('a worker that is told to stop', () => {
   })
 
   test('by a supervisor: what is not finished in time is given back', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
     const scratch = new Scratch()
@@ -120,7 +120,7 @@ test.each([
 ] as const)(
   'a worker that was to go on until idle was not through when %s stopped it',
   async (signal, code) => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 3))
     const scratch = new Scratch()
@@ -143,7 +143,7 @@ test.each([
 )
 
 test('a supervisor that ends everything at once makes nothing fail', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 2))
   const scratch = new Scratch()

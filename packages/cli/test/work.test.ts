@@ -2,6 +2,7 @@ import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
 import { rowsOf, statesOf } from '../../client/test/support/partition-states.ts'
+import { startService } from '../../client/test/support/service.ts'
 import { ServiceProcess } from '../../client/test/support/service-process.ts'
 import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
@@ -13,7 +14,7 @@ const patient = ['--backoff-seconds', '3600', '--backoff-max-seconds', '3600']
 
 describe('the exit code of the command', () => {
   test('0 is done; the descriptor comes on stdin and in the environment, a report goes back', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack([descriptor('orders', 0, 0, 7), descriptor('orders', 2, 5, 9)])
     const scratch = new Scratch()
@@ -47,7 +48,7 @@ describe('the exit code of the command', () => {
   })
 
   test('others are failed, with the end of stderr as the reason; 100 is not retried; 75 gives back', async () => {
-    const { url } = await ServiceProcess.start(...patient)
+    const { url } = await startService(...patient)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 7, 1))
     const script = `
@@ -87,7 +88,7 @@ describe('the exit code of the command', () => {
   })
 
   test('a command that does not exist costs no partition anything', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
     const missing = await baton(['work', '--', 'no-such-command'], { url })
@@ -105,7 +106,7 @@ describe('the exit code of the command', () => {
 })
 
 test('under --json all of stderr is lines of JSON, also what commands write', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   await new BatonClient(url).callBack(descriptors('orders', 1))
   const script = 'echo one >&2; printf two >&2; printf " of two\\nlast words" >&2'
   const { stderr } = await baton([...untilIdle, '--json', '--', 'sh', '-c', script], { url })
@@ -140,7 +141,7 @@ test('a service that is restarted in the middle: every command runs once, every 
 })
 
 test('64 at once', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 64))
   const scratch = new Scratch()

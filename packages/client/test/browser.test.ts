@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { build, type Rolldown } from 'vite'
 import { expect, onTestFinished, test } from 'vitest'
 import { launchChromium } from '../../../test/browser/support/chromium.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 
 /** What a page would load that uses so much of the library. */
 async function bundled(exports: string): Promise<Rolldown.OutputChunk[]> {
@@ -34,7 +34,7 @@ function loadedAtOnce(files: readonly Rolldown.OutputChunk[]): string {
 }
 
 test('a page calls back, works and looks', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   const files = await bundled('BatonClient, Producer, Worker')
   const browser = await launchChromium()
   onTestFinished(() => browser.close())

@@ -15,11 +15,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { sharedService, startService } from './support/service.ts'
 
 describe('lost answers', () => {
   test('a pull is repeated under its key and gets the leases of the first time', async () => {
-    const service = await ServiceProcess.start()
+    const service = await startService()
     const direct = new BatonClient(service.url)
     await direct.callBack(descriptors('orders', 5))
     const network = await FaultyNetwork.to(service.port)
@@ -31,7 +31,7 @@ describe('lost answers', () => {
   })
 
   test('a settlement is repeated, and so is the pull that it carries', async () => {
-    const service = await ServiceProcess.start()
+    const service = await startService()
     const direct = new BatonClient(service.url)
     await direct.callBack(descriptors('orders', 5))
     const { partitions } = await direct.pull()
@@ -48,7 +48,7 @@ describe('lost answers', () => {
   })
 
   test('a retry of what is done is not repeated unless the call asks for it', async () => {
-    const service = await ServiceProcess.start()
+    const service = await startService()
     const direct = new BatonClient(service.url)
     await direct.callBack(descriptors('orders', 1))
     const network = await FaultyNetwork.to(service.port)
@@ -63,7 +63,7 @@ describe('lost answers', () => {
   })
 
   test('a service that stays silent counts as away', async () => {
-    const service = await ServiceProcess.start()
+    const service = await startService()
     const network = await FaultyNetwork.to(service.port)
     network.fallSilent()
     const client = new BatonClient({ url: network.url, timeoutSeconds: 0.2, retryForSeconds: 0 })
@@ -86,7 +86,7 @@ describe('lost answers', () => {
   })
 
   test('whoever aborts gets their own reason', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const controller = new AbortController()
     const waiting = new BatonClient(url).pull({ waitSeconds: 60, signal: controller.signal })
     controller.abort(new Error('enough'))
@@ -148,7 +148,7 @@ describe('what cannot be asked is not asked again', () => {
 
 describe('a service that is set up otherwise', () => {
   test('under a prefix', async () => {
-    const { url } = await ServiceProcess.start('--base-path', '/data/baton')
+    const { url } = await startService('--base-path', '/data/baton')
     expect(url).toMatch(/\/data\/baton$/)
     for (const base of [url, `${url}/`]) {
       expect(await new BatonClient(base).instanceStatus()).toMatchObject({ role: 'service' })
@@ -163,7 +163,7 @@ describe('a service that is set up otherwise', () => {
       file,
       JSON.stringify({ tokens: [{ name: 'all', token: 'sesame', roles: ['producer', 'worker'] }] }),
     )
-    const { url } = await ServiceProcess.start('--tokens-file', file)
+    const { url } = await startService('--tokens-file', file)
     await expect(new BatonClient(url).pull()).rejects.toMatchObject({ code: 'token_missing', status: 401 })
     // Refused for good: a worker must not go on trying with it.
     await expect(new BatonClient({ url, token: 'wrong' }).pull()).rejects.toMatchObject({ retryable: false })
@@ -176,7 +176,7 @@ describe('a service that is set up otherwise', () => {
   })
 
   test('with its own name for the table field, which programs need not know', async () => {
-    const { url } = await ServiceProcess.start('--table-field', 'warehouseTable')
+    const { url } = await startService('--table-field', 'warehouseTable')
     const requests: RequestReport[] = []
     const client = new BatonClient({
       url,
@@ -200,7 +200,7 @@ describe('a service that is set up otherwise', () => {
 })
 
 describe('views and control', () => {
-  const shared = ServiceProcess.shared()
+  const shared = sharedService()
 
   test('tasks, their partitions and their manifest', async () => {
     const client = new BatonClient(shared().url)

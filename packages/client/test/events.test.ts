@@ -2,6 +2,7 @@ import { BatonClient, type StreamEvent } from '@baton/client'
 import { LONGEST_SILENCE_SECONDS } from '@baton/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
+import { startService } from './support/service.ts'
 import { ServiceProcess } from './support/service-process.ts'
 import { until } from './support/until.ts'
 
@@ -39,7 +40,7 @@ test('events are followed, also across a restart of the service', async () => {
 })
 
 test('a stream that breaks before its first event tells of what was missed', async () => {
-  const service = await ServiceProcess.start()
+  const service = await startService()
   let streams = 0
   const client = new BatonClient({
     url: service.url,

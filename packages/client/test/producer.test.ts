@@ -10,9 +10,10 @@ import { describe, expect, test } from 'vitest'
 import { descriptor, descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { rowsOf } from './support/partition-states.ts'
+import { sharedService, startService } from './support/service.ts'
 import { ServiceProcess } from './support/service-process.ts'
 
-const shared = ServiceProcess.shared()
+const shared = sharedService()
 
 describe('a call-back', () => {
   test('is one request when it fits, and a repetition changes nothing', async () => {
@@ -25,7 +26,7 @@ describe('a call-back', () => {
   })
 
   test('is split by count, in order', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const sent: number[] = []
     const receipt = await new Producer(url, { descriptorsPerRequest: 30 }).callBack(
       descriptors('orders', 100),
@@ -50,7 +51,7 @@ describe('a call-back', () => {
   })
 
   test('goes in smaller requests to a service that takes less', async () => {
-    const { url } = await ServiceProcess.start('--body-limit-mb', '0.01')
+    const { url } = await startService('--body-limit-mb', '0.01')
     const receipt = await new Producer(url).callBack(descriptors('orders', 500))
     expect(receipt).toMatchObject({ accepted: 500, duplicates: 0 })
     expect(receipt.requests).toBeGreaterThan(5)
@@ -72,7 +73,7 @@ describe('a call-back', () => {
   })
 
   test('whose answer is lost is repeated, and what was stored counts as duplicates', async () => {
-    const service = await ServiceProcess.start()
+    const service = await startService()
     const network = await FaultyNetwork.to(service.port)
     network.loseAnswers(2)
     const receipt = await new Producer(network.url).callBack(descriptors('orders', 20))

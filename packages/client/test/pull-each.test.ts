@@ -2,12 +2,12 @@ import { BatonClient, pullEach } from '@baton/client'
 import { expect, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 
 const once = { waitSeconds: 0, untilIdle: true }
 
 test('a loop over partitions says how each ended', async () => {
-  const { url } = await ServiceProcess.start('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
+  const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 3))
   for await (const held of pullEach(client, once)) {
@@ -26,7 +26,7 @@ test('a loop over partitions says how each ended', async () => {
 })
 
 test('leaving the loop gives back what is in hand', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   const client = new BatonClient(url)
   await client.callBack(descriptors('orders', 3))
   for await (const held of pullEach(client, { ...once, concurrency: 2 })) {
@@ -46,7 +46,7 @@ test('leaving the loop gives back what is in hand', async () => {
 })
 
 test('an error that will not pass ends the loop', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   const loop = async () => {
     for await (const held of pullEach(`${url}/elsewhere`)) held.done()
   }

@@ -1,7 +1,7 @@
 import { BatonClient, BatonError, ContractError, Producer, UnsendableError } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptor } from './support/descriptors.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 
 describe('what cannot be asked is told as every other failure is', () => {
   const nobody = new BatonClient({
@@ -51,7 +51,7 @@ describe('what cannot be asked is told as every other failure is', () => {
   )
 
   test('a single call sends it, and the service says what it is', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const calling = new BatonClient(url).callBack(descriptor('orders', 0, 0) as never)
     await expect(calling).rejects.toThrow('must be an array of partition descriptors, got an object')
   })

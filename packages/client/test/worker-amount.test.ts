@@ -2,12 +2,12 @@ import { BatonClient, type RequestReport, Worker } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptor, descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 describe('how much is taken', () => {
   test('as many at once as asked for, never more', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 40))
     let running = 0
@@ -28,7 +28,7 @@ describe('how much is taken', () => {
   })
 
   test('within the record budget, but always one', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack([
       ...descriptors('orders', 10, 100),
@@ -57,7 +57,7 @@ describe('how much is taken', () => {
   })
 
   test('in steady state each partition costs one request', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const requests: RequestReport[] = []
     const client = new BatonClient({ url, onRequest: (request) => requests.push(request) })
     await client.callBack(descriptors('orders', 20))
@@ -68,7 +68,7 @@ describe('how much is taken', () => {
   })
 
   test('partitions taken ahead begin without a request in between, and are given back unbegun', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 8))
     const begun: string[] = []
@@ -94,7 +94,7 @@ describe('how much is taken', () => {
   })
 
   test('a waiting pull is answered as soon as something is called back', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const requests: RequestReport[] = []
     const client = new BatonClient({ url, onRequest: (request) => requests.push(request) })
     const handled: string[] = []

@@ -2,7 +2,7 @@ import { BatonClient, pullEach, Released, Worker, type WorkerEvent } from '@bato
 import { describe, expect, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 /** What became of each partition, in the order in which it was told. */
@@ -16,7 +16,7 @@ function endsIn(events: readonly WorkerEvent[]) {
 
 describe('where handing out settles', () => {
   async function called(count: number) {
-    const { url } = await ServiceProcess.start('--delivery', 'at-most-once')
+    const { url } = await startService('--delivery', 'at-most-once')
     const requests: string[] = []
     const client = new BatonClient({ url, onRequest: ({ path }) => requests.push(path) })
     await client.callBack(descriptors('orders', count))

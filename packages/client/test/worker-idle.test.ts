@@ -2,7 +2,7 @@ import { BatonClient, Worker } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 describe('a worker until idle', () => {
@@ -20,7 +20,7 @@ describe('a worker until idle', () => {
   }
 
   test('stops at the first look that finds nothing, whatever is delayed or in other hands', async () => {
-    const { url } = await ServiceProcess.start('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
+    const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
     const other = new BatonClient(url)
     await other.callBack(descriptors('orders', 4))
     await other.pull()
@@ -39,7 +39,7 @@ describe('a worker until idle', () => {
   })
 
   test('looks on while something is in hand', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const { client, preferences } = noting(url)
     await client.callBack(descriptors('orders', 1))
     const handled: string[] = []
@@ -61,7 +61,7 @@ describe('a worker until idle', () => {
   test.each(['/pull', '/settle'])(
     'looks again when the answer of %s was lost and what it gave is gone',
     async (path) => {
-      const { url } = await ServiceProcess.start()
+      const { url } = await startService()
       const other = new BatonClient(url)
       await other.callBack(descriptors('orders', 4))
       let losing = true
@@ -87,7 +87,7 @@ describe('a worker until idle', () => {
   )
 
   test('waits for more when told how long', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const { client, preferences } = noting(url)
     await client.callBack(descriptors('orders', 1))
     preferences.length = 0

@@ -4,7 +4,7 @@ import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { statesOf } from './support/partition-states.ts'
 import { ProgramProcess } from './support/program-process.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 /** Short leases that are handed out again as soon as they expire. */
@@ -15,7 +15,7 @@ const patientLeases = ['--lease-seconds', '4', '--backoff-seconds', '3600', '--b
 
 describe('leases in hand', () => {
   test('are renewed while handlers take longer than a lease, all in one request', async () => {
-    const { url } = await ServiceProcess.start(...patientLeases)
+    const { url } = await startService(...patientLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 5))
     const renewed: number[] = []
@@ -31,7 +31,7 @@ describe('leases in hand', () => {
   })
 
   test('are kept by durations: a wall clock that jumps by hours changes nothing', async () => {
-    const { url } = await ServiceProcess.start(...patientLeases)
+    const { url } = await startService(...patientLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 6))
     const program = ProgramProcess.start(url, { RENEWALS_TO_AWAIT: '3', CONCURRENCY: '3' }, 'clock-jumps.ts')
@@ -44,7 +44,7 @@ describe('leases in hand', () => {
 
 describe('a lost lease', () => {
   test('aborts its handler, and what a deaf one did is not reported', async () => {
-    const service = await ServiceProcess.start(...shortLeases)
+    const service = await startService(...shortLeases)
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
     const network = await FaultyNetwork.to(service.port)
@@ -78,7 +78,7 @@ describe('a lost lease', () => {
   })
 
   test('the service itself says so: the task was cancelled', async () => {
-    const { url } = await ServiceProcess.start(...shortLeases)
+    const { url } = await startService(...shortLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
     const events: WorkerEvent[] = []
@@ -98,7 +98,7 @@ describe('a lost lease', () => {
   })
 
   test('a process that was stopped for longer than its lease cannot report what it did', async () => {
-    const { url } = await ServiceProcess.start(...shortLeases)
+    const { url } = await startService(...shortLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
     const program = ProgramProcess.start(url)
@@ -116,7 +116,7 @@ describe('a lost lease', () => {
   })
 
   test('of a partition that was taken ahead keeps it from being begun', async () => {
-    const { url } = await ServiceProcess.start(...shortLeases)
+    const { url } = await startService(...shortLeases)
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
     await client.callBack(descriptors('others', 1))

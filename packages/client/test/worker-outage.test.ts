@@ -2,6 +2,7 @@ import { BatonClient, Worker, type WorkerEvent } from '@baton/client'
 import { expect, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
+import { startService } from './support/service.ts'
 import { ServiceProcess } from './support/service-process.ts'
 import { until } from './support/until.ts'
 
@@ -51,7 +52,7 @@ test('a service that is killed and restarted again and again costs nothing but t
 })
 
 test('answers that get lost on the way cost nothing but repetitions', async () => {
-  const service = await ServiceProcess.start()
+  const service = await startService()
   const client = new BatonClient(service.url)
   await client.callBack(descriptors('orders', 30))
   const network = await FaultyNetwork.to(service.port)

@@ -2,7 +2,7 @@ import { BatonClient, Worker } from '@baton/client'
 import { expect, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 import { until } from './support/until.ts'
 
 /** Leases and back-offs so short that an outage outlasts them. */
@@ -41,7 +41,7 @@ function gated() {
 }
 
 test('what was finished during an outage is reported before anything is pulled', async () => {
-  const { url } = await ServiceProcess.start(...impatient)
+  const { url } = await startService(...impatient)
   const operator = new BatonClient(url)
   await operator.callBack(descriptors('orders', 2))
   const { client, cut, failed } = cuttable(url)
@@ -60,7 +60,7 @@ test('what was finished during an outage is reported before anything is pulled',
 })
 
 test('a pull that failed is not repeated while something finished is not reported', async () => {
-  const { url } = await ServiceProcess.start()
+  const { url } = await startService()
   await new BatonClient(url).callBack(descriptors('orders', 1))
   const { client, cut, failed, answered } = cuttable(url)
   const { gates, handler } = gated()

@@ -3,12 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
+import { startService } from './support/service.ts'
 import { ServiceProcess } from './support/service-process.ts'
 import { until } from './support/until.ts'
 
 describe('a worker that stops', () => {
   test('lets its handlers finish and takes nothing more', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 4))
     const { promise: gate, resolve: open } = Promise.withResolvers<void>()
@@ -21,7 +22,7 @@ describe('a worker that stops', () => {
   })
 
   test('tells handlers when the time is over, and gives back what they could not finish', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 3))
     const reasons: unknown[] = []
@@ -49,7 +50,7 @@ describe('a worker that stops', () => {
   })
 
   test('lets a handler that was told say why it gives back, and for how long', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
     const events: WorkerEvent[] = []
@@ -70,7 +71,7 @@ describe('a worker that stops', () => {
   })
 
   test('does not give back what a deaf handler still works on', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
     const events: WorkerEvent[] = []
@@ -84,7 +85,7 @@ describe('a worker that stops', () => {
   })
 
   test('can be hurried by a second call', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
     const worker = new Worker(
@@ -100,7 +101,7 @@ describe('a worker that stops', () => {
   })
 
   test('breaks off a waiting pull, and leaves nothing leased behind', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     const rounds = 20
     for (let round = 0; round < rounds; round += 1) {
@@ -115,7 +116,7 @@ describe('a worker that stops', () => {
   })
 
   test('gives back what was leased to a pull whose answer it never saw', async () => {
-    const service = await ServiceProcess.start()
+    const service = await startService()
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 3))
     const network = await FaultyNetwork.to(service.port)
@@ -132,7 +133,7 @@ describe('a worker that stops', () => {
   })
 
   test('stops by a signal, by the end of a block, and only once', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const controller = new AbortController()
     const byItsSignal = new Worker(url, () => {}, { signal: controller.signal })
     const run = byItsSignal.run()

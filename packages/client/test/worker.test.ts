@@ -2,11 +2,11 @@ import { BatonClient, Failed, ProblemError, Released, Worker, type WorkerEvent }
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { descriptors } from './support/descriptors.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
-import { ServiceProcess } from './support/service-process.ts'
+import { startService } from './support/service.ts'
 
 describe('how the work ended', () => {
   test('what a handler returns or throws becomes its settlement', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 7))
     const events: WorkerEvent[] = []
@@ -48,7 +48,7 @@ describe('how the work ended', () => {
   })
 
   test('nothing that a handler says can spoil the settlement of others', async () => {
-    const { url } = await ServiceProcess.start('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
+    const { url } = await startService('--backoff-seconds', '3600', '--backoff-max-seconds', '3600')
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 5))
     const said = [
@@ -68,7 +68,7 @@ describe('how the work ended', () => {
   })
 
   test('a broken listener does not hurt the worker', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 1))
     const complaints = vi.spyOn(console, 'error').mockImplementation(() => {})
@@ -82,7 +82,7 @@ describe('how the work ended', () => {
   })
 
   test('each call of the handler can be wrapped', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const client = new BatonClient(url)
     await client.callBack(descriptors('orders', 2))
     const trace: string[] = []
@@ -110,7 +110,7 @@ describe('how the work ended', () => {
 
 describe('what cannot get better', () => {
   test('ends the worker with the error', async () => {
-    const { url } = await ServiceProcess.start()
+    const { url } = await startService()
     const events: WorkerEvent[] = []
     const worker = new Worker(`${url}/elsewhere`, () => {}, { onEvent: (event) => events.push(event) })
     await expect(worker.run()).rejects.toThrow(ProblemError)

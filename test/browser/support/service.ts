@@ -1,22 +1,32 @@
 import { BatonClient, type PartitionDescriptor } from '@baton/client'
+import { startService as start } from '../../../packages/client/test/support/service.ts'
 import { ServiceProcess } from '../../../packages/client/test/support/service-process.ts'
 
 export interface RunningService {
   readonly url: string
   readonly client: BatonClient
+}
+
+/** For the length of a test. */
+export async function startService(...flags: string[]): Promise<RunningService> {
+  const { url } = await start(...flags)
+  return { url, client: clientOf(url) }
+}
+
+export interface MortalService extends RunningService {
   /** Takes the service away, as a crash would. */
   readonly stop: () => Promise<void>
   /** Brings it back: the same address and data, and other flags if some are given. */
   readonly restart: (...flags: string[]) => Promise<void>
 }
 
-/** The service as people run it, for the length of a test. */
-export async function startService(...flags: string[]): Promise<RunningService> {
+/** One that a test takes away. */
+export async function startMortalService(...flags: string[]): Promise<MortalService> {
   const service = await ServiceProcess.start(...flags)
   const { url } = service
   return {
     url,
-    client: new BatonClient({ url, instanceId: 'browser-test' }),
+    client: clientOf(url),
     stop: () => service.kill(),
     restart: async (...others) => {
       await service.kill()
@@ -24,6 +34,8 @@ export async function startService(...flags: string[]): Promise<RunningService> 
     },
   }
 }
+
+const clientOf = (url: string) => new BatonClient({ url, instanceId: 'browser-test' })
 
 /** Partitions of a task: so many on each level, lowest first. */
 export function partitionsOf(

@@ -5,14 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, onTestFinished, vi } from 'vitest'
-
-// Real processes on a busy machine take their time; how long must not decide a test.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
+import { onTestFinished } from 'vitest'
 
 const main = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.url))
 
-/** A real service in a process of its own, on data of its own. */
+/** A service in a process of its own, on data of its own, for tests that take it away. */
 export class ServiceProcess {
   readonly #data: string
   #flags: readonly string[]
@@ -26,32 +23,14 @@ export class ServiceProcess {
 
   /** For the length of a test. */
   static async start(...flags: string[]): Promise<ServiceProcess> {
-    const service = await ServiceProcess.#open(flags)
-    onTestFinished(() => service.#close())
-    return service
-  }
-
-  /** For all tests of a file: for those that do not pull, or pull everything. */
-  static shared(...flags: string[]): () => ServiceProcess {
-    let service: ServiceProcess | undefined
-    beforeAll(async () => {
-      service = await ServiceProcess.#open(flags)
+    const data = await mkdtemp(join(tmpdir(), 'baton-service-'))
+    const service = new ServiceProcess(data, flags)
+    onTestFinished(async () => {
+      await service.kill()
+      await rm(data, { recursive: true, force: true })
     })
-    afterAll(async () => {
-      if (service !== undefined) await service.#close()
-    })
-    return () => service as ServiceProcess
-  }
-
-  static async #open(flags: readonly string[]): Promise<ServiceProcess> {
-    const service = new ServiceProcess(await mkdtemp(join(tmpdir(), 'baton-service-')), flags)
     await service.#start('0')
     return service
-  }
-
-  async #close(): Promise<void> {
-    await this.kill()
-    await rm(this.#data, { recursive: true, force: true })
   }
 
   get url(): string {
