@@ -24,24 +24,14 @@ export class Settle {
     this.#policy = policy
   }
 
-  *settle(settles: readonly SettleOrder[], now: number): Steps<SettleResult[]> {
-    const results: SettleResult[] = []
-    for (const { settlements } of settles) {
-      const codes: SettleResult[number][] = []
-      yield* oneByOne(settlements, (settlement) => codes.push(this.#settleOne(settlement, now)))
-      results.push(codes)
-    }
-    return results
+  settle(settles: readonly SettleOrder[], now: number): Steps<SettleResult[]> {
+    const said = settles.map(({ settlements }) => settlements)
+    return eachJudged(said, (settlement) => this.#settleOne(settlement, now))
   }
 
-  *renew(renews: readonly RenewOrder[], now: number): Steps<RenewResult[]> {
-    const results: RenewResult[] = []
-    for (const { leases } of renews) {
-      const renewed: RenewResult[number][] = []
-      yield* oneByOne(leases, (lease) => renewed.push(this.#renewOne(lease, now)))
-      results.push(renewed)
-    }
-    return results
+  renew(renews: readonly RenewOrder[], now: number): Steps<RenewResult[]> {
+    const said = renews.map(({ leases }) => leases)
+    return eachJudged(said, (lease) => this.#renewOne(lease, now))
   }
 
   /** Returns how many partitions went back. */
@@ -82,4 +72,18 @@ export class Settle {
     if (change.event !== null && change.to === 'ready') this.returnedTo.push(partition.lane)
     return dueAt
   }
+}
+
+/** Of each request what becomes of all that it names, one after the other. */
+function* eachJudged<Item, Result>(
+  requests: readonly (readonly Item[])[],
+  judge: (item: Item) => Result,
+): Steps<Result[][]> {
+  const results: Result[][] = []
+  for (const items of requests) {
+    const judged: Result[] = []
+    yield* oneByOne(items, (item) => judged.push(judge(item)))
+    results.push(judged)
+  }
+  return results
 }
