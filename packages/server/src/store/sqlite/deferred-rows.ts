@@ -181,20 +181,28 @@ export class DeferredRows {
     const taken = this.#taken
     // A new map, because those that grow and shrink for long keep the collector from what they no longer hold.
     this.#taken = new Map()
+    const rows = taken.entries()
+    while (this.#writeStep(rows, isDue)) yield
+    this.#finished = 0
+    if (this.isEmpty) this.#admittedUpTo.clear()
+  }
+
+  /** False when all are written or kept. */
+  #writeStep(rows: MapIterator<[number, Deferred]>, isDue: (row: Deferred) => boolean): boolean {
     let written = 0
-    for (const [id, row] of taken) {
+    for (let next = rows.next(); next.done !== true; next = rows.next()) {
+      const [id, row] = next.value
       if (isDue(row)) {
         this.#write(row)
         written += 1
-        if (written % ROWS_OF_A_STEP === 0) yield
+        if (written === ROWS_OF_A_STEP) return true
       } else {
         this.#taken.set(id, row)
         if (row.admit !== undefined) this.#admits.push(row.admit)
         if (row.lease !== undefined) this.#leases.push(row.lease)
       }
     }
-    this.#finished = 0
-    if (this.isEmpty) this.#admittedUpTo.clear()
+    return false
   }
 
   /**

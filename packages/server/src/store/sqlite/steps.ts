@@ -14,13 +14,21 @@ export function* inOneStep<Result>(work: () => Result): Steps<Result> {
 /** Rows of a step where each is looked up or written: a millisecond or two. */
 export const ROWS_OF_A_STEP = 100
 
+/** The loop itself is no generator: what is hot in one is 3 % of the time of a batch slower. */
 export function* oneByOne<Item>(items: readonly Item[], work: (item: Item, at: number) => void): Steps<void> {
-  let at = 0
-  for (const item of items) {
-    work(item, at)
-    at += 1
-    if (at % ROWS_OF_A_STEP === 0) yield
+  for (let from = 0; from < items.length; from += ROWS_OF_A_STEP) {
+    if (from > 0) yield
+    stepThrough(items, from, work)
   }
+}
+
+function stepThrough<Item>(
+  items: readonly Item[],
+  from: number,
+  work: (item: Item, at: number) => void,
+): void {
+  const end = Math.min(from + ROWS_OF_A_STEP, items.length)
+  for (let at = from; at < end; at += 1) work(items[at] as Item, at)
 }
 
 export function atOnce<Result>(steps: Steps<Result>): Result {
