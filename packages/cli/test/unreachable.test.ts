@@ -1,0 +1,74 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { startService } from '../../client/test/support/service.ts'
+import { baton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
+
+describe('a service that cannot be asked', () => {
+  const url = 'http://127.0.0.1:2'
+
+  test('is told at once and once, and then that it was in vain', async () => {
+    const { code, stdout, stderr } = await baton(['tasks', '--timeout', '1'], { url })
+    expect(code).toBe(5)
+    expect(stdout).toBe('')
+    expect(stderr.split('\n')).toEqual([
+      expect.stringMatching(/^baton: http:..127.0.0.1:2 cannot be reached.*; trying again for up to 1 s$/),
+      expect.stringMatching(/^baton: http:..127.0.0.1:2 cannot be reached/),
+      expect.stringContaining('Is the service running?'),
+      '',
+    ])
+    const asJson = await baton(['tasks', '--json', '--timeout', '1'], { url })
+    const told = asJson.stderr
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(told).toMatchObject([{ note: expect.any(String) }, { error: { name: 'UnreachableError' } }])
+    const calledBack = await baton(['call-back', '-', '--timeout', '1'], {
+      url,
+      input: JSON.stringify(descriptors('x', 1)),
+    })
+    expect(calledBack.stderr).toContain('; trying again for up to 1 s')
+  })
+
+  test('is asked only once to run again what is done, unless a time is given', async () => {
+    const retry = (...flags: string[]) => baton(['retry', 'orders', '--done', ...flags], { url })
+    const once = await retry()
+    expect(once).toMatchObject({ code: 5, stderr: expect.not.stringContaining('trying again') })
+    expect((await retry('--timeout', '1')).stderr).toContain('; trying again for up to 1 s')
+  })
+
+  test.each([
+    ['its base path is missing', async () => (await startService('--base-path', '/baton')).url],
+    ['something else answers', notBaton],
+  ])('is not at the URL: %s. Nobody takes that for a task that does not exist', async (_, start) => {
+    const { origin } = new URL(await start())
+    for (const args of [['tasks', 'orders'], ['pull']]) {
+      const { code, stderr } = await baton(args, { url: origin })
+      expect(stderr).toContain('Does --url or BATON_URL lead to Baton, with the base path')
+      expect(code).toBe(1)
+    }
+  })
+
+  test('wants a token: how to give one', async () => {
+    const tokens = { tokens: [{ name: 'on call', token: 'sesame', roles: ['operator'] }] }
+    const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
+    const service = await startService('--tokens-file', file)
+    const { code, stderr } = await baton(['tasks'], { url: service.url })
+    expect(stderr).toBe('baton: the service asks for a token\nGive it by BATON_TOKEN or --token.\n')
+    expect(code).toBe(1)
+    const wrong = await baton(['tasks'], { url: service.url, env: { BATON_TOKEN: 'guessed' } })
+    expect(wrong.stderr).toContain('Check what BATON_TOKEN or --token say')
+  })
+})
+
+/** A web server that knows nothing of what it is asked, in its own words. */
+async function notBaton(): Promise<string> {
+  const server = createServer((_, response) => response.writeHead(404).end('<html>Not Found</html>'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

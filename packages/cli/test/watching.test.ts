@@ -1,0 +1,80 @@
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { startService } from '../../client/test/support/service.ts'
+import { ServiceProcess } from '../../client/test/support/service-process.ts'
+import { until } from '../../client/test/support/until.ts'
+import { startBaton } from './support/baton.ts'
+
+describe('watching a task', () => {
+  test('ends with the task, and its exit code says how', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('good', 2))
+    const watching = startBaton(['tasks', 'good', '--watch', '--json', '--interval', '0.1'], { url })
+    let seen = ''
+    watching.process.stdout?.on('data', (bytes) => {
+      seen += bytes
+    })
+    await until(() => seen.includes('"ready":2'))
+    const { partitions } = await client.pull({ batch: 2 })
+    await until(() => seen.includes('"leased":2'))
+    await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+    expect(await watching.ended).toMatchObject({ code: 0 })
+    const looks = seen
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).state)
+    expect(looks.at(-1)).toBe('done')
+
+    await client.callBack(descriptors('bad', 1))
+    const worse = startBaton(['tasks', 'bad', '--watch', '--interval', '0.1'], { url })
+    await client.cancel('bad')
+    expect(await worse.ended).toMatchObject({ code: 1 })
+  })
+
+  test('ends where only an operator can go on, also behind a level barrier', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    const [low, high] = descriptors('stuck', 2)
+    if (low === undefined || high === undefined) throw new Error('two partitions were asked for')
+    await client.callBack([low, { ...high, partition_name: 'stuck-1-0', priorityLevel: 1 }])
+    await client.levelBarrier('stuck', true)
+    const watching = startBaton(['tasks', 'stuck', '--watch', '--json', '--interval', '0.1'], { url })
+    const { partitions } = await client.pull()
+    const leaseId = partitions[0]?.lease?.id ?? ''
+    await client.settle([{ leaseId, outcome: 'failed', final: true }])
+    const { code, stdout } = await watching.ended
+    const last = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
+    expect([code, last.state, last.partitions.held]).toEqual([1, 'stalled', 1])
+  })
+
+  test('goes on when the service was away, and ends by Ctrl-C', async () => {
+    const service = await ServiceProcess.start()
+    const client = new BatonClient(service.url)
+    await client.callBack(descriptors('orders', 1))
+    const watching = startBaton(['tasks', '--watch', '--json', '--interval', '0.1'], { url: service.url })
+    let seen = ''
+    watching.process.stdout?.on('data', (bytes) => {
+      seen += bytes
+    })
+    await until(() => seen.includes('orders'))
+    let noted = ''
+    watching.process.stderr?.on('data', (bytes) => {
+      noted += bytes
+    })
+    await service.kill()
+    await until(() => noted.includes('cannot be reached'))
+    await service.startAgain()
+    await client.callBack(descriptors('later', 1))
+    await until(() => seen.includes('later'))
+    watching.ctrlC()
+    expect(await watching.ended).toMatchObject({ code: 0 })
+    expect(
+      noted
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([{ note: expect.stringContaining('trying again until it is back') }])
+  })
+})
