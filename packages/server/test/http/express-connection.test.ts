@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { ExpressLane } from '../../src/http/express/express-lane.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
@@ -209,6 +210,19 @@ test('a connection that nobody uses is closed when its time is over', async () =
   const client = await (await laneBefore({ keepAliveTimeout: 100 })).open()
   client.send(pull)
   await client.answer()
+  await client.closed()
+})
+
+test('a connection whose answer takes longer than that is closed after it', async () => {
+  const keepAliveTimeout = 50
+  const late: Serve = async ({ answer }) => {
+    await pause(3 * keepAliveTimeout)
+    answer('"late"', [], null)
+    return { waited: true }
+  }
+  const client = await (await laneBefore({ serve: late, keepAliveTimeout })).open()
+  client.send(pull)
+  expect((await client.answer()).text).toBe('"late"')
   await client.closed()
 })
 
