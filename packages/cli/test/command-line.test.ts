@@ -82,7 +82,7 @@ describe('the command line', () => {
       ['pull', '--url', 'localhost:7070'],
       '--url must be a URL that begins with http:// or https://, got "lo',
     ],
-    [['pull', '--url', 'http://127.0.0.1:6000'], 'has a port that fetch never asks'],
+    [['manifest', 'a', '--url', 'http://127.0.0.1:6000'], 'has a port that fetch never asks'],
     [['pull', '--token', 'a\nb'], 'the header authorization has a name or a value that HTTP cannot carry'],
     [['pull', '--instance-id', 'a\nb'], '--instance-id must not be empty or contain control characters'],
     [['completion', 'tcsh'], 'completion is for bash, zsh or fish'],

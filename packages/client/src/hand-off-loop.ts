@@ -12,6 +12,14 @@ const REST_SECONDS = 1
 /** Keeps a fleet that was answered together from asking together. */
 const REST_SPREAD = 0.25
 
+/**
+ * Handlers that end in the same turn of the event loop do so one microtask after the other: without waiting for the
+ * last of them, a request settled one and the next the fifteen others. Browsers have no such end of a turn.
+ */
+const { setImmediate: whenTurnEnds = queueMicrotask } = globalThis as {
+  setImmediate?: (act: () => void) => void
+}
+
 /** What became of a settlement: taken note of, or refused. */
 export type SettlementAnswer =
   | { readonly settled: true }
@@ -24,6 +32,8 @@ export interface HandOffLoopOptions {
   /** How much may be taken now; `undefined` when there is no room. */
   readonly room: () => PullWish | undefined
   readonly receive: (partitions: readonly PulledPartition[]) => void
+  /** Whether something is being worked on whose outcome may come any moment. */
+  readonly isBusy: () => boolean
   /** A pull that waited as long as it may came back empty, and was not the repeat of one whose answer was lost. */
   readonly onNothingReady: () => void
   /** Something that repeating will not mend: a wrong URL, a refused token. */
@@ -47,6 +57,8 @@ export class HandOffLoop {
   readonly #closing = new AbortController()
   readonly #ending = new AbortController()
   readonly #settlements: WaitingSettlement[] = []
+  /** Waiting for what else ends in the same turn of the event loop. */
+  #gathers = false
   #exchange: Promise<void> | undefined
   #waitingPull: Promise<void> | undefined
   #rest: ReturnType<typeof setTimeout> | undefined
@@ -57,7 +69,7 @@ export class HandOffLoop {
 
   /** Starts whatever request is due. To be called when room was made. */
   turn(): void {
-    if (this.#exchange === undefined && this.#settlements.length > 0) {
+    if (this.#exchange === undefined && this.#settlements.length > 0 && !this.#gathers) {
       this.#exchange = this.#settleAndPull().finally(() => {
         this.#exchange = undefined
         this.turn()
@@ -77,9 +89,17 @@ export class HandOffLoop {
   settle(settlement: Settlement): Promise<SettlementAnswer> {
     return new Promise((resolve, reject) => {
       this.#settlements.push({ settlement, resolve, reject })
-      // What else ends in this very turn goes along.
-      queueMicrotask(() => this.turn())
+      if (!this.#gathers) {
+        this.#gathers = true
+        const then = this.#options.isBusy() ? whenTurnEnds : queueMicrotask
+        then(() => this.#report())
+      }
     })
+  }
+
+  #report(): void {
+    this.#gathers = false
+    this.turn()
   }
 
   /** Pulls nothing more. Settling goes on. */
@@ -101,6 +121,7 @@ export class HandOffLoop {
     return (
       this.#waitingPull === undefined &&
       this.#exchange === undefined &&
+      !this.#gathers &&
       this.#rest === undefined &&
       !this.#closing.signal.aborted
     )
@@ -157,6 +178,7 @@ export class HandOffLoop {
     let tries = 0
     const attempt = async () => {
       tries += 1
+      if (this.#gathers) this.#report()
       while (this.#exchange !== undefined) await this.#exchange
       return client.pull({ ...wish, ...wait, idempotencyKey, retryForSeconds: 0, signal })
     }

@@ -1,8 +1,10 @@
 import type { Problem } from '@baton/protocol'
 import { checkInstanceId, quoted } from '@baton/protocol/without-schemas'
+import { send } from '#send'
 import type { BatonClientOptions } from './client-options.ts'
 import { problemError, UnexpectedAnswerError, UnreachableError, UnsendableError } from './errors.ts'
 import { requestSignal } from './request-signal.ts'
+import type { Received, ReceivedHeaders, Send, SentRequest } from './send.ts'
 import { headerText, sentHeaders } from './sent-headers.ts'
 
 const DEFAULT_TIMEOUT_SECONDS = 30
@@ -25,13 +27,14 @@ export interface RequestSpec {
 
 export interface Answer {
   readonly body: unknown
-  readonly headers: Headers
+  readonly headers: ReceivedHeaders
 }
 
 /** One request and its answer, or a typed error. Repeats nothing. */
 export class Transport {
   readonly #base: string
   readonly #options: BatonClientOptions
+  readonly #send: Send
   readonly #fetch: typeof globalThis.fetch
   readonly #timeoutMillis: number
 
@@ -40,13 +43,14 @@ export class Transport {
     const named = options.instanceId === undefined ? undefined : checkInstanceId(options.instanceId)
     if (named?.ok === false) throw new TypeError(`instanceId ${named.detail}`)
     this.#options = options
+    this.#send = options.fetch ?? send
     // Bound: browsers refuse to run a fetch that was taken off its global object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis)
     this.#timeoutMillis = (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000
   }
 
   async json(spec: RequestSpec): Promise<Answer> {
-    return this.#reported(spec, async (response) => {
+    return this.#reported(spec, this.#send, async (response) => {
       const text = await response.text()
       return { body: parsed(text, response.status), headers: response.headers }
     })
@@ -54,10 +58,14 @@ export class Transport {
 
   /** The body as it arrives. The time-out covers the time until the first of it. */
   async stream(spec: RequestSpec): Promise<ReadableStream<Uint8Array>> {
-    return this.#reported(spec, async (response) => response.body ?? new ReadableStream())
+    return this.#reported(spec, this.#fetch, async (response) => response.body ?? new ReadableStream())
   }
 
-  async #reported<T>(spec: RequestSpec, read: (response: Response) => Promise<T>): Promise<T> {
+  async #reported<R extends Received, T>(
+    spec: RequestSpec,
+    send: (url: string, request: SentRequest) => Promise<R>,
+    read: (response: R) => Promise<T>,
+  ): Promise<T> {
     const begun = performance.now()
     let status: number | undefined
     const report = (error?: unknown) => {
@@ -65,7 +73,7 @@ export class Transport {
       this.#options.onRequest?.({ method: spec.method, path: spec.path, status, millis, error })
     }
     try {
-      const result = await this.#send(spec, async (response) => {
+      const result = await this.#exchange(spec, send, async (response) => {
         status = response.status
         if (!response.ok) throw await refusal(response)
         return read(response)
@@ -78,20 +86,18 @@ export class Transport {
     }
   }
 
-  async #send<T>(spec: RequestSpec, read: (response: Response) => Promise<T>): Promise<T> {
+  async #exchange<R extends Received, T>(
+    spec: RequestSpec,
+    send: (url: string, request: SentRequest) => Promise<R>,
+    read: (response: R) => Promise<T>,
+  ): Promise<T> {
     const timeoutMillis = (spec.timeoutMillis ?? this.#timeoutMillis) + (spec.waitSeconds ?? 0) * 1000
     const url = this.#url(spec)
     const headers = sentHeaders(await this.#headers(spec))
     const { signal, timedOut, release } = requestSignal(spec.signal, timeoutMillis)
     try {
       const { method, body } = spec
-      const response = await this.#fetch(url, {
-        method,
-        headers,
-        signal,
-        cache: 'no-store',
-        ...(body === undefined ? {} : { body }),
-      })
+      const response = await send(url, { method, headers, signal, ...(body === undefined ? {} : { body }) })
       return await read(response)
     } catch (error) {
       if (spec.signal?.aborted) throw spec.signal.reason
@@ -99,7 +105,6 @@ export class Transport {
         throw new UnreachableError(`${this.#base} did not answer within ${timeoutMillis / 1000} s`)
       }
       if (isBadPort(error)) throw new UnsendableError(`${this.#base} has a port that fetch never asks`)
-      // fetch rejects with a TypeError for everything that the network can do to it.
       if (error instanceof TypeError || isAbort(error)) {
         throw new UnreachableError(`${this.#base} cannot be reached${why(error)}`, { cause: error })
       }
@@ -154,7 +159,7 @@ function parsed(text: string, status: number): unknown {
   }
 }
 
-async function refusal(response: Response): Promise<Error> {
+async function refusal(response: Received): Promise<Error> {
   const { status } = response
   const text = await response.text()
   const retryAfter = retryAfterOf(response.headers)
@@ -169,7 +174,7 @@ async function refusal(response: Response): Promise<Error> {
   return new UnexpectedAnswerError(`status ${status} with ${beginningOf(text)}`, status, retryAfter)
 }
 
-export function retryAfterOf(headers: Headers): number | undefined {
+export function retryAfterOf(headers: ReceivedHeaders): number | undefined {
   const text = headers.get('retry-after')
   return text !== null && /^\d{1,6}$/.test(text) ? Number(text) : undefined
 }

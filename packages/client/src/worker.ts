@@ -63,6 +63,7 @@ export class Worker implements AsyncDisposable {
       waitSeconds: this.#settings.waitSeconds,
       room: () => this.#holdings.room(),
       receive: (partitions) => this.#holdings.receive(partitions),
+      isBusy: () => this.#holdings.running > 0,
       onNothingReady: () => {
         if (this.#settings.untilIdle && this.#holdings.isEmpty) void this.stop()
       },

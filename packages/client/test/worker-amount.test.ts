@@ -56,6 +56,16 @@ describe('how much is taken', () => {
     expect(new Set(await statesOf(client, 'orders'))).toEqual(new Set(['done']))
   })
 
+  test('what ends in the same turn is settled in one request', async () => {
+    const { url } = await startService()
+    const paths: string[] = []
+    const client = new BatonClient({ url, onRequest: ({ path }) => paths.push(path) })
+    await client.callBack(descriptors('orders', 16))
+    paths.length = 0
+    await new Worker(client, async () => {}, { concurrency: 8, waitSeconds: 0, untilIdle: true }).run()
+    expect(paths).toEqual(['/pull', '/settle', '/settle'])
+  })
+
   test('in steady state each partition costs one request', async () => {
     const { url } = await startService()
     const requests: RequestReport[] = []

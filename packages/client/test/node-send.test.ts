@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { BatonClient, UnreachableError } from '@baton/client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { send } from '../src/node/send.ts'
+import { descriptors } from './support/descriptors.ts'
+import { startService } from './support/service.ts'
+
+async function listening(listener: RequestListener) {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+/** As the client asks by default on Node. */
+const clientOf = (url: string) => new BatonClient({ url, retryForSeconds: 0 })
+
+describe("Node's own HTTP client", () => {
+  test('is what the package chooses on Node', async () => {
+    const { url } = await listening(({ headers }, response) => response.end(JSON.stringify({ headers })))
+    // Only fetch says what it is for.
+    expect(await clientOf(url).tasks()).not.toHaveProperty(['headers', 'sec-fetch-mode'])
+    expect(await new BatonClient({ url, fetch }).tasks()).toHaveProperty(['headers', 'sec-fetch-mode'])
+  })
+
+  test('one request after the other goes over one connection', async () => {
+    const { server, url } = await listening((_request, response) => response.end('{}'))
+    let connections = 0
+    server.on('connection', () => {
+      connections += 1
+    })
+    for (let request = 0; request < 5; request += 1) await clientOf(url).tasks()
+    expect(connections).toBe(1)
+  })
+
+  test.each([301, 302, 307, 308])('is led on by %i as fetch would be', async (status) => {
+    const service = await startService()
+    await new BatonClient(service.url).callBack(descriptors('orders', 1))
+    const { url } = await listening((request, response) => {
+      response.writeHead(status, { location: `${service.url}${request.url}` }).end('elsewhere')
+    })
+    const { partitions } = await clientOf(url).pull()
+    expect(partitions).toHaveLength(1)
+  })
+
+  test('a body that is led on comes along', async () => {
+    const service = await startService()
+    const { url } = await listening((request, response) => {
+      request.resume()
+      response.writeHead(308, { location: `${service.url}${request.url}` }).end()
+    })
+    expect(await clientOf(url).callBack(descriptors('orders', 3))).toMatchObject({ accepted: 3 })
+  })
+
+  test('an answer may come in pieces that cut characters', async () => {
+    const bytes = Buffer.from(JSON.stringify({ name: 'Müller 🥖' }))
+    const { url } = await listening(async (_request, response) => {
+      for (const byte of bytes) {
+        response.write(Buffer.of(byte))
+        await new Promise(setImmediate)
+      }
+      response.end()
+    })
+    expect(await clientOf(url).tasks()).toEqual({ name: 'Müller 🥖' })
+  })
+
+  test('an answer that breaks off is no answer', async () => {
+    const { url } = await listening((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{"partitions":[')
+      setImmediate(() => response.destroy())
+    })
+    await expect(clientOf(url).pull()).rejects.toThrow(UnreachableError)
+  })
+
+  test('a signal ends a request whose answer has begun', async () => {
+    const { url } = await listening((_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{')
+    })
+    const controller = new AbortController()
+    const request = { method: 'GET', headers: {}, signal: controller.signal } as const
+    const answer = await send(url, request)
+    const text = answer.text()
+    controller.abort()
+    await expect(text).rejects.toThrow(TypeError)
+  })
+})
