@@ -33,23 +33,26 @@ export class ProblemError extends BatonError {
   readonly code: ProblemCode
   /** The HTTP status. */
   readonly status: number
-  /** The whole document (RFC 9457). */
-  readonly problem: Problem
+  /** Not a field: an error that nobody catches is printed with all of its fields, and this may be a hundred places. */
+  readonly #problem: Problem
 
   constructor(problem: Problem, retryAfterSeconds?: number) {
     const timing = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
     super(`${problem.title}: ${problem.detail}`, { retryable: problem.retryable, ...timing })
     this.code = problem.code
     this.status = problem.status
-    this.problem = problem
+    this.#problem = problem
+  }
+
+  /** The whole document (RFC 9457). */
+  get problem(): Problem {
+    return this.#problem
   }
 }
 
 /** What was to be sent breaks the contract: found here before sending, or by the service. */
 export class ContractError extends ProblemError {
   override name = 'ContractError'
-  /** Each place that is wrong, as a JSON Pointer into what the caller passed; at most a hundred. */
-  readonly violations: readonly Violation[]
   /** How many there are in all, listed or not. */
   readonly violationCount: number
   /** Who found it: the client, and then nothing of it was sent, or the service. */
@@ -58,28 +61,35 @@ export class ContractError extends ProblemError {
   constructor(problem: Problem, foundBy: 'client' | 'service' = 'service') {
     super(problem)
     this.foundBy = foundBy
-    this.violations = problem.errors ?? []
-    this.violationCount = this.violations.length + (problem.errorsOmitted ?? 0)
-    const [first] = this.violations
+    const { violations } = this
+    this.violationCount = violations.length + (problem.errorsOmitted ?? 0)
+    const [first] = violations
     if (first !== undefined) {
       const others = this.violationCount > 1 ? ` (and ${this.violationCount - 1} more)` : ''
       this.message = `${problem.title}: ${first.pointer || 'the whole'}: ${first.detail}${others}`
     }
+  }
+
+  /** Each place that is wrong, as a JSON Pointer into what the caller passed; at most a hundred. */
+  get violations(): readonly Violation[] {
+    return this.problem.errors ?? []
   }
 }
 
 /** Partitions are already known with other content. */
 export class ConflictError extends ProblemError {
   override name = 'ConflictError'
-  /** Each partition that contradicts what was accepted before, with a JSON Pointer into what the caller passed. */
-  readonly conflicts: readonly Conflict[]
   /** How many there are in all, listed or not. */
   readonly conflictCount: number
 
   constructor(problem: Problem) {
     super(problem)
-    this.conflicts = problem.conflicts ?? []
     this.conflictCount = this.conflicts.length + (problem.conflictsOmitted ?? 0)
+  }
+
+  /** Each partition that contradicts what was accepted before, with a JSON Pointer into what the caller passed. */
+  get conflicts(): readonly Conflict[] {
+    return this.problem.conflicts ?? []
   }
 }
 

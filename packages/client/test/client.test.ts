@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import {
   BatonClient,
   Producer,
@@ -121,6 +122,17 @@ describe('answers of something else', () => {
   })
 })
 
+test('an error that nobody catches is printed without all that is wrong', async () => {
+  const wrong = Array.from({ length: 100 }, (_, at) => ({ pointer: `/${at}`, detail: 'is wrong' }))
+  const problem = { code: 'contract_violation', status: 422, title: 'T', detail: 'd', errors: wrong }
+  const answer = async () => Response.json(problem, { status: 422 })
+  const client = new BatonClient({ url: 'http://127.0.0.1:2', fetch: answer })
+  const refused = await client.callBack([]).catch((error: unknown) => error)
+  expect(refused).toMatchObject({ violations: wrong, problem })
+  expect(inspect(refused)).toMatch(/^ContractError: T: \/0: is wrong \(and 99 more\)/)
+  expect(inspect(refused)).not.toContain('pointer')
+})
+
 describe('what cannot be asked is not asked again', () => {
   test('a name that no instance may have is refused at once', () => {
     const named = (instanceId: string) => () => new BatonClient({ url: 'http://127.0.0.1:2', instanceId })
@@ -141,7 +153,7 @@ describe('what cannot be asked is not asked again', () => {
   })
 
   test('a port that fetch never asks', async () => {
-    const client = new BatonClient('http://127.0.0.1:6000')
+    const client = new BatonClient({ url: 'http://127.0.0.1:6000', fetch })
     await expect(client.pull()).rejects.toThrow(UnsendableError)
   })
 })
