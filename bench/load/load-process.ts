@@ -3,6 +3,7 @@ import { callBacks } from './workloads/call-backs.ts'
 import { deepen, fill } from './workloads/fill.ts'
 import { largeCallBackBesidePulls } from './workloads/large-call-back-beside-pulls.ts'
 import { littleWork } from './workloads/little-work.ts'
+import { oneWorker } from './workloads/one-worker.ts'
 import { pullThenSettle } from './workloads/pull-then-settle.ts'
 import { settleAndPull } from './workloads/settle-and-pull.ts'
 import { steadyBacklog } from './workloads/steady-backlog.ts'
@@ -15,6 +16,7 @@ const calls = {
   pullThenSettle,
   settleAndPull,
   steadyBacklog,
+  oneWorker,
   callBacks,
   largeCallBackBesidePulls,
   openWaitingPulls,

@@ -14,6 +14,8 @@ interface Comparison {
 const comparisons: readonly Comparison[] = [
   { subject: 'baton-sqlite/one by one', beside: 'bullmq/one by one', atLeast: 1 },
   { subject: 'baton-sqlite/one by one', beside: 'bullmq/everysec' },
+  { subject: 'baton-sqlite/worker', beside: 'bullmq/one by one' },
+  { subject: 'baton-sqlite/worker', beside: 'bullmq/everysec' },
   { subject: 'baton-sqlite/one by one', beside: 'nats/one by one', atLeast: 1 },
   { subject: 'baton-sqlite/one by one', beside: 'graphile-worker/plain', atLeast: 1 },
   { subject: 'baton-sqlite/one by one', beside: 'beanstalkd/one by one' },
@@ -25,6 +27,7 @@ const comparisons: readonly Comparison[] = [
   { subject: 'baton-postgres/one by one', beside: 'hand-written/one by one', atLeast: 1.5 },
   { subject: 'baton-postgres/one by one', beside: 'pg-boss/one by one', atLeast: 4 },
   { subject: 'baton-postgres/one by one', beside: 'graphile-worker/plain', atLeast: 2 },
+  { subject: 'baton-postgres/worker', beside: 'graphile-worker/plain' },
   { subject: 'baton-postgres/batches', beside: 'hand-written/batches', atLeast: 0.8 },
   { subject: 'baton-postgres/batches', beside: 'graphile-worker/local queue' },
 ]

@@ -12,7 +12,6 @@ interface Measured {
   peer: string
   name: string
   setting: string
-  favoured: string
   hurt: string
   service: Service
   watched: readonly number[]
@@ -21,7 +20,7 @@ interface Measured {
 
 function contenders(
   bench: PeersBench,
-  { peer, name, setting, favoured, hurt, service, watched, tidy }: Measured,
+  { peer, name, setting, hurt, service, watched, tidy }: Measured,
 ): PeerContender[] {
   const load = startLoad(bench)
   const backlog = new Backlog(async (partitions) => {
@@ -30,28 +29,44 @@ function contenders(
   })
   const { consumers: clients, batch } = bench
   const urls: [string] = [service.url]
+  const asked = {
+    setting: `${setting}; a connection per consumer`,
+    favoured: `hand-written HTTP client; ${GATHERS}`,
+    hurt,
+  }
   const of = (
-    work: PeerContender['work'],
-    label: string,
+    way: Pick<PeerContender, 'id' | 'work' | 'label'> & Partial<PeerContender>,
     firstGuess: number,
     run: Parameters<typeof handOffContender>[0]['run'],
   ): PeerContender => ({
-    ...handOffContender({ label, load, watched, backlog, firstGuess, run }),
-    setting,
-    favoured,
-    hurt,
-    id: `${peer}/${work}`,
-    work,
+    ...handOffContender({ label: way.label, load, watched, backlog, firstGuess, run }),
+    ...asked,
+    ...way,
   })
   return [
-    of('one by one', name, 15_000, (client, seconds) =>
+    of({ id: `${peer}/one by one`, work: 'one by one', label: name }, 15_000, (client, seconds) =>
       client.call('pullThenSettle', { urls, clients, seconds, batch: 1 }),
     ),
-    of('one exchange', `${name}, settle and pull`, 25_000, (client, seconds) =>
-      client.call('settleAndPull', { urls, clients, seconds, batch: 1 }),
+    of(
+      {
+        id: `${peer}/worker`,
+        work: 'one by one',
+        label: `${name}, a Worker of its library`,
+        setting: `${setting}; one Worker, concurrency ${clients}`,
+        favoured: 'what ends together is settled in one request, which brings the next',
+      },
+      15_000,
+      (client, seconds) => client.call('oneWorker', { url: service.url, concurrency: clients, seconds }),
     ),
-    of('batches', `${name}, batches of ${batch}`, 50_000, (client, seconds) =>
-      client.call('settleAndPull', { urls, clients, seconds, batch }),
+    of(
+      { id: `${peer}/one exchange`, work: 'one exchange', label: `${name}, settle and pull` },
+      25_000,
+      (client, seconds) => client.call('settleAndPull', { urls, clients, seconds, batch: 1 }),
+    ),
+    of(
+      { id: `${peer}/batches`, work: 'batches', label: `${name}, batches of ${batch}` },
+      50_000,
+      (client, seconds) => client.call('settleAndPull', { urls, clients, seconds, batch }),
     ),
   ]
 }
@@ -64,8 +79,7 @@ export const batonOnSqlite: Peer = {
     return contenders(bench, {
       peer: 'baton-sqlite',
       name: 'Baton on SQLite',
-      setting: 'defaults: WAL, synchronous=FULL; a connection per consumer',
-      favoured: `hand-written HTTP client; ${GATHERS}`,
+      setting: 'defaults: WAL, synchronous=FULL',
       hurt: `HTTP and JSON for each exchange; ${KEEPS}`,
       service,
       watched: [service.pid],
@@ -82,8 +96,7 @@ export const batonOnPostgres: Peer = {
     return contenders(bench, {
       peer: 'baton-postgres',
       name: 'Baton on PostgreSQL',
-      setting: 'defaults, one node; PostgreSQL, fsync per commit; a connection per consumer',
-      favoured: `hand-written HTTP client; ${GATHERS}`,
+      setting: 'defaults, one node; PostgreSQL, fsync per commit',
       hurt: `a service between consumers and database: HTTP and JSON for each exchange; ${KEEPS}`,
       service,
       watched: [service.pid, postmasterPid],
