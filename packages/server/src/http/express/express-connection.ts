@@ -2,24 +2,19 @@ import type { Socket } from 'node:net'
 import { errorCodes } from '@baton/protocol'
 import { answerClientError } from '../answers/client-errors.ts'
 import type { Refuse } from '../answers/error-answers.ts'
-import type { Exchange, Serve } from '../requests/exchange.ts'
+import type { Exchange } from '../requests/exchange.ts'
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
-import type { RouteCounts } from '../requests/request-counts.ts'
-import { AskedInHeaders } from '../requests/request-headers.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
-import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.ts'
+import { type ExpressRequest, KnownHeads, type RouteOf } from './known-heads.ts'
 
 /** A thousand settlements with reasons; what is larger is not where a request's own cost counts. */
 const LONGEST_PLAIN_REQUEST = 256 * 1024
-/** A client has one head for its pulls, and one for its settles of each length; lease ids differ by a character or two. */
-const KNOWN_HEADS = 4
 /** A connection that has just come is not idle: its first request may be on the way, or wait to be read. */
 const FIRST_REQUEST_MILLIS = 1000
 
 export interface ExpressRules extends Staying {
-  /** Undefined: this lane does not serve it. Depends on nothing but the head. */
-  routeOf(head: PlainHead): ExpressRoute | undefined
+  readonly routeOf: RouteOf
   readonly refuse: Refuse
   /** A body may come after its head, but those who keep us waiting for so long are left to Node's timers. */
   readonly patienceMillis: number
@@ -29,23 +24,11 @@ export interface ExpressRules extends Staying {
   left(): void
 }
 
-export interface ExpressRoute {
-  readonly serve: Serve
-  readonly counts: RouteCounts
-}
-
-/** What the last requests of a connection began with, and what that came to. */
-interface KnownHead extends PlainHead, ExpressRoute {
-  readonly asked: AskedInHeaders
-  /** Its text as it comes: what a connection sends is compared with that, and decoded only when it is new. */
-  readonly bytes: Buffer
-}
-
 /** One connection, one request after the other, until a request comes that is for others to serve. */
 export class ExpressConnection {
   readonly #socket: Socket
   readonly #rules: ExpressRules
-  readonly #heads: KnownHead[] = []
+  readonly #heads: KnownHeads
   readonly #openedAt = performance.now()
   /** Not the socket's own timer: that starts anew with all that is read and written, which took 2 % of each request. */
   #idleTimer: NodeJS.Timeout
@@ -63,6 +46,7 @@ export class ExpressConnection {
   constructor(socket: Socket, rules: ExpressRules) {
     this.#socket = socket
     this.#rules = rules
+    this.#heads = new KnownHeads(rules.routeOf)
     socket.setNoDelay(true)
     this.#idleTimer = setTimeout(this.#onIdle, rules.keepAliveMillis)
     socket.on('error', this.#onError).on('end', this.#onEnd)
@@ -102,11 +86,10 @@ export class ExpressConnection {
 
   /** `bytes` begin with a request. */
   #read(bytes: Buffer): void {
-    const head = this.#knownHeadOf(bytes) ?? this.#newHeadOf(bytes)
-    const bodyAt = head?.text.length ?? 0
-    const end = bodyAt + (head?.bodyBytes ?? 0)
+    const request = this.#heads.read(bytes)
+    const end = request === undefined ? 0 : request.headBytes + request.bodyBytes
     // Node's server works on several requests of a connection at once; whoever sends ahead is better off there.
-    if (head === undefined || bytes.length > end) {
+    if (request === undefined || end > LONGEST_PLAIN_REQUEST || bytes.length > end) {
       this.#handOver(bytes)
       return
     }
@@ -115,27 +98,7 @@ export class ExpressConnection {
       return
     }
     this.#isAnswering = true
-    void this.#serve(head, bytes.subarray(bodyAt))
-  }
-
-  #knownHeadOf(bytes: Buffer): KnownHead | undefined {
-    for (const head of this.#heads) {
-      const { length } = head.bytes
-      if (bytes.length >= length && head.bytes.compare(bytes, 0, length) === 0) return head
-    }
-    return undefined
-  }
-
-  #newHeadOf(bytes: Buffer): KnownHead | undefined {
-    const head = readPlainHead(bytes.toString('latin1', 0, Math.min(bytes.length, LONGEST_PLAIN_HEAD)))
-    if (head === undefined || head.text.length + head.bodyBytes > LONGEST_PLAIN_REQUEST) return undefined
-    const route = this.#rules.routeOf(head)
-    if (route === undefined) return undefined
-    if (this.#heads.length === KNOWN_HEADS) this.#heads.shift()
-    const asBytes = Buffer.from(head.text, 'latin1')
-    const fresh = { ...head, ...route, asked: new AskedInHeaders(head.headers), bytes: asBytes }
-    this.#heads.push(fresh)
-    return fresh
+    void this.#serve(request, bytes.subarray(request.headBytes))
   }
 
   #waitForRest(bytes: Buffer, neededBytes: number): void {
@@ -146,7 +109,7 @@ export class ExpressConnection {
     this.#patience = setTimeout(giveUp, this.#rules.patienceMillis)
   }
 
-  async #serve({ method, url, asked, serve, counts }: KnownHead, body: Buffer): Promise<void> {
+  async #serve({ method, url, asked, serve, counts }: ExpressRequest, body: Buffer): Promise<void> {
     const began = performance.now()
     this.#isAnswered = false
     try {

@@ -5,7 +5,8 @@ import type { Refuse } from '../answers/error-answers.ts'
 import type { Serve } from '../requests/exchange.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
 import type { Service } from '../service.ts'
-import { ExpressConnection, type ExpressRoute } from './express-connection.ts'
+import { ExpressConnection } from './express-connection.ts'
+import type { ExpressRoute } from './known-heads.ts'
 import type { PlainHead } from './plain-head.ts'
 
 const PATIENCE_MILLIS = 1000

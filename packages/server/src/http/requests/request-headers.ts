@@ -31,10 +31,9 @@ function decoded(text: string): string {
 }
 
 /** Names what this pull is, so that sending it again cannot lease twice. */
-function idempotencyKeyOf(headers: IncomingHttpHeaders): string | null {
-  const text = headers['idempotency-key']
+function readIdempotencyKey(text: string | undefined): string | null {
   if (text === undefined) return null
-  const checked = checkIdempotencyKey(String(text))
+  const checked = checkIdempotencyKey(text)
   if (checked.ok) return checked.idempotencyKey
   throw new RequestProblem('parameter_invalid', `Idempotency-Key ${checked.detail}`)
 }
@@ -48,12 +47,22 @@ const noPreferences: Preferences = { applied: '' }
  */
 export class AskedInHeaders {
   readonly #headers: IncomingHttpHeaders
+  readonly #key: string | undefined
   #caller: string | null | undefined
   #preferences: Preferences | undefined
   #pull: PullRequest | undefined
 
-  constructor(headers: IncomingHttpHeaders) {
+  constructor(headers: IncomingHttpHeaders, key = headers['idempotency-key']?.toString()) {
     this.#headers = headers
+    this.#key = key
+  }
+
+  /** The same under another key. */
+  underKey(key: string): AskedInHeaders {
+    const asked = new AskedInHeaders(this.#headers, key)
+    asked.#caller = this.#caller
+    asked.#preferences = this.#preferences
+    return asked
   }
 
   get caller(): string | null {
@@ -71,7 +80,7 @@ export class AskedInHeaders {
 
   /** Whoever sends a key relies on it, so it must be one also where nothing is pulled. */
   checkKey(): void {
-    idempotencyKeyOf(this.#headers)
+    readIdempotencyKey(this.#key)
   }
 
   get pull(): PullRequest {
@@ -81,7 +90,7 @@ export class AskedInHeaders {
       // A budget of records is an amount of its own: whoever names only that leaves the number of partitions to it.
       batch: batch ?? (records === undefined ? 1 : MAX_BATCH),
       records: records ?? null,
-      key: idempotencyKeyOf(this.#headers),
+      key: readIdempotencyKey(this.#key),
       waitMillis: (this.preferences.waitSeconds ?? 0) * 1000,
     }
     return this.#pull
