@@ -8,6 +8,7 @@ import { readDocument, root, sectionNamed, tableRows } from './support/markdown.
 const mayUse: Record<string, readonly string[]> = {
   'packages/protocol/src': [],
   'packages/server/src/handoff': ['packages/protocol/src'],
+  'packages/server/src/handoff/shown': ['packages/protocol/src', 'packages/server/src/handoff/rules'],
   'packages/server/src/store': ['packages/protocol/src', 'packages/server/src/handoff'],
   'packages/server/src/http': [
     'packages/protocol/src',
@@ -61,7 +62,7 @@ describe('imports', () => {
   )
 
   test('no files of the hand-off use each other', () => {
-    expect(circles(globSync('packages/server/src/handoff/*.ts', { cwd: root }), importsOf)).toEqual([])
+    expect(circles(globSync('packages/server/src/handoff/**/*.ts', { cwd: root }), importsOf)).toEqual([])
   })
 
   test('the protocol uses nothing of Node, and the client only where there is another way for others', () => {
@@ -70,6 +71,14 @@ describe('imports', () => {
       exclude: ['packages/client/src/node/*'],
     }).filter((path) => !path.endsWith('.test.ts'))
     expect(sources.filter((path) => importsOf(path).some((name) => name.startsWith('node:')))).toEqual([])
+  })
+
+  test('the rules of the hand-off use nothing but each other and the protocol', () => {
+    const sources = globSync('packages/server/src/handoff/rules/*.ts', { cwd: root })
+    expect(sources.length).toBeGreaterThan(5)
+    const known = ['packages/server/src/handoff/rules/', 'packages/protocol/src/']
+    const others = sources.flatMap(importsOf).filter((used) => !known.some((start) => used.startsWith(start)))
+    expect(others).toEqual([])
   })
 
   test.each([

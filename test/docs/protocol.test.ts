@@ -23,8 +23,8 @@ import {
   partitionEvents,
   partitionStates,
   transitions,
-} from '../../packages/server/src/handoff/life-cycle.ts'
-import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/policy.ts'
+} from '../../packages/server/src/handoff/rules/life-cycle.ts'
+import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
 import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { errorsIn, problemsNamedFor, sharedErrors } from './support/errors.ts'
 import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'

@@ -1,6 +1,6 @@
 import { instanceIdKeywords } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
-import { LEASE_MAX_MILLIS } from './handoff/policy.ts'
+import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
 const LONGEST_LEASE_SECONDS = LEASE_MAX_MILLIS / 1000
 const DAY_SECONDS = 86_400

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { InstanceState } from '@baton/protocol'
-import type { ParkedNotice } from './change.ts'
 import { inTime } from './in-time.ts'
-import type { InstanceRecord } from './instances.ts'
+import type { ParkedNotice } from './shown/change.ts'
+import type { InstanceRecord } from './shown/instance-record.ts'
+import type { TaskRow } from './shown/task-record.ts'
 import { statusOf } from './sightings.ts'
 import type { Store } from './store.ts'
-import type { TaskRow } from './task-record.ts'
 
 /** A task is told of at most so often, however fast it moves. */
 const TICK_MILLIS = 400

@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
-import { type InstanceRecord, noTotals } from './instances.ts'
 import type { MentionsOutcome } from './mentions.ts'
+import { addCapped } from './rules/tally.ts'
+import { type InstanceRecord, noTotals } from './shown/instance-record.ts'
 import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
 import type { PullResult, Store } from './store.ts'
-import { addCapped } from './tally.ts'
 
 export interface Node {
   readonly instanceId: string

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { SECRET_BYTES } from './lease-id.ts'
+import { SECRET_BYTES } from './rules/lease-id.ts'
 
 const POOL_BYTES = SECRET_BYTES * 512
 

@@ -1,5 +1,5 @@
-import { type LeaseRef, parseLeaseId } from './lease-id.ts'
-import type { RefusalCode, SettlementOrder } from './settlement.ts'
+import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
+import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
 import type { SettleResult } from './store.ts'
 
 interface Mention {

@@ -1,4 +1,4 @@
-import type { RefusalCode, SettlementOrder } from './settlement.ts'
+import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
 import type { CallBackResult, PullOrder, PullResult, RenewResult } from './store.ts'
 
 /** What callers ask of the hand-off, and what they hear. */

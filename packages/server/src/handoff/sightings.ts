@@ -1,7 +1,18 @@
 import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
 import type { Clock } from './clock.ts'
-import { type InstanceRecord, noTotals, type Sighting } from './instances.ts'
-import { addCapped } from './tally.ts'
+import { addCapped } from './rules/tally.ts'
+import { type InstanceRecord, noTotals } from './shown/instance-record.ts'
+
+/** What was seen of an instance since it was last written down; totals are increments. */
+export interface Sighting {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly totals: InstanceTotals
+  /** How long ago it was seen first and last since then: a store that several nodes share has a clock of its own. */
+  readonly seenMillisAgo: { readonly first: number; readonly last: number }
+  /** For a node: what it says of itself. */
+  readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
+}
 
 /** Heartbeat of a node, and how often what was seen of clients is written down. */
 export const SIGHTING_INTERVAL_MILLIS = 5000

@@ -1,19 +1,20 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
-import type { ChangePage, ChangeQuery } from './change.ts'
-import type { ControlOrder, ControlResult } from './control.ts'
-import type { InstanceRecord, Sighting } from './instances.ts'
-import type { LeaseRef } from './lease-id.ts'
-import type { PartitionPage, PartitionQuery } from './partition-record.ts'
-import type { RefusalCode, SettlementOrder } from './settlement.ts'
-import type { TaskPage, TaskQuery, TaskRecord } from './task-record.ts'
+import type { CallBackRefusal } from './rules/call-back-rules.ts'
+import type { ControlOrder, ControlResult } from './rules/control.ts'
+import type { LeaseRef } from './rules/lease-id.ts'
+import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
+import type { ChangePage, ChangeQuery } from './shown/change.ts'
+import type { InstanceRecord } from './shown/instance-record.ts'
+import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
+import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
+import type { Sighting } from './sightings.ts'
 
 /**
  * What the hand-off needs of a store: domain verbs, each a transaction of its own.
  *
- * A store executes. What may happen is decided by life-cycle.ts, settlement.ts, fair-order.ts, sharing.ts,
- * call-back-rules.ts, control-rules.ts, lane-rules.ts and task-course.ts, which every store calls inside its transaction. A promise that resolves means that
- * the outcome is durable. One that rejects with StoreUnavailable means that nothing happened by halves: after a commit
- * whose answer got lost it may have happened, and sending the same again is safe.
+ * A store executes. What may happen is decided by the rules in rules/, which every store calls inside its transaction. A
+ * promise that resolves means that the outcome is durable. One that rejects with StoreUnavailable means that nothing
+ * happened by halves: after a commit whose answer got lost it may have happened, and sending the same again is safe.
  */
 export interface Store {
   /** Everything that arrived together, in one transaction: settle first, so that pulls see the result. */
@@ -104,7 +105,7 @@ export interface CallBackOrder {
 export type CallBackResult =
   | { readonly kind: 'stored'; readonly accepted: number; readonly duplicates: number }
   | { readonly kind: 'conflict'; readonly conflicts: readonly Conflict[]; readonly total: number }
-  | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
+  | CallBackRefusal
   /** The disk is nearly full: no new work, so that what was accepted can still be settled. */
   | { readonly kind: 'store_full' }
 

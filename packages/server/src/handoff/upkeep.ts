@@ -1,6 +1,6 @@
 import { systemClock } from './clock.ts'
-import { expiryGraceMillis, type Policy } from './policy.ts'
 import { Recurring } from './recurring.ts'
+import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './sightings.ts'
 import type { Store } from './store.ts'
 

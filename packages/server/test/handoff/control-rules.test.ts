@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { FlagOrder } from '../../src/handoff/control.ts'
-import { type Effect, effectOf } from '../../src/handoff/control-rules.ts'
-import { emptyTally } from '../../src/handoff/tally.ts'
-import type { TaskEntry } from '../../src/handoff/task-entry.ts'
+import type { FlagOrder } from '../../src/handoff/rules/control.ts'
+import { type Effect, effectOf } from '../../src/handoff/rules/control-rules.ts'
+import { emptyTally } from '../../src/handoff/rules/tally.ts'
+import type { TaskEntry } from '../../src/handoff/rules/task-entry.ts'
 
 const task = (changes: Partial<TaskEntry> = {}) =>
   ({

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import * as eta from '../../src/handoff/eta.ts'
-import { emptyTally } from '../../src/handoff/tally.ts'
-import type { PaceSecond, TaskFacts, TaskRow } from '../../src/handoff/task-record.ts'
+import { emptyTally } from '../../src/handoff/rules/tally.ts'
+import type { TaskFacts } from '../../src/handoff/rules/task-facts.ts'
+import * as eta from '../../src/handoff/shown/eta.ts'
+import type { PaceSecond, TaskRow } from '../../src/handoff/shown/task-record.ts'
 
 const NOW = 10_000_000_000
 const SECOND = NOW / 1000

@@ -8,7 +8,7 @@ import {
   rankFresh,
   rankRetry,
   setBack,
-} from '../../src/handoff/fair-order.ts'
+} from '../../src/handoff/rules/fair-order.ts'
 
 const level = (virtual = 0n, served = 0n): LevelTime => ({ virtual, served })
 const lane = (finish = 0n, retryFinish = 0n): LaneTags => ({ finish, retryFinish })

@@ -1,4 +1,10 @@
-import { advance, drain, type LaneTags, type LevelTime, rankFresh } from '../../src/handoff/fair-order.ts'
+import {
+  advance,
+  drain,
+  type LaneTags,
+  type LevelTime,
+  rankFresh,
+} from '../../src/handoff/rules/fair-order.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 
 /** A rule for who goes first on one level, without a store around it. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { InstanceRegister } from '../../src/handoff/instance-register.ts'
-import type { Sighting } from '../../src/handoff/instances.ts'
+import type { Sighting } from '../../src/handoff/sightings.ts'
 import type { Store } from '../../src/handoff/store.ts'
 
 const BEAT = 5000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { formatLeaseId, parseLeaseId, SECRET_BYTES } from '../../src/handoff/lease-id.ts'
+import { formatLeaseId, parseLeaseId, SECRET_BYTES } from '../../src/handoff/rules/lease-id.ts'
 
 const secret = fc
   .uint8Array({ minLength: SECRET_BYTES, maxLength: SECRET_BYTES })

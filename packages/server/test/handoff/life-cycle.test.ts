@@ -7,7 +7,7 @@ import {
   partitionEvents,
   partitionStates,
   transitions,
-} from '../../src/handoff/life-cycle.ts'
+} from '../../src/handoff/rules/life-cycle.ts'
 
 /** Every arrow of the design's drawing and of the sentences below it; whatever is not listed cannot happen. */
 const arrows: readonly [PartitionState, PartitionEvent, PartitionState][] = [

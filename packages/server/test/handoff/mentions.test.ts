@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Mentions } from '../../src/handoff/mentions.ts'
-import type { RefusalCode } from '../../src/handoff/settlement.ts'
+import type { RefusalCode } from '../../src/handoff/rules/settlement.ts'
 import { settlement } from '../store/conformance/driver.ts'
 
 const first = '1-1-AAAAAAAAAAAAAAAA'

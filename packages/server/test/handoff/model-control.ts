@@ -1,4 +1,4 @@
-import type { ControlOrder, RetryOrder } from '../../src/handoff/control.ts'
+import type { ControlOrder, RetryOrder } from '../../src/handoff/rules/control.ts'
 import type { Model } from './model.ts'
 import type { ModelPartition, ModelTask } from './model-task.ts'
 

@@ -1,6 +1,6 @@
 import type { CallBack } from '@baton/protocol'
-import type { Policy } from '../../src/handoff/policy.ts'
-import type { SettlementOrder } from '../../src/handoff/settlement.ts'
+import type { Policy } from '../../src/handoff/rules/policy.ts'
+import type { SettlementOrder } from '../../src/handoff/rules/settlement.ts'
 import type { HandedOut, PullOrder, PullResult } from '../../src/handoff/store.ts'
 import { claim, Disagreement } from './model-claim.ts'
 import { Eligible } from './model-eligible.ts'

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { PartitionState } from '../../src/handoff/life-cycle.ts'
-import type { PartitionQuery, PartitionRecord } from '../../src/handoff/partition-record.ts'
-import { PartitionWalk } from '../../src/handoff/partition-walk.ts'
-import { emptyTally } from '../../src/handoff/tally.ts'
-import type { TaskFacts } from '../../src/handoff/task-record.ts'
-import { ROWS_AT_A_TIME, ROWS_READ } from '../../src/handoff/view-limits.ts'
+import type { PartitionState } from '../../src/handoff/rules/life-cycle.ts'
+import { emptyTally } from '../../src/handoff/rules/tally.ts'
+import type { TaskFacts } from '../../src/handoff/rules/task-facts.ts'
+import type { PartitionQuery, PartitionRecord } from '../../src/handoff/shown/partition-record.ts'
+import { PartitionWalk } from '../../src/handoff/shown/partition-walk.ts'
+import { ROWS_AT_A_TIME, ROWS_READ } from '../../src/handoff/shown/view-limits.ts'
 
 const facts = { paused: false, cancelled: false, levelBarrier: false, openLevel: null } as TaskFacts
 

@@ -7,7 +7,7 @@ import {
   leaseMillis,
   type Policy,
   releaseBackoffMillis,
-} from '../../src/handoff/policy.ts'
+} from '../../src/handoff/rules/policy.ts'
 
 /** The defaults of the design. */
 const policy: Policy = {

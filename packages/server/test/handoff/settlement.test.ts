@@ -7,7 +7,7 @@ import {
   judgeUndo,
   type SettlementOrder,
   type Standing,
-} from '../../src/handoff/settlement.ts'
+} from '../../src/handoff/rules/settlement.ts'
 import { settlement } from '../store/conformance/driver.ts'
 import { testPolicy as policy } from '../store/conformance/harness.ts'
 

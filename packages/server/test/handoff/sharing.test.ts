@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Portion, share, wouldTake } from '../../src/handoff/sharing.ts'
+import { Portion, share, wouldTake } from '../../src/handoff/rules/sharing.ts'
 
 interface Candidate {
   readonly id: number

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type InstanceRecord, noTotals } from '../../src/handoff/instances.ts'
+import { type InstanceRecord, noTotals } from '../../src/handoff/shown/instance-record.ts'
 import { Sightings, statusOf } from '../../src/handoff/sightings.ts'
 
 const NOW = 1_000_000_000

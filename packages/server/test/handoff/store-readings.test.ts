@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { StoreReadings } from '../../src/handoff/counts/store-readings.ts'
 import { type Store, StoreUnavailable } from '../../src/handoff/store.ts'
-import { StoreReadings } from '../../src/handoff/store-readings.ts'
 
 const empty = { now: 0, tasks: [], next: null }
 const away = { canCommit: false, backlog: null }

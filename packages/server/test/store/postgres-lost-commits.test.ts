@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CuttingProxy } from '../../../../test/postgres/support/cutting-proxy.ts'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { parseLeaseId } from '../../src/handoff/lease-id.ts'
+import { parseLeaseId } from '../../src/handoff/rules/lease-id.ts'
 import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
 import type { AloneMode } from '../../src/store/postgres/session/database-url.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import type { ControlOrder } from '../../src/handoff/control.ts'
+import type { ControlOrder } from '../../src/handoff/rules/control.ts'
 import { Connection } from '../../src/store/postgres/session/connection.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { STEP } from '../../src/store/postgres/windows/lanes.ts'

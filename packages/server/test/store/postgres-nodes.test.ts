@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { ForgetfulPooler } from '../../../../test/postgres/support/forgetful-pooler.ts'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { HandOff } from '../../src/handoff/hand-off.ts'
-import type { Policy } from '../../src/handoff/policy.ts'
+import type { Policy } from '../../src/handoff/rules/policy.ts'
 import { type Store, StoreRefused, StoreUnavailable } from '../../src/handoff/store.ts'
 import { sessionSettings } from '../../src/store/postgres/session/session-settings.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import type { Policy } from '../../src/handoff/policy.ts'
+import type { Policy } from '../../src/handoff/rules/policy.ts'
 import { dropStraysInFront } from '../../src/store/postgres/queues/strays.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { WINDOW } from '../../src/store/postgres/windows/lanes.ts'

@@ -1,5 +1,5 @@
 import type { InstanceStatus } from '@baton/protocol'
-import type { InstanceRecord } from '../../handoff/instances.ts'
+import type { InstanceRecord } from '../../handoff/shown/instance-record.ts'
 import { statusOf } from '../../handoff/sightings.ts'
 import { iso } from './iso-time.ts'
 

@@ -1,8 +1,8 @@
 import { type ParkedEvent, type PartitionRow, partitionName } from '@baton/protocol'
-import type { ParkedNotice } from '../../handoff/change.ts'
-import type { PartitionRecord } from '../../handoff/partition-record.ts'
-import { shownPartition } from '../../handoff/shown-state.ts'
-import type { TaskFacts } from '../../handoff/task-record.ts'
+import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
+import type { ParkedNotice } from '../../handoff/shown/change.ts'
+import type { PartitionRecord } from '../../handoff/shown/partition-record.ts'
+import { shownPartition } from '../../handoff/shown/shown-state.ts'
 import { iso, isoOrNull } from './iso-time.ts'
 
 /** A partition as the wire shows it. */

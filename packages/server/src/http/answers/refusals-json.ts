@@ -1,5 +1,5 @@
 import { refusalDetail } from '@baton/protocol'
-import type { RefusalCode } from '../../handoff/settlement.ts'
+import type { RefusalCode } from '../../handoff/rules/settlement.ts'
 
 interface RefusedLease {
   readonly leaseId: string

@@ -1,8 +1,9 @@
 import type { LevelView, TaskSummary, TaskView } from '@baton/protocol'
-import { paceOf } from '../../handoff/eta.ts'
-import { missingPartitions, shownLane, shownProgress, waitingFor } from '../../handoff/shown-state.ts'
-import { taskState } from '../../handoff/task-course.ts'
-import type { LaneFacts, TaskFacts, TaskRecord, TaskRow } from '../../handoff/task-record.ts'
+import { taskState } from '../../handoff/rules/task-course.ts'
+import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
+import { paceOf } from '../../handoff/shown/eta.ts'
+import { missingPartitions, shownLane, shownProgress, waitingFor } from '../../handoff/shown/shown-state.ts'
+import type { LaneFacts, TaskRecord, TaskRow } from '../../handoff/shown/task-record.ts'
 import { iso, isoOrNull } from './iso-time.ts'
 import { nameOf } from './partition-view.ts'
 

@@ -1,4 +1,4 @@
-import { Distribution } from '../../handoff/distribution.ts'
+import { Distribution } from '../../handoff/counts/distribution.ts'
 
 /** As Prometheus has read it since its beginnings, and everything that reads its format. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

@@ -1,5 +1,5 @@
+import type { StoreReading } from '../../handoff/counts/store-readings.ts'
 import type { HandOff } from '../../handoff/hand-off.ts'
-import type { StoreReading } from '../../handoff/store-readings.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
 import type { MetricHead, Sample } from './metric-text.ts'
 import type { ProcessHealth } from './process-health.ts'

@@ -1,6 +1,6 @@
-import { MOST_TASKS } from '../../handoff/backlog.ts'
-import { unfinishedStates } from '../../handoff/life-cycle.ts'
-import type { ShownCounts } from '../../handoff/shown-state.ts'
+import { MOST_TASKS } from '../../handoff/counts/backlog.ts'
+import { unfinishedStates } from '../../handoff/rules/life-cycle.ts'
+import type { ShownCounts } from '../../handoff/shown/shown-state.ts'
 import { by, counter, gauge, histogram, type Metric } from './metric.ts'
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)

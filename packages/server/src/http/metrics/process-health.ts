@@ -1,4 +1,4 @@
-import { Distribution } from '../../handoff/distribution.ts'
+import { Distribution } from '../../handoff/counts/distribution.ts'
 
 const SAMPLE_MILLIS = 100
 /** Timers are good to a millisecond, and a store on the event loop holds it for some. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Distribution, DURATION_SECONDS } from '../../handoff/distribution.ts'
+import { Distribution, DURATION_SECONDS } from '../../handoff/counts/distribution.ts'
 
 /** The requests of one route that were answered. */
 export class RouteCounts {

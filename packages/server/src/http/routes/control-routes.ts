@@ -12,7 +12,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type, { type TSchema } from 'typebox'
-import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/control.ts'
+import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rules/control.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { type ManifestLine, manifestLineSchema, type PartitionRow } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import type { PartitionPage, PartitionQuery } from '../../handoff/partition-record.ts'
+import type { PartitionPage, PartitionQuery } from '../../handoff/shown/partition-record.ts'
 import { viewPartition } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { problemAnswers } from '../api-document/documented.ts'

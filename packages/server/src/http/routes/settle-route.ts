@@ -9,7 +9,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Settled } from '../../handoff/requests.ts'
-import type { SettlementOrder } from '../../handoff/settlement.ts'
+import type { SettlementOrder } from '../../handoff/rules/settlement.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
 import { brokenContract } from '../answers/problems.ts'
 import { refusalsJson } from '../answers/refusals-json.ts'

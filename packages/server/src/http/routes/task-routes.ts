@@ -8,7 +8,7 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { PartitionQuery } from '../../handoff/partition-record.ts'
+import type { PartitionQuery } from '../../handoff/shown/partition-record.ts'
 import { viewPartition } from '../answers/partition-view.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
 import { answers } from '../api-document/documented.ts'

@@ -1,6 +1,6 @@
 import { type StateCounts, type Totals, totalsSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import type { ShownCounts } from '../../handoff/shown-state.ts'
+import type { ShownCounts } from '../../handoff/shown/shown-state.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'

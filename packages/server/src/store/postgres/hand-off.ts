@@ -1,5 +1,5 @@
-import { earlier } from '../../handoff/earlier.ts'
-import type { Policy } from '../../handoff/policy.ts'
+import { earlier } from '../../handoff/rules/earlier.ts'
+import type { Policy } from '../../handoff/rules/policy.ts'
 import type { HandOffAnswers, HandOffBatch, PullOrder } from '../../handoff/store.ts'
 import type { Alone } from './alone/alone.ts'
 import { NoteInDoubt } from './alone/notes.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../handoff/clock.ts'
 import { Secrets } from '../../handoff/lease-secrets.ts'
-import type { Policy } from '../../handoff/policy.ts'
+import type { Policy } from '../../handoff/rules/policy.ts'
 import { type Batching, type Store, StoreUnavailable } from '../../handoff/store.ts'
 import { Alone } from './alone/alone.ts'
 import { aloneRules } from './alone/alone-rules.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { holdsBarrier } from '../../handoff/lane-rules.ts'
-import type { TaskEntry } from '../../handoff/task-entry.ts'
+import { holdsBarrier } from '../../handoff/rules/lane-rules.ts'
+import type { TaskEntry } from '../../handoff/rules/task-entry.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 import { LOW_WATER } from './lanes.ts'
 

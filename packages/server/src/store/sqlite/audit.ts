@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { auditCounters, noTallies } from '../../handoff/counter-audit.ts'
-import type { PartitionState } from '../../handoff/life-cycle.ts'
+import { auditCounters, noTallies } from '../../handoff/rules/counter-audit.ts'
+import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { auditOrder } from './audit-order.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 

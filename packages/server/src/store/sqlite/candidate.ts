@@ -1,4 +1,4 @@
-import type { LaneEntry } from '../../handoff/task-entry.ts'
+import type { LaneEntry } from '../../handoff/rules/task-entry.ts'
 
 /** A partition that is ready, with all that handing it out takes. */
 export interface Candidate {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import type { ChangePage, ChangeQuery, ParkedNotice } from '../../handoff/change.ts'
+import type { ChangePage, ChangeQuery, ParkedNotice } from '../../handoff/shown/change.ts'
 import { query } from './query.ts'
 import { oneByOne, type Steps } from './steps.ts'
 import type { TaskRows } from './task-rows.ts'

@@ -1,4 +1,4 @@
-import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
 
 /** Which entries of the ledger are ahead of what is said of them elsewhere. */
 export class ChangedEntries {

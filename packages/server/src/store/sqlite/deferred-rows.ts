@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { LeaseOutcome } from '../../handoff/settlement.ts'
-import type { LaneEntry } from '../../handoff/task-entry.ts'
+import type { LeaseOutcome } from '../../handoff/rules/settlement.ts'
+import type { LaneEntry } from '../../handoff/rules/task-entry.ts'
 import type { Candidate } from './candidate.ts'
 import type { PartitionEntry } from './partition-entry.ts'
 import { ROWS_OF_A_STEP, type Steps } from './steps.ts'

@@ -1,7 +1,7 @@
-import { partitionStates } from '../../handoff/life-cycle.ts'
-import { emptyTally, type Tally } from '../../handoff/tally.ts'
-import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
-import type { TaskState } from '../../handoff/task-record.ts'
+import { partitionStates } from '../../handoff/rules/life-cycle.ts'
+import { emptyTally, type Tally } from '../../handoff/rules/tally.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
+import type { TaskState } from '../../handoff/rules/task-facts.ts'
 
 /** A value of a row, as statements take it and the journal keeps it. */
 export type Value = number | string | null

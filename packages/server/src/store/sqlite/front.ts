@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { compareRanked, drain, type LevelTime, type Ranked } from '../../handoff/fair-order.ts'
-import type { LaneEntry } from '../../handoff/task-entry.ts'
+import { compareRanked, drain, type LevelTime, type Ranked } from '../../handoff/rules/fair-order.ts'
+import type { LaneEntry } from '../../handoff/rules/task-entry.ts'
 import type { Books } from './books.ts'
 import type { Candidate } from './candidate.ts'
 import { ReadyRows } from './ready-rows.ts'

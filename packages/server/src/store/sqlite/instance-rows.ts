@@ -4,8 +4,8 @@ import {
   type InstanceRecord,
   type ProducedTaskRecord,
   producedTask,
-  type Sighting,
-} from '../../handoff/instances.ts'
+} from '../../handoff/shown/instance-record.ts'
+import type { Sighting } from '../../handoff/sightings.ts'
 import { readTask, taskColumns } from './entries.ts'
 
 /** The record of who takes part: written in batches, read one at a time. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { LevelTime } from '../../handoff/fair-order.ts'
-import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
+import type { LevelTime } from '../../handoff/rules/fair-order.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
 import { readLane, readTask, taggedLaneColumns, taskColumns } from './entries.ts'
 
 /** More entries than this are dropped after a commit: memory must not follow the number of tasks. */

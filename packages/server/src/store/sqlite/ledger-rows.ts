@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { LevelTime } from '../../handoff/fair-order.ts'
-import type { LaneEntry, TaskEntry } from '../../handoff/task-entry.ts'
+import type { LevelTime } from '../../handoff/rules/fair-order.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
 import { assignCounters, counters, type Value } from './entries.ts'
 import type { MoveRow } from './moves.ts'
 import type { PaceRow } from './pace.ts'

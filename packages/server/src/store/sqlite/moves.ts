@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type PartitionState, partitionStates } from '../../handoff/life-cycle.ts'
-import type { LaneEntry } from '../../handoff/task-entry.ts'
+import { type PartitionState, partitionStates } from '../../handoff/rules/life-cycle.ts'
+import type { LaneEntry } from '../../handoff/rules/task-entry.ts'
 import { addToCounters } from './entries.ts'
 
 /** The lane's tags, what its counters and its task's changed by, and its id. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Policy } from '../../handoff/policy.ts'
+import type { Policy } from '../../handoff/rules/policy.ts'
 import { asUnavailable } from './failures.ts'
 import { DataFolder } from './folder.ts'
 import { Session } from './session.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
-import type { TaskEntry } from '../../handoff/task-entry.ts'
+import type { TaskEntry } from '../../handoff/rules/task-entry.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 
 export type PaceRow = readonly [task: number, second: number, partitions: number, records: number]
 

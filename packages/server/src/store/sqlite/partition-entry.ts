@@ -1,5 +1,5 @@
-import type { Standing } from '../../handoff/settlement.ts'
-import type { LaneEntry } from '../../handoff/task-entry.ts'
+import type { Standing } from '../../handoff/rules/settlement.ts'
+import type { LaneEntry } from '../../handoff/rules/task-entry.ts'
 
 /** A partition's row with its lane, ready to be judged. */
 export interface PartitionEntry extends Standing {

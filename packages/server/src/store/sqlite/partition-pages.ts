@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { PartitionPage, PartitionQuery } from '../../handoff/partition-record.ts'
-import { PartitionWalk, type RowOfLane, type RowsToRead } from '../../handoff/partition-walk.ts'
+import type { PartitionPage, PartitionQuery } from '../../handoff/shown/partition-record.ts'
+import { PartitionWalk, type RowOfLane, type RowsToRead } from '../../handoff/shown/partition-walk.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 import { query } from './query.ts'
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type IndexRun, runsOf } from '../../handoff/index-runs.ts'
-import type { LaneEntry } from '../../handoff/task-entry.ts'
+import { type IndexRun, runsOf } from '../../handoff/rules/index-runs.ts'
+import type { LaneEntry } from '../../handoff/rules/task-entry.ts'
 import { query } from './query.ts'
 
 /** Which indexes of a lane were ever called back, as ranges: mostly one per lane. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Ranked } from '../../handoff/fair-order.ts'
+import type { Ranked } from '../../handoff/rules/fair-order.ts'
 import { CANDIDATE_COLUMNS, type Candidate, type CandidateRow, candidateOf } from './candidate.ts'
 import type { Ledger } from './ledger.ts'
 import { arrayQuery, query } from './query.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { parseLeaseId } from '../../handoff/lease-id.ts'
-import { KEY_GRACE_MILLIS } from '../../handoff/policy.ts'
+import { parseLeaseId } from '../../handoff/rules/lease-id.ts'
+import { KEY_GRACE_MILLIS } from '../../handoff/rules/policy.ts'
 import type { HandedOut } from '../../handoff/store.ts'
 import type { Books } from './books.ts'
 import { asHandedOut, type Described } from './handed-out.ts'

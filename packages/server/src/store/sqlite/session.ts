@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { ControlOrder, ControlResult } from '../../handoff/control.ts'
-import { earlier } from '../../handoff/earlier.ts'
-import type { Policy } from '../../handoff/policy.ts'
+import type { ControlOrder, ControlResult } from '../../handoff/rules/control.ts'
+import { earlier } from '../../handoff/rules/earlier.ts'
+import type { Policy } from '../../handoff/rules/policy.ts'
 import type {
   HandOffAnswers,
   HandOffBatch,

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, systemClock } from '../../handoff/clock.ts'
-import type { ControlOrder } from '../../handoff/control.ts'
-import type { Policy } from '../../handoff/policy.ts'
+import type { ControlOrder } from '../../handoff/rules/control.ts'
+import type { Policy } from '../../handoff/rules/policy.ts'
 import {
   type Batching,
   type HandOffAnswers,

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
-import { PACE_SECONDS_KEPT } from '../../handoff/eta.ts'
-import { gapsBetween, type IndexRange } from '../../handoff/index-runs.ts'
-import type { TaskEntry } from '../../handoff/task-entry.ts'
+import { gapsBetween, type IndexRange } from '../../handoff/rules/index-runs.ts'
+import type { TaskEntry } from '../../handoff/rules/task-entry.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type {
   LaneFacts,
   PaceSecond,
@@ -10,8 +10,8 @@ import type {
   TaskQuery,
   TaskRecord,
   TaskRow,
-} from '../../handoff/task-record.ts'
-import { TASKS_SEARCHED, tasksReadAtATime } from '../../handoff/view-limits.ts'
+} from '../../handoff/shown/task-record.ts'
+import { TASKS_SEARCHED, tasksReadAtATime } from '../../handoff/shown/view-limits.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 import { query } from './query.ts'
 

@@ -1,10 +1,13 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import type { ControlOrder, ControlResult, RetryOrder } from '../../../src/handoff/control.ts'
-import { type LeaseRef, parseLeaseId } from '../../../src/handoff/lease-id.ts'
-import type { PartitionState } from '../../../src/handoff/life-cycle.ts'
-import type { PartitionRecord } from '../../../src/handoff/partition-record.ts'
-import type { RefusalCode, SettlementOrder } from '../../../src/handoff/settlement.ts'
-import { shownPartition } from '../../../src/handoff/shown-state.ts'
+import type { ControlOrder, ControlResult, RetryOrder } from '../../../src/handoff/rules/control.ts'
+import { type LeaseRef, parseLeaseId } from '../../../src/handoff/rules/lease-id.ts'
+import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
+import type { RefusalCode, SettlementOrder } from '../../../src/handoff/rules/settlement.ts'
+import { taskState } from '../../../src/handoff/rules/task-course.ts'
+import type { TaskState } from '../../../src/handoff/rules/task-facts.ts'
+import type { PartitionRecord } from '../../../src/handoff/shown/partition-record.ts'
+import { shownPartition } from '../../../src/handoff/shown/shown-state.ts'
+import type { TaskRecord } from '../../../src/handoff/shown/task-record.ts'
 import type {
   CallBackResult,
   HandedOut,
@@ -17,8 +20,6 @@ import type {
   SweepResult,
   TidyResult,
 } from '../../../src/handoff/store.ts'
-import { taskState } from '../../../src/handoff/task-course.ts'
-import type { TaskRecord, TaskState } from '../../../src/handoff/task-record.ts'
 import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }

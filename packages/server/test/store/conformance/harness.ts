@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest'
-import type { Policy } from '../../../src/handoff/policy.ts'
+import type { Policy } from '../../../src/handoff/rules/policy.ts'
 import type { Store } from '../../../src/handoff/store.ts'
 import { Driver } from './driver.ts'
 import { testPolicy } from './test-policy.ts'

@@ -1,6 +1,6 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { noTotals } from '../../../src/handoff/instances.ts'
+import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
 import { one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SettlementOrder } from '../../../src/handoff/settlement.ts'
+import type { SettlementOrder } from '../../../src/handoff/rules/settlement.ts'
 import { type Driver, leaseOf, nameOf, one, settlement } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { PartitionState } from '../../../src/handoff/life-cycle.ts'
-import { shownPartition } from '../../../src/handoff/shown-state.ts'
+import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
+import { shownPartition } from '../../../src/handoff/shown/shown-state.ts'
 import { type Driver, one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 import { MANY } from './lanes.ts'

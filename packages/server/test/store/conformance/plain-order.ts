@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { advance, drain, type LaneTags, type LevelTime, rankFresh } from '../../../src/handoff/fair-order.ts'
+import {
+  advance,
+  drain,
+  type LaneTags,
+  type LevelTime,
+  rankFresh,
+} from '../../../src/handoff/rules/fair-order.ts'
 import { nameOf } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { taskState } from '../../../src/handoff/task-course.ts'
-import type { TaskState } from '../../../src/handoff/task-record.ts'
+import { taskState } from '../../../src/handoff/rules/task-course.ts'
+import type { TaskState } from '../../../src/handoff/rules/task-facts.ts'
 import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { shownProgress } from '../../../src/handoff/shown-state.ts'
-import type { TaskQuery } from '../../../src/handoff/task-record.ts'
+import { shownProgress } from '../../../src/handoff/shown/shown-state.ts'
+import type { TaskQuery } from '../../../src/handoff/shown/task-record.ts'
 import { type Driver, leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 

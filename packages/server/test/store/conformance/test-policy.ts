@@ -1,4 +1,4 @@
-import type { Policy } from '../../../src/handoff/policy.ts'
+import type { Policy } from '../../../src/handoff/rules/policy.ts'
 
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE

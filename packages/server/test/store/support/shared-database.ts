@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { PostgresServer } from '../../../../../test/postgres/support/postgres-server.ts'
-import type { Policy } from '../../../src/handoff/policy.ts'
+import type { Policy } from '../../../src/handoff/rules/policy.ts'
 import { PRESENCE_LOCKS } from '../../../src/store/postgres/session/advisory-locks.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { Driver } from '../conformance/driver.ts'

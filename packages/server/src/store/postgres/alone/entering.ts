@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../../../handoff/clock.ts'
-import type { Policy } from '../../../handoff/policy.ts'
+import type { Policy } from '../../../handoff/rules/policy.ts'
 import { Attempt } from '../session/attempt.ts'
 import type { Connection } from '../session/connection.ts'
 import { mayRunAgain } from '../session/failures.ts'

@@ -1,5 +1,5 @@
-import { next } from '../../../handoff/life-cycle.ts'
-import { KEY_GRACE_MILLIS } from '../../../handoff/policy.ts'
+import { next } from '../../../handoff/rules/life-cycle.ts'
+import { KEY_GRACE_MILLIS } from '../../../handoff/rules/policy.ts'
 import { CountDeltas } from '../counters/count-deltas.ts'
 import type { SavedKey } from '../pull/pull-keys.ts'
 import type { Note, NotedFinish, NotedLease } from './notes.ts'

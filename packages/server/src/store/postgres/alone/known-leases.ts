@@ -1,4 +1,4 @@
-import type { LeaseRef } from '../../../handoff/lease-id.ts'
+import type { LeaseRef } from '../../../handoff/rules/lease-id.ts'
 import type { PlainSettlements } from '../leases/settle-plain.ts'
 import type { LaneKey } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'

@@ -1,4 +1,4 @@
-import { leaseMillis, type Policy } from '../../../handoff/policy.ts'
+import { leaseMillis, type Policy } from '../../../handoff/rules/policy.ts'
 import type { PullOrder } from '../../../handoff/store.ts'
 import type { Names } from '../rows/names.ts'
 import type { FrontPartition } from './known-front.ts'

@@ -1,5 +1,5 @@
 import type { Secrets } from '../../../handoff/lease-secrets.ts'
-import type { Policy } from '../../../handoff/policy.ts'
+import type { Policy } from '../../../handoff/rules/policy.ts'
 import type { HandOffAnswers, HandOffBatch } from '../../../handoff/store.ts'
 import type { PlainBatch } from '../pull/plain-hand-off.ts'
 import { sharedOut } from '../pull/shared-out.ts'

@@ -1,4 +1,4 @@
-import type { Policy } from '../../../handoff/policy.ts'
+import type { Policy } from '../../../handoff/rules/policy.ts'
 import type { Transactions } from '../session/transactions.ts'
 import type { Note } from './notes.ts'
 import { type WrittenUp, writeUp } from './write-up.ts'

@@ -1,5 +1,5 @@
-import { next } from '../../../handoff/life-cycle.ts'
-import type { Policy } from '../../../handoff/policy.ts'
+import { next } from '../../../handoff/rules/life-cycle.ts'
+import type { Policy } from '../../../handoff/rules/policy.ts'
 import { plainVerdict } from '../leases/settle-plain.ts'
 import { saveNotedKeys } from '../pull/pull-keys.ts'
 import { enterSets, largestSet, NEXT_SET, SETS_AT_ONCE, setsLeftBy } from '../queues/due-sets.ts'

@@ -1,4 +1,4 @@
-import type { TaskEntry } from '../../../handoff/task-entry.ts'
+import type { TaskEntry } from '../../../handoff/rules/task-entry.ts'
 import { type CountDeltas, unfoldedSums } from '../counters/count-deltas.ts'
 import { addTallies, readTask, taskColumns } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'

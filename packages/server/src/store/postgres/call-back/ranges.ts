@@ -1,4 +1,4 @@
-import { type IndexRun, runsOf } from '../../../handoff/index-runs.ts'
+import { type IndexRun, runsOf } from '../../../handoff/rules/index-runs.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 

@@ -1,4 +1,4 @@
-import { drain, type LevelTime } from '../../../handoff/fair-order.ts'
+import { drain, type LevelTime } from '../../../handoff/rules/fair-order.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 import type { CountDeltas } from './count-deltas.ts'

@@ -1,7 +1,7 @@
-import { rankRetry } from '../../../handoff/fair-order.ts'
-import type { LeaseRef } from '../../../handoff/lease-id.ts'
-import type { Policy } from '../../../handoff/policy.ts'
-import { judgeRenewal, judgeSettlement, judgeUndo } from '../../../handoff/settlement.ts'
+import { rankRetry } from '../../../handoff/rules/fair-order.ts'
+import type { LeaseRef } from '../../../handoff/rules/lease-id.ts'
+import type { Policy } from '../../../handoff/rules/policy.ts'
+import { judgeRenewal, judgeSettlement, judgeUndo } from '../../../handoff/rules/settlement.ts'
 import type {
   HandOffBatch,
   RenewOrder,

@@ -1,4 +1,4 @@
-import { type Portion, wouldTake } from '../../../handoff/sharing.ts'
+import { type Portion, wouldTake } from '../../../handoff/rules/sharing.ts'
 import type { PullOrder } from '../../../handoff/store.ts'
 import { WAITS } from '../queues/places.ts'
 import { statement } from '../session/statement.ts'

@@ -1,4 +1,4 @@
-import { compareRanked } from '../../../handoff/fair-order.ts'
+import { compareRanked } from '../../../handoff/rules/fair-order.ts'
 import { enterSets, NEXT_SET } from '../queues/due-sets.ts'
 import { lockedOf, WAITS } from '../queues/places.ts'
 import { besideId } from '../rows/beside-ids.ts'

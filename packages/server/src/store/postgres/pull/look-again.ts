@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { earlier } from '../../../handoff/earlier.ts'
+import { earlier } from '../../../handoff/rules/earlier.ts'
 import { type PullOrder, type PullResult, StoreUnavailable } from '../../../handoff/store.ts'
 import { NOTHING } from '../../../handoff/waiting-pulls.ts'
 import { CountDeltas } from '../counters/count-deltas.ts'

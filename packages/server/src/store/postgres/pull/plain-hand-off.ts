@@ -1,6 +1,6 @@
 import type { Secrets } from '../../../handoff/lease-secrets.ts'
-import { next } from '../../../handoff/life-cycle.ts'
-import { LEASE_MAX_MILLIS, type Policy } from '../../../handoff/policy.ts'
+import { next } from '../../../handoff/rules/life-cycle.ts'
+import { LEASE_MAX_MILLIS, type Policy } from '../../../handoff/rules/policy.ts'
 import type { Ask } from '../../../handoff/store.ts'
 import {
   type HandOffBatch,

@@ -1,4 +1,4 @@
-import { cost } from '../../../handoff/fair-order.ts'
+import { cost } from '../../../handoff/rules/fair-order.ts'
 import { clock, finishing, setsLeft } from '../leases/settle-plain.ts'
 import { enterSets, NEXT_SET } from '../queues/due-sets.ts'
 import { removeFrom } from '../queues/places.ts'

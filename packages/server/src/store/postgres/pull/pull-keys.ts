@@ -1,5 +1,5 @@
-import { formatLeaseId, type LeaseRef, parseLeaseId } from '../../../handoff/lease-id.ts'
-import { KEY_GRACE_MILLIS } from '../../../handoff/policy.ts'
+import { formatLeaseId, type LeaseRef, parseLeaseId } from '../../../handoff/rules/lease-id.ts'
+import { KEY_GRACE_MILLIS } from '../../../handoff/rules/policy.ts'
 import type { HandedOut } from '../../../handoff/store.ts'
 import { handedOutOf } from '../rows/handed-out-row.ts'
 import { KEY_LOCKS } from '../session/advisory-locks.ts'

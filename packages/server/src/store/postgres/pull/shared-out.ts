@@ -1,5 +1,5 @@
-import { formatLeaseId } from '../../../handoff/lease-id.ts'
-import { leaseMillis, type Policy } from '../../../handoff/policy.ts'
+import { formatLeaseId } from '../../../handoff/rules/lease-id.ts'
+import { leaseMillis, type Policy } from '../../../handoff/rules/policy.ts'
 import type { HandedOut, PullOrder, PullResult } from '../../../handoff/store.ts'
 import { handedOutOf, type RowNames } from '../rows/handed-out-row.ts'
 import type { Row } from '../session/statement.ts'

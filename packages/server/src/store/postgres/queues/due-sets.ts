@@ -1,4 +1,4 @@
-import type { Policy } from '../../../handoff/policy.ts'
+import type { Policy } from '../../../handoff/rules/policy.ts'
 import { removeFrom } from './places.ts'
 
 /**

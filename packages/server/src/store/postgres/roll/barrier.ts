@@ -1,5 +1,5 @@
-import { holdsBarrier, isLaneOpen } from '../../../handoff/lane-rules.ts'
-import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
+import { holdsBarrier, isLaneOpen } from '../../../handoff/rules/lane-rules.ts'
+import type { LaneEntry, TaskEntry } from '../../../handoff/rules/task-entry.ts'
 import { WINDOW } from '../windows/lanes.ts'
 import { fill, hold } from './lane-windows.ts'
 import type { Roll } from './roll.ts'

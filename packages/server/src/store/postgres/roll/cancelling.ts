@@ -1,5 +1,5 @@
-import { next } from '../../../handoff/life-cycle.ts'
-import type { LaneEntry } from '../../../handoff/task-entry.ts'
+import { next } from '../../../handoff/rules/life-cycle.ts'
+import type { LaneEntry } from '../../../handoff/rules/task-entry.ts'
 import { lockedOf, WAITS } from '../queues/places.ts'
 import { changeQueued } from '../queues/queues.ts'
 import { dropStraysOfLanes } from '../queues/strays.ts'

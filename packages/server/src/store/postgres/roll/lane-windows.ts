@@ -1,5 +1,5 @@
-import { isLaneOpen } from '../../../handoff/lane-rules.ts'
-import type { LaneEntry } from '../../../handoff/task-entry.ts'
+import { isLaneOpen } from '../../../handoff/rules/lane-rules.ts'
+import type { LaneEntry } from '../../../handoff/rules/task-entry.ts'
 import { LOW_WATER, WINDOW } from '../windows/lanes.ts'
 import { type CountMoveIn, fillLanes, holdLanes, inSteps } from '../windows/many-lanes.ts'
 import { lanesWithFullWindows, placeTripwire } from '../windows/tripwire.ts'

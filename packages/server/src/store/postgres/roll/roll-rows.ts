@@ -1,5 +1,5 @@
-import { PACE_SECONDS_KEPT } from '../../../handoff/eta.ts'
-import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
+import type { LaneEntry, TaskEntry } from '../../../handoff/rules/task-entry.ts'
+import { PACE_SECONDS_KEPT } from '../../../handoff/shown/eta.ts'
 import { raiseLevels } from '../counters/level-times.ts'
 import type { UnfoldedSum } from '../counters/unfolded.ts'
 import { counterColumns } from '../rows/entries.ts'

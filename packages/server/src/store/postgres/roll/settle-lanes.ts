@@ -1,5 +1,5 @@
-import { isLaneOpen } from '../../../handoff/lane-rules.ts'
-import type { LaneEntry } from '../../../handoff/task-entry.ts'
+import { isLaneOpen } from '../../../handoff/rules/lane-rules.ts'
+import type { LaneEntry } from '../../../handoff/rules/task-entry.ts'
 import { STEP } from '../windows/lanes.ts'
 import { inSteps } from '../windows/many-lanes.ts'
 import { moveBarriers } from './barrier.ts'

@@ -1,5 +1,5 @@
-import type { Step } from '../../../handoff/control-rules.ts'
-import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
+import type { Step } from '../../../handoff/rules/control-rules.ts'
+import type { LaneEntry, TaskEntry } from '../../../handoff/rules/task-entry.ts'
 import { statement } from '../session/statement.ts'
 import { STEP } from '../windows/lanes.ts'
 import { cancelWaiting } from './cancelling.ts'

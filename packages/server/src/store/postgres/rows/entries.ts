@@ -1,7 +1,7 @@
-import { type PartitionState, partitionStates } from '../../../handoff/life-cycle.ts'
-import { emptyTally, type Tally } from '../../../handoff/tally.ts'
-import type { LaneEntry, TaskEntry } from '../../../handoff/task-entry.ts'
-import type { TaskState } from '../../../handoff/task-record.ts'
+import { type PartitionState, partitionStates } from '../../../handoff/rules/life-cycle.ts'
+import { emptyTally, type Tally } from '../../../handoff/rules/tally.ts'
+import type { LaneEntry, TaskEntry } from '../../../handoff/rules/task-entry.ts'
+import type { TaskState } from '../../../handoff/rules/task-facts.ts'
 import type { Row } from '../session/statement.ts'
 
 /** What never changes about a lane. */

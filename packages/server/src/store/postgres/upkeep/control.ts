@@ -1,8 +1,14 @@
-import type { ControlOrder, ControlResult } from '../../../handoff/control.ts'
-import { type Applied, type Effect, effectOf, mayPass, refusalOf } from '../../../handoff/control-rules.ts'
-import { holdsBarrier, isLaneOpen } from '../../../handoff/lane-rules.ts'
-import { taskState } from '../../../handoff/task-course.ts'
-import type { TaskEntry } from '../../../handoff/task-entry.ts'
+import type { ControlOrder, ControlResult } from '../../../handoff/rules/control.ts'
+import {
+  type Applied,
+  type Effect,
+  effectOf,
+  mayPass,
+  refusalOf,
+} from '../../../handoff/rules/control-rules.ts'
+import { holdsBarrier, isLaneOpen } from '../../../handoff/rules/lane-rules.ts'
+import { taskState } from '../../../handoff/rules/task-course.ts'
+import type { TaskEntry } from '../../../handoff/rules/task-entry.ts'
 import { placeBarrier } from '../roll/barrier.ts'
 import { hold } from '../roll/lane-windows.ts'
 import { Roll } from '../roll/roll.ts'

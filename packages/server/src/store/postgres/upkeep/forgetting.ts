@@ -1,4 +1,4 @@
-import { KEY_GRACE_MILLIS } from '../../../handoff/policy.ts'
+import { KEY_GRACE_MILLIS } from '../../../handoff/rules/policy.ts'
 import { keptLeases } from '../pull/pull-keys.ts'
 import type { Names } from '../rows/names.ts'
 import { statement } from '../session/statement.ts'

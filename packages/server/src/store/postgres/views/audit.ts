@@ -1,5 +1,5 @@
-import { auditCounters, noTallies, type Tallies } from '../../../handoff/counter-audit.ts'
-import type { PartitionState } from '../../../handoff/life-cycle.ts'
+import { auditCounters, noTallies, type Tallies } from '../../../handoff/rules/counter-audit.ts'
+import type { PartitionState } from '../../../handoff/rules/life-cycle.ts'
 import { readTallies, readTask, taskColumns } from '../rows/entries.ts'
 import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'

@@ -1,4 +1,4 @@
-import type { ChangePage, ChangeQuery, ParkedNotice } from '../../../handoff/change.ts'
+import type { ChangePage, ChangeQuery, ParkedNotice } from '../../../handoff/shown/change.ts'
 import { taskColumns } from '../rows/entries.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'

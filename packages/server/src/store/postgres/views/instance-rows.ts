@@ -1,6 +1,7 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
-import { type InstanceRecord, noTotals, producedTask, type Sighting } from '../../../handoff/instances.ts'
+import { type InstanceRecord, noTotals, producedTask } from '../../../handoff/shown/instance-record.ts'
+import type { Sighting } from '../../../handoff/sightings.ts'
 import { readTask, taskColumns } from '../rows/entries.ts'
 import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'

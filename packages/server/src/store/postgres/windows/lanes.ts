@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type LaneTags, rankFresh, setBack } from '../../../handoff/fair-order.ts'
-import { next, type PartitionState } from '../../../handoff/life-cycle.ts'
+import { type LaneTags, rankFresh, setBack } from '../../../handoff/rules/fair-order.ts'
+import { next, type PartitionState } from '../../../handoff/rules/life-cycle.ts'
 import type { CountDeltas } from '../counters/count-deltas.ts'
 import { levelsToRank } from '../counters/level-times.ts'
 import { WAITS } from '../queues/places.ts'

@@ -1,10 +1,13 @@
 import type { CalledBackPartition } from '@baton/protocol'
-import type { CallBackResult } from './store.ts'
 import { totalOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
 
+export interface CallBackRefusal {
+  readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large'
+}
+
 /** Why a task takes no new partitions with so many records; undefined if it does. Repeated ones are never refused. */
-export function refusalOfNew(task: TaskEntry, records: number): CallBackResult | undefined {
+export function refusalOfNew(task: TaskEntry, records: number): CallBackRefusal | undefined {
   if (task.cancelled) return { kind: 'task_cancelled' }
   if (task.sealed) return { kind: 'task_sealed' }
   return Number.isSafeInteger(totalOf(task.records) + records)

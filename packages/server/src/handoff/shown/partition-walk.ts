@@ -1,8 +1,8 @@
-import type { PartitionState } from './life-cycle.ts'
+import type { PartitionState } from '../rules/life-cycle.ts'
+import type { Tally } from '../rules/tally.ts'
+import type { TaskFacts } from '../rules/task-facts.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord } from './partition-record.ts'
 import { storedStates } from './stored-states.ts'
-import type { Tally } from './tally.ts'
-import type { TaskFacts } from './task-record.ts'
 import { ROWS_AT_A_TIME, ROWS_READ } from './view-limits.ts'
 
 /** Behind the last index that there can be: the lane is through. */

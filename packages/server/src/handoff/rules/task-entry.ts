@@ -1,6 +1,6 @@
 import type { LaneTags } from './fair-order.ts'
 import type { Tally } from './tally.ts'
-import type { TaskFacts, TaskState } from './task-record.ts'
+import type { TaskFacts, TaskState } from './task-facts.ts'
 
 /** A task as a store has it at hand while a transaction changes it. */
 export interface TaskEntry extends Changing<Omit<TaskFacts, FixedFacts>>, Pick<TaskFacts, FixedFacts> {

@@ -1,6 +1,6 @@
+import { inTime } from '../in-time.ts'
+import { type Store, StoreUnavailable } from '../store.ts'
 import { type Backlog, readBacklog } from './backlog.ts'
-import { inTime } from './in-time.ts'
-import { type Store, StoreUnavailable } from './store.ts'
 
 export interface StoreReading {
   /** It has just committed something. */

@@ -1,6 +1,6 @@
-import { isLaneOpen } from './lane-rules.ts'
-import { type PartitionState, unfinishedStates } from './life-cycle.ts'
-import type { TaskFacts } from './task-record.ts'
+import { isLaneOpen } from '../rules/lane-rules.ts'
+import { type PartitionState, unfinishedStates } from '../rules/life-cycle.ts'
+import type { TaskFacts } from '../rules/task-facts.ts'
 
 /**
  * The stored states behind one that is shown: a waiting partition is called ready or held by

@@ -1,6 +1,7 @@
-import { totalOf } from './tally.ts'
-import { taskState } from './task-course.ts'
-import type { PaceSecond, TaskFacts, TaskRow } from './task-record.ts'
+import { totalOf } from '../rules/tally.ts'
+import { taskState } from '../rules/task-course.ts'
+import type { TaskFacts } from '../rules/task-facts.ts'
+import type { PaceSecond, TaskRow } from './task-record.ts'
 
 /** The pace is taken over at least so long, or over so many settles, whichever reaches further back. */
 const WINDOW_MILLIS = 60_000

@@ -1,10 +1,11 @@
-import type { IndexRange } from './index-runs.ts'
-import { isLaneOpen } from './lane-rules.ts'
-import type { PartitionState } from './life-cycle.ts'
+import type { IndexRange } from '../rules/index-runs.ts'
+import { isLaneOpen } from '../rules/lane-rules.ts'
+import type { PartitionState } from '../rules/life-cycle.ts'
+import { type Tally, totalOf, unfinishedOf } from '../rules/tally.ts'
+import { isDone } from '../rules/task-course.ts'
+import type { TaskFacts } from '../rules/task-facts.ts'
 import type { PartitionRecord } from './partition-record.ts'
-import { type Tally, totalOf, unfinishedOf } from './tally.ts'
-import { isDone } from './task-course.ts'
-import type { LaneFacts, TaskFacts, TaskRecord, TaskRow } from './task-record.ts'
+import type { LaneFacts, TaskRecord, TaskRow } from './task-record.ts'
 
 // What a store counts is turned into what it means to people: a partition that waits is ready where its lane is open and
 // held where it is not, and of a cancelled task all that was not done is cancelled, whether or not its rows have been

@@ -1,6 +1,6 @@
 import type { InstanceRole, InstanceTotals, ProducedTask } from '@baton/protocol'
-import { totalOf } from './tally.ts'
-import type { TaskEntry } from './task-entry.ts'
+import { totalOf } from '../rules/tally.ts'
+import type { TaskEntry } from '../rules/task-entry.ts'
 
 export const noTotals = (): InstanceTotals => ({
   pulls: 0,
@@ -12,17 +12,6 @@ export const noTotals = (): InstanceTotals => ({
   callBacks: 0,
   calledBack: 0,
 })
-
-/** What was seen of an instance since it was last written down; totals are increments. */
-export interface Sighting {
-  readonly instanceId: string
-  readonly role: InstanceRole
-  readonly totals: InstanceTotals
-  /** How long ago it was seen first and last since then: a store that several nodes share has a clock of its own. */
-  readonly seenMillisAgo: { readonly first: number; readonly last: number }
-  /** For a node: what it says of itself. */
-  readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
-}
 
 export interface InstanceRecord {
   readonly instanceId: string

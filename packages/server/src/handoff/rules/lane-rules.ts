@@ -1,5 +1,5 @@
 import { type Tally, unfinishedOf } from './tally.ts'
-import type { TaskFacts } from './task-record.ts'
+import type { TaskFacts } from './task-facts.ts'
 
 /** Whether pulls may take from a lane. */
 export function isLaneOpen(

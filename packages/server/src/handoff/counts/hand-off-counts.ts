@@ -1,7 +1,7 @@
 import { type RefusalCode, refusalCodes } from '@baton/protocol'
-import type { MentionsOutcome } from './mentions.ts'
-import type { Renewal } from './requests.ts'
-import type { CallBackResult, PullResult } from './store.ts'
+import type { MentionsOutcome } from '../mentions.ts'
+import type { Renewal } from '../requests.ts'
+import type { CallBackResult, PullResult } from '../store.ts'
 
 type Refusals = Record<RefusalCode, number>
 

@@ -1,4 +1,4 @@
-import type { Store } from './store.ts'
+import type { Store } from '../store.ts'
 import type { StoreCounts, StoreVerb } from './store-counts.ts'
 
 /** The same store; how long it takes for what is asked of it is noted on the way. */

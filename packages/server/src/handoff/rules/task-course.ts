@@ -1,7 +1,7 @@
 import { type BarrierLane, holdsBarrierForGood } from './lane-rules.ts'
 import { unfinishedOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
-import type { TaskFacts, TaskState } from './task-record.ts'
+import type { TaskFacts, TaskState } from './task-facts.ts'
 
 type Ending = Pick<TaskFacts, 'cancelled' | 'rerunning' | 'partitions'>
 type Deciding = Ending & Pick<TaskFacts, 'paused' | 'levelBarrier' | 'openLevel'>

@@ -1,5 +1,5 @@
-import type { PartitionState } from './life-cycle.ts'
-import type { TaskFacts } from './task-record.ts'
+import type { PartitionState } from '../rules/life-cycle.ts'
+import type { TaskFacts } from '../rules/task-facts.ts'
 
 export interface PartitionQuery {
   readonly taskId: string

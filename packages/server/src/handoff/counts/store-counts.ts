@@ -1,5 +1,5 @@
+import type { HandOffAnswers, HandOffBatch, Store, SweepResult } from '../store.ts'
 import { Distribution, DURATION_SECONDS } from './distribution.ts'
-import type { HandOffAnswers, HandOffBatch, Store, SweepResult } from './store.ts'
 
 export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onHint' | 'batching'>
 

@@ -1,7 +1,7 @@
-import { partitionStates } from './life-cycle.ts'
-import { type ShownCounts, shownProgress } from './shown-state.ts'
-import type { Store } from './store.ts'
-import type { TaskPage } from './task-record.ts'
+import { partitionStates } from '../rules/life-cycle.ts'
+import { type ShownCounts, shownProgress } from '../shown/shown-state.ts'
+import type { TaskPage } from '../shown/task-record.ts'
+import type { Store } from '../store.ts'
 
 /**
  * The states of tasks that have something left to do, those first whose partitions workers could take. Finished ones are

@@ -1,4 +1,4 @@
-import type { TaskState } from './task-record.ts'
+import type { TaskState } from './task-facts.ts'
 
 /**
  * What an operator can ask of a task. Each order does a bounded step at a time, and each but a retry with `done` is
