@@ -15,6 +15,8 @@ const anchorOf = (title: string) =>
 
 const anchorsOf = (document: string) => new Set(sectionsOf(document).map(({ title }) => anchorOf(title)))
 
+const sources = globSync('packages/*/{src,test}/**/*.ts', { cwd: root })
+
 const { scripts } = JSON.parse(readDocument('package.json')) as { scripts: Record<string, string> }
 
 describe.each(documents)('%s', (path) => {
@@ -38,6 +40,13 @@ describe.each(documents)('%s', (path) => {
       /^(?:packages|test|docs|bench|examples|\.ci)\/\S+\.\w+$/.test(name),
     )
     expect(named.filter((name) => !existsSync(root + name))).toEqual([])
+  })
+
+  test('the sources that it names without their package exist', () => {
+    const named = inCode(prose).filter((name) => /^[\w-]+(?:\/[\w-]+)*\.ts$/.test(name))
+    const exists = (name: string) =>
+      existsSync(root + name) || sources.some((path) => path.endsWith(`/${name}`))
+    expect(named.filter((name) => !exists(name))).toEqual([])
   })
 
   test('the scripts that it names exist', () => {
