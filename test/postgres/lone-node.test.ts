@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openPostgresStore } from '../../packages/server/src/store/postgres/store.ts'
+import { openPostgresStore } from '../../packages/server/src/store/postgres/open.ts'
 import { testPolicy } from '../../packages/server/test/store/conformance/harness.ts'
 import { SharedDatabase } from '../../packages/server/test/store/support/shared-database.ts'
 import { Load } from './support/load.ts'

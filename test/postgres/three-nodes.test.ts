@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { openPostgresStore } from '../../packages/server/src/store/postgres/store.ts'
+import { openPostgresStore } from '../../packages/server/src/store/postgres/open.ts'
 import { testPolicy } from '../../packages/server/test/store/conformance/harness.ts'
 import { Chance } from '../chaos/support/chance.ts'
 import { seed } from '../chaos/support/seed.ts'

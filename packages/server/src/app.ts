@@ -81,7 +81,7 @@ async function openStore(
     const store = await openSqliteStore({ folder: config.data, ...options })
     return { store, keptIn: { data: resolve(config.data) } }
   }
-  const { openPostgresStore, whereabouts } = await import('./store/postgres/store.ts')
+  const { openPostgresStore, whereabouts } = await import('./store/postgres/open.ts')
   const failed = (err: unknown) => log.error({ err }, 'something that followed a commit went wrong')
   const store = await openPostgresStore({ url: config.databaseUrl, failed, ...options })
   return { store, keptIn: { database: whereabouts(config.databaseUrl) } }

@@ -1,4 +1,4 @@
-import { openPostgresStore } from '../../../packages/server/src/store/postgres/store.ts'
+import { openPostgresStore } from '../../../packages/server/src/store/postgres/open.ts'
 import { testPolicy } from '../../../packages/server/test/store/conformance/test-policy.ts'
 import { CuttingProxy } from '../../postgres/support/cutting-proxy.ts'
 import { NodeProcess } from '../../postgres/support/node-process.ts'

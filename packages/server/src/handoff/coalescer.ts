@@ -1,6 +1,5 @@
 import { type Answer, answersOf, batchOf, weightOf } from './ask.ts'
-import type { Ask } from './store.ts'
-import { type Batching, type HandOffAnswers, type Store, StoreUnavailable } from './store.ts'
+import { type Ask, type Batching, type HandOffAnswers, type Store, StoreUnavailable } from './store.ts'
 
 interface Pending {
   readonly ask: Ask

@@ -12,7 +12,7 @@ import type { Log } from './log.ts'
 import { Mentions } from './mentions.ts'
 import { endingOutages, hasWritten, Outage } from './outage.ts'
 import { Pulls } from './pulls.ts'
-import type { CallBackAnswer, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
+import type { CallBackOutcome, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
@@ -101,7 +101,7 @@ export class HandOff {
     this.#upkeep.start()
   }
 
-  async callBack(callBack: CallBack, producer: string | null): Promise<CallBackAnswer> {
+  async callBack(callBack: CallBack, producer: string | null): Promise<CallBackOutcome> {
     const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)

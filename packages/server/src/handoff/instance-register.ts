@@ -13,7 +13,7 @@ export interface Node {
 /** A node that runs has written its heartbeat once between any two of another; a second look forgives one that was late. */
 const LOOKS_FOR_A_NAMESAKE = 2
 
-export interface Heeds {
+export interface InstanceEvents {
   failed(error: unknown): void
   /** Another node runs under the same name, and the two are shown as one. */
   hasNamesake(): void
@@ -23,17 +23,17 @@ export interface Heeds {
 export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
-  readonly #heeds: Heeds
+  readonly #events: InstanceEvents
   readonly #sightings: Sightings
   #heartbeat: NodeJS.Timeout | undefined
   #draining = false
   #looksLeft = LOOKS_FOR_A_NAMESAKE
 
-  constructor(store: Store, node: Node, heeds: Heeds, clock: Clock) {
+  constructor(store: Store, node: Node, events: InstanceEvents, clock: Clock) {
     this.#store = store
     this.#sightings = new Sightings(clock)
     this.#node = { ...node, startedAt: Date.now() }
-    this.#heeds = heeds
+    this.#events = events
   }
 
   async start(): Promise<void> {
@@ -105,9 +105,9 @@ export class InstanceRegister {
       const { node } = (await this.#store.instance(this.#node.instanceId)) ?? { node: null }
       if (node === null || node.draining || node.startedAt === this.#node.startedAt) return
       this.#looksLeft = 0
-      this.#heeds.hasNamesake()
+      this.#events.hasNamesake()
     } catch (error) {
-      this.#heeds.failed(error)
+      this.#events.failed(error)
     }
   }
 
@@ -121,7 +121,7 @@ export class InstanceRegister {
       await this.#store.recordSightings([...sightings, self])
     } catch (error) {
       restore()
-      this.#heeds.failed(error)
+      this.#events.failed(error)
     }
   }
 }

@@ -26,4 +26,4 @@ export interface Settled {
 
 export type Renewal = RenewResult[number] & { readonly leaseId: string }
 
-export type CallBackAnswer = Exclude<CallBackResult, { readonly kind: 'store_full' }>
+export type CallBackOutcome = Exclude<CallBackResult, { readonly kind: 'store_full' }>

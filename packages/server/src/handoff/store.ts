@@ -104,12 +104,13 @@ export interface CallBackOrder {
 
 export type CallBackResult =
   | { readonly kind: 'stored'; readonly accepted: number; readonly duplicates: number }
-  | { readonly kind: 'conflict'; readonly conflicts: readonly Conflict[]; readonly total: number }
+  | { readonly kind: 'conflict'; readonly conflicts: readonly KnownConflict[]; readonly total: number }
   | CallBackRefusal
   /** The disk is nearly full: no new work, so that what was accepted can still be settled. */
   | { readonly kind: 'store_full' }
 
-export interface Conflict {
+/** What is called back says something else of a partition than what is known. */
+export interface KnownConflict {
   /** Position in the array that was called back. */
   readonly position: number
   readonly known: CalledBackPartition

@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Coalescer } from '../../src/handoff/coalescer.ts'
-import type { Batching, HandOffAnswers, HandOffBatch, Store } from '../../src/handoff/store.ts'
-import { StoreUnavailable } from '../../src/handoff/store.ts'
+import {
+  type Batching,
+  type HandOffAnswers,
+  type HandOffBatch,
+  type Store,
+  StoreUnavailable,
+} from '../../src/handoff/store.ts'
 import { callBackOrder, leaseOf, one, pullOrder, settlement } from '../store/conformance/driver.ts'
 
 const lease = leaseOf('1-1-AAAAAAAAAAAAAAAA')

@@ -26,8 +26,8 @@ function sharedStore(): Store {
 const noted: string[] = []
 
 async function started(store: Store, instanceId: string, label: string) {
-  const heeds = { failed: () => {}, hasNamesake: () => noted.push(label) }
-  const register = new InstanceRegister(store, { instanceId, version: '0' }, heeds, () => performance.now())
+  const events = { failed: () => {}, hasNamesake: () => noted.push(label) }
+  const register = new InstanceRegister(store, { instanceId, version: '0' }, events, () => performance.now())
   onTestFinished(() => register.stop())
   await register.start()
   return register

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import { Connections } from '../../src/store/postgres/session/connections.ts'
 import { Connector } from '../../src/store/postgres/session/connector.ts'
 import { asUnavailable, sqlState } from '../../src/store/postgres/session/failures.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { callBackOrder, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import type { AloneMode } from '../../src/store/postgres/session/database-url.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 /** A real PostgreSQL, one server for all tests of a file and a database for each of them. */

@@ -5,8 +5,8 @@ import { PostgresServer } from '../../../../test/postgres/support/postgres-serve
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { Policy } from '../../src/handoff/rules/policy.ts'
 import { type Store, StoreRefused, StoreUnavailable } from '../../src/handoff/store.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import { sessionSettings } from '../../src/store/postgres/session/session-settings.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'
 

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import { sessionSettings } from '../../src/store/postgres/session/session-settings.ts'
 import { statements } from '../../src/store/postgres/session/statement.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { testPolicy } from './conformance/harness.ts'
 
 /** A recount of everything reads everything; it is asked for by tests and operators only. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import { ServiceProcess } from '../support/service-process.ts'
 import { testPolicy } from './conformance/test-policy.ts'
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import { Connections } from '../../src/store/postgres/session/connections.ts'
 import { Connector } from '../../src/store/postgres/session/connector.ts'
 import { statement } from '../../src/store/postgres/session/statement.ts'
 import { Transactions } from '../../src/store/postgres/session/transactions.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { testPolicy } from './conformance/harness.ts'
 
 let server: PostgresServer

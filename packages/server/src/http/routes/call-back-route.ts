@@ -1,7 +1,7 @@
 import { type CallBack, type Conflict, callBackAnswerSchema, callBackRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { Conflict as KnownConflict } from '../../handoff/store.ts'
+import type { KnownConflict } from '../../handoff/store.ts'
 import { nameOf } from '../answers/partition-view.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { answers, producerHeader } from '../api-document/documented.ts'

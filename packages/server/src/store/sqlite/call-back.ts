@@ -6,7 +6,7 @@ import type { Policy } from '../../handoff/rules/policy.ts'
 import { totalOf } from '../../handoff/rules/tally.ts'
 import { beginAnew, isDone } from '../../handoff/rules/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
-import type { CallBackOrder, CallBackResult, Conflict } from '../../handoff/store.ts'
+import type { CallBackOrder, CallBackResult, KnownConflict } from '../../handoff/store.ts'
 import type { Front } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -78,7 +78,7 @@ export class CallBacks {
 
   *#compare(task: TaskEntry | undefined, { partitions }: CallBack) {
     const arrivals: LaneArrival[] = []
-    const conflicts: Conflict[] = []
+    const conflicts: KnownConflict[] = []
     let duplicates = 0
     let total = 0
     let arrival: LaneArrival | undefined

@@ -40,24 +40,26 @@ export async function openSqliteStore({
 }: SqliteStoreOptions): Promise<Store> {
   const file = new OpenFile(resolve(folder), policy)
   file.lock()
-  const store = new SqliteStore(file, clock)
+  const runner = new VerbRunner(file, clock)
   // Answered a turn later: whoever takes one step after the other, or reads page after page, must let others in between.
   const verb =
     <Name extends Verb>(name: Name) =>
     async (...[argument]: Parameters<Store[Name]>): Promise<Awaited<ReturnType<Store[Name]>>> => {
       try {
-        return await store.run(({ verbs }, now) => verbs[name](argument, now))
+        return await runner.run(({ verbs }, now) => verbs[name](argument, now))
       } finally {
         await nextTurn()
       }
     }
   const control = verb('control')
   return {
-    handOff: (batch: HandOffBatch) => store.handOff(batch),
+    handOff: (batch: HandOffBatch) => runner.handOff(batch),
     sweep: verb('sweep'),
     tidy: verb('tidy'),
     control: (order) =>
-      namesMany(order) ? store.inSteps((session, now) => session.controlInSteps(order, now)) : control(order),
+      namesMany(order)
+        ? runner.inSteps((session, now) => session.controlInSteps(order, now))
+        : control(order),
     task: verb('task'),
     tasks: verb('tasks'),
     partitions: verb('partitions'),
@@ -67,16 +69,17 @@ export async function openSqliteStore({
     instances: verb('instances'),
     probe: verb('probe'),
     audit: verb('audit'),
-    close: () => store.close(),
+    close: () => runner.close(),
     batching: BATCHING,
   }
 }
 
 /**
- * SQLite is synchronous, and so is this: a transaction keeps the event loop until it is on the disk. On a thread of its
- * own it was slower, because taking batches there and back cost more than the loop could do meanwhile (decision 0023).
+ * Runs one verb after the other. SQLite is synchronous, and so is this: a transaction keeps the event loop until it is on
+ * the disk. On a thread of its own it was slower, because taking batches there and back cost more than the loop could do
+ * meanwhile (decision 0023).
  */
-class SqliteStore {
+class VerbRunner {
   readonly #file: OpenFile
   readonly #clock: Clock
   /** Resolves when the transaction that is being written in steps has ended, well or not. */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Driver } from './driver.ts'
-import { leaseOf, nameOf, settlement, some } from './driver.ts'
+import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 type LateStanding = 'delayed' | 'ready' | 'held' | 'parked'

@@ -5,7 +5,7 @@ import { isLaneOpen } from '../../../handoff/rules/lane-rules.ts'
 import type { Policy } from '../../../handoff/rules/policy.ts'
 import { beginAnew, isDone } from '../../../handoff/rules/task-course.ts'
 import type { TaskEntry } from '../../../handoff/rules/task-entry.ts'
-import type { CallBackOrder, CallBackResult, Conflict } from '../../../handoff/store.ts'
+import type { CallBackOrder, CallBackResult, KnownConflict } from '../../../handoff/store.ts'
 import type { CountDeltas } from '../counters/count-deltas.ts'
 import { levelsToRank } from '../counters/level-times.ts'
 import { moveTallies } from '../rows/entries.ts'
@@ -36,7 +36,7 @@ interface Comparison {
   readonly lanes: Map<number, CalledBackLane>
   readonly fresh: CalledBackPartition[]
   readonly duplicates: number
-  readonly conflicts: Conflict[]
+  readonly conflicts: KnownConflict[]
   readonly total: number
   readonly ranges: KnownRanges
 }
@@ -176,7 +176,7 @@ async function compare(tx: Transaction, task: CalledBackTask, { partitions }: Ca
       : []
   })
   const stored = await storedPartitions(tx, repeated)
-  const conflicts: Conflict[] = []
+  const conflicts: KnownConflict[] = []
   let total = 0
   for (const { lane, index, position, partition } of repeated) {
     const known = stored.get(`${lane.id}-${index}`)

@@ -1,8 +1,8 @@
 import type { Secrets } from '../../../handoff/lease-secrets.ts'
 import { next } from '../../../handoff/rules/life-cycle.ts'
 import { LEASE_MAX_MILLIS, type Policy } from '../../../handoff/rules/policy.ts'
-import type { Ask } from '../../../handoff/store.ts'
 import {
+  type Ask,
   type HandOffBatch,
   type PullOrder,
   type PullResult,

@@ -1,5 +1,4 @@
-import type { InstanceTotals } from '@baton/protocol'
-import { MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { type InstanceRecord, noTotals, producedTask } from '../../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../../handoff/sightings.ts'
 import { readTask, taskColumns } from '../rows/entries.ts'

@@ -29,7 +29,8 @@ interface Committed {
   readonly now: number
 }
 
-export class HandOffs {
+/** How a batch is handed out: from memory, in one statement, or in a transaction. */
+export class Batches {
   readonly #transactions: Transactions
   readonly #roller: Roller
   readonly #names: Names
