@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, pathPrefixOf } from './config.ts'
-import type { Clock } from './handoff/clock.ts'
+import type { WallClock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
@@ -16,7 +16,7 @@ export type { Config } from './config.ts'
 export interface AppOptions {
   readonly log: RequestLog
   /** For tests that decide what time it is. */
-  readonly clock?: Clock
+  readonly clock?: WallClock
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -45,7 +45,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       retentionMillis: config.retentionDays * 86_400_000,
       node: { instanceId: config.instanceId, version },
       log,
-      ...(clock === undefined ? {} : { clock }),
+      ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
     const http = await buildHttp({
       service: {

@@ -1,5 +1,5 @@
 import type { CallBack } from '@baton/protocol'
-import type { Clock } from './clock.ts'
+import { type Stopwatch, systemClock, systemStopwatch, type WallClock } from './clock.ts'
 import { Coalescer } from './coalescer.ts'
 import { HandOffCounts } from './counts/hand-off-counts.ts'
 import { measuredStore } from './counts/measured-store.ts'
@@ -28,12 +28,10 @@ export interface HandOffOptions {
   readonly retentionMillis: number
   readonly node: Node
   readonly log: Log
-  /** For tests that decide what time it is. */
-  readonly clock?: Clock
+  /** For tests that decide what time it is, and how much of it passes. */
+  readonly clock?: WallClock
+  readonly stopwatch?: Stopwatch
 }
-
-/** Does not jump when the machine's clock is set. */
-const monotonicClock: Clock = () => performance.now()
 
 /** Whoever asks whether the node is ready wants an answer before it has given up itself. */
 const PROBE_MILLIS = 5000
@@ -58,7 +56,9 @@ export class HandOff {
   readonly #failed: (error: unknown) => void
   #draining = false
 
-  constructor({ store: given, policy, retentionMillis, node, log, clock = monotonicClock }: HandOffOptions) {
+  constructor(options: HandOffOptions) {
+    const { store: given, policy, retentionMillis, node, log } = options
+    const { clock = systemClock, stopwatch = systemStopwatch } = options
     const outage = new Outage(log, () => this.#upkeep.beginGrace())
     const store = endingOutages(measuredStore(given, this.storeCounts), outage)
     this.#store = store
@@ -83,7 +83,7 @@ export class HandOff {
         { instanceId: node.instanceId },
         'another node runs under the same name: give each one of its own',
       )
-    this.#instances = new InstanceRegister(store, node, { failed, hasNamesake }, clock)
+    this.#instances = new InstanceRegister(store, node, { failed, hasNamesake }, clock, stopwatch)
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts'
+import type { Stopwatch, WallClock } from './clock.ts'
 import type { MentionsOutcome } from './mentions.ts'
 import { addCapped } from './rules/tally.ts'
 import { type InstanceRecord, noTotals } from './shown/instance-record.ts'
@@ -24,15 +24,17 @@ export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
   readonly #events: InstanceEvents
+  readonly #clock: WallClock
   readonly #sightings: Sightings
   #heartbeat: NodeJS.Timeout | undefined
   #draining = false
   #looksLeft = LOOKS_FOR_A_NAMESAKE
 
-  constructor(store: Store, node: Node, events: InstanceEvents, clock: Clock) {
+  constructor(store: Store, node: Node, events: InstanceEvents, clock: WallClock, stopwatch: Stopwatch) {
     this.#store = store
-    this.#sightings = new Sightings(clock)
-    this.#node = { ...node, startedAt: Date.now() }
+    this.#sightings = new Sightings(stopwatch)
+    this.#node = { ...node, startedAt: clock() }
+    this.#clock = clock
     this.#events = events
   }
 
@@ -85,7 +87,7 @@ export class InstanceRegister {
   async instance(instanceId: string | null): Promise<InstanceRecord | null> {
     const id = instanceId ?? this.#node.instanceId
     const stored = await this.#store.instance(id)
-    return this.#sightings.merge(id, stored, stored?.now ?? Date.now())
+    return this.#sightings.merge(id, stored, stored?.now ?? this.#clock())
   }
 
   async instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]> {

@@ -1,5 +1,5 @@
 import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
-import type { Clock } from './clock.ts'
+import type { Stopwatch } from './clock.ts'
 import { addCapped } from './rules/tally.ts'
 import { type InstanceRecord, noTotals } from './shown/instance-record.ts'
 
@@ -51,16 +51,15 @@ interface Seen {
  */
 export class Sightings {
   readonly #seen = new Map<string, Seen>()
-  /** Only the time between two readings counts. */
-  readonly #clock: Clock
+  readonly #stopwatch: Stopwatch
 
-  constructor(clock: Clock) {
-    this.#clock = clock
+  constructor(stopwatch: Stopwatch) {
+    this.#stopwatch = stopwatch
   }
 
   /** Of the instance that is seen now, to add to. */
   totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
-    const now = this.#clock()
+    const now = this.#stopwatch()
     let seen = this.#seen.get(instanceId)
     if (seen === undefined) {
       seen = { role, totals: noTotals(), firstAt: now, lastAt: now }
@@ -73,7 +72,7 @@ export class Sightings {
 
   /** Takes what is to be written; if the writing fails, `restore` puts it back. */
   take(): { sightings: Sighting[]; restore: () => void } {
-    const now = this.#clock()
+    const now = this.#stopwatch()
     const taken = [...this.#seen]
     this.#seen.clear()
     const sightings = taken.map(([instanceId, seen]) => ({
@@ -102,7 +101,7 @@ export class Sightings {
   merge(instanceId: string, stored: InstanceRecord | null, now: number): InstanceRecord | null {
     const seen = this.#seen.get(instanceId)
     if (seen === undefined) return stored
-    const ago = agoOf(seen, this.#clock())
+    const ago = agoOf(seen, this.#stopwatch())
     const lastSeenAt = now - ago.last
     const base = stored ?? {
       instanceId,

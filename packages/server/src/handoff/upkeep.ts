@@ -1,4 +1,4 @@
-import { systemClock } from './clock.ts'
+import { systemClock, systemStopwatch } from './clock.ts'
 import { Recurring } from './recurring.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './sightings.ts'
@@ -10,7 +10,7 @@ const SWEEP_AT_LEAST_MILLIS = 1000
 const TIDY_MILLIS = 10_000
 /** Ended per transaction, so that a flood of expiries never holds pulls up for long. */
 const SWEEP_LIMIT = 500
-/** A wall clock that gains more than this on the monotonic one between two sweeps was set; one that is kept right gains far less. */
+/** A clock that gains more than this on the stopwatch between two sweeps was set; one that is kept right gains far less. */
 const CLOCK_JUMP_MILLIS = 1000
 /** Where other nodes can make partitions ready, a hint that got lost is made up for after so long. */
 const LOOK_AROUND_MILLIS = 2000
@@ -36,7 +36,7 @@ export class Upkeep {
   readonly #sweeping = new Recurring(() => this.#sweep())
   readonly #tidying = new Recurring(() => this.#tidy())
   #expireFrom = 0
-  /** How far the wall clock is ahead of the monotonic one. */
+  /** How far the machine's clock is ahead of its stopwatch. Neither is injected: timers go by this machine, too. */
   #clockAhead = 0
   #lookAroundAt = 0
 
@@ -48,7 +48,7 @@ export class Upkeep {
   }
 
   start(): void {
-    this.#clockAhead = systemClock() - performance.now()
+    this.#clockAhead = systemClock() - systemStopwatch()
     this.beginGrace()
     this.#sweeping.start()
     this.#tidying.start()
@@ -60,7 +60,7 @@ export class Upkeep {
 
   /** After a start, an outage or a jump of the clock workers get the chance to renew before their leases are taken. */
   beginGrace(): void {
-    this.#expireFrom = performance.now() + expiryGraceMillis(this.#policy)
+    this.#expireFrom = systemStopwatch() + expiryGraceMillis(this.#policy)
   }
 
   /** Something ends in so many milliseconds. */
@@ -75,7 +75,7 @@ export class Upkeep {
   async #sweep(): Promise<number> {
     try {
       if (this.#clockWasSetAhead()) this.beginGrace()
-      const expireLeases = performance.now() >= this.#expireFrom
+      const expireLeases = systemStopwatch() >= this.#expireFrom
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, expireLeases })
       if (swept.woken > 0) this.#events.readied(swept.woken)
       this.#lookAround()
@@ -89,15 +89,15 @@ export class Upkeep {
 
   /** By an operator, a time server, or a machine that slept: leases seem overdue that are not. */
   #clockWasSetAhead(): boolean {
-    const ahead = systemClock() - performance.now()
+    const ahead = systemClock() - systemStopwatch()
     const wasSet = ahead - this.#clockAhead > CLOCK_JUMP_MILLIS
     this.#clockAhead = ahead
     return wasSet
   }
 
   #lookAround(): void {
-    if (this.#store.onHint === undefined || performance.now() < this.#lookAroundAt) return
-    this.#lookAroundAt = performance.now() + LOOK_AROUND_MILLIS
+    if (this.#store.onHint === undefined || systemStopwatch() < this.#lookAroundAt) return
+    this.#lookAroundAt = systemStopwatch() + LOOK_AROUND_MILLIS
     this.#events.lookAround()
   }
 

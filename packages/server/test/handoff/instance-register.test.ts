@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { systemClock, systemStopwatch } from '../../src/handoff/clock.ts'
 import { InstanceRegister } from '../../src/handoff/instance-register.ts'
 import type { Sighting } from '../../src/handoff/sightings.ts'
 import type { Store } from '../../src/handoff/store.ts'
@@ -27,7 +28,13 @@ const noted: string[] = []
 
 async function started(store: Store, instanceId: string, label: string) {
   const events = { failed: () => {}, hasNamesake: () => noted.push(label) }
-  const register = new InstanceRegister(store, { instanceId, version: '0' }, events, () => performance.now())
+  const register = new InstanceRegister(
+    store,
+    { instanceId, version: '0' },
+    events,
+    systemClock,
+    systemStopwatch,
+  )
   onTestFinished(() => register.stop())
   await register.start()
   return register

@@ -1,4 +1,4 @@
-import type { Clock } from '../../handoff/clock.ts'
+import type { WallClock } from '../../handoff/clock.ts'
 import { Secrets } from '../../handoff/lease-secrets.ts'
 import type { Policy } from '../../handoff/rules/policy.ts'
 import { type Batching, type Store, StoreUnavailable } from '../../handoff/store.ts'
@@ -33,7 +33,7 @@ import { Filling } from './windows/filling.ts'
 export interface PostgresStoreOptions {
   readonly policy: Policy
   /** For tests that decide what time it is; otherwise the database's clock does. */
-  readonly clock?: Clock
+  readonly clock?: WallClock
   /** Told of what goes wrong behind a commit, beside a store that is away: nobody waits for it, and it ends nothing. */
   readonly failed?: (error: unknown) => void
   /** The most connections that this node opens for its transactions. */

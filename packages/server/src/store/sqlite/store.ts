@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Clock, systemClock } from '../../handoff/clock.ts'
+import { systemClock, type WallClock } from '../../handoff/clock.ts'
 import type { ControlOrder } from '../../handoff/rules/control.ts'
 import type { Policy } from '../../handoff/rules/policy.ts'
 import {
@@ -17,7 +17,7 @@ import { type Steps, turnByTurn } from './steps.ts'
 export interface SqliteStoreOptions {
   readonly folder: string
   readonly policy: Policy
-  readonly clock?: Clock
+  readonly clock?: WallClock
 }
 
 /** A larger call-back is written in steps; up to here it takes a few milliseconds. */
@@ -81,12 +81,12 @@ export async function openSqliteStore({
  */
 class VerbRunner {
   readonly #file: OpenFile
-  readonly #clock: Clock
+  readonly #clock: WallClock
   /** Resolves when the transaction that is being written in steps has ended, well or not. */
   #inSteps: Promise<void> | undefined
   #closed = false
 
-  constructor(file: OpenFile, clock: Clock) {
+  constructor(file: OpenFile, clock: WallClock) {
     this.#file = file
     this.#clock = clock
   }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../../handoff/clock.ts'
+import type { WallClock } from '../../../handoff/clock.ts'
 import type { Policy } from '../../../handoff/rules/policy.ts'
 import { Attempt } from '../session/attempt.ts'
 import type { Connection } from '../session/connection.ts'
@@ -29,9 +29,9 @@ const sayAbout = statement(
 export class Entering {
   readonly #presence: Presence
   readonly #policy: Policy
-  readonly #clock: Clock | undefined
+  readonly #clock: WallClock | undefined
 
-  constructor(presence: Presence, policy: Policy, clock: Clock | undefined) {
+  constructor(presence: Presence, policy: Policy, clock: WallClock | undefined) {
     this.#presence = presence
     this.#policy = policy
     this.#clock = clock

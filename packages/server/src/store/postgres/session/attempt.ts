@@ -1,4 +1,4 @@
-import type { Clock } from '../../../handoff/clock.ts'
+import type { WallClock } from '../../../handoff/clock.ts'
 import type { Connection } from './connection.ts'
 import { isConsequence } from './failures.ts'
 import { NOW, type Statement, statement } from './statement.ts'
@@ -19,7 +19,7 @@ const mark = statement(
 export class Attempt implements Transaction {
   readonly #connection: Connection
   readonly #kind: NonNullable<TransactionOptions['kind']>
-  readonly #clock: Clock | undefined
+  readonly #clock: WallClock | undefined
   #now: Promise<number> | undefined
   #wrote = false
   #isMarked = false
@@ -31,7 +31,7 @@ export class Attempt implements Transaction {
   constructor(
     connection: Connection,
     kind: NonNullable<TransactionOptions['kind']>,
-    clock: Clock | undefined,
+    clock: WallClock | undefined,
   ) {
     this.#connection = connection
     this.#kind = kind

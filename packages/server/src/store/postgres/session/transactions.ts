@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../../../handoff/clock.ts'
+import type { WallClock } from '../../../handoff/clock.ts'
 import { Attempt } from './attempt.ts'
 import type { Connection } from './connection.ts'
 import type { Connections } from './connections.ts'
@@ -15,7 +15,7 @@ const LOST_CONNECTIONS = 12
 
 export class Transactions {
   readonly #connections: Connections
-  readonly #clock: Clock | undefined
+  readonly #clock: WallClock | undefined
   readonly #mustEnter: boolean
   readonly #doubt = new Doubt((statement, values) => this.runOne(statement, values))
 
@@ -23,7 +23,7 @@ export class Transactions {
    * `mustEnter` is for work that reads or changes the rows of partitions: it must not run while another node hands out
    * from memory; see alone/.
    */
-  constructor(connections: Connections, clock: Clock | undefined, mustEnter: boolean) {
+  constructor(connections: Connections, clock: WallClock | undefined, mustEnter: boolean) {
     this.#connections = connections
     this.#clock = clock
     this.#mustEnter = mustEnter

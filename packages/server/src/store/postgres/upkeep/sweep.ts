@@ -1,3 +1,4 @@
+import type { WallClock } from '../../../handoff/clock.ts'
 import { rankRetry } from '../../../handoff/rules/fair-order.ts'
 import { next } from '../../../handoff/rules/life-cycle.ts'
 import type { Policy } from '../../../handoff/rules/policy.ts'
@@ -54,14 +55,14 @@ interface Swept {
 export class Sweep {
   readonly #transactions: Transactions
   readonly #policy: Policy
-  readonly #clock: (() => number) | undefined
+  readonly #clock: WallClock | undefined
   readonly #roller: Roller
   readonly #alone: Alone
 
   constructor(parts: {
     transactions: Transactions
     policy: Policy
-    clock: (() => number) | undefined
+    clock: WallClock | undefined
     roller: Roller
     alone: Alone
   }) {
