@@ -2,7 +2,6 @@ import type { CallBack } from '@baton/protocol'
 import { type Stopwatch, systemClock, systemStopwatch, type WallClock } from './clock.ts'
 import { Coalescer } from './coalescer.ts'
 import { HandOffCounts } from './counts/hand-off-counts.ts'
-import { measuredStore } from './counts/measured-store.ts'
 import { StoreCounts } from './counts/store-counts.ts'
 import { StoreReadings } from './counts/store-readings.ts'
 import { Events } from './events.ts'
@@ -10,7 +9,7 @@ import { inTime } from './in-time.ts'
 import { InstanceRegister, type Node } from './instance-register.ts'
 import type { Log } from './log.ts'
 import { Mentions } from './mentions.ts'
-import { endingOutages, hasWritten, Outage } from './outage.ts'
+import { Outage } from './outage.ts'
 import { Pulls } from './pulls.ts'
 import type { CallBackOutcome, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
@@ -21,6 +20,7 @@ import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
 import { type HandedOut, type Store, StoreUnavailable } from './store.ts'
 import { Upkeep } from './upkeep.ts'
+import { watchedStore } from './watched-store.ts'
 
 export interface HandOffOptions {
   readonly store: Store
@@ -60,15 +60,13 @@ export class HandOff {
     const { store: given, policy, retentionMillis, node, log } = options
     const { clock = systemClock, stopwatch = systemStopwatch } = options
     const outage = new Outage(log, () => this.#upkeep.beginGrace())
-    const store = endingOutages(measuredStore(given, this.storeCounts), outage)
+    const store = watchedStore(given, this.storeCounts, outage)
     this.#store = store
     this.#policy = policy
     const failed = (error: unknown) => outage.failed(error)
     this.#failed = failed
     this.#coalescer = new Coalescer(store, {
-      committed: (answers) => {
-        const { readied, nextDueInMillis } = answers
-        if (hasWritten(answers)) outage.over()
+      committed: ({ readied, nextDueInMillis }) => {
         this.#pulls.wake(readied)
         if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
       },

@@ -1,5 +1,5 @@
 import type { Log } from './log.ts'
-import { type HandOffAnswers, type Store, StoreUnavailable } from './store.ts'
+import { type HandOffAnswers, StoreUnavailable } from './store.ts'
 
 /** Tells once that the store cannot commit, and once that it can again. */
 export class Outage {
@@ -40,24 +40,6 @@ function firstCauseOf(error: Error): string | undefined {
   let cause = error.cause
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause
   return cause instanceof Error ? cause.message : undefined
-}
-
-/**
- * The same store; what it writes each time it is asked ends an outage. This node's heartbeat is among it, so that the
- * end is noticed where nobody else asks. Looking proves nothing: a full disk can be read.
- */
-export function endingOutages(store: Store, outage: Outage): Store {
-  return {
-    ...store,
-    probe: async () => {
-      await store.probe()
-      outage.over()
-    },
-    recordSightings: async (sightings) => {
-      await store.recordSightings(sightings)
-      outage.over()
-    },
-  }
 }
 
 /**

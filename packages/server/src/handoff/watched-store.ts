@@ -1,8 +1,13 @@
-import type { Store } from '../store.ts'
-import type { StoreCounts, StoreVerb } from './store-counts.ts'
+import type { StoreCounts, StoreVerb } from './counts/store-counts.ts'
+import { hasWritten, type Outage } from './outage.ts'
+import type { Store } from './store.ts'
 
-/** The same store; how long it takes for what is asked of it is noted on the way. */
-export function measuredStore(store: Store, counts: StoreCounts): Store {
+/**
+ * The same store; on the way it is noted how long it takes for what is asked of it, and that it can commit. What it writes
+ * each time it is asked ends an outage. This node's heartbeat is among it, so that the end is noticed where nobody else
+ * asks. Looking proves nothing: a full disk can be read.
+ */
+export function watchedStore(store: Store, counts: StoreCounts, outage: Outage): Store {
   const timed = <Argument, Result>(
     verb: StoreVerb,
     run: (argument: Argument) => Promise<Result>,
@@ -26,7 +31,10 @@ export function measuredStore(store: Store, counts: StoreCounts): Store {
     handOff: timed(
       'handOff',
       (batch) => store.handOff(batch),
-      (batch, answers) => counts.noteCommit(batch, answers),
+      (batch, answers) => {
+        counts.noteCommit(batch, answers)
+        if (hasWritten(answers)) outage.over()
+      },
     ),
     sweep: timed(
       'sweep',
@@ -39,10 +47,18 @@ export function measuredStore(store: Store, counts: StoreCounts): Store {
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),
     changes: timed('changes', (query) => store.changes(query)),
-    recordSightings: timed('recordSightings', (sightings) => store.recordSightings(sightings)),
+    recordSightings: timed(
+      'recordSightings',
+      (sightings) => store.recordSightings(sightings),
+      () => outage.over(),
+    ),
     instance: timed('instance', (instanceId) => store.instance(instanceId)),
     instances: timed('instances', (query) => store.instances(query)),
-    probe: timed<void, void>('probe', () => store.probe()),
+    probe: timed<void, void>(
+      'probe',
+      () => store.probe(),
+      () => outage.over(),
+    ),
     audit: () => store.audit(),
     close: () => store.close(),
     // Whether there are these two says something about the store.
