@@ -201,7 +201,10 @@ export class HandOff {
   /** Rejects with the reason while the store cannot commit. */
   probe(): Promise<void> {
     return inTime(this.#store.probe(), PROBE_MILLIS, () => {
-      throw new StoreUnavailable('store_unavailable', 'the store has not answered for five seconds')
+      throw new StoreUnavailable(
+        'store_unavailable',
+        `the store has not answered for ${PROBE_MILLIS / 1000} seconds`,
+      )
     })
   }
 

@@ -1,12 +1,7 @@
 import { partitionStates } from './life-cycle.ts'
-import { emptyTally, type Tally } from './tally.ts'
+import { noTallies, type Tallies, type Tally } from './tally.ts'
 import { taskState } from './task-course.ts'
 import type { TaskEntry } from './task-entry.ts'
-
-export interface Tallies {
-  readonly partitions: Tally
-  readonly records: Tally
-}
 
 export interface AuditedLane {
   readonly name: string
@@ -20,8 +15,6 @@ export interface AuditedLane {
   readonly purged: number
   readonly purgedRecords: number
 }
-
-export const noTallies = (): Tallies => ({ partitions: emptyTally(), records: emptyTally() })
 
 /** Says where a counter disagrees with the rows, and where a task's disagree with those of its lanes. */
 export function auditCounters(lanes: readonly AuditedLane[], tasks: readonly TaskEntry[]): string[] {

@@ -3,6 +3,12 @@ import { type PartitionState, partitionStates, unfinishedStates } from './life-c
 /** So many of each state: counted in partitions, or added up in records. */
 export type Tally = Record<PartitionState, number>
 
+/** The same partitions, counted both ways. */
+export interface Tallies {
+  readonly partitions: Tally
+  readonly records: Tally
+}
+
 export const emptyTally = (): Tally => ({
   ready: 0,
   held: 0,
@@ -12,6 +18,8 @@ export const emptyTally = (): Tally => ({
   done: 0,
   cancelled: 0,
 })
+
+export const noTallies = (): Tallies => ({ partitions: emptyTally(), records: emptyTally() })
 
 export const totalOf = (tally: Tally): number => partitionStates.reduce((sum, state) => sum + tally[state], 0)
 

@@ -1,5 +1,5 @@
 import { type BarrierLane, holdsBarrierForGood } from './lane-rules.ts'
-import { unfinishedOf } from './tally.ts'
+import { addCapped, unfinishedOf } from './tally.ts'
 import type { TaskEntry } from './task-entry.ts'
 import type { TaskFacts, TaskState } from './task-facts.ts'
 
@@ -49,6 +49,17 @@ export function bringUpToDate(task: TaskEntry, openLane: BarrierLane | null, at:
 export function beginAnew(task: TaskEntry): void {
   task.generation += 1
   task.purgedAt = null
+}
+
+/** A worker said how many records of a partition it processed. */
+export function countReport(
+  counts: Pick<TaskEntry, 'reportedDeclared' | 'reportedRecords' | 'mismatched'>,
+  declared: number,
+  reported: number,
+): void {
+  counts.reportedDeclared += declared
+  counts.reportedRecords = addCapped(counts.reportedRecords, reported)
+  if (reported !== declared) counts.mismatched += 1
 }
 
 /** What the row of a finished partition says of its end. */

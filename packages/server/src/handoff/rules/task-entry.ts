@@ -1,5 +1,5 @@
 import type { LaneTags } from './fair-order.ts'
-import type { Tally } from './tally.ts'
+import type { Tallies } from './tally.ts'
 import type { TaskFacts, TaskState } from './task-facts.ts'
 
 /** A task as a store has it at hand while a transaction changes it. */
@@ -12,7 +12,7 @@ type FixedFacts = 'taskId' | 'firstCallBackAt' | 'partitions' | 'records'
 
 type Changing<Facts> = { -readonly [Fact in keyof Facts]: Facts[Fact] }
 
-export interface LaneEntry extends LaneTags {
+export interface LaneEntry extends LaneTags, Tallies {
   readonly id: number
   readonly task: TaskEntry
   readonly level: number
@@ -20,6 +20,4 @@ export interface LaneEntry extends LaneTags {
   /** Of the finished partitions: those whose rows retention removed. */
   purged: number
   purgedRecords: number
-  readonly partitions: Tally
-  readonly records: Tally
 }

@@ -1,10 +1,10 @@
 import type { TaskState } from '@baton/protocol'
-import type { Tally } from './tally.ts'
+import type { Tallies } from './tally.ts'
 
 export type { TaskState }
 
 /** What a store keeps of a task in one row. */
-export interface TaskFacts {
+export interface TaskFacts extends Tallies {
   readonly taskId: string
   readonly paused: boolean
   readonly cancelled: boolean
@@ -20,8 +20,6 @@ export interface TaskFacts {
   readonly lastCallBackAt: number
   readonly finishedAt: number | null
   readonly purgedAt: number | null
-  readonly partitions: Tally
-  readonly records: Tally
   /** Partitions that at-most-once delivery settled by handing them out. */
   readonly delivered: number
   readonly attemptsWasted: number

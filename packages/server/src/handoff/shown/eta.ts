@@ -1,4 +1,4 @@
-import { totalOf } from '../rules/tally.ts'
+import { totalOf, unfinishedOf } from '../rules/tally.ts'
 import { taskState } from '../rules/task-course.ts'
 import type { TaskFacts } from '../rules/task-facts.ts'
 import type { PaceSecond, TaskRow } from './task-record.ts'
@@ -56,7 +56,7 @@ function timeLeft(
 ): number | null {
   const byRecords = totalOf(facts.records) > 0
   const tally = byRecords ? facts.records : facts.partitions
-  const left = totalOf(tally) - tally.done - tally.cancelled
+  const left = unfinishedOf(tally)
   const perSecond = (byRecords ? done.records : done.partitions) / done.seconds
   return perSecond === 0 ? null : left / perSecond
 }

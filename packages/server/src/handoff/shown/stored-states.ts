@@ -1,5 +1,5 @@
 import { isLaneOpen } from '../rules/lane-rules.ts'
-import { type PartitionState, unfinishedStates } from '../rules/life-cycle.ts'
+import { type PartitionState, partitionStates, unfinishedStates } from '../rules/life-cycle.ts'
 import type { TaskFacts } from '../rules/task-facts.ts'
 
 /**
@@ -11,7 +11,7 @@ export function storedStates(
   level: number,
   shown: PartitionState | null,
 ): readonly PartitionState[] {
-  if (shown === null) return [...unfinishedStates, 'done', 'cancelled']
+  if (shown === null) return partitionStates
   if (task.cancelled) {
     if (shown === 'done') return ['done']
     return shown === 'cancelled' ? [...unfinishedStates, 'cancelled'] : []

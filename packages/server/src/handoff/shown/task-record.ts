@@ -1,12 +1,10 @@
 import type { IndexRange } from '../rules/index-runs.ts'
-import type { Tally } from '../rules/tally.ts'
+import type { Tallies } from '../rules/tally.ts'
 import type { TaskFacts, TaskState } from '../rules/task-facts.ts'
 
-export interface LaneFacts {
+export interface LaneFacts extends Tallies {
   readonly level: number
   readonly parkedSkipped: boolean
-  readonly partitions: Tally
-  readonly records: Tally
   readonly firstIndex: number
   readonly lastIndex: number
   readonly gaps: readonly IndexRange[]

@@ -1,4 +1,5 @@
 import type { GrantedLease, HandedOut } from '../../handoff/store.ts'
+import { secondsOf, timestampOf } from './wire-time.ts'
 
 /**
  * Writes handed-out partitions as the JSON text of the wire. By hand, because this is most of what the service ever
@@ -44,13 +45,3 @@ function leaseJson({ id, attempt, expiresAt, expiresInMillis }: GrantedLease): s
     `,"expiresInSeconds":${secondsOf(expiresInMillis)}}`
   )
 }
-
-let formatted = { millis: Number.NaN, text: '' }
-
-/** Leases that were granted together end together: most are formatted already. */
-export function timestampOf(millis: number): string {
-  if (formatted.millis !== millis) formatted = { millis, text: new Date(millis).toISOString() }
-  return formatted.text
-}
-
-export const secondsOf = (millis: number): number => Math.max(millis, 0) / 1000

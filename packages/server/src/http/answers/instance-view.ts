@@ -1,7 +1,7 @@
 import type { InstanceStatus } from '@baton/protocol'
 import type { InstanceRecord } from '../../handoff/shown/instance-record.ts'
 import { statusOf } from '../../handoff/sightings.ts'
-import { iso } from './iso-time.ts'
+import { timestampOf } from './wire-time.ts'
 
 /** An instance as the wire shows it. */
 export function viewInstance(instance: InstanceRecord): InstanceStatus {
@@ -10,13 +10,13 @@ export function viewInstance(instance: InstanceRecord): InstanceStatus {
     instanceId,
     role,
     status: statusOf(instance),
-    firstSeenAt: iso(firstSeenAt),
-    lastSeenAt: iso(lastSeenAt),
+    firstSeenAt: timestampOf(firstSeenAt),
+    lastSeenAt: timestampOf(lastSeenAt),
     leases,
     totals,
-    ...(node === null ? {} : { version: node.version, startedAt: iso(node.startedAt) }),
+    ...(node === null ? {} : { version: node.version, startedAt: timestampOf(node.startedAt) }),
     ...(role === 'producer' || tasks.length > 0
-      ? { tasks: tasks.map((task) => ({ ...task, lastCallBackAt: iso(task.lastCallBackAt) })) }
+      ? { tasks: tasks.map((task) => ({ ...task, lastCallBackAt: timestampOf(task.lastCallBackAt) })) }
       : {}),
   }
 }

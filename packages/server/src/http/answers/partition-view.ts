@@ -3,7 +3,7 @@ import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
 import type { ParkedNotice } from '../../handoff/shown/change.ts'
 import type { PartitionRecord } from '../../handoff/shown/partition-record.ts'
 import { shownPartition } from '../../handoff/shown/shown-state.ts'
-import { iso, isoOrNull } from './iso-time.ts'
+import { timestampOf, timestampOrNull } from './wire-time.ts'
 
 /** A partition as the wire shows it. */
 export function viewPartition(facts: TaskFacts, record: PartitionRecord): PartitionRow {
@@ -17,12 +17,12 @@ export function viewPartition(facts: TaskFacts, record: PartitionRecord): Partit
     state,
     attempts,
     holder,
-    leaseExpiresAt: isoOrNull(leaseEndsAt),
-    readyAt: isoOrNull(readyAt),
+    leaseExpiresAt: timestampOrNull(leaseEndsAt),
+    readyAt: timestampOrNull(readyAt),
     lastReason: record.reason,
     reportedRecords: record.reportedRecords,
-    calledBackAt: iso(record.calledBackAt),
-    settledAt: isoOrNull(record.settledAt),
+    calledBackAt: timestampOf(record.calledBackAt),
+    settledAt: timestampOrNull(record.settledAt),
   }
 }
 

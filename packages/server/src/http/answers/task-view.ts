@@ -4,8 +4,8 @@ import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
 import { paceOf } from '../../handoff/shown/eta.ts'
 import { missingPartitions, shownLane, shownProgress, waitingFor } from '../../handoff/shown/shown-state.ts'
 import type { LaneFacts, TaskRecord, TaskRow } from '../../handoff/shown/task-record.ts'
-import { iso, isoOrNull } from './iso-time.ts'
 import { nameOf } from './partition-view.ts'
+import { timestampOf, timestampOrNull } from './wire-time.ts'
 
 /** A task as the wire shows it. */
 export function viewTask(record: TaskRecord): TaskView {
@@ -18,8 +18,8 @@ export function viewTask(record: TaskRecord): TaskView {
     levels: record.lanes.map((lane) => viewLevel(facts, lane)),
     levelsOmitted: record.lanesOmitted,
     computeTables: [...record.computeTables],
-    finishedAt: isoOrNull(facts.finishedAt),
-    purgedAt: isoOrNull(facts.purgedAt),
+    finishedAt: timestampOrNull(facts.finishedAt),
+    purgedAt: timestampOrNull(facts.purgedAt),
     attemptsWasted: facts.attemptsWasted,
     reported: {
       declared: facts.reportedDeclared,
@@ -44,8 +44,8 @@ export function summariseTask(row: TaskRow, now: number): TaskSummary {
     expectedPartitions: facts.expectedPartitions,
     missingPartitions: missingPartitions(facts),
     ...shownProgress(row),
-    firstCallBackAt: iso(facts.firstCallBackAt),
-    lastCallBackAt: iso(facts.lastCallBackAt),
+    firstCallBackAt: timestampOf(facts.firstCallBackAt),
+    lastCallBackAt: timestampOf(facts.lastCallBackAt),
     ...paceOf(row, now),
   }
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { auditCounters, noTallies } from '../../handoff/rules/counter-audit.ts'
+import { auditCounters } from '../../handoff/rules/counter-audit.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
+import { noTallies } from '../../handoff/rules/tally.ts'
 import { auditOrder } from './audit-order.ts'
 import { laneColumns, readTallies, readTask, taskColumns } from './entries.ts'
 

@@ -1,5 +1,5 @@
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { emptyTally, type Tally } from '../../handoff/rules/tally.ts'
+import { emptyTally, type Tallies } from '../../handoff/rules/tally.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
 import type { TaskState } from '../../handoff/rules/task-facts.ts'
 
@@ -20,13 +20,13 @@ export const taggedLaneColumns = `${laneColumns},
 type Row = Record<string, unknown>
 
 /** In the order of `assignCounters`. */
-export function counters({ partitions, records }: { partitions: Tally; records: Tally }): number[] {
+export function counters({ partitions, records }: Tallies): number[] {
   const values: number[] = []
   for (const state of partitionStates) values.push(partitions[state], records[state])
   return values
 }
 
-export function readTallies(row: Row): { partitions: Tally; records: Tally } {
+export function readTallies(row: Row): Tallies {
   const partitions = emptyTally()
   const records = emptyTally()
   for (const state of partitionStates) {

@@ -4,7 +4,7 @@ import { rankRetry } from '../../handoff/rules/fair-order.ts'
 import { next, type PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { leaseMillis, type Policy } from '../../handoff/rules/policy.ts'
 import type { Change, LeaseOutcome } from '../../handoff/rules/settlement.ts'
-import { addCapped } from '../../handoff/rules/tally.ts'
+import { countReport } from '../../handoff/rules/task-course.ts'
 import type { Books } from './books.ts'
 import type { Front } from './front.ts'
 import type { Ledger } from './ledger.ts'
@@ -147,10 +147,7 @@ export class Partitions {
       this.#front.forget()
     }
     this.#ledger.countFinished(lane.task, recordCount)
-    if (reported === null) return
-    lane.task.reportedDeclared += recordCount
-    lane.task.reportedRecords = addCapped(lane.task.reportedRecords, reported)
-    if (reported !== recordCount) lane.task.mismatched += 1
+    if (reported !== null) countReport(lane.task, recordCount, reported)
   }
 
   #write(partition: PartitionEntry, change: Change, dueAt: number | null, losesRank: boolean): void {

@@ -1,14 +1,13 @@
 import { advance, type LevelTime } from '../../../handoff/rules/fair-order.ts'
 import { type PartitionState, partitionStates } from '../../../handoff/rules/life-cycle.ts'
-import { addCapped, emptyTally, type Tally } from '../../../handoff/rules/tally.ts'
+import { noTallies, type Tallies } from '../../../handoff/rules/tally.ts'
+import { countReport } from '../../../handoff/rules/task-course.ts'
 import type { TaskEntry } from '../../../handoff/rules/task-entry.ts'
 import { addTallies, counterColumns, type LaneKey, moveTallies, taskCounterColumns } from '../rows/entries.ts'
 import { NOW, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 
-interface LaneDelta extends LaneKey {
-  readonly partitions: Tally
-  readonly records: Tally
+interface LaneDelta extends LaneKey, Tallies {
   time: LevelTime
   finishedPartitions: number
   finishedRecords: number
@@ -69,10 +68,7 @@ export class CountDeltas {
   }
 
   reported(lane: LaneKey, declared: number, reported: number): void {
-    const delta = this.#of(lane)
-    delta.reportedDeclared += declared
-    delta.reportedRecords = addCapped(delta.reportedRecords, reported)
-    if (declared !== reported) delta.mismatched += 1
+    countReport(this.#of(lane), declared, reported)
   }
 
   parked(lane: LaneKey, partition: number): void {
@@ -120,8 +116,7 @@ export class CountDeltas {
         id: lane.id,
         task: lane.task,
         level: lane.level,
-        partitions: emptyTally(),
-        records: emptyTally(),
+        ...noTallies(),
         time: { virtual: 0n, served: 0n },
         finishedPartitions: 0,
         finishedRecords: 0,

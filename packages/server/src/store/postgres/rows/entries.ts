@@ -1,5 +1,5 @@
 import { type PartitionState, partitionStates } from '../../../handoff/rules/life-cycle.ts'
-import { emptyTally, type Tally } from '../../../handoff/rules/tally.ts'
+import { noTallies, type Tallies } from '../../../handoff/rules/tally.ts'
 import type { LaneEntry, TaskEntry } from '../../../handoff/rules/task-entry.ts'
 import type { TaskState } from '../../../handoff/rules/task-facts.ts'
 import type { Row } from '../session/statement.ts'
@@ -73,14 +73,14 @@ export function readLane(row: Row, task: TaskEntry): LaneEntry {
   }
 }
 
-export function readTallies(row: Row): { partitions: Tally; records: Tally } {
-  const tallies = { partitions: emptyTally(), records: emptyTally() }
+export function readTallies(row: Row): Tallies {
+  const tallies = noTallies()
   addTallies(tallies, row)
   return tallies
 }
 
 /** Adds a row of counters, or of what is to be added to them, where null is nothing. */
-export function addTallies(entry: { partitions: Tally; records: Tally }, row: Row): void {
+export function addTallies(entry: Tallies, row: Row): void {
   for (const state of partitionStates) {
     entry.partitions[state] += (row[`${state}_partitions`] as number | null) ?? 0
     entry.records[state] += (row[`${state}_records`] as number | null) ?? 0
@@ -89,7 +89,7 @@ export function addTallies(entry: { partitions: Tally; records: Tally }, row: Ro
 
 /** Counts a partition from one state into another; `null` is the outside. */
 export function moveTallies(
-  entry: { partitions: Tally; records: Tally },
+  entry: Tallies,
   from: PartitionState | null,
   to: PartitionState | null,
   recordCount: number,

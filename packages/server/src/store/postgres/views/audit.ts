@@ -1,5 +1,6 @@
-import { auditCounters, noTallies, type Tallies } from '../../../handoff/rules/counter-audit.ts'
+import { auditCounters } from '../../../handoff/rules/counter-audit.ts'
 import type { PartitionState } from '../../../handoff/rules/life-cycle.ts'
+import { noTallies, type Tallies } from '../../../handoff/rules/tally.ts'
 import { readTallies, readTask, taskColumns } from '../rows/entries.ts'
 import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
