@@ -7,6 +7,7 @@ import { totalOf } from '../../handoff/rules/tally.ts'
 import { beginAnew, isDone } from '../../handoff/rules/task-course.ts'
 import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../../handoff/store.ts'
+import type { Consequences } from './consequences.ts'
 import type { Front } from './front.ts'
 import { type Lanes, STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -33,9 +34,6 @@ export class CallBacks {
   readonly #policy: Policy
   readonly #sql: ReturnType<typeof prepare>
 
-  /** Partitions that this transaction made ready. */
-  readied = 0
-
   constructor(db: DatabaseSync, ledger: Ledger, lanes: Lanes, front: Front, names: Names, policy: Policy) {
     this.#ledger = ledger
     this.#lanes = lanes
@@ -47,15 +45,18 @@ export class CallBacks {
     this.#sql = prepare(db)
   }
 
-  *run(orders: readonly CallBackOrder[], now: number): Steps<CallBackResult[]> {
-    this.readied = 0
+  *run(orders: readonly CallBackOrder[], now: number, consequences: Consequences): Steps<CallBackResult[]> {
     const results: CallBackResult[] = []
-    for (const order of orders) results.push(yield* this.#accept(order, now))
+    for (const order of orders) results.push(yield* this.#accept(order, now, consequences))
     return results
   }
 
   /** Reads everything before it writes anything: a refused array leaves no trace. */
-  *#accept({ callBack, producer }: CallBackOrder, now: number): Steps<CallBackResult> {
+  *#accept(
+    { callBack, producer }: CallBackOrder,
+    now: number,
+    consequences: Consequences,
+  ): Steps<CallBackResult> {
     const task = this.#ledger.entries.taskNamed(callBack.taskId)
     const { arrivals, duplicates, conflicts, total } = yield* this.#compare(task, callBack)
     if (total > 0) return { kind: 'conflict', conflicts, total }
@@ -67,7 +68,10 @@ export class CallBacks {
       if (refusal !== undefined) return refusal
     }
     const owner = task ?? this.#ledger.entries.createTask(callBack.taskId, this.#policy.levelBarrier, now)
-    if (accepted > 0) yield* this.#store(owner, arrivals, now)
+    if (accepted > 0) {
+      const readied = yield* this.#store(owner, arrivals, now)
+      consequences.readied += readied
+    }
     owner.lastCallBackAt = now
     this.#ledger.touch(owner)
     if (producer !== null) {
@@ -116,17 +120,19 @@ export class CallBacks {
     )
   }
 
-  *#store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): Steps<void> {
+  /** Returns how many are ready at once. */
+  *#store(task: TaskEntry, arrivals: readonly LaneArrival[], now: number): Steps<number> {
     // Also when it was finished by a settle of this very transaction: settles come first.
     if (totalOf(task.partitions) > 0 && isDone(task)) beginAnew(task)
     const tables = new Set<string>()
+    let readied = 0
     let sinceYield = 0
     for (const { level, lane, fresh } of arrivals) {
       if (fresh.length === 0) continue
       const owner = lane ?? this.#ledger.entries.createLane(task, level)
       for (let at = 0; at < fresh.length; at += STEP) {
         const next = fresh.slice(at, at + STEP)
-        this.#append(owner, next, now)
+        readied += this.#append(owner, next, now)
         sinceYield += next.length
         if (sinceYield >= STEP) {
           sinceYield = 0
@@ -136,20 +142,21 @@ export class CallBacks {
       for (const { computeTableName } of fresh) tables.add(computeTableName)
     }
     for (const table of tables) this.#sql.taskTable.run(task.id, this.#names.computeTableId(table))
+    return readied
   }
 
-  /** As many as its window has room for are ready at once, the rest follow them. */
-  #append(lane: LaneEntry, fresh: readonly CalledBackPartition[], now: number): void {
+  /** As many as its window has room for are ready at once, the rest follow them. Returns how many are. */
+  #append(lane: LaneEntry, fresh: readonly CalledBackPartition[], now: number): number {
     const level = this.#front.timeToRank(lane.level)
     const room = Math.max(this.#lanes.roomAtTheBack(lane), 0)
-    for (const partition of fresh.slice(0, room)) {
+    const ready = fresh.slice(0, room)
+    for (const partition of ready) {
       const { index, recordCount, computeTableName, spelling } = partition
       const rank = rankFresh(level, lane, recordCount)
       const id = this.#new.insertReady(lane, partition, rank, now)
       const computeTable = this.#names.computeTableId(computeTableName)
       const candidate = { ...neverLeased, id, lane, idx: index, spelling, recordCount, computeTable, rank }
       this.#ledger.move(lane, null, 'ready', recordCount)
-      this.readied += 1
       if (this.#front.becomesReady(candidate)) this.#front.join(candidate)
     }
     const held = fresh.slice(room)
@@ -159,6 +166,7 @@ export class CallBacks {
       lane,
       fresh.map(({ index }) => index),
     )
+    return ready.length
   }
 }
 

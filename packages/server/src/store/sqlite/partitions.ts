@@ -6,6 +6,7 @@ import { leaseMillis, type Policy } from '../../handoff/rules/policy.ts'
 import type { Change, LeaseOutcome } from '../../handoff/rules/settlement.ts'
 import { countReport } from '../../handoff/rules/task-course.ts'
 import type { Books } from './books.ts'
+import type { Consequences } from './consequences.ts'
 import type { Front } from './front.ts'
 import type { Ledger } from './ledger.ts'
 import type { PartitionEntry } from './partition-entry.ts'
@@ -42,9 +43,6 @@ export class Partitions {
     this.#sql = prepare(db)
   }
 
-  /** Partitions parked by the running transaction. */
-  parked: number[] = []
-
   get(id: number): PartitionEntry | undefined {
     const ahead = this.#books.deferred.get(id)
     if (ahead !== undefined) return ahead
@@ -75,7 +73,7 @@ export class Partitions {
   }
 
   /** Writes a verdict. Returns when the partition is due next, if it is. */
-  apply(partition: PartitionEntry, change: Change, now: number): number | null {
+  apply(partition: PartitionEntry, change: Change, now: number, consequences: Consequences): number | null {
     const { lane, recordCount } = partition
     const isFinish = change.event === 'finish'
     if (!isFinish && (change.to === 'held' || this.#books.deferred.has(partition.id))) this.#books.writeUp()
@@ -95,20 +93,23 @@ export class Partitions {
       case 'leased': {
         const dueAt = now + leaseMillis(this.#policy, recordCount)
         this.#write(partition, change, dueAt, false)
+        consequences.earliestDueAt = earlier(consequences.earliestDueAt, dueAt)
         return dueAt
       }
       case 'delayed': {
         const dueAt = now + change.delayMillis
         this.#write(partition, change, dueAt, !change.keepsRank)
+        consequences.earliestDueAt = earlier(consequences.earliestDueAt, dueAt)
         return dueAt
       }
       case 'ready':
         this.#rankIfLost(partition)
         this.#write(partition, change, null, false)
         this.#front.joinAgain(partition.id)
+        consequences.returnedTo.push(lane)
         return null
       case 'parked':
-        this.parked.push(partition.id)
+        consequences.parked.push(partition.id)
         this.#write(partition, change, null, true)
         return null
       case 'cancelled':

@@ -14,6 +14,7 @@ import { audit } from './audit.ts'
 import { Books } from './books.ts'
 import { CallBacks } from './call-back.ts'
 import { ChangeLog } from './change-log.ts'
+import { type Consequences, noConsequences } from './consequences.ts'
 import { Control } from './control.ts'
 import { asUnavailable } from './failures.ts'
 import { Front } from './front.ts'
@@ -35,6 +36,8 @@ export type Verb = Exclude<keyof Store, 'close' | 'onHint' | 'batching'>
 export type Verbs = {
   [Name in Verb]: (argument: Parameters<Store[Name]>[0], now: number) => Awaited<ReturnType<Store[Name]>>
 }
+
+type Work<Result> = (consequences: Consequences) => Steps<Result>
 
 /** One opening of the data file: the prepared statements and what is known in memory. */
 export class Session {
@@ -80,7 +83,8 @@ export class Session {
     this.verbs = {
       handOff: (batch, now) => atOnce(this.handOffInSteps(batch, now)),
       sweep: (order, now) =>
-        this.#nothingToSweep(order, now) ?? this.#written(now, () => this.#sweep(sweep.run(order, now))),
+        this.#nothingToSweep(order, now) ??
+        this.#written(now, (consequences) => this.#sweep(sweep.run(order, now, consequences))),
       tidy: (order, now) => this.#tidy(tidy.duties(order, now), now),
       control: (order, now) => atOnce(this.controlInSteps(order, now)),
       recordSightings: (sightings, now) => this.#noted(now, () => instances.record(sightings, now)),
@@ -98,7 +102,7 @@ export class Session {
   /** One transaction all the same: until its last step nobody else may use the session. */
   handOffInSteps(batch: HandOffBatch, now: number): Steps<HandOffAnswers> {
     return this.#transaction(
-      () => this.#handOff(batch, now),
+      (consequences) => this.#handOff(batch, now, consequences),
       () => this.#books.note(now),
     )
   }
@@ -113,27 +117,25 @@ export class Session {
     this.#written(now, () => undefined)
   }
 
-  *#handOff(batch: HandOffBatch, now: number): Steps<HandOffAnswers> {
-    this.#settle.earliestDueAt = null
-    this.#settle.returnedTo = []
-    const settles = yield* this.#settle.settle(batch.settles, now)
-    const renews = yield* this.#settle.renew(batch.renews, now)
-    const undone = this.#settle.undo(batch.undos, now)
+  *#handOff(batch: HandOffBatch, now: number, consequences: Consequences): Steps<HandOffAnswers> {
+    const settles = yield* this.#settle.settle(batch.settles, now, consequences)
+    const renews = yield* this.#settle.renew(batch.renews, now, consequences)
+    const undone = this.#settle.undo(batch.undos, now, consequences)
     const accepts = batch.callBacks.length === 0 || this.#hasRoom()
     const callBacks = accepts
-      ? yield* this.#callBacks.run(batch.callBacks, now)
+      ? yield* this.#callBacks.run(batch.callBacks, now, consequences)
       : batch.callBacks.map(() => ({ kind: 'store_full' as const }))
     const opened = this.#lanes.settle(this.#books.ledger.touchedLanes())
-    const returned = this.#settle.returnedTo.filter((lane) => this.#books.ledger.isOpen(lane)).length
+    const returned = consequences.returnedTo.filter((lane) => this.#books.ledger.isOpen(lane)).length
     const pulled = this.#pull.run(batch.pulls, now)
-    const dueAt = earlier(this.#settle.earliestDueAt, pulled.earliestDueAt)
+    const dueAt = earlier(consequences.earliestDueAt, pulled.earliestDueAt)
     return {
       settles,
       renews,
       undone,
       callBacks,
       pulls: pulled.results,
-      readied: this.#callBacks.readied + returned + opened + pulled.movedUp + pulled.undecided,
+      readied: consequences.readied + returned + opened + pulled.movedUp + pulled.undecided,
       nextDueInMillis: dueAt === null ? null : dueAt - now,
     }
   }
@@ -178,15 +180,15 @@ export class Session {
   }
 
   /** A transaction that looks for partitions by their state and changes them where they stand. */
-  #written<Result>(now: number, work: () => Result): Result {
-    return atOnce(this.#writtenInSteps(now, () => inOneStep(work)))
+  #written<Result>(now: number, work: (consequences: Consequences) => Result): Result {
+    return atOnce(this.#writtenInSteps(now, (consequences) => inOneStep(() => work(consequences))))
   }
 
-  #writtenInSteps<Result>(now: number, work: () => Steps<Result>): Steps<Result> {
-    const onWrittenBooks = () => {
+  #writtenInSteps<Result>(now: number, work: Work<Result>): Steps<Result> {
+    const onWrittenBooks = (consequences: Consequences) => {
       this.#books.writeUp()
       this.#front.drop()
-      return work()
+      return work(consequences)
     }
     return this.#transaction(onWrittenBooks, () => this.#books.write(now))
   }
@@ -196,7 +198,7 @@ export class Session {
     return look()
   }
 
-  *#transaction<Result>(work: () => Steps<Result>, close: () => Steps<number[]>): Steps<Result> {
+  *#transaction<Result>(work: Work<Result>, close: () => Steps<number[]>): Steps<Result> {
     if (!this.#books.isRead) atOnce(this.#committed(() => inOneStep(() => this.#books.read())))
     const { result, changed, parked } = yield* this.#committed(() => this.#concluded(work, close))
     this.#changes.note(changed, parked)
@@ -205,13 +207,13 @@ export class Session {
     return result
   }
 
-  *#concluded<Result>(work: () => Steps<Result>, close: () => Steps<number[]>) {
-    this.#partitions.parked = []
+  *#concluded<Result>(work: Work<Result>, close: () => Steps<number[]>) {
+    const consequences = noConsequences()
     this.#lanes.begin()
-    const result = yield* work()
+    const result = yield* work(consequences)
     this.#lanes.settle(this.#books.ledger.touchedLanes())
     const changed = yield* close()
-    return { result, changed, parked: yield* this.#changes.notices(this.#partitions.parked) }
+    return { result, changed, parked: yield* this.#changes.notices(consequences.parked) }
   }
 
   *#committed<Result>(work: () => Steps<Result>): Steps<Result> {
