@@ -141,7 +141,8 @@ export class Events {
     this.#ticks += 1
     if (!isDue) return []
     const events: BatonEvent[] = []
-    for (const instance of await this.#store.instances({ after: null, limit: INSTANCES_WATCHED })) {
+    const { instances } = await this.#store.instances({ after: null, limit: INSTANCES_WATCHED })
+    for (const instance of instances) {
       const status = statusOf(instance)
       const before = this.#statuses.get(instance.instanceId)
       this.#statuses.set(instance.instanceId, status)

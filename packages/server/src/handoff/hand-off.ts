@@ -15,7 +15,7 @@ import type { CallBackOutcome, Pulled, PullRequest, Renewal, Settled, SettleRequ
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
-import type { InstanceRecord } from './shown/instance-record.ts'
+import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
 import { type HandedOut, type Store, StoreUnavailable } from './store.ts'
@@ -168,7 +168,7 @@ export class HandOff {
     return this.#instances.instance(instanceId)
   }
 
-  instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]> {
+  instances(query: InstanceQuery): Promise<InstancePage> {
     return this.#instances.instances(query)
   }
 

@@ -1,7 +1,12 @@
 import type { Stopwatch, WallClock } from './clock.ts'
 import type { MentionsOutcome } from './mentions.ts'
 import { addCapped } from './rules/tally.ts'
-import { type InstanceRecord, noTotals } from './shown/instance-record.ts'
+import {
+  type InstancePage,
+  type InstanceQuery,
+  type InstanceRecord,
+  noTotals,
+} from './shown/instance-record.ts'
 import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
 import type { PullResult, Store } from './store.ts'
 
@@ -90,7 +95,7 @@ export class InstanceRegister {
     return this.#sightings.merge(id, stored, stored?.now ?? this.#clock())
   }
 
-  async instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]> {
+  async instances(query: InstanceQuery): Promise<InstancePage> {
     await this.#beat()
     return this.#store.instances(query)
   }

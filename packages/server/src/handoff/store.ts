@@ -4,7 +4,7 @@ import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
 import type { ChangePage, ChangeQuery } from './shown/change.ts'
-import type { InstanceRecord } from './shown/instance-record.ts'
+import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
 import type { Sighting } from './sightings.ts'
@@ -31,7 +31,7 @@ export interface Store {
   changes(query: ChangeQuery): Promise<ChangePage>
   recordSightings(sightings: readonly Sighting[]): Promise<void>
   instance(instanceId: string): Promise<InstanceRecord | null>
-  instances(query: { after: string | null; limit: number }): Promise<InstanceRecord[]>
+  instances(query: InstanceQuery): Promise<InstancePage>
   /** Resolves when the store can commit; rejects with StoreUnavailable and the reason. */
   probe(): Promise<void>
   /** Recounts every row and lists where counters or order tags disagree. For tests and operators. */

@@ -47,7 +47,7 @@ class EmptyStore {
   tasks = async () => ({ now: 0, tasks: [], next: null })
   recordSightings = async () => this.#write()
   instance = async () => null
-  instances = async () => []
+  instances = async () => ({ instances: [], next: null })
   probe = async () => this.#write()
   close = async () => {}
 

@@ -1,4 +1,5 @@
 import { partitionStates } from '../rules/life-cycle.ts'
+import { addCapped } from '../rules/tally.ts'
 import { type ShownCounts, shownProgress } from '../shown/shown-state.ts'
 import type { TaskPage } from '../shown/task-record.ts'
 import type { Store } from '../store.ts'
@@ -31,7 +32,10 @@ const counted = [...partitionStates, 'total'] as const
 
 const none = () => Object.fromEntries(counted.map((one) => [one, 0])) as Record<keyof ShownCounts, number>
 
-/** Adds up what each task counts of itself: it costs more with more tasks under way, not with larger ones. */
+/**
+ * Adds up what each task counts of itself, and a task is bounded by what a number can tell exactly; many of them together
+ * are not. It costs more with more tasks under way, not with larger ones.
+ */
 export async function readBacklog(
   store: Pick<Store, 'tasks'>,
   { most = MOST_TASKS, perPage = TASKS_PER_PAGE } = {},
@@ -51,8 +55,8 @@ export async function readBacklog(
       for (const row of page.tasks) {
         const shown = shownProgress(row)
         for (const one of counted) {
-          partitions[one] += shown.partitions[one]
-          records[one] += shown.records[one]
+          partitions[one] = addCapped(partitions[one], shown.partitions[one])
+          records[one] = addCapped(records[one], shown.records[one])
         }
         if (shown.partitions.parked > 0) tasksWithParked += 1
       }

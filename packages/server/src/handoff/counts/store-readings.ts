@@ -38,6 +38,16 @@ export class StoreReadings {
     return inTime(this.#reading, PATIENCE_MILLIS, () => AWAY)
   }
 
+  /** For whoever wants to know nothing else. */
+  async backlog(): Promise<Backlog> {
+    const { backlog } = await this.read()
+    if (backlog !== null) return backlog
+    throw new StoreUnavailable(
+      'store_unavailable',
+      'the tasks could not be added up: the store does not answer',
+    )
+  }
+
   async #look(): Promise<StoreReading> {
     const began = performance.now()
     const [probed, backlog] = await Promise.allSettled([this.#store.probe(), readBacklog(this.#store)])

@@ -26,6 +26,18 @@ export interface InstanceRecord {
   readonly tasks: readonly ProducedTaskRecord[]
 }
 
+export interface InstanceQuery {
+  /** Cursor: the name of the last instance seen. */
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** By name. */
+export interface InstancePage {
+  readonly instances: readonly InstanceRecord[]
+  readonly next: string | null
+}
+
 /** A task as the record of its producer has it; times are numbers until somebody is told. */
 export type ProducedTaskRecord = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
 

@@ -48,16 +48,11 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       querystring: Type.Object(pageParameters),
       response: answers(instanceListSchema, 'One page of instances'),
     },
-    handler: async (request, reply) => {
-      const limit = limitOf(request.query)
-      const after = cursorOf(request.query, asName)
-      // One more than asked for tells whether there is a next page.
-      const found = await handOff.instances({ after, limit: limit + 1 })
-      const page = found.slice(0, limit)
-      const last = found.length > limit ? page.at(-1) : undefined
+    handler: async ({ query }, reply) => {
+      const page = await handOff.instances({ after: cursorOf(query, asName), limit: limitOf(query) })
       const list: InstanceList = {
-        instances: page.map(viewInstance),
-        next: last === undefined ? null : writeCursor(last.instanceId),
+        instances: page.instances.map(viewInstance),
+        next: page.next === null ? null : writeCursor(page.next),
       }
       return reply.header('cache-control', 'no-store').send(list)
     },

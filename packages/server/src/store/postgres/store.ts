@@ -25,7 +25,7 @@ import { Sweep } from './upkeep/sweep.ts'
 import { Tidy } from './upkeep/tidy.ts'
 import { audit } from './views/audit.ts'
 import { changePage } from './views/changes.ts'
-import { instanceRecord, instanceRecords, recordSightings } from './views/instance-rows.ts'
+import { instancePage, instanceRecord, recordSightings } from './views/instance-rows.ts'
 import { partitionPage } from './views/partition-pages.ts'
 import { taskPage, taskRecord } from './views/task-rows.ts'
 import { Filling } from './windows/filling.ts'
@@ -171,7 +171,7 @@ export class PostgresStore implements Store {
   partitions: Store['partitions'] = (query) => this.#view((tx) => partitionPage(tx, query))
   changes: Store['changes'] = (query) => this.#view((tx) => changePage(tx, query))
   instance: Store['instance'] = (instanceId) => this.#view((tx) => instanceRecord(tx, instanceId))
-  instances: Store['instances'] = (query) => this.#view((tx) => instanceRecords(tx, query))
+  instances: Store['instances'] = (query) => this.#view((tx) => instancePage(tx, query))
   audit: Store['audit'] = () => this.#view(audit)
 
   recordSightings: Store['recordSightings'] = (sightings) =>

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_PRODUCER_TASKS } from '@baton/protocol'
 import {
+  type InstancePage,
+  type InstanceQuery,
   type InstanceRecord,
   type ProducedTaskRecord,
   producedTask,
@@ -44,8 +46,12 @@ export class InstanceRows {
     return row === undefined ? null : this.#read(row, now)
   }
 
-  list({ after, limit }: { after: string | null; limit: number }, now: number): InstanceRecord[] {
-    return this.#sql.list.all(after ?? '', limit).map((row) => this.#read(row, now))
+  /** One more than asked for tells whether there is a next page. */
+  list({ after, limit }: InstanceQuery, now: number): InstancePage {
+    const rows = this.#sql.list.all(after ?? '', limit + 1)
+    const instances = rows.slice(0, limit).map((row) => this.#read(row, now))
+    const last = rows.length > limit ? instances.at(-1) : undefined
+    return { instances, next: last?.instanceId ?? null }
   }
 
   #read(row: Record<string, unknown>, now: number): InstanceRecord {

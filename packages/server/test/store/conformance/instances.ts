@@ -86,7 +86,9 @@ export function instancesTopic(harness: StoreHarness): void {
       await store.pull({ batch: 4, instance: 'w' })
       await store.control({ verb: 'cancel', taskId: 'a' })
       expect((await store.store.instance('w'))?.leases).toBe(2)
-      expect(await store.store.instances({ after: null, limit: 1 })).toMatchObject([{ leases: 2 }])
+      expect(await store.store.instances({ after: null, limit: 1 })).toMatchObject({
+        instances: [{ leases: 2 }],
+      })
     })
 
     test('a node says of itself what it is', async () => {
@@ -149,10 +151,13 @@ export function instancesTopic(harness: StoreHarness): void {
     test('the list is paged by name', async () => {
       const store = await open()
       await store.store.recordSightings(['c', 'a', 'd', 'b'].map((name) => seen(name)))
-      const first = await store.store.instances({ after: null, limit: 3 })
-      expect(first.map(({ instanceId }) => instanceId)).toEqual(['a', 'b', 'c'])
-      const rest = await store.store.instances({ after: 'c', limit: 3 })
-      expect(rest.map(({ instanceId }) => instanceId)).toEqual(['d'])
+      const page = async (after: string | null, limit: number) => {
+        const { instances, next } = await store.store.instances({ after, limit })
+        return { names: instances.map(({ instanceId }) => instanceId), next }
+      }
+      expect(await page(null, 3)).toEqual({ names: ['a', 'b', 'c'], next: 'c' })
+      expect(await page('c', 3)).toEqual({ names: ['d'], next: null })
+      expect(await page(null, 4)).toEqual({ names: ['a', 'b', 'c', 'd'], next: null })
     })
   })
 }

@@ -179,7 +179,8 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.store.recordSightings([{ ...sighting, node, instanceId: 'restarted' }])
       const known = async () => {
         await store.tidyAll()
-        return (await store.store.instances({ after: null, limit: 9 })).map(({ instanceId }) => instanceId)
+        const { instances } = await store.store.instances({ after: null, limit: 9 })
+        return instances.map(({ instanceId }) => instanceId)
       }
       store.clock.advance(HOUR - 2 * MINUTE)
       expect(await known()).toEqual(['died', 'ended', 'restarted'])

@@ -1,5 +1,11 @@
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
-import { type InstanceRecord, noTotals, producedTask } from '../../../handoff/shown/instance-record.ts'
+import {
+  type InstancePage,
+  type InstanceQuery,
+  type InstanceRecord,
+  noTotals,
+  producedTask,
+} from '../../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../../handoff/sightings.ts'
 import { readTask, taskColumns } from '../rows/entries.ts'
 import { type Row, statement } from '../session/statement.ts'
@@ -104,11 +110,12 @@ export async function instanceRecord(tx: Transaction, instanceId: string): Promi
   return record ?? null
 }
 
-export async function instanceRecords(
-  tx: Transaction,
-  { after, limit }: { after: string | null; limit: number },
-): Promise<InstanceRecord[]> {
-  return records(tx, await tx.run(list, [after ?? '', limit]))
+/** One more than asked for tells whether there is a next page. */
+export async function instancePage(tx: Transaction, { after, limit }: InstanceQuery): Promise<InstancePage> {
+  const rows = await tx.run(list, [after ?? '', limit + 1])
+  const instances = await records(tx, rows.slice(0, limit))
+  const last = rows.length > limit ? instances.at(-1) : undefined
+  return { instances, next: last?.instanceId ?? null }
 }
 
 async function records(tx: Transaction, rows: readonly Row[]): Promise<InstanceRecord[]> {
