@@ -103,17 +103,20 @@ export async function buildHttp({
   const streams = new OpenStreams()
   await app.register(
     async (routes) => {
-      callBackRoute(routes, service)
-      pullRoute(routes, service, lane)
-      settleRoute(routes, service, lane)
-      renewRoute(routes, service)
-      instanceRoutes(routes, service)
-      taskRoutes(routes, service)
-      totalsRoute(routes, service)
-      manifestRoute(routes, service)
-      controlRoutes(routes, service)
-      healthRoutes(routes, service)
-      metricsRoute(routes, service, requests)
+      await routes.register(async (uncached) => {
+        keepOutOfCaches(uncached)
+        callBackRoute(uncached, service)
+        pullRoute(uncached, service, lane)
+        settleRoute(uncached, service, lane)
+        renewRoute(uncached, service)
+        instanceRoutes(uncached, service)
+        taskRoutes(uncached, service)
+        totalsRoute(uncached, service)
+        manifestRoute(uncached, service)
+        controlRoutes(uncached, service)
+        healthRoutes(uncached, service)
+        metricsRoute(uncached, service, requests)
+      })
       openapiRoute(routes)
       eventsRoute(routes, service, streams)
       pageRoutes(routes, pageFiles)
@@ -131,4 +134,12 @@ export async function buildHttp({
   app.addHook('preClose', async () => streams.end())
   closeInOrder(app, lane, service.handOff, closeMillis)
   return app
+}
+
+/** An answer is true when it is given: whoever asks again wants to know what is true then. */
+function keepOutOfCaches(routes: FastifyInstance): void {
+  routes.addHook('onRequest', (_request, reply, done) => {
+    reply.header('cache-control', 'no-store')
+    done()
+  })
 }

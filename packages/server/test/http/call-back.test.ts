@@ -6,7 +6,7 @@ describe('POST /call-back', () => {
     const baton = await TestApp.open()
     const array = [descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1)]
     const answer = await baton.post('/call-back', array, { accept: '*/*', 'cache-control': 'no-cache' })
-    expect(answer.status).toBe(200)
+    expect([answer.status, answer.headers['cache-control']]).toEqual([200, 'no-store'])
     expect(answer.body).toEqual({ taskId: 'orders', accepted: 3, duplicates: 0 })
   })
 

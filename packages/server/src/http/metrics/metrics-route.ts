@@ -30,7 +30,7 @@ export function metricsRoute(app: FastifyInstance, { handOff }: Service, request
     handler: async (_request, reply) => {
       const from = { handOff, requests, health, store: await handOff.storeReadings.read() }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
-      return reply.header('content-type', METRICS_TYPE).header('cache-control', 'no-store').send(text)
+      return reply.header('content-type', METRICS_TYPE).send(text)
     },
   })
 }

@@ -92,7 +92,7 @@ export function controlRoutes(app: FastifyInstance, { handOff }: Service): void 
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
         const result = await handOff.control(order(taskId, request.body))
-        return reply.header('cache-control', 'no-store').send(answerTo(taskId, verb, result))
+        return reply.send(answerTo(taskId, verb, result))
       },
     })
   }

@@ -19,7 +19,7 @@ export function healthRoutes(app: FastifyInstance, { handOff }: Service): void {
       tags: ['health'],
       response: answers(word('alive'), 'It is'),
     },
-    handler: (_request, reply) => reply.header('cache-control', 'no-store').send({ status: 'alive' }),
+    handler: (_request, reply) => reply.send({ status: 'alive' }),
   })
 
   app.route({
@@ -37,7 +37,7 @@ export function healthRoutes(app: FastifyInstance, { handOff }: Service): void {
         throw new RequestProblem('shutting_down', 'this node finishes what it has and takes nothing new')
       }
       await handOff.probe()
-      return reply.header('cache-control', 'no-store').send({ status: 'ready' })
+      return reply.send({ status: 'ready' })
     },
   })
 }

@@ -33,7 +33,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       if (instance === null) {
         throw new RequestProblem('instance_unknown', 'no instance of that name is known here')
       }
-      return reply.header('cache-control', 'no-store').send(viewInstance(instance))
+      return reply.send(viewInstance(instance))
     },
   })
 
@@ -54,7 +54,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
         instances: page.instances.map(viewInstance),
         next: page.next === null ? null : writeCursor(page.next),
       }
-      return reply.header('cache-control', 'no-store').send(list)
+      return reply.send(list)
     },
   })
 }

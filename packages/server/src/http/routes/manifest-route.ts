@@ -68,7 +68,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Ser
         )
       }
       const stream = Readable.from(lines(taskId, first), { objectMode: false })
-      return reply.type(NDJSON_TYPE).header('cache-control', 'no-store').send(stream)
+      return reply.type(NDJSON_TYPE).send(stream)
     },
   })
 }

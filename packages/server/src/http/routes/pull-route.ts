@@ -65,6 +65,6 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
     url: '/pull',
     config,
     schema: { hide: true },
-    handler: (_request, reply) => reply.type(JSON_TYPE).header('cache-control', 'no-store').send(),
+    handler: (_request, reply) => reply.type(JSON_TYPE).send(),
   })
 }

@@ -40,7 +40,7 @@ export function renewRoute(app: FastifyInstance, { handOff }: Service): void {
           })
         }
       }
-      reply.header('content-type', JSON_TYPE).header('cache-control', 'no-store')
+      reply.header('content-type', JSON_TYPE)
       return reply.send(`{"renewed":${JSON.stringify(renewed)},"refused":${refusalsJson(refused)}}`)
     },
   })

@@ -70,7 +70,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
         tasks: page.tasks.map((row) => summariseTask(row, page.now)),
         next: page.next === null ? null : writeCursor(page.next),
       }
-      return reply.header('cache-control', 'no-store').send(list)
+      return reply.send(list)
     },
   })
 
@@ -89,7 +89,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
       const taskId = taskIdOf(params)
       const record = await handOff.task(taskId)
       if (record === null) throw unknownTask(taskId)
-      return reply.header('cache-control', 'no-store').send(viewTask(record))
+      return reply.send(viewTask(record))
     },
   })
 
@@ -123,7 +123,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
       })
       if (page === null) throw unknownTask(taskId)
       const { facts, partitions, next } = page
-      return reply.header('cache-control', 'no-store').send({
+      return reply.send({
         partitions: partitions.map((record) => withTableField(viewPartition(facts, record))),
         next: next === null ? null : writeCursor([next.level, next.index]),
       })

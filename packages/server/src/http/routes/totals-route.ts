@@ -24,7 +24,7 @@ export function totalsRoute(app: FastifyInstance, { handOff }: Service): void {
         records,
         complete: isComplete,
       }
-      return reply.header('cache-control', 'no-store').send(totals)
+      return reply.send(totals)
     },
   })
 }
