@@ -55,9 +55,23 @@ export class Arguments {
     return text === undefined ? undefined : numberOf(this.sourceOf(name), this.#flags[name], text)
   }
 
+  textOrDefault(name: string): string {
+    return this.text(name) ?? String(this.#defaultOf(name))
+  }
+
+  numberOrDefault(name: string): number {
+    return this.number(name) ?? Number(this.#defaultOf(name))
+  }
+
   /** What a complaint about a flag should name: whoever set a variable never typed the flag. */
   sourceOf(name: string): string {
     return this.#values.get(name)?.from ?? `--${name}`
+  }
+
+  #defaultOf(name: string): string | number {
+    const value = this.#flags[name]?.default
+    if (value === undefined) throw new TypeError(`--${name} has no default`)
+    return value
   }
 
   #check(name: string): void {

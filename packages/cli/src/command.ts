@@ -12,7 +12,9 @@ export interface Flag {
   readonly short?: string
   /** The environment variable that is read when the flag is absent. */
   readonly variable?: string
-  /** What happens without it, for the help. */
+  /** What it is without being given: the help says it, and `Arguments` falls back to it. */
+  readonly default?: string | number
+  /** What happens without it, where that is no value: words for the help. */
   readonly otherwise?: string
   readonly choices?: readonly string[]
   readonly minimum?: number

@@ -1,12 +1,9 @@
 import { BatonClient, type BatonClientOptions, type FailedTry } from '@baton/client'
-import { checkInstanceId } from '@baton/protocol/without-schemas'
+import { checkInstanceId, DEFAULT_TABLE_FIELD } from '@baton/protocol/without-schemas'
 import type { Arguments } from './arguments.ts'
 import type { Flags } from './command.ts'
 import { remark } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
-
-const DEFAULT_URL = 'http://127.0.0.1:7070'
-const RETRY_FOR_SECONDS = 30
 
 /** Where the service is, and who asks. */
 export const placeFlags = {
@@ -14,7 +11,7 @@ export const placeFlags = {
     kind: 'text',
     placeholder: 'URL',
     variable: 'BATON_URL',
-    otherwise: DEFAULT_URL,
+    default: 'http://127.0.0.1:7070',
     description: 'base URL of the service',
   },
   token: {
@@ -33,7 +30,7 @@ export const placeFlags = {
     kind: 'text',
     placeholder: 'NAME',
     variable: 'BATON_TABLE_FIELD',
-    otherwise: 'computeTableName',
+    default: DEFAULT_TABLE_FIELD,
     description: "the wire's name for the table field, as the service has it",
   },
 } satisfies Flags
@@ -44,7 +41,7 @@ export const connectionFlags = {
   timeout: {
     kind: 'number',
     placeholder: 'SECONDS',
-    otherwise: String(RETRY_FOR_SECONDS),
+    default: 30,
     fractions: true,
     description: 'how long to go on trying while the service is away; 0 tries once',
   },
@@ -52,19 +49,17 @@ export const connectionFlags = {
 } satisfies Flags
 
 export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}): BatonClient {
-  const url = given.text('url') ?? DEFAULT_URL
   const token = given.text('token')
   const instanceId = given.text('instance-id')
   const named = instanceId === undefined ? undefined : checkInstanceId(instanceId)
   if (named?.ok === false) throw new UsageError(`${given.sourceOf('instance-id')} ${named.detail}`)
-  const tableField = given.text('table-field')
-  const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
+  const { retryForSeconds = given.numberOrDefault('timeout') } = more
   try {
     return new BatonClient({
-      url,
+      url: urlOf(given),
       ...(token === undefined ? {} : { token }),
       ...(instanceId === undefined ? {} : { instanceId }),
-      ...(tableField === undefined ? {} : { tableField }),
+      tableField: given.textOrDefault('table-field'),
       retryForSeconds,
       onFailure: sayOnce(given, retryForSeconds),
       ...more,
@@ -75,7 +70,7 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
 }
 
 /** Half a minute of silence looks like work: whoever waits for a service that is away should know at once. */
-export function sayOnce(given: Arguments, retryForSeconds: number): (failed: FailedTry) => void {
+function sayOnce(given: Arguments, retryForSeconds: number): (failed: FailedTry) => void {
   let said = false
   return ({ error }) => {
     if (said) return
@@ -86,5 +81,5 @@ export function sayOnce(given: Arguments, retryForSeconds: number): (failed: Fai
 
 /** Where the service is, for programs that are started. */
 export function urlOf(given: Arguments): string {
-  return given.text('url') ?? DEFAULT_URL
+  return given.textOrDefault('url')
 }

@@ -57,7 +57,9 @@ function flagUsage(name: string, { short, placeholder }: Flag): string {
   return `${short === undefined ? '' : `-${short}, `}--${name}${placeholder === undefined ? '' : ` ${placeholder}`}`
 }
 
-function flagMeaning({ description, choices, otherwise, variable }: Flag): string {
+function flagMeaning(flag: Flag): string {
+  const { description, choices, variable } = flag
+  const otherwise = flag.otherwise ?? flag.default
   const extras = [
     ...(choices === undefined ? [] : [choices.join(', ')]),
     ...(otherwise === undefined ? [] : [`default ${otherwise}`]),

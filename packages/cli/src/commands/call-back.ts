@@ -1,7 +1,7 @@
 import { type CallBackReceipt, type PartitionDescriptor, Producer } from '@baton/client'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { connect, connectionFlags, sayOnce } from '../connection.ts'
+import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { checkSource } from '../input/check.ts'
 import { givenSource } from '../input/given-source.ts'
@@ -17,8 +17,6 @@ import { ProgressLine } from '../show/progress-line.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
 
-const RETRY_FOR_SECONDS = 300
-
 export const callBack: Command = {
   operands: 'FILE|-',
   operandCount: [1, 1],
@@ -33,7 +31,7 @@ export const callBack: Command = {
       kind: 'number',
       placeholder: 'N',
       minimum: 1,
-      otherwise: '50000',
+      default: 50_000,
       description: 'the most descriptors in one request, which is stored all or nothing',
     },
     'unknown-fields': {
@@ -41,11 +39,11 @@ export const callBack: Command = {
       placeholder: 'RULE',
       choices: ['refuse', 'ignore'],
       variable: 'BATON_UNKNOWN_FIELDS',
-      otherwise: 'refuse',
+      default: 'refuse',
       description: 'what the check says to fields that the contract does not know',
     },
     ...connectionFlags,
-    timeout: { ...connectionFlags.timeout, otherwise: String(RETRY_FOR_SECONDS) },
+    timeout: { ...connectionFlags.timeout, default: 300 },
   },
   examples: [
     { line: 'baton call-back partitions.ndjson', says: 'A file, checked first' },
@@ -71,7 +69,7 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   return exitCodes.ok
 }
 
-const ruleOf = (given: Arguments) => (given.text('unknown-fields') === 'ignore' ? 'ignore' : 'refuse')
+const ruleOf = (given: Arguments) => given.textOrDefault('unknown-fields') as 'refuse' | 'ignore'
 
 async function check(
   given: Arguments,
@@ -97,13 +95,11 @@ async function send(
   signal: AbortSignal,
 ): Promise<CallBackReceipt> {
   using progress = new ProgressLine('sending', total)
-  const perRequest = given.number('per-request')
-  const retryForSeconds = given.number('timeout') ?? RETRY_FOR_SECONDS
-  const client = connect(given, { onFailure: sayOnce(given, retryForSeconds) })
+  const client = connect(given)
   const producer = new Producer(client, {
     unknownFields: ruleOf(given),
-    ...(perRequest === undefined ? {} : { descriptorsPerRequest: perRequest }),
-    retryForSeconds,
+    descriptorsPerRequest: given.numberOrDefault('per-request'),
+    retryForSeconds: given.numberOrDefault('timeout'),
   })
   let sent = 0
   const reads = new ReadWindow()

@@ -26,7 +26,7 @@ export const partitions: Command = {
       kind: 'number',
       placeholder: 'N',
       minimum: 1,
-      otherwise: '100',
+      default: 100,
       description: 'the most to list; `baton manifest` lists all',
     },
     cursor: cursorFlag,
@@ -40,7 +40,7 @@ export const partitions: Command = {
   run: async (given) => {
     const client = connect(given)
     const taskId = given.operands[0] ?? ''
-    const limit = given.number('limit') ?? 100
+    const limit = given.numberOrDefault('limit')
     const state = given.text('state') as PartitionState | undefined
     const level = given.number('level')
     const rows: PartitionRow[] = []

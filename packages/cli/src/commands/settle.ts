@@ -21,7 +21,7 @@ export const settle: Command = {
       kind: 'text',
       placeholder: 'OUTCOME',
       choices: outcomes,
-      otherwise: 'done',
+      default: 'done',
       description: 'how it ended',
     },
     reason: { kind: 'text', placeholder: 'TEXT', description: 'why, for operators' },
@@ -68,7 +68,7 @@ export const settle: Command = {
 }
 
 const isFromStdin = (given: Arguments) => given.operands.includes('-')
-const outcomeOf = (given: Arguments) => (given.text('outcome') ?? 'done') as Settlement['outcome']
+const outcomeOf = (given: Arguments) => given.textOrDefault('outcome') as Settlement['outcome']
 
 /** What flags say only together with certain outcomes. */
 const goesWith: Readonly<Record<string, readonly Settlement['outcome'][]>> = {

@@ -28,7 +28,7 @@ export const tasks: Command = {
       fractions: true,
       minimum: 0.1,
       maximum: LONGEST_TIMER_SECONDS,
-      otherwise: '1',
+      default: 1,
       description: 'how often to look, with --watch',
     },
     state: {
@@ -44,7 +44,7 @@ export const tasks: Command = {
       placeholder: 'N',
       minimum: 1,
       maximum: MAX_PAGE_LENGTH,
-      otherwise: '20',
+      default: 20,
       description: 'the most to list',
     },
     cursor: cursorFlag,
@@ -89,7 +89,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
     return { data: task, text: taskView(task), more: undefined, task }
   }
   const found: TaskSummary[] = []
-  const limit = given.number('limit') ?? 20
+  const limit = given.numberOrDefault('limit')
   const state = given.text('state') as TaskState | undefined
   let cursor = given.text('cursor')
   do {
@@ -126,7 +126,7 @@ async function once(given: Arguments): Promise<number> {
 
 async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
   const client = connect(given, { retryForSeconds: 0 })
-  const intervalMillis = (given.number('interval') ?? 1) * 1000
+  const intervalMillis = given.numberOrDefault('interval') * 1000
   const screen = !given.switch('json') && process.stdout.isTTY ? new Redrawn(process.stdout) : undefined
   let shown = ''
   let previous = ''

@@ -38,7 +38,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       placeholder: 'N',
       minimum: 1,
       maximum: 10_000,
-      otherwise: '1',
+      default: 1,
       description: 'how many commands run at once',
     },
     records: {
@@ -64,7 +64,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       kind: 'number',
       placeholder: 'SECONDS',
       fractions: true,
-      otherwise: '25',
+      default: 25,
       description: 'how long commands may go on after a SIGTERM',
     },
     'kill-after': {
@@ -72,7 +72,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       placeholder: 'SECONDS',
       fractions: true,
       maximum: LONGEST_TIMER_SECONDS,
-      otherwise: '10',
+      default: 10,
       description: 'how long a command that has to end may take before it is killed',
     },
     'do-not-retry-code': {
@@ -80,7 +80,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       placeholder: 'CODE',
       minimum: 1,
       maximum: 255,
-      otherwise: String(commandExitCodes.doNotRetry),
+      default: commandExitCodes.doNotRetry,
       description: 'the exit code by which a command says that no further attempt would help',
     },
     quiet: { kind: 'switch', short: 'q', description: 'tell nothing of what happens' },
@@ -103,15 +103,16 @@ async function run(given: Arguments): Promise<number> {
     throw new UsageError('work needs a command: baton work -- COMMAND [ARGUMENTS]')
   const log = new EventLog(given.switch('json') ? 'json' : given.switch('quiet') ? 'nothing' : 'lines')
   const instanceId = given.text('instance-id') ?? `${hostname()}-${process.pid}`
-  const client = connect(given, { instanceId })
-  const killAfterSeconds = given.number('kill-after') ?? 10
+  // The worker decides itself how long it goes on trying.
+  const client = connect(given, { instanceId, retryForSeconds: 0 })
+  const killAfterSeconds = given.numberOrDefault('kill-after')
   let unusable: CommandUnusable | undefined
   await using reports = await ReportFiles.open()
   const handler = commandHandler({
     client,
     url: urlOf(given),
     command: given.command,
-    doNotRetryCode: given.number('do-not-retry-code') ?? commandExitCodes.doNotRetry,
+    doNotRetryCode: given.numberOrDefault('do-not-retry-code'),
     killAfterMillis: killAfterSeconds * 1000,
     reports,
     complain: ({ partition_name }, text) => log.say(`${shown(partition_name)}: ${text}`),
@@ -125,7 +126,7 @@ async function run(given: Arguments): Promise<number> {
   const records = given.number('records')
   const waitSeconds = given.number('wait')
   const worker = new Worker(client, handler, {
-    concurrency: given.number('concurrency') ?? 1,
+    concurrency: given.numberOrDefault('concurrency'),
     untilIdle: given.switch('until-idle'),
     onEvent: log.tell,
     ...(waitSeconds === undefined ? {} : { waitSeconds }),
@@ -134,7 +135,7 @@ async function run(given: Arguments): Promise<number> {
   using signals = new StopSignals({
     worker,
     killAfterSeconds,
-    drainSeconds: given.number('drain-seconds') ?? 25,
+    drainSeconds: given.numberOrDefault('drain-seconds'),
     takesBack: () => log.takesBack,
     say: (text) => log.say(text),
   })
