@@ -1,5 +1,5 @@
 import type { PartitionState, TaskState } from '@baton/protocol'
-import { partitionStates, taskStates } from './parts/states.ts'
+import { partitionStates, taskStates } from '@baton/protocol/without-schemas'
 
 /** Tasks of one state, or those with partitions that wait for an operator. */
 export type TaskFilter = TaskState | 'parked'

@@ -1,6 +1,6 @@
+import { partitionStates } from '@baton/protocol/without-schemas'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { partitionStates } from '../src/parts/states.ts'
 import { hrefOf, parseRoute, type Route, taskFilters } from '../src/route.ts'
 
 const text = fc.string({ minLength: 1, unit: 'binary' })

@@ -45,6 +45,14 @@ export type { ProblemCode } from './problem-codes.ts'
 export { type RefusalCode, refusalCodes, refusalDetail } from './refusal-codes.ts'
 export { quoted } from './shown-value.ts'
 export { DEFAULT_TABLE_FIELD } from './table-field.ts'
-export { type PartitionState, partitionStates, type TaskState, taskStates } from './task-state.ts'
+export {
+  isUnfinishedState,
+  type PartitionState,
+  partitionStates,
+  type TaskState,
+  taskStates,
+  type UnfinishedTaskState,
+  unfinishedTaskStates,
+} from './task-state.ts'
 export { portablePattern } from './text-form.ts'
 export type { CheckFailure } from './violation.ts'

@@ -1,12 +1,13 @@
 import type { TaskSummary } from '@baton/protocol'
+import { isUnfinishedState } from '@baton/protocol/without-schemas'
 import { refine, route } from '../here.ts'
 import { Empty, Skeleton } from '../parts/empty.tsx'
 import { say } from '../parts/notices.tsx'
 import { atLeast, exact } from '../parts/numbers.ts'
-import { taskStates, taskStateWords } from '../parts/states.ts'
+import { taskStatesAsShown, taskStateWords } from '../parts/states.ts'
 import { hrefOf, type Route, type TaskFilter } from '../route.ts'
 import { explained } from '../service/connection.ts'
-import { tasks, tasksLoad, unfinishedStates } from '../service/tasks.ts'
+import { tasks, tasksLoad } from '../service/tasks.ts'
 import { useAskedTasks } from './asked-tasks.ts'
 import { TaskRow } from './task-row.tsx'
 import { totals } from './totals.ts'
@@ -36,7 +37,7 @@ export function TaskPanel() {
       <nav class="tabs" aria-label="Tasks by state">
         <Tab at={at} state={null} />
         <Tab at={at} state="parked" />
-        {taskStates.map((state) => (
+        {taskStatesAsShown.map((state) => (
           <Tab key={state} at={at} state={state} />
         ))}
       </nav>
@@ -127,7 +128,7 @@ function passes({ state, partitions }: TaskSummary, filter: TaskFilter | null): 
 
 /** What can still move comes first; among these, as among the others, the newest. */
 function inOrder(a: TaskSummary, b: TaskSummary): number {
-  const isOver = ({ state }: TaskSummary) => (unfinishedStates.includes(state) ? 0 : 1)
+  const isOver = ({ state }: TaskSummary) => (isUnfinishedState(state) ? 0 : 1)
   return isOver(a) - isOver(b) || (a.firstCallBackAt < b.firstCallBackAt ? 1 : -1)
 }
 

@@ -1,4 +1,5 @@
 import type { TaskSummary } from '@baton/protocol'
+import { isUnfinishedState } from '@baton/protocol/without-schemas'
 import { useComputed } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { TaskBadge } from '../parts/badge.tsx'
@@ -10,11 +11,10 @@ import { duration } from '../parts/times.ts'
 import { hrefOf, taskHref } from '../route.ts'
 import { levelsOfTask, wantLevels } from '../service/levels.ts'
 import { isAway } from '../service/live.ts'
-import { unfinishedStates } from '../service/tasks.ts'
 
 export function TaskRow({ task }: { task: TaskSummary }) {
   const { taskId, state } = task
-  const isUnfinished = unfinishedStates.includes(state)
+  const isUnfinished = isUnfinishedState(state)
   useEffect(() => (isUnfinished ? wantLevels(taskId) : undefined), [taskId, isUnfinished])
   // Of its own levels alone: they are read task by task, and each would draw every row anew.
   const levels = useComputed(() => levelsOfTask.value.get(taskId))

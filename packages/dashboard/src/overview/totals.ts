@@ -1,4 +1,5 @@
 import type { StateCounts, TaskSummary, Totals } from '@baton/protocol'
+import { isUnfinishedState } from '@baton/protocol/without-schemas'
 import { computed } from '@preact/signals'
 import { now } from '../service/clock.ts'
 import { unfinishedBeyond, unfinishedTasks } from '../service/tasks.ts'
@@ -57,7 +58,7 @@ function sumsOf(tasks: readonly TaskSummary[]): Sums {
     sum.leasedRecords += records.leased
     sum.leased += partitions.leased
     sum.parked += partitions.parked
-    if (state === 'open' || state === 'stalled' || state === 'paused') sum[state] += 1
+    if (isUnfinishedState(state)) sum[state] += 1
     if (partitions.parked > 0) sum.withParked += 1
   }
   return sum

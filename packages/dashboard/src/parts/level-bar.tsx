@@ -1,7 +1,7 @@
 import type { LevelView, StateCounts } from '@baton/protocol'
+import { partitionStates } from '@baton/protocol/without-schemas'
 import { exact, percent } from './numbers.ts'
 import { measureOf, Segments, SplitBar, splitInWords } from './split-bar.tsx'
-import { partitionStates } from './states.ts'
 
 /** More levels than this become too narrow to tell apart; the last one then stands for the rest. */
 const LEVELS_SHOWN = 10

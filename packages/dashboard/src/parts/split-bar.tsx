@@ -1,6 +1,6 @@
 import type { StateCounts } from '@baton/protocol'
 import { exact, percent } from './numbers.ts'
-import { partitionStates, partitionStateWords } from './states.ts'
+import { partitionStatesAsShown, partitionStateWords } from './states.ts'
 
 interface Counted {
   readonly records: StateCounts
@@ -14,7 +14,7 @@ export function measureOf(of: Counted): StateCounts {
 
 /** The states that occur, in words: "62% done, 3% leased". */
 export function splitInWords(counts: StateCounts): string {
-  return partitionStates
+  return partitionStatesAsShown
     .filter((state) => counts[state] > 0)
     .map((state) => `${percent(counts[state], counts.total)} ${partitionStateWords[state].toLowerCase()}`)
     .join(', ')
@@ -33,7 +33,7 @@ export function Segments({ counts }: { counts: StateCounts }) {
   const { total } = counts
   return (
     <>
-      {partitionStates.map((state) =>
+      {partitionStatesAsShown.map((state) =>
         counts[state] === 0 ? null : (
           <span
             key={state}
@@ -52,7 +52,7 @@ export function Legend({ of }: { of: Counted }) {
   const counts = measureOf(of)
   return (
     <ul class="legend">
-      {partitionStates.map((state) =>
+      {partitionStatesAsShown.map((state) =>
         of.partitions[state] === 0 ? null : (
           <li key={state}>
             <span class={`swatch fill-${state}`} aria-hidden="true" />

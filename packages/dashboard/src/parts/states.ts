@@ -1,6 +1,6 @@
 import type { InstanceState, PartitionState, TaskState } from '@baton/protocol'
 
-/** The words and their order on the page. Keyed by the protocol's own types, so that none can be missing. */
+/** The words of the page, in the order in which it shows them. Keyed by the protocol's own types, so that none can be missing. */
 export const taskStateWords: Record<TaskState, string> = {
   open: 'Open',
   stalled: 'Stalled',
@@ -35,5 +35,5 @@ export const instanceStateWords: Record<InstanceState, string> = {
   down: 'Down',
 }
 
-export const taskStates = Object.keys(taskStateWords) as TaskState[]
-export const partitionStates = Object.keys(partitionStateWords) as PartitionState[]
+export const taskStatesAsShown = Object.keys(taskStateWords) as TaskState[]
+export const partitionStatesAsShown = Object.keys(partitionStateWords) as PartitionState[]

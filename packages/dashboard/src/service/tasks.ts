@@ -1,5 +1,6 @@
 import type { TasksOptions } from '@baton/client'
-import type { TaskState, TaskSummary } from '@baton/protocol'
+import type { TaskSummary } from '@baton/protocol'
+import { isUnfinishedState, unfinishedTaskStates } from '@baton/protocol/without-schemas'
 import { computed, signal } from '@preact/signals'
 import { client, explained, noteRefusal } from './connection.ts'
 import { followLive } from './followers.ts'
@@ -18,8 +19,6 @@ const LOAD_AGAIN_MILLIS = 5000
 /** A pace falls while nothing happens, and of nothing there are no events. */
 const PACE_IS_FRESH_MILLIS = 10_000
 
-export const unfinishedStates: readonly TaskState[] = ['open', 'stalled', 'paused']
-
 /** Every task that the page knows of. */
 export const tasks = signal<ReadonlyMap<string, TaskSummary>>(new Map())
 export const tasksLoad = signal<'loading' | 'loaded' | { readonly failed: string }>('loading')
@@ -31,7 +30,7 @@ export const unfinishedBeyond = signal(false)
 export const olderCursor = signal<string | null>(null)
 
 export const unfinishedTasks = computed(() =>
-  [...tasks.value.values()].filter(({ state }) => unfinishedStates.includes(state)),
+  [...tasks.value.values()].filter(({ state }) => isUnfinishedState(state)),
 )
 
 const known = new KnownTasks()
@@ -64,7 +63,7 @@ async function loadTasks(): Promise<void> {
   try {
     const [newest, ...unfinished] = await Promise.all([
       client.peek().tasks({ limit: NEWEST_LOADED }),
-      ...unfinishedStates.map((state) => client.peek().tasks({ state, limit: UNFINISHED_LOADED })),
+      ...unfinishedTaskStates.map((state) => client.peek().tasks({ state, limit: UNFINISHED_LOADED })),
     ])
     unfinishedBeyond.value = unfinished.some(({ next }) => next !== null)
     olderCursor.value = newest.next

@@ -1,7 +1,7 @@
 import type { PartitionState, TaskView } from '@baton/protocol'
 import { refine } from '../here.ts'
 import { counted } from '../parts/numbers.ts'
-import { partitionStates, partitionStateWords } from '../parts/states.ts'
+import { partitionStatesAsShown, partitionStateWords } from '../parts/states.ts'
 import type { Route } from '../route.ts'
 import { matchingCount } from './matching-count.ts'
 import { PartitionTable } from './partition-table.tsx'
@@ -31,7 +31,7 @@ export function PartitionPanel({ view, at, refresh }: PanelProps) {
             }
           >
             <option value="">Every state</option>
-            {partitionStates.map((word) => (
+            {partitionStatesAsShown.map((word) => (
               <option key={word} value={word}>
                 {partitionStateWords[word]}
               </option>

@@ -1,9 +1,9 @@
 import type { TaskView } from '@baton/protocol'
+import { isUnfinishedState } from '@baton/protocol/without-schemas'
 import { useState } from 'preact/hooks'
 import { Confirmation } from '../parts/confirmation.tsx'
 import { counted } from '../parts/numbers.ts'
 import { client, mayOrder } from '../service/connection.ts'
-import { unfinishedStates } from '../service/tasks.ts'
 import { useControl } from './control.ts'
 import { MoreActions } from './more-actions.tsx'
 import { SealConfirmation } from './seal-confirmation.tsx'
@@ -13,7 +13,7 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
   const { taskId, state, partitions, sealed } = view
   const { busy, order } = useControl(refresh)
   const [asking, setAsking] = useState<'cancel' | 'seal' | null>(null)
-  const isUnfinished = unfinishedStates.includes(state)
+  const isUnfinished = isUnfinishedState(state)
   const left = partitions.total - partitions.done
   const [fault, setFault] = useState<string | null>(null)
   const close = () => {
