@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { didYouMean } from '@baton/protocol/without-schemas'
-import type { Command, Flag, Flags } from './command.ts'
+import type { Flag, Flags } from './flag.ts'
 import { UsageError } from './usage-error.ts'
 
 /** What a flag was given, in order. */
@@ -27,10 +27,10 @@ export class Arguments {
     this.#flags = flags
   }
 
-  static read(command: Command, flags: Flags, argv: readonly string[]): Arguments {
-    const cut = command.takesCommand === true ? argv.indexOf('--') : -1
+  static read(flags: Flags, argv: readonly string[], takesCommand: boolean): Arguments {
+    const cut = takesCommand ? argv.indexOf('--') : -1
     const own = cut === -1 ? argv : argv.slice(0, cut)
-    const { values: typed, operands } = readTokens(flags, own, command.takesCommand === true)
+    const { values: typed, operands } = readTokens(flags, own, takesCommand)
     const values = new Map([...inherited(flags), ...typed])
     const given = new Arguments(operands, cut === -1 ? [] : argv.slice(cut + 1), values, flags)
     for (const name of values.keys()) given.#check(name)

@@ -1,30 +1,5 @@
 import type { Arguments } from './arguments.ts'
-
-/** The most seconds for a flag that a timer counts: one that is set to more than 24 days goes off at once. */
-export const LONGEST_TIMER_SECONDS = 86_400
-
-/** A flag of a command; its name is its key, with hyphens. */
-export interface Flag {
-  readonly kind: 'switch' | 'text' | 'number'
-  /** What stands for the value in the help: `N`, `SECONDS`. */
-  readonly placeholder?: string
-  readonly description: string
-  readonly short?: string
-  /** The environment variable that is read when the flag is absent. */
-  readonly variable?: string
-  /** What it is without being given: the help says it, and `Arguments` falls back to it. */
-  readonly default?: string | number
-  /** What happens without it, where that is no value: words for the help. */
-  readonly otherwise?: string
-  readonly choices?: readonly string[]
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly fractions?: boolean
-  /** Whether it may be given several times; any other that takes a value may not. */
-  readonly repeatable?: boolean
-}
-
-export type Flags = Readonly<Record<string, Flag>>
+import type { Flags } from './flag.ts'
 
 export interface Example {
   readonly line: string
@@ -32,6 +7,7 @@ export interface Example {
 }
 
 export interface Command {
+  readonly hasOwnLine?: false
   /** The words after the name, as in `TASK`. */
   readonly operands: string
   /** How many operands may be given. */
@@ -43,4 +19,19 @@ export interface Command {
   readonly takesCommand?: boolean
   /** Answers the exit code. */
   readonly run: (given: Arguments) => Promise<number>
+}
+
+/** One that reads its command line itself: flags, help and exit codes are its own. */
+export interface CommandWithOwnLine {
+  readonly hasOwnLine: true
+  /** What a shell can complete. Told on demand: whoever runs it need not load that. */
+  readonly completedFlags: () => Promise<Flags>
+  readonly run: (argv: readonly string[]) => Promise<number>
+}
+
+export interface CommandEntry {
+  readonly name: string
+  readonly summary: string
+  /** Loaded only when needed: the help should not wait for the client to load. */
+  readonly load: () => Promise<Command | CommandWithOwnLine>
 }

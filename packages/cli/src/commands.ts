@@ -1,11 +1,4 @@
-import type { Command } from './command.ts'
-
-export interface CommandEntry {
-  readonly name: string
-  readonly summary: string
-  /** Loaded only when needed: the help should not wait for the client to load. */
-  readonly load: () => Promise<Command>
-}
+import type { CommandEntry } from './command.ts'
 
 const control = (verb: string) => async () => (await import('./commands/control.ts')).controlCommand(verb)
 
@@ -78,6 +71,6 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'completion',
     summary: 'print the completion script of a shell',
-    load: async () => (await import('./commands/completion.ts')).completion,
+    load: async () => (await import('./commands/completion.ts')).completionOf(commands),
   },
 ]

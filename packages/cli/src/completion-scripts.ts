@@ -1,4 +1,4 @@
-import type { Flags } from './command.ts'
+import type { Flags } from './flag.ts'
 
 export interface CompletedCommand {
   readonly name: string

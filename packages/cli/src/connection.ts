@@ -1,7 +1,7 @@
 import { BatonClient, type BatonClientOptions, type FailedTry } from '@baton/client'
 import { checkInstanceId, DEFAULT_TABLE_FIELD } from '@baton/protocol/without-schemas'
 import type { Arguments } from './arguments.ts'
-import type { Flags } from './command.ts'
+import type { Flags } from './flag.ts'
 import { remark } from './terminal.ts'
 import { UsageError } from './usage-error.ts'
 

@@ -30,16 +30,14 @@ async function help(name: string | undefined): Promise<number> {
 
 async function runCommand(name: string, argv: readonly string[]): Promise<number> {
   const command = await entryOf(name).load()
-  // The service reads its own flags, and has its own help.
-  if (name === 'serve')
-    return command.run(Arguments.read({ ...command, takesCommand: true }, {}, ['--', ...argv]))
-  const { flags } = command
-  const own = command.takesCommand === true && argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
+  if (command.hasOwnLine === true) return command.run(argv)
+  const { flags, takesCommand = false } = command
+  const own = takesCommand && argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
   if (own.includes('--help') || own.includes('-h')) {
-    process.stdout.write(commandHelp(name, command, flags))
+    process.stdout.write(commandHelp(name, command))
     return exitCodes.ok
   }
-  const given = Arguments.read(command, flags, argv)
+  const given = Arguments.read(flags, argv, takesCommand)
   const [least, most] = command.operandCount
   if (given.operands.length < least) throw new UsageError(`${name} needs ${command.operands}`)
   if (given.operands.length > most) {

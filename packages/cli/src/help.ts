@@ -1,5 +1,6 @@
-import type { Command, Flag, Flags } from './command.ts'
+import type { Command } from './command.ts'
 import { commands } from './commands.ts'
+import type { Flag } from './flag.ts'
 import { styled } from './terminal.ts'
 
 const heading = (text: string) => styled('bold', text)
@@ -33,7 +34,7 @@ export function overview(version: string): string {
   ].join('\n')
 }
 
-export function commandHelp(name: string, command: Command, flags: Flags): string {
+export function commandHelp(name: string, command: Command): string {
   const usage = `baton ${name}${command.operands === '' ? '' : ` ${command.operands}`} [FLAGS]`
   return [
     heading('Usage'),
@@ -43,7 +44,9 @@ export function commandHelp(name: string, command: Command, flags: Flags): strin
     '',
     heading('Flags'),
     columns([
-      ...Object.entries(flags).map(([flag, spec]) => [flagUsage(flag, spec), flagMeaning(spec)] as const),
+      ...Object.entries(command.flags).map(
+        ([flag, spec]) => [flagUsage(flag, spec), flagMeaning(spec)] as const,
+      ),
       ['--help', 'this text'],
     ]),
     '',

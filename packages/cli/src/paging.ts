@@ -1,4 +1,4 @@
-import type { Flag } from './command.ts'
+import type { Flag } from './flag.ts'
 
 /** For every command that lists at most so many: without it, what comes after them could not be reached. */
 export const cursorFlag: Flag = {

@@ -1,4 +1,4 @@
-import type { CallBack, CalledBackPartition } from './call-back.ts'
+import type { CallBack, CalledBackPartition } from './checked-call-back.ts'
 import type { FieldFault } from './field-faults.ts'
 import { explainPartitionName, parsePartitionName } from './partition-name.ts'
 import { quoted } from './shown-value.ts'

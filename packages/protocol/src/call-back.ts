@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { CallBackRelations } from './call-back-relations.ts'
+import type { CallBack } from './checked-call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
 import { descriptorCheck } from './descriptor-check.ts'
 import { type FieldFault, fieldFaults } from './field-faults.ts'
@@ -17,21 +18,6 @@ export const callBackAnswerSchema = Type.Object(
   { description: 'Everything in the array is durable once this is answered' },
 )
 export type CallBackAnswer = Static<typeof callBackAnswerSchema>
-
-export interface CalledBackPartition {
-  level: number
-  index: number
-  recordCount: number
-  computeTableName: string
-  /** The name as it was sent, when it is not the canonical one of this level and index. */
-  spelling: string | null
-}
-
-export interface CallBack {
-  taskId: string
-  recordTotal: number
-  partitions: CalledBackPartition[]
-}
 
 export interface CallBackOptions {
   tableField?: string

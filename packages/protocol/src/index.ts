@@ -1,13 +1,12 @@
 export {
-  type CallBack,
   type CallBackAnswer,
   type CallBackCheck,
   type CallBackOptions,
-  type CalledBackPartition,
   callBackAnswerSchema,
   callBackRequestSchema,
   checkCallBack,
 } from './call-back.ts'
+export type { CallBack, CalledBackPartition } from './checked-call-back.ts'
 export { descriptorSchema, type PartitionDescriptor } from './descriptor.ts'
 export {
   eventSchemas,

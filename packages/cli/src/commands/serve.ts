@@ -1,17 +1,20 @@
-import type { Command } from '../command.ts'
+import type { CommandWithOwnLine } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 
-/** The service reads the command line itself: its flags, its help and its exit codes are its own. */
-export const serve: Command = {
-  operands: '',
-  operandCount: [0, 0],
-  details: 'Runs the service until it is told to stop. `baton serve --help` lists all of its settings.',
-  flags: {},
-  examples: [
-    { line: 'baton serve --port 7070 --data ./data', says: 'On this machine, with its data beside it' },
-  ],
-  run: async ({ command }) => {
-    process.argv = [process.argv[0] ?? '', process.argv[1] ?? '', ...command]
+export const serve: CommandWithOwnLine = {
+  hasOwnLine: true,
+  completedFlags: async () => {
+    const { flagOf, settingNames, settingOf } = await import('@baton/server/settings')
+    return Object.fromEntries(
+      settingNames.map((setting) => {
+        const { description, type } = settingOf(setting)
+        return [flagOf(setting).slice(2), { kind: type === 'boolean' ? 'switch' : 'text', description }]
+      }),
+    )
+  },
+  run: async (argv) => {
+    // The service begins as it is loaded, and reads what its process was given.
+    process.argv.splice(2, Number.POSITIVE_INFINITY, ...argv)
     await import('@baton/server/main')
     return typeof process.exitCode === 'number' ? process.exitCode : exitCodes.ok
   },
