@@ -77,23 +77,34 @@ test('a stream that misses its heartbeats is opened anew', async () => {
   await expect(following).rejects.toThrow('enough')
 })
 
-/** What a connection carries before the first event; then something happens, and it breaks. */
+/** What a connection carries before the first event; then something happens that nobody watches, and it breaks. */
 function cutAfterOpening(response: Response, meanwhile: () => Promise<unknown>): Response {
-  const reader = response.body?.getReader()
   const cut = new ReadableStream<Uint8Array>({
     start: async (controller) => {
-      let opening = ''
-      while (!opening.includes('retry:')) {
-        const { value } = (await reader?.read()) ?? {}
-        opening += new TextDecoder().decode(value)
-        controller.enqueue(value ?? new Uint8Array())
-      }
-      await reader?.cancel()
-      // A node that nobody watches any more forgets within a tick.
-      await new Promise((resolve) => setTimeout(resolve, 1000))
+      const opening = await openingOf(response)
+      controller.enqueue(new TextEncoder().encode(opening))
+      await forgotten(response.url, /^id: (.+)$/m.exec(opening)?.[1] ?? '')
       await meanwhile()
       controller.close()
     },
   })
   return new Response(cut, response)
+}
+
+/** A node that nobody watches any more forgets with its next tick; whoever comes back to it is told so. */
+async function forgotten(url: string, id: string): Promise<void> {
+  await until(async () => {
+    const opening = await openingOf(await fetch(url, { headers: { 'last-event-id': id } }))
+    return opening.includes('event: reset')
+  })
+}
+
+/** What a stream says to whoever opens it, and then hangs up. */
+async function openingOf(response: Response): Promise<string> {
+  let opening = ''
+  for await (const text of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    opening += text
+    if (opening.includes('retry:')) break
+  }
+  return opening
 }
