@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { partitionsOf, startMortalService, workThrough } from './support/service.ts'
+import { partitionsOf, startServiceToTakeAway, workThrough } from './support/service.ts'
 import { accessibilityFaults, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
 describe('a service that is away', () => {
   test('is said to be, and nothing looks alive until it is back', async () => {
-    const { url, client, stop, restart } = await startMortalService()
+    const { url, client, stop, restart } = await startServiceToTakeAway()
     await client.callBack(partitionsOf('orders', [12], 5000))
     await workThrough(client, 6, { outcome: 'done' })
     const page = await visit(url, { expected: unreachable })
@@ -27,7 +27,7 @@ describe('a service that is away', () => {
   })
 
   test('is told of in plain words, on a task and where an order was given', async () => {
-    const { url, client, stop, restart } = await startMortalService()
+    const { url, client, stop, restart } = await startServiceToTakeAway()
     await client.callBack(partitionsOf('orders', [2]))
     await client.callBack(partitionsOf('clicks', [2]))
     const page = await visit(`${url}/#/tasks/orders`, { expected: unreachable })

@@ -2,7 +2,7 @@ import { BatonClient, Worker } from '@baton/client'
 import { checkCallBack } from '@baton/protocol'
 import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { partitionsOf, startMortalService, startService, workThrough } from './support/service.ts'
+import { partitionsOf, startService, startServiceToTakeAway, workThrough } from './support/service.ts'
 import { listenTo, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
@@ -138,7 +138,7 @@ describe('the overview', () => {
   })
 
   test('says nothing of a pace while it is not connected, and goes on when the service is back', async () => {
-    const { url, stop, restart, client } = await startMortalService()
+    const { url, stop, restart, client } = await startServiceToTakeAway()
     await client.callBack(partitionsOf('orders', [2]))
     const page = await visit(url, { expected: unreachable })
     await page.getByText('over the last seconds').waitFor()

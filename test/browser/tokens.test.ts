@@ -1,17 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { BatonClient } from '@baton/client'
 import type { Page } from 'playwright-core'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { partitionsOf, startMortalService } from './support/service.ts'
+import { describe, expect, test } from 'vitest'
+import { testFolder } from '../support/test-folder.ts'
+import { partitionsOf, startServiceToTakeAway } from './support/service.ts'
 import { accessibilityFaults, listenTo, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
 async function tokensFile(...names: string[]): Promise<string> {
-  const file = join(await mkdtemp(join(tmpdir(), 'baton-tokens-')), 'tokens.json')
-  onTestFinished(() => rm(dirname(file), { recursive: true, force: true }))
+  const file = join(await testFolder(), 'tokens.json')
   const tokens = [
     { name: 'compute', token: 'producer-token', roles: ['producer'] },
     { name: 'wall', token: 'viewer-token', roles: ['viewer'] },
@@ -22,7 +21,7 @@ async function tokensFile(...names: string[]): Promise<string> {
 }
 
 async function startGuardedService() {
-  const service = await startMortalService('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
+  const service = await startServiceToTakeAway('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
   await new BatonClient({ url: service.url, token: 'producer-token' }).callBack(partitionsOf('orders', [1]))
   return service
 }

@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CallBackAnswer, PullAnswer, PulledPartition, SettleAnswer, TaskView } from '@baton/protocol'
-import { expect, onTestFinished, test } from 'vitest'
-import { ServiceProcess } from '../../packages/server/test/support/service-process.ts'
+import { expect, test } from 'vitest'
+import { ServiceProcess } from '../support/service-process.ts'
+import { testFolder } from '../support/test-folder.ts'
 import { readDocument } from './support/markdown.ts'
 import { commandsOf, runInBash } from './support/shell.ts'
 
@@ -45,8 +44,7 @@ const settleDone = (url: string, leases: string[]) =>
   )
 
 test('the backup of docs/operations.md, taken from a running service, can be restored', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-backup-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const folder = await testFolder()
   const live = await ServiceProcess.started([], join(folder, 'data'))
   await callBack(live.url, 4)
   const [first = '', second = ''] = (await pull(live.url, 2)).map(({ lease }) => lease?.id ?? '')

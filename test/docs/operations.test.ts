@@ -4,7 +4,8 @@ import { flagOf, settingNames, variableOf } from '../../packages/server/src/conf
 import { helpText } from '../../packages/server/src/help-text.ts'
 import { roles } from '../../packages/server/src/http/admission/tokens.ts'
 import { metrics } from '../../packages/server/src/http/metrics/metrics.ts'
-import { TestApp, testFolder } from '../../packages/server/test/support/test-app.ts'
+import { TestApp } from '../../packages/server/test/support/test-app.ts'
+import { testFolder } from '../support/test-folder.ts'
 import {
   fencesOf,
   inCode,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { ServiceProcess } from '../../packages/server/test/support/service-process.ts'
 import { Likeness } from '../docs/support/likeness.ts'
 import { fencesOf, readDocument, sectionNamed } from '../docs/support/markdown.ts'
 import { runInBash } from '../docs/support/shell.ts'
+import { ServiceProcess } from '../support/service-process.ts'
 
 const SECTION = 'A first hand-off'
 const URL_LINE = 'BATON=http://127.0.0.1:7070'

@@ -1,8 +1,8 @@
 import { BatonClient } from '@baton/client'
 import { expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { until } from '../../client/test/support/until.ts'
 import { baton } from './support/baton.ts'
 
 test('a task whose partitions were forgotten says so', async () => {

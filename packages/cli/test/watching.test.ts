@@ -1,9 +1,9 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { RestartableService } from '../../../test/support/restartable-service.ts'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
-import { until } from '../../client/test/support/until.ts'
 import { startBaton } from './support/baton.ts'
 
 describe('watching a task', () => {
@@ -50,7 +50,7 @@ describe('watching a task', () => {
   })
 
   test('goes on when the service was away, and ends by Ctrl-C', async () => {
-    const service = await ServiceProcess.start()
+    const service = await RestartableService.start()
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
     const watching = startBaton(['tasks', '--watch', '--json', '--interval', '0.1'], { url: service.url })

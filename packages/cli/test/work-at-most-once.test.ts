@@ -1,8 +1,8 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 

@@ -1,10 +1,10 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { FaultyNetwork } from '../../client/test/support/faulty-network.ts'
 import { statesOf } from '../../client/test/support/partition-states.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 

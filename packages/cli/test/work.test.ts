@@ -1,10 +1,10 @@
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { RestartableService } from '../../../test/support/restartable-service.ts'
+import { until } from '../../../test/support/until.ts'
 import { descriptor, descriptors } from '../../client/test/support/descriptors.ts'
 import { rowsOf, statesOf } from '../../client/test/support/partition-states.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { ServiceProcess } from '../../client/test/support/service-process.ts'
-import { until } from '../../client/test/support/until.ts'
 import { baton, startBaton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 
@@ -120,7 +120,7 @@ test('under --json all of stderr is lines of JSON, also what commands write', as
 })
 
 test('a service that is restarted in the middle: every command runs once, every partition is done', async () => {
-  const service = await ServiceProcess.start()
+  const service = await RestartableService.start()
   const client = new BatonClient(service.url)
   await client.callBack(descriptors('orders', 12))
   const scratch = new Scratch()

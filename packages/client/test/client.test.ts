@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import {
@@ -13,6 +12,7 @@ import {
   UnsendableError,
 } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { testFolder } from '../../../test/support/test-folder.ts'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
@@ -168,9 +168,7 @@ describe('a service that is set up otherwise', () => {
   })
 
   test('with tokens', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'baton-tokens-'))
-    onTestFinished(() => rm(folder, { recursive: true }))
-    const file = join(folder, 'tokens.json')
+    const file = join(await testFolder(), 'tokens.json')
     await writeFile(
       file,
       JSON.stringify({ tokens: [{ name: 'all', token: 'sesame', roles: ['producer', 'worker'] }] }),

@@ -1,13 +1,13 @@
 import { BatonClient, type StreamEvent } from '@baton/client'
 import { LONGEST_SILENCE_SECONDS } from '@baton/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { RestartableService } from '../../../test/support/restartable-service.ts'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { startService } from './support/service.ts'
-import { ServiceProcess } from './support/service-process.ts'
-import { until } from './support/until.ts'
 
 test('events are followed, also across a restart of the service', async () => {
-  const service = await ServiceProcess.start()
+  const service = await RestartableService.start()
   const client = new BatonClient(service.url)
   const controller = new AbortController()
   const seen: StreamEvent[] = []

@@ -7,11 +7,11 @@ import {
   UnreachableError,
 } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { RestartableService } from '../../../test/support/restartable-service.ts'
 import { descriptor, descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { rowsOf } from './support/partition-states.ts'
 import { sharedService, startService } from './support/service.ts'
-import { ServiceProcess } from './support/service-process.ts'
 
 const shared = sharedService()
 
@@ -83,7 +83,7 @@ describe('a call-back', () => {
   })
 
   test('waits for a service that is away', async () => {
-    const service = await ServiceProcess.start()
+    const service = await RestartableService.start()
     await service.kill()
     const failures: string[] = []
     const sending = new Producer(service.url).callBack(descriptors('orders', 20), {
@@ -97,7 +97,7 @@ describe('a call-back', () => {
   })
 
   test('gives up in the end', async () => {
-    const service = await ServiceProcess.start()
+    const service = await RestartableService.start()
     await service.kill()
     const sending = new Producer(service.url, { retryForSeconds: 0 }).callBack(descriptors('orders', 2))
     await expect(sending).rejects.toThrow(UnreachableError)

@@ -1,9 +1,9 @@
 import { BatonClient, type RequestReport, Worker } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptor, descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
-import { until } from './support/until.ts'
 
 describe('how much is taken', () => {
   test('as many at once as asked for, never more', async () => {

@@ -1,9 +1,9 @@
 import { BatonClient, pullEach, Released, Worker, type WorkerEvent } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
-import { until } from './support/until.ts'
 
 /** What became of each partition, in the order in which it was told. */
 function endsIn(events: readonly WorkerEvent[]) {

@@ -1,9 +1,9 @@
 import { BatonClient, Worker } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
-import { until } from './support/until.ts'
 
 describe('a worker until idle', () => {
   /** A client that notes what each of its requests preferred. */

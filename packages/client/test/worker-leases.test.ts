@@ -1,11 +1,11 @@
 import { BatonClient, LeaseLostError, Worker, type WorkerEvent } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { statesOf } from './support/partition-states.ts'
 import { ProgramProcess } from './support/program-process.ts'
 import { startService } from './support/service.ts'
-import { until } from './support/until.ts'
 
 /** Short leases that are handed out again as soon as they expire. */
 const shortLeases = ['--lease-seconds', '1', '--backoff-seconds', '0', '--max-attempts', '100']

@@ -1,13 +1,13 @@
 import { BatonClient, Worker, type WorkerEvent } from '@baton/client'
 import { expect, test } from 'vitest'
+import { RestartableService } from '../../../test/support/restartable-service.ts'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { startService } from './support/service.ts'
-import { ServiceProcess } from './support/service-process.ts'
-import { until } from './support/until.ts'
 
 test('a service that is killed and restarted again and again costs nothing but time', async () => {
-  const service = await ServiceProcess.start()
+  const service = await RestartableService.start()
   const client = new BatonClient(service.url)
   const count = 120
   const kills = 3
@@ -75,7 +75,7 @@ test('answers that get lost on the way cost nothing but repetitions', async () =
 })
 
 test('a service that shuts down in order is left alone until it is back', async () => {
-  const service = await ServiceProcess.start()
+  const service = await RestartableService.start()
   const client = new BatonClient(service.url)
   const kinds: string[] = []
   const worker = new Worker(service.url, () => {}, {

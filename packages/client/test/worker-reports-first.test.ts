@@ -1,9 +1,9 @@
 import { BatonClient, Worker } from '@baton/client'
 import { expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
-import { until } from './support/until.ts'
 
 /** Leases and back-offs so short that an outage outlasts them. */
 const impatient = ['--lease-seconds', '1', '--backoff-seconds', '0', '--backoff-max-seconds', '0']

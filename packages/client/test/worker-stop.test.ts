@@ -1,11 +1,11 @@
 import { BatonClient, Released, Worker, type WorkerEvent, WorkerStoppedError } from '@baton/client'
 import { describe, expect, test } from 'vitest'
+import { RestartableService } from '../../../test/support/restartable-service.ts'
+import { until } from '../../../test/support/until.ts'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
 import { startService } from './support/service.ts'
-import { ServiceProcess } from './support/service-process.ts'
-import { until } from './support/until.ts'
 
 describe('a worker that stops', () => {
   test('lets its handlers finish and takes nothing more', async () => {
@@ -150,7 +150,7 @@ describe('a worker that stops', () => {
   })
 
   test('is not held up by a service that is away', async () => {
-    const service = await ServiceProcess.start()
+    const service = await RestartableService.start()
     await service.kill()
     const worker = new Worker(service.url, () => {}).start()
     await worker.stop()

@@ -1,10 +1,11 @@
 import { open, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { ServiceProcess } from '../../../test/support/service-process.ts'
+import { testFolder } from '../../../test/support/test-folder.ts'
 import { version } from '../src/version.ts'
 import { pullBytes, RawConnection } from './support/raw-connection.ts'
-import { ServiceProcess } from './support/service-process.ts'
-import { descriptor, testFolder } from './support/test-app.ts'
+import { descriptor } from './support/test-app.ts'
 
 const json = { 'content-type': 'application/json' }
 const orders = JSON.stringify([descriptor('orders', 0, 1)])

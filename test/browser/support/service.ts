@@ -1,6 +1,6 @@
 import { BatonClient, type PartitionDescriptor } from '@baton/client'
 import { startService as start } from '../../../packages/client/test/support/service.ts'
-import { ServiceProcess } from '../../../packages/client/test/support/service-process.ts'
+import { RestartableService } from '../../support/restartable-service.ts'
 
 export interface RunningService {
   readonly url: string
@@ -13,16 +13,15 @@ export async function startService(...flags: string[]): Promise<RunningService> 
   return { url, client: clientOf(url) }
 }
 
-export interface MortalService extends RunningService {
+export interface ServiceToTakeAway extends RunningService {
   /** Takes the service away, as a crash would. */
   readonly stop: () => Promise<void>
   /** Brings it back: the same address and data, and other flags if some are given. */
   readonly restart: (...flags: string[]) => Promise<void>
 }
 
-/** One that a test takes away. */
-export async function startMortalService(...flags: string[]): Promise<MortalService> {
-  const service = await ServiceProcess.start(...flags)
+export async function startServiceToTakeAway(...flags: string[]): Promise<ServiceToTakeAway> {
+  const service = await RestartableService.start(...flags)
   const { url } = service
   return {
     url,

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { ServiceProcess } from '../../../packages/server/test/support/service-process.ts'
+import { ServiceProcess } from '../../support/service-process.ts'
 
 /** No answer came: what was asked may have happened or not, and the same may be asked again. */
 export class Unanswered extends Error {

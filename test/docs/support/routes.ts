@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openApp } from '../../../packages/server/src/app.ts'
 import { readPageFiles } from '../../../packages/server/src/http/page/page-files.ts'
 import { readSettings } from '../../../packages/server/src/settings.ts'
+import { testFolder } from '../../support/test-folder.ts'
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -24,13 +22,11 @@ interface Served {
 
 /** What a running service says of its routes. */
 export async function servedRoutes(): Promise<Served> {
-  const data = await mkdtemp(join(tmpdir(), 'baton-docs-'))
   const { config } = readSettings(new Map(), {})
-  const app = await openApp({ ...config, data }, { log: quiet })
+  const app = await openApp({ ...config, data: await testFolder() }, { log: quiet })
   const tree = app.http.printRoutes({ commonPrefix: false, includeHooks: false })
   const { body } = await app.http.inject({ url: '/openapi.json', headers: { host: 'localhost' } })
   await app.close()
-  await rm(data, { recursive: true, force: true })
   const pageFiles = new Set([...readPageFiles().keys()].map((path) => `GET /${path}`))
   return {
     routes: routesOf(tree).filter((route) => !pageFiles.has(route)),

@@ -1,10 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import { freePort } from './postgres-server.ts'
-
-const MAIN = fileURLToPath(new URL('../../../packages/server/src/main.ts', import.meta.url))
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+import { freePort } from '../../../bench/harness/free-port.ts'
+import { spawnService } from '../../support/spawn-service.ts'
 
 /** A Baton node as a process of its own, which keeps its address when it is started again. */
 export class NodeProcess {
@@ -34,12 +31,7 @@ export class NodeProcess {
   }
 
   async start(): Promise<void> {
-    const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('BATON_'))
-    const child = spawn(process.execPath, ['--conditions=baton-source', MAIN, ...this.#args], {
-      cwd: ROOT,
-      env: Object.fromEntries(inherited),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const child = spawnService(this.#args)
     this.#child = child
     const exited = once(child, 'exit')
     const listening = new Promise<void>((resolve) => {

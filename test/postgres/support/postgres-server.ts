@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { freePort } from '../../../bench/harness/free-port.ts'
 import { makeCluster, type Owner } from './new-cluster.ts'
 
 const execute = promisify(execFile)
@@ -202,13 +202,4 @@ async function ownerOfServers(): Promise<Owner> {
     await execute('useradd', ['--system', '--user-group', 'postgres'])
     return { uid: await idOf('-u'), gid: await idOf('-g') }
   }
-}
-
-export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no free port')
-  return address.port
 }

@@ -16,7 +16,7 @@ export interface Service {
 
 /**
  * A whole service on a port and data of its own, with the flags that people give it, for the length of a test. It runs in
- * the process of the test: one of its own takes 0.7 s of a processor to start. See service-process.ts for those that are to
+ * the process of the test: one of its own takes 0.7 s of a processor to start. See `RestartableService` for those that are to
  * be killed, stopped or started again.
  */
 export async function startService(...flags: string[]): Promise<Service> {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../../test/support/until.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
-import { descriptor, TestApp, until } from '../support/test-app.ts'
+import { descriptor, TestApp } from '../support/test-app.ts'
 
 const largest = 2 ** 18
 const head = (length: number) =>

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../../test/support/until.ts'
 import { Scrape } from '../support/scrape.ts'
-import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 async function withTask(...indexes: number[]): Promise<TestApp> {
   const baton = await TestApp.open()

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
 import type { PullAnswer } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
+import { ServiceProcess } from '../../../../test/support/service-process.ts'
+import { until } from '../../../../test/support/until.ts'
 import type { HandOff } from '../../src/handoff/hand-off.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
-import { ServiceProcess } from '../support/service-process.ts'
-import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 /** Keeps results of the hand-off back, so that a test decides whether the client or the answer is first. */
 class Gate {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { until } from '../../../../test/support/until.ts'
 import { metrics } from '../../src/http/metrics/metrics.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
-import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 const some = (taskId: string, count: number, changed = {}) =>
   Array.from({ length: count }, (_, index) => descriptor(taskId, 0, index, changed))

@@ -2,9 +2,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ProblemCode } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { problemExamples } from '../../src/http/api-document/problem-examples.ts'
 import { asUnavailable } from '../../src/store/sqlite/failures.ts'
-import { type Answer, descriptor, TestApp, testFolder } from '../support/test-app.ts'
+import { type Answer, descriptor, TestApp } from '../support/test-app.ts'
 
 const taskId = 'orders-2026-03'
 const part = (index: number, changed = {}) => descriptor(taskId, 0, index, changed)

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+import { until } from '../../../../test/support/until.ts'
+import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 const three = [descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 1, 1)]
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { descriptor, leaseId, TestApp, until } from '../support/test-app.ts'
+import { until } from '../../../../test/support/until.ts'
+import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
 
 const leased = (...indexes: number[]) => leasedBy({}, ...indexes)
 

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { readTokensFile } from '../../src/http/admission/tokens-file.ts'
 import { SettingsError } from '../../src/settings-error.ts'
-import { descriptor, TestApp, testFolder } from '../support/test-app.ts'
+import { descriptor, TestApp } from '../support/test-app.ts'
 
 const tokenFor = {
   producer: 'p-secret-1',

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import { openPostgresStore } from '../../src/store/postgres/open.ts'
-import { ServiceProcess } from '../support/service-process.ts'
 import { testPolicy } from './conformance/test-policy.ts'
 
 test('a start logs where the database is, and no password', async () => {

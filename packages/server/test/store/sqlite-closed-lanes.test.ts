@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import type { ControlOrder } from '../../src/handoff/rules/control.ts'
 import type { HandOffBatch } from '../../src/handoff/store.ts'
 import { DataFolder } from '../../src/store/sqlite/folder.ts'
@@ -11,20 +9,17 @@ import { Session } from '../../src/store/sqlite/session.ts'
 import { callBackOrder, leaseOf, nameOf, pullOrder, settlement, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'
 
-let path: string
 let db: DatabaseSync
 let session: Session
 
-beforeEach(() => {
-  path = mkdtempSync(join(tmpdir(), 'baton-closed-'))
-  db = new DataFolder(path).open()
+beforeEach(async () => {
+  db = new DataFolder(await testFolder()).open()
   session = new Session(db, testPolicy, () => true)
 })
 
 afterEach(() => {
   const findings = session.verbs.audit(undefined, 0)
   db.close()
-  rmSync(path, { recursive: true, force: true })
   expect(findings).toEqual([])
 })
 

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import { stuckTasks } from '../../src/store/sqlite/migrations/0005-stuck-tasks.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
@@ -14,10 +14,8 @@ import { leaveStuckTasks, stalledOf } from './support/stuck-tasks.ts'
 let folder: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'baton-folder-'))
+  folder = await testFolder()
 })
-
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const open = (path = folder) => openSqliteStore({ folder: path, policy: testPolicy })
 

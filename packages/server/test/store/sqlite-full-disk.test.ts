@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import type { HandOffBatch, Store } from '../../src/handoff/store.ts'
 import { asUnavailable } from '../../src/store/sqlite/failures.ts'
 import { DataFolder } from '../../src/store/sqlite/folder.ts'
@@ -13,10 +11,8 @@ import { SeparateStore } from './support/separate-store.ts'
 let folder: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'baton-full-'))
+  folder = await testFolder()
 })
-
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const unavailable = { name: 'StoreUnavailable', message: expect.stringContaining('nothing of this request') }
 

@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { partitionStates } from '../../src/handoff/rules/life-cycle.ts'
 import { Journal, type JournalEntry } from '../../src/store/sqlite/journal.ts'
 import { migrations } from '../../src/store/sqlite/migrations/index.ts'
@@ -14,10 +13,8 @@ import { SeparateStore } from './support/separate-store.ts'
 let folder: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'baton-journal-'))
+  folder = await testFolder()
 })
-
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 async function open(): Promise<Driver> {
   const clock = new TestClock()

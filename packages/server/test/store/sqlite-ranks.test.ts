@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { Driver, nameOf, some } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
@@ -13,10 +12,8 @@ const YEARS_OF_RECORDS = 2n ** 61n + 1n
 let folder: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'baton-ranks-'))
+  folder = await testFolder()
 })
-
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 async function open(clock: TestClock): Promise<Driver> {
   const store = await openSqliteStore({ folder, policy: testPolicy, clock: clock.now })

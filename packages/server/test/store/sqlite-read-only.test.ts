@@ -1,7 +1,7 @@
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { Driver, some } from './conformance/driver.ts'
 import { TestClock } from './conformance/harness.ts'
 import { SeparateStore } from './support/separate-store.ts'
@@ -9,13 +9,10 @@ import { SeparateStore } from './support/separate-store.ts'
 let folder: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'baton-read-only-'))
+  folder = await testFolder()
 })
 
-afterEach(async () => {
-  await setWritable(true)
-  await rm(folder, { recursive: true, force: true })
-})
+afterEach(() => setWritable(true))
 
 async function setWritable(writable: boolean): Promise<void> {
   for (const name of await readdir(folder)) await chmod(join(folder, name), writable ? 0o644 : 0o444)

@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { DataFolder } from '../../src/store/sqlite/folder.ts'
 import { Session } from '../../src/store/sqlite/session.ts'
 import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'
 
-test('what fails again and again keeps neither retention nor the steps of other tasks from being done', () => {
-  const path = mkdtempSync(join(tmpdir(), 'baton-tidy-'))
-  const db = new DataFolder(path).open()
+test('what fails again and again keeps neither retention nor the steps of other tasks from being done', async () => {
+  const db = new DataFolder(await testFolder()).open()
   const { verbs } = new Session(db, testPolicy, () => true)
   const nothing = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
   const callBack = (taskId: string, count: number) =>
@@ -35,5 +32,4 @@ test('what fails again and again keeps neither retention nor the steps of other 
   expect(verbs.task('cancelled', 0)?.facts.partitions).toMatchObject({ held: 0, cancelled: 1200 })
   expect(verbs.task('finished', 0)?.facts.purgedAt).not.toBeNull()
   db.close()
-  rmSync(path, { recursive: true, force: true })
 })

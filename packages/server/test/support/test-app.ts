@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import {
   errorCodes,
   type PartitionDescriptor,
@@ -10,6 +7,7 @@ import {
 } from '@baton/protocol'
 import { Value } from 'typebox/value'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { type AtEnd, testFolder } from '../../../../test/support/test-folder.ts'
 import { type App, type AppOptions, openApp } from '../../src/app.ts'
 import type { Config } from '../../src/config.ts'
 import { readSettings } from '../../src/settings.ts'
@@ -47,15 +45,6 @@ export function keepDataIn(make: () => Promise<TestDatabase>): void {
 /** Whether services under test keep their data in the embedded store. */
 export const isEmbedded = (): boolean => newDatabase === undefined
 
-type Finally = (cleanUp: () => Promise<void>) => void
-
-/** A temporary folder that goes with the test. */
-export async function testFolder(atEnd: Finally = onTestFinished): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'baton-http-'))
-  atEnd(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
-
 /** The whole service on a real store, closed when the test ends. */
 export class TestApp {
   readonly app: App
@@ -68,7 +57,7 @@ export class TestApp {
 
   static async open(
     changed: Partial<Config> = {},
-    { atEnd = onTestFinished, ...options }: Partial<AppOptions> & { atEnd?: Finally } = {},
+    { atEnd = onTestFinished, ...options }: Partial<AppOptions> & { atEnd?: AtEnd } = {},
   ): Promise<TestApp> {
     const { config: defaults } = readSettings(new Map(), {})
     const database = await newDatabase?.()
@@ -179,9 +168,4 @@ export function descriptor(
 export function leaseId(partition: PulledPartition | undefined): string {
   if (partition?.lease == null) throw new Error('no lease was given')
   return partition.lease.id
-}
-
-/** Waits for something that is bound to happen; the test's own time limit is the only clock. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 2))
 }

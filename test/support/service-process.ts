@@ -1,56 +1,43 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { testFolder } from './test-app.ts'
+import { spawnInRoot, spawnService } from './spawn-service.ts'
+import { testFolder } from './test-folder.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
-
-/** The service as a process of its own, the way people run it. */
+/** The service as a process of its own, the way people run it, for the length of a test. */
 export class ServiceProcess {
   readonly child: ChildProcess
   stdout = ''
   stderr = ''
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 
-  private constructor(
-    command: string,
-    args: readonly string[],
-    environment: Readonly<Record<string, string>>,
-    stderr: 'pipe' | number = 'pipe',
-  ) {
-    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('BATON_'))
-    this.child = spawn(command, args, {
-      cwd: ROOT,
-      env: { ...Object.fromEntries(inherited), ...environment },
-      stdio: ['ignore', 'pipe', stderr],
-    })
-    this.child.stdout?.on('data', (chunk: Buffer) => {
+  private constructor(child: ChildProcess) {
+    this.child = child
+    child.stdout?.on('data', (chunk: Buffer) => {
       this.stdout += chunk.toString()
     })
-    this.child.stderr?.on('data', (chunk: Buffer) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
       this.stderr += chunk.toString()
     })
     // `close` and not `exit`: by then everything that was printed has been read.
-    this.exited = once(this.child, 'close').then(([code, signal]) => ({ code, signal }))
+    this.exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
     onTestFinished(async () => {
-      this.child.kill('SIGKILL')
+      child.kill('SIGKILL')
       await this.exited
     })
   }
 
   static run(args: readonly string[], environment: Readonly<Record<string, string>> = {}): ServiceProcess {
-    return new ServiceProcess(process.execPath, ['--conditions=baton-source', MAIN, ...args], environment)
+    return new ServiceProcess(spawnService(args, { environment }))
   }
 
   /** What it logs goes to a file that is open already. */
   static loggingTo(file: number, args: readonly string[]): ServiceProcess {
-    return new ServiceProcess(process.execPath, ['--conditions=baton-source', MAIN, ...args], {}, file)
+    return new ServiceProcess(spawnService(args, { stderr: file }))
   }
 
   static npmStart(args: readonly string[]): ServiceProcess {
-    return new ServiceProcess('npm', ['start', '--silent', '--', ...args], {})
+    return new ServiceProcess(spawnInRoot('npm', ['start', '--silent', '--', ...args]))
   }
 
   /** On a free port and in a folder of its own, once it accepts requests. */

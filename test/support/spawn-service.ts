@@ -1,0 +1,30 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
+
+interface SpawnOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  /** Where its log goes: to whoever asks the process for it, or to a file that is open already. */
+  readonly stderr?: 'pipe' | number
+}
+
+/** The service from its sources, in a process of its own. */
+export function spawnService(args: readonly string[], options: SpawnOptions = {}): ChildProcess {
+  return spawnInRoot(process.execPath, ['--conditions=baton-source', MAIN, ...args], options)
+}
+
+/** Without the settings that the tests themselves may have been started with. */
+export function spawnInRoot(
+  command: string,
+  args: readonly string[],
+  { environment = {}, stderr = 'pipe' }: SpawnOptions = {},
+): ChildProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('BATON_'))
+  return spawn(command, args, {
+    cwd: ROOT,
+    env: { ...Object.fromEntries(inherited), ...environment },
+    stdio: ['ignore', 'pipe', stderr],
+  })
+}

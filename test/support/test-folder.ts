@@ -1,0 +1,14 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+/** Where to leave what is to be done in the end. */
+export type AtEnd = (cleanUp: () => Promise<void>) => void
+
+/** A temporary folder that goes with the test. */
+export async function testFolder(atEnd: AtEnd = onTestFinished): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-test-'))
+  atEnd(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
