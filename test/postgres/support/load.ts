@@ -71,6 +71,11 @@ export class Load {
     this.#stopped = true
   }
 
+  /** Until it has got so far; what happens in between is up to chance. */
+  async reached(share: number): Promise<void> {
+    while (this.doneCount < this.size * share) await sleep(20)
+  }
+
   /** Everything that was acknowledged, and in how many ways it was broken. */
   findings(): string[] {
     const findings: string[] = []

@@ -55,17 +55,42 @@ async function served(changed = {}) {
   return { baton, port, connections: () => sockets.size }
 }
 
+type Served = Awaited<ReturnType<typeof served>>
+
+interface Unanswered {
+  readonly bytes?: string
+  readonly verb?: 'pull' | 'settle'
+  /** How many requests the bytes are. */
+  readonly requests?: number
+  readonly hangUp?: (socket: Socket) => void
+}
+
+/** A client that hangs up when it is decided what to answer, and the node is about to do so. */
+async function hangUpUnanswered(
+  { baton, port, connections }: Served,
+  {
+    bytes = pullBytes(),
+    verb = 'pull',
+    requests = 1,
+    hangUp = (socket) => socket.destroy(),
+  }: Unanswered = {},
+): Promise<RawConnection> {
+  const gate = Gate.before(baton.app.handOff, verb, 1)
+  const client = await RawConnection.open(port)
+  client.send(bytes)
+  await until(() => gate.reached === requests)
+  hangUp(client.socket)
+  await until(() => connections() === 0)
+  gate.open()
+  return client
+}
+
 describe('a client that hangs up before the first byte of its answer', () => {
   test('gives its lease back, as if it had never been', async () => {
-    const { baton, port, connections } = await served()
+    const service = await served()
+    const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
-    const gate = Gate.before(baton.app.handOff, 'pull', 1)
-    const client = await RawConnection.open(port)
-    client.send(pullBytes())
-    await until(() => gate.reached === 1)
-    client.socket.destroy()
-    await until(() => connections() === 0)
-    gate.open()
+    await hangUpUnanswered(service)
     const [partition] = await baton.pull({ prefer: 'wait=60' })
     expect(partition).toMatchObject({ partition_name: 'orders-0-1', lease: { attempt: 1 } })
     expect((await baton.get('/tasks/orders')).body.attemptsWasted).toBe(0)
@@ -73,43 +98,28 @@ describe('a client that hangs up before the first byte of its answer', () => {
   })
 
   test('that only stopped sending has hung up too', async () => {
-    const { baton, port, connections } = await served()
+    const service = await served()
+    const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
-    const gate = Gate.before(baton.app.handOff, 'pull', 1)
-    const client = await RawConnection.open(port)
-    client.send(pullBytes())
-    await until(() => gate.reached === 1)
-    client.socket.end()
-    await until(() => connections() === 0)
-    gate.open()
+    const client = await hangUpUnanswered(service, { hangUp: (socket) => socket.end() })
     expect(await baton.pull({ prefer: 'wait=60' })).toHaveLength(1)
     await client.closed()
   })
 
   test('keeps its lease when it gave a key, and finds it again', async () => {
-    const { baton, port, connections } = await served()
+    const service = await served()
+    const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
-    const gate = Gate.before(baton.app.handOff, 'pull', 1)
-    const client = await RawConnection.open(port)
-    client.send(pullBytes({ 'Idempotency-Key': 'k1' }))
-    await until(() => gate.reached === 1)
-    client.socket.destroy()
-    await until(() => connections() === 0)
-    gate.open()
+    await hangUpUnanswered(service, { bytes: pullBytes({ 'Idempotency-Key': 'k1' }) })
     expect(await baton.pull()).toEqual([])
     expect(await baton.pull({ 'idempotency-key': 'k1' })).toMatchObject([{ partition_name: 'orders-0-1' }])
   })
 
   test('gives back all that it sent ahead for, also what waits behind another answer', async () => {
-    const { baton, port, connections } = await served()
+    const service = await served()
+    const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2), descriptor('orders', 0, 3))
-    const gate = Gate.before(baton.app.handOff, 'pull', 1)
-    const client = await RawConnection.open(port)
-    client.send(pullBytes() + pullBytes() + pullBytes())
-    await until(() => gate.reached === 3)
-    client.socket.destroy()
-    await until(() => connections() === 0)
-    gate.open()
+    await hangUpUnanswered(service, { bytes: pullBytes().repeat(3), requests: 3 })
     const leases: unknown[] = []
     while (leases.length < 3) leases.push(...(await baton.pull({ prefer: 'wait=60' })))
     expect(leases).toMatchObject(Array(3).fill({ lease: { attempt: 1 } }))
@@ -117,33 +127,23 @@ describe('a client that hangs up before the first byte of its answer', () => {
   })
 
   test('keeps its settlement, and gives back what it pulled with it', async () => {
-    const { baton, port, connections } = await served()
+    const service = await served()
+    const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
     const body = JSON.stringify([{ leaseId: leaseId((await baton.pull())[0]), outcome: 'done' }])
-    const gate = Gate.before(baton.app.handOff, 'settle')
-    const client = await RawConnection.open(port)
-    client.send(
+    const bytes =
       'POST /settle HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nPrefer: batch=1\r\n' +
-        `Content-Length: ${body.length}\r\n\r\n${body}`,
-    )
-    await until(() => gate.reached === 1)
-    client.socket.destroy()
-    await until(() => connections() === 0)
-    gate.open()
+      `Content-Length: ${body.length}\r\n\r\n${body}`
+    await hangUpUnanswered(service, { verb: 'settle', bytes })
     expect(await baton.pull({ prefer: 'wait=60' })).toMatchObject([{ partition_name: 'orders-0-2' }])
     expect((await baton.get('/tasks/orders')).body.partitions).toMatchObject({ done: 1, leased: 1 })
   })
 
   test('has been handed its partition for good in at-most-once delivery', async () => {
-    const { baton, port, connections } = await served({ delivery: 'at-most-once' })
+    const service = await served({ delivery: 'at-most-once' })
+    const { baton } = service
     await baton.callBack(descriptor('orders', 0, 1))
-    const gate = Gate.before(baton.app.handOff, 'pull', 1)
-    const client = await RawConnection.open(port)
-    client.send(pullBytes())
-    await until(() => gate.reached === 1)
-    client.socket.destroy()
-    await until(() => connections() === 0)
-    gate.open()
+    await hangUpUnanswered(service)
     expect(await baton.pull()).toEqual([])
     expect((await baton.get('/tasks/orders')).body.partitions.done).toBe(1)
   })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { LARGE_BODY_BYTES } from '../../src/http/requests/json-body.ts'
-import { descriptor, TestApp } from '../support/test-app.ts'
+import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 
 /** Large enough to be read on a thread of its own and to be stored in several steps. */
-const array = Array.from({ length: 5000 }, (_, index) => descriptor('orders', 0, index))
+const array = descriptors('orders', 5000)
 const text = JSON.stringify(array)
 
 describe('POST /call-back of a large array', () => {

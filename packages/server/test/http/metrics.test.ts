@@ -3,10 +3,7 @@ import { until } from '../../../../test/support/until.ts'
 import { metrics } from '../../src/http/metrics/metrics.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { Scrape } from '../support/scrape.ts'
-import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
-
-const some = (taskId: string, count: number, changed = {}) =>
-  Array.from({ length: count }, (_, index) => descriptor(taskId, 0, index, changed))
+import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
 const settleBytes = (body: string) =>
   `POST /settle HTTP/1.1\r\nHost: a.localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -37,7 +34,7 @@ describe('the text', () => {
 
   test('has histograms whose buckets hold those before them', async () => {
     const baton = await TestApp.open()
-    await baton.callBack(...some('orders', 3))
+    await baton.callBack(...descriptors('orders', 3))
     await baton.pull()
     const scrape = await Scrape.of(baton)
     for (const [name, { type, series }] of scrape.families) {
@@ -63,7 +60,7 @@ describe('the text', () => {
 
   test('names no task, no instance and no lease', async () => {
     const baton = await TestApp.open()
-    await baton.post('/call-back', some('secret-task', 1), { 'x-instance-id': 'secret-producer' })
+    await baton.post('/call-back', descriptors('secret-task', 1), { 'x-instance-id': 'secret-producer' })
     const [partition] = await baton.pull({ 'x-instance-id': 'secret-worker' })
     await baton.get('/tasks/secret-task')
     await baton.get('/secret-path')
@@ -77,8 +74,8 @@ describe('the text', () => {
 describe('the hand-off', () => {
   test('is counted exactly', async () => {
     const baton = await TestApp.open({ backoffSeconds: 600 })
-    await baton.callBack(...some('orders', 6, { record_count: 50 }))
-    await baton.callBack(...some('orders', 7, { record_count: 50 }))
+    await baton.callBack(...descriptors('orders', 6, { record_count: 50 }))
+    await baton.callBack(...descriptors('orders', 7, { record_count: 50 }))
     const leases = (await baton.pull({ prefer: 'batch=5' })).map(leaseId)
     await baton.pull({ 'idempotency-key': 'k' })
     await baton.pull({ 'idempotency-key': 'k' })
@@ -225,13 +222,17 @@ describe('requests', () => {
 describe('the backlog', () => {
   test('is all that is left to do, by state', async () => {
     const baton = await TestApp.open({ maxAttempts: 1 })
-    await baton.callBack(...some('open', 4))
+    await baton.callBack(...descriptors('open', 4))
     await baton.pull()
-    await baton.callBack(...some('paused', 2, { record_count: 7 }))
+    await baton.callBack(...descriptors('paused', 2, { record_count: 7 }))
     await baton.post('/tasks/paused/pause')
-    await baton.callBack(...some('barrier', 1), descriptor('barrier', 1, 0), descriptor('barrier', 1, 1))
+    await baton.callBack(
+      ...descriptors('barrier', 1),
+      descriptor('barrier', 1, 0),
+      descriptor('barrier', 1, 1),
+    )
     await baton.post('/tasks/barrier/level-barrier', { enabled: true })
-    await baton.callBack(...some('cancelled', 5))
+    await baton.callBack(...descriptors('cancelled', 5))
     await baton.post('/tasks/cancelled/cancel')
     const scrape = await Scrape.of(baton)
     expect(scrape.by('baton_tasks')).toEqual({ open: 2, paused: 1, stalled: 0 })
@@ -242,12 +243,12 @@ describe('the backlog', () => {
 
   test('tells of stalled tasks and parked partitions, and not of what is done', async () => {
     const baton = await TestApp.open({ maxAttempts: 1 })
-    await baton.callBack(...some('stalled', 1))
+    await baton.callBack(...descriptors('stalled', 1))
     const failed = (await baton.pull()).map((partition) => ({
       leaseId: leaseId(partition),
       outcome: 'failed',
     }))
-    await baton.callBack(...some('done', 1))
+    await baton.callBack(...descriptors('done', 1))
     const done = (await baton.pull()).map((partition) => ({ leaseId: leaseId(partition), outcome: 'done' }))
     await baton.post('/settle', [...failed, ...done])
     const scrape = await Scrape.of(baton)

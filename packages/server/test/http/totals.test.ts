@@ -1,8 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { descriptor, leaseId, TestApp } from '../support/test-app.ts'
-
-const some = (taskId: string, count: number, changed = {}) =>
-  Array.from({ length: count }, (_, index) => descriptor(taskId, 0, index, changed))
+import { descriptor, descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
 const nothing = { total: 0, ready: 0, held: 0, leased: 0, delayed: 0, parked: 0, done: 0, cancelled: 0 }
 
@@ -21,17 +18,17 @@ describe('GET /totals', () => {
 
   test('add up every task that is neither done nor cancelled, and what is done of it', async () => {
     const baton = await TestApp.open({ maxAttempts: 1 })
-    await baton.callBack(...some('stalled', 1))
+    await baton.callBack(...descriptors('stalled', 1))
     const failed = (await baton.pull()).map((partition) => ({
       leaseId: leaseId(partition),
       outcome: 'failed',
     }))
-    await baton.callBack(...some('open', 4))
+    await baton.callBack(...descriptors('open', 4))
     const [first] = await baton.pull({ prefer: 'batch=2' })
     await baton.post('/settle', [...failed, { leaseId: leaseId(first), outcome: 'done' }])
-    await baton.callBack(...some('paused', 2, { record_count: 7 }))
+    await baton.callBack(...descriptors('paused', 2, { record_count: 7 }))
     await baton.post('/tasks/paused/pause')
-    await baton.callBack(...some('cancelled', 5))
+    await baton.callBack(...descriptors('cancelled', 5))
     await baton.post('/tasks/cancelled/cancel')
     const { body } = await baton.get('/totals')
     expect(body).toEqual({

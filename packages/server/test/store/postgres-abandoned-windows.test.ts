@@ -1,19 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { type Driver, pullOrder, some } from './conformance/driver.ts'
-import { SharedDatabase } from './support/shared-database.ts'
+import type { SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
 describe('a window whose tripwire was handed out by a node that died before it filled it', () => {
-  let server: PostgresServer
+  const databases = sharedDatabases()
   let database: SharedDatabase
-  beforeAll(async () => {
-    server = await PostgresServer.start()
-  })
-  afterAll(() => server.dispose())
   beforeEach(async () => {
-    database = await SharedDatabase.create(server)
+    database = await databases.create()
   })
-  afterEach(() => database.closeAll())
 
   /** More than a window of level 0, which has lost its tripwire. */
   async function leave(node: Driver): Promise<void> {

@@ -31,7 +31,7 @@ async function notedBy(node: Driver, database: SharedDatabase) {
 
 test('what a node noted and did not write up is there for the next one', async () => {
   const database = await databases.create()
-  const proxy = await CuttingProxy.start(databases.port)
+  const proxy = await CuttingProxy.start(databases.server.port)
   onTestFinished(() => proxy.stop())
   const cutOff = await database.open({ port: proxy.port })
   const { running, keyed, done, hold } = await notedBy(cutOff, database)
@@ -64,7 +64,7 @@ test('what a node noted and did not write up is there for the next one', async (
 
 test('who looks first after a node was cut off is shown what it had noted', async () => {
   const database = await databases.create()
-  const proxy = await CuttingProxy.start(databases.port)
+  const proxy = await CuttingProxy.start(databases.server.port)
   onTestFinished(() => proxy.stop())
   const node = await database.open({ port: proxy.port })
   const { running, hold } = await notedBy(node, database)

@@ -74,13 +74,13 @@ test('what is noted when another node comes is in the rows when it is there', as
 })
 
 test('nobody is alone beside a node whose sessions are lent by transaction', async () => {
-  const pooler = await ForgetfulPooler.start(databases.port)
+  const pooler = await ForgetfulPooler.start(databases.server.port)
   onTestFinished(() => pooler.stop())
   const database = await databases.create()
   const own = await database.open()
   await own.callBack('a', some(0, ALL))
   const leases = await database.goAlone(own, 'a')
-  const parameters = `alone=whenever-possible&pooling=transaction&listen=127.0.0.1:${databases.port}`
+  const parameters = `alone=whenever-possible&pooling=transaction&listen=127.0.0.1:${databases.server.port}`
   const pooled = await database.open({ port: pooler.port, parameters })
   expect(await database.isHadAlone()).toBe(false)
   const [before] = await database.query('SELECT last_value FROM baton.note_run')

@@ -1,25 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { CuttingProxy } from '../../../../test/postgres/support/cutting-proxy.ts'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { leaseOf, nameOf, settlement, some } from './conformance/driver.ts'
 import { HOUR } from './conformance/harness.ts'
-import { type Hold, type OpenNodeOptions, SharedDatabase } from './support/shared-database.ts'
+import type { Hold, OpenNodeOptions, SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await PostgresServer.start()
-})
-afterAll(() => server.dispose())
+const databases = sharedDatabases()
 
 /** Long enough to ask what became of a commit and to begin anew, and shorter than a lost session is waited for. */
 const A_WHILE = 250
 
 async function nodeBehindProxy(options: OpenNodeOptions) {
-  const database = await SharedDatabase.create(server)
-  const proxy = await CuttingProxy.start(server.port)
+  const proxy = await CuttingProxy.start(databases.server.port)
   onTestFinished(() => proxy.stop())
-  onTestFinished(() => database.closeAll())
+  const database = await databases.create()
   const node = await database.open({ ...options, port: proxy.port })
   return { database, proxy, node }
 }

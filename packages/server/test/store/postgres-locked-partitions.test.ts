@@ -1,25 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Driver, nameOf, some } from './conformance/driver.ts'
 import { DAY } from './conformance/harness.ts'
-import { SharedDatabase } from './support/shared-database.ts'
+import type { SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
 /** Whoever works on a whole task waits for nobody's row, and still comes to each of them. */
 describe('a partition that somebody has locked at the moment', () => {
-  let server: PostgresServer
+  const databases = sharedDatabases()
   let database: SharedDatabase
   let node: Driver
-  beforeAll(async () => {
-    server = await PostgresServer.start()
-  })
-  afterAll(() => server.dispose())
   beforeEach(async () => {
-    database = await SharedDatabase.create(server)
+    database = await databases.create()
     node = await database.open({ parameters: 'alone=never' })
   })
   afterEach(async () => {
     expect(await node.store.audit()).toEqual([])
-    await database.closeAll()
   })
 
   async function settleAll(outcome: 'done' | 'failed'): Promise<void> {

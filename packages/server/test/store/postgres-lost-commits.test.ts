@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CuttingProxy } from '../../../../test/postgres/support/cutting-proxy.ts'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { parseLeaseId } from '../../src/handoff/rules/lease-id.ts'
 import { type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
 import { openPostgresStore } from '../../src/store/postgres/open.ts'
 import type { AloneMode } from '../../src/store/postgres/session/database-url.ts'
 import { callBackOrder, leaseOf, pullOrder, settlement, some } from './conformance/driver.ts'
 import { testPolicy } from './conformance/harness.ts'
-import { SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
-let server: PostgresServer
-beforeAll(async () => {
-  server = await PostgresServer.start()
-})
-afterAll(() => server.dispose())
+const databases = sharedDatabases()
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 
 /** A store that reaches its database through a proxy, which cuts two of three commits: one way or the other, with a word or without. */
 async function storeBehindProxy(alone: AloneMode) {
+  const { server } = databases
   const { url, name } = await server.createDatabase()
   const proxy = await CuttingProxy.start(server.port)
   const store = await openPostgresStore({
@@ -128,7 +124,10 @@ describe.each<AloneMode>(['never', 'whenever-possible'])('a node that is alone %
       await store.task('a')
     }
     expect(proxy.cuts.after).toBeGreaterThan(8)
-    const sets = await server.query('SELECT remaining, cardinality(ids) AS leases FROM baton.due', name)
+    const sets = await databases.server.query(
+      'SELECT remaining, cardinality(ids) AS leases FROM baton.due',
+      name,
+    )
     expect(sets).toEqual([{ remaining: 32, leases: 40 }])
     await close()
   })
@@ -155,7 +154,7 @@ describe.each<AloneMode>(['never', 'whenever-possible'])('a node that is alone %
     await close()
   })
   test('a pull that is under way when the server crashes is answered when it is back', async () => {
-    const database = await SharedDatabase.create(server)
+    const database = await databases.create()
     const node = await database.open({ parameters: `alone=${alone}` })
     await node.callBack('a', some(0, 600))
     const before = alone === 'never' ? [] : await database.goAlone(node, 'a')
@@ -163,11 +162,10 @@ describe.each<AloneMode>(['never', 'whenever-possible'])('a node that is alone %
     const pulling = node.pull({ batch: 3, key: 'k' })
     pulling.catch(() => {})
     await database.untilWaiting(1)
-    await server.crash()
-    await server.start()
+    await databases.server.crash()
+    await databases.server.start()
     expect((await pulling).partitions).toHaveLength(3)
     expect((await node.task('a')).facts.partitions).toMatchObject({ leased: before.length + 3 })
     expect(await node.store.audit()).toEqual([])
-    await database.closeAll()
   })
 })

@@ -1,27 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { PullResult } from '../../src/handoff/store.ts'
 import { type Driver, nameOf, one, some } from './conformance/driver.ts'
-import { SharedDatabase } from './support/shared-database.ts'
+import type { SharedDatabase } from './support/shared-database.ts'
+import { sharedDatabases } from './support/shared-databases.ts'
 
 /** How many partitions a budget of records takes shows only when they are there; what it leaves is for others at once. */
 describe('while a pull with a budget of records is under way', () => {
-  let server: PostgresServer
+  const databases = sharedDatabases()
   let database: SharedDatabase
   let node: Driver
   let other: Driver
-  beforeAll(async () => {
-    server = await PostgresServer.start()
-  })
-  afterAll(() => server.dispose())
   beforeEach(async () => {
-    database = await SharedDatabase.create(server)
+    database = await databases.create()
     node = await database.open({ parameters: 'alone=never' })
     other = await database.open({ parameters: 'alone=never' })
   })
   afterEach(async () => {
     expect(await node.store.audit()).toEqual([])
-    await database.closeAll()
   })
 
   /** What comes of a pull within a budget, and of one for a number that comes while the first is not committed. */

@@ -165,6 +165,15 @@ export function descriptor(
   }
 }
 
+/** So many of one level. */
+export function descriptors(
+  taskId: string,
+  count: number,
+  changed: Partial<PartitionDescriptor> = {},
+): PartitionDescriptor[] {
+  return Array.from({ length: count }, (_, index) => descriptor(taskId, 0, index, changed))
+}
+
 export function leaseId(partition: PulledPartition | undefined): string {
   if (partition?.lease == null) throw new Error('no lease was given')
   return partition.lease.id

@@ -3,7 +3,7 @@ import { PostgresServer } from '../../../../../test/postgres/support/postgres-se
 import { SharedDatabase } from './shared-database.ts'
 
 export interface SharedDatabases {
-  readonly port: number
+  readonly server: PostgresServer
   /** With nothing in it; its nodes are closed when the test is over. */
   create(): Promise<SharedDatabase>
 }
@@ -16,8 +16,8 @@ export function sharedDatabases(): SharedDatabases {
   })
   afterAll(() => server.dispose())
   return {
-    get port() {
-      return server.port
+    get server() {
+      return server
     },
     async create() {
       const database = await SharedDatabase.create(server)
