@@ -1,19 +1,14 @@
 import type { TaskView } from '@baton/protocol'
 import { Fragment } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Empty } from '../parts/empty.tsx'
 import { Scrolling } from '../parts/scrolling.tsx'
 import type { Route } from '../route.ts'
-import { client } from '../service/connection.ts'
 import { matchingCount } from './matching-count.ts'
 import { PartitionLine } from './partition-line.tsx'
-import { PartitionPages } from './partition-pages.ts'
+import { usePartitionRows } from './partition-rows.ts'
 import { ReasonRow } from './reason-row.tsx'
 import { rowHeight } from './row-height.ts'
-import { useVisibleRows } from './visible-rows.ts'
-
-const PAGE_ROWS = 200
-const REFRESH_AT_MOST_EVERY_MILLIS = 1500
 
 interface TableProps {
   readonly view: TaskView
@@ -31,50 +26,10 @@ interface Unfolded {
 /** A table of any length: only the rows on the screen exist, between two empty ones as high as all the others. */
 export function PartitionTable({ view, at, refresh }: TableProps) {
   const { taskId, state, level } = at
-  const [pages] = useState(() => pagesOf(at))
-  const [, redraw] = useState(0)
-  const [failed, setFailed] = useState(false)
   const box = useRef<HTMLDivElement>(null)
   const [unfolded, setUnfolded] = useState<Unfolded | null>(null)
   const detailHeight = unfolded?.height ?? 0
-  const { first, last } = useVisibleRows(box, pages.length, detailHeight)
-  const inView = useRef({ first, last })
-  inView.current = { first, last }
-  const refreshedAt = useRef(0)
-  const look = Object.values(view.partitions).join()
-
-  useEffect(() => {
-    let isCurrent = true
-    const bring = async () => {
-      try {
-        if (pages.hasMore && last + PAGE_ROWS / 2 > pages.length) await pages.grow()
-        if (pages.lacks(first, last)) await pages.refresh(first, last)
-        setFailed(false)
-      } catch {
-        setFailed(true)
-      }
-      if (isCurrent) redraw((count) => count + 1)
-    }
-    void bring()
-    return () => {
-      isCurrent = false
-    }
-  }, [pages, first, last, pages.length])
-
-  // What is on the screen follows the task; what is not is read when it comes into view.
-  useEffect(() => {
-    if (pages.length === 0) return
-    const wait = Math.max(0, refreshedAt.current + REFRESH_AT_MOST_EVERY_MILLIS - Date.now())
-    const waiting = setTimeout(() => {
-      refreshedAt.current = Date.now()
-      // Not those that were looked at when the wait began.
-      pages.refresh(inView.current.first, inView.current.last).then(
-        () => redraw((count) => count + 1),
-        () => {},
-      )
-    }, wait)
-    return () => clearTimeout(waiting)
-  }, [look])
+  const { pages, first, last, failed } = usePartitionRows({ view, at, box, unfolded: detailHeight })
 
   if (pages.length === 0 && !pages.hasMore) return <Empty title={emptyWords(view, state, level)} />
   // Rows may have moved since: what is unfolded belongs to a partition and not to a place.
@@ -150,18 +105,6 @@ function Spacer({ height }: { height: number }) {
       <td style={{ height: `${height}px` }} />
     </tr>
   )
-}
-
-function pagesOf({ taskId, state, level }: TableProps['at']): PartitionPages {
-  return new PartitionPages(async (cursor) => {
-    const { partitions, next } = await client.peek().partitions(taskId, {
-      limit: PAGE_ROWS,
-      ...(state === null ? {} : { state }),
-      ...(level === null ? {} : { level }),
-      ...(cursor === null ? {} : { cursor }),
-    })
-    return { rows: partitions, next }
-  })
 }
 
 function emptyWords(view: TaskView, state: string | null, level: number | null): string {

@@ -1,0 +1,87 @@
+import type { TaskView } from '@baton/protocol'
+import type { RefObject } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Route } from '../route.ts'
+import { client } from '../service/connection.ts'
+import { PartitionPages } from './partition-pages.ts'
+import { useVisibleRows } from './visible-rows.ts'
+
+const PAGE_ROWS = 200
+const REFRESH_AT_MOST_EVERY_MILLIS = 1500
+
+interface RowsOptions {
+  readonly view: TaskView
+  readonly at: Extract<Route, { page: 'task' }>
+  /** What the rows scroll in. */
+  readonly box: RefObject<HTMLElement | null>
+  /** The height of what is unfolded between them. */
+  readonly unfolded: number
+}
+
+interface PartitionRows {
+  readonly pages: PartitionPages
+  /** The rows that can be seen; `last` is the first that cannot. */
+  readonly first: number
+  readonly last: number
+  /** Whether some of them could not be read. */
+  readonly failed: boolean
+}
+
+/** The partitions that a filter leaves, read as they come into view, and kept up to date while they are. */
+export function usePartitionRows({ view, at, box, unfolded }: RowsOptions): PartitionRows {
+  const [pages] = useState(() => pagesOf(at))
+  const [, redraw] = useState(0)
+  const [failed, setFailed] = useState(false)
+  const { first, last } = useVisibleRows(box, pages.length, unfolded)
+  const inView = useRef({ first, last })
+  inView.current = { first, last }
+  const refreshedAt = useRef(0)
+  const look = Object.values(view.partitions).join()
+
+  useEffect(() => {
+    let isCurrent = true
+    const bring = async () => {
+      try {
+        if (pages.hasMore && last + PAGE_ROWS / 2 > pages.length) await pages.grow()
+        if (pages.lacks(first, last)) await pages.refresh(first, last)
+        setFailed(false)
+      } catch {
+        setFailed(true)
+      }
+      if (isCurrent) redraw((count) => count + 1)
+    }
+    void bring()
+    return () => {
+      isCurrent = false
+    }
+  }, [pages, first, last, pages.length])
+
+  // What is on the screen follows the task; what is not is read when it comes into view.
+  useEffect(() => {
+    if (pages.length === 0) return
+    const wait = Math.max(0, refreshedAt.current + REFRESH_AT_MOST_EVERY_MILLIS - Date.now())
+    const waiting = setTimeout(() => {
+      refreshedAt.current = Date.now()
+      // Not those that were looked at when the wait began.
+      pages.refresh(inView.current.first, inView.current.last).then(
+        () => redraw((count) => count + 1),
+        () => {},
+      )
+    }, wait)
+    return () => clearTimeout(waiting)
+  }, [look])
+
+  return { pages, first, last, failed }
+}
+
+function pagesOf({ taskId, state, level }: RowsOptions['at']): PartitionPages {
+  return new PartitionPages(async (cursor) => {
+    const { partitions, next } = await client.peek().partitions(taskId, {
+      limit: PAGE_ROWS,
+      ...(state === null ? {} : { state }),
+      ...(level === null ? {} : { level }),
+      ...(cursor === null ? {} : { cursor }),
+    })
+    return { rows: partitions, next }
+  })
+}
