@@ -19,10 +19,10 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
     <main class="page" id="content">
       <nav class="crumbs" aria-label="Where this is">
         <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span>{' '}
-        <span>{loaded.kind === 'there' ? roleWords[loaded.status.role] : 'Instance'}</span>
+        <span>{loaded.kind === 'there' ? roleWords[loaded.value.role] : 'Instance'}</span>
       </nav>
       <h1 class="task-title">
-        {instanceId} {loaded.kind === 'there' ? <InstanceBadge state={loaded.status.status} /> : null}
+        {instanceId} {loaded.kind === 'there' ? <InstanceBadge state={loaded.value.status} /> : null}
       </h1>
       {loaded.kind === 'loading' ? <Skeleton lines={4} /> : null}
       {loaded.kind === 'failed' ? <Empty title={loaded.detail} /> : null}
@@ -36,11 +36,11 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
       ) : null}
       {loaded.kind === 'there' ? (
         <>
-          <InstanceFacts instance={loaded.status} />
-          {loaded.status.role !== 'service' && loaded.status.totals.pulls > 0 ? (
-            <HeldPartitions instance={loaded.status} />
+          <InstanceFacts instance={loaded.value} />
+          {loaded.value.role !== 'service' && loaded.value.totals.pulls > 0 ? (
+            <HeldPartitions instance={loaded.value} />
           ) : null}
-          {loaded.status.tasks === undefined ? null : <CalledBackTasks tasks={loaded.status.tasks} />}
+          {loaded.value.tasks === undefined ? null : <CalledBackTasks tasks={loaded.value.tasks} />}
         </>
       ) : null}
     </main>

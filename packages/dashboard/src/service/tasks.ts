@@ -6,6 +6,7 @@ import { client, explained, noteRefusal } from './connection.ts'
 import { followLive } from './followers.ts'
 import { KnownTasks } from './known-tasks.ts'
 import { liveState } from './live.ts'
+import { PACE_IS_FRESH_MILLIS } from './pace.ts'
 import { noteDone, watchThroughput } from './throughput.ts'
 
 /** Of each unfinished state at most so many are loaded; totals say when there are more. */
@@ -16,8 +17,6 @@ const GATHER_MILLIS = 80
 /** So many pages that show nothing new are passed over in one go. */
 const PAGES_PASSED = 20
 const LOAD_AGAIN_MILLIS = 5000
-/** A pace falls while nothing happens, and of nothing there are no events. */
-const PACE_IS_FRESH_MILLIS = 10_000
 
 /** Every task that the page knows of. */
 export const tasks = signal<ReadonlyMap<string, TaskSummary>>(new Map())

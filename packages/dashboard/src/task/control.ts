@@ -1,4 +1,4 @@
-import type { ControlAnswer } from '@baton/protocol'
+import type { ControlAnswer, TaskView } from '@baton/protocol'
 import { useRef, useState } from 'preact/hooks'
 import { say } from '../parts/notices.tsx'
 import { explainedOrder, noteRefusedOrder } from '../service/connection.ts'
@@ -37,4 +37,14 @@ export function useControl(refresh: () => void) {
     }
   }
   return { busy, order }
+}
+
+export type Order = ReturnType<typeof useControl>['order']
+
+/** What a confirmation needs from whoever opens it. */
+export interface OrderConfirmationProps {
+  readonly view: TaskView
+  readonly busy: boolean
+  readonly order: Order
+  readonly onClose: () => void
 }

@@ -2,7 +2,7 @@ import type { TaskView } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { More } from '../parts/more.tsx'
 import { client } from '../service/connection.ts'
-import type { useControl } from './control.ts'
+import type { Order } from './control.ts'
 import { ManifestLink } from './manifest-link.tsx'
 import { RerunConfirmation } from './rerun-confirmation.tsx'
 
@@ -10,7 +10,7 @@ interface MoreProps {
   readonly view: TaskView
   readonly mayOrder: boolean
   readonly busy: boolean
-  readonly order: ReturnType<typeof useControl>['order']
+  readonly order: Order
 }
 
 /** What is asked of a task now and then. */

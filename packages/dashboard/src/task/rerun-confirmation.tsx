@@ -1,19 +1,11 @@
-import type { TaskView } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { Confirmation } from '../parts/confirmation.tsx'
 import { counted } from '../parts/numbers.ts'
 import { client } from '../service/connection.ts'
-import type { useControl } from './control.ts'
-
-interface RerunProps {
-  readonly view: TaskView
-  readonly busy: boolean
-  readonly order: ReturnType<typeof useControl>['order']
-  readonly onClose: () => void
-}
+import type { OrderConfirmationProps } from './control.ts'
 
 /** Hands out again what is done: all of it, or a level. */
-export function RerunConfirmation({ view, busy, order, onClose }: RerunProps) {
+export function RerunConfirmation({ view, busy, order, onClose }: OrderConfirmationProps) {
   const { taskId, levels, partitions } = view
   const [level, setLevel] = useState('')
   const [fault, setFault] = useState<string | null>(null)

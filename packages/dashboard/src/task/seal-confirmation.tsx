@@ -1,19 +1,11 @@
-import type { TaskView } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { Confirmation } from '../parts/confirmation.tsx'
 import { counted } from '../parts/numbers.ts'
 import { client } from '../service/connection.ts'
-import type { useControl } from './control.ts'
-
-interface SealProps {
-  readonly view: TaskView
-  readonly busy: boolean
-  readonly order: ReturnType<typeof useControl>['order']
-  readonly onClose: () => void
-}
+import type { OrderConfirmationProps } from './control.ts'
 
 /** Says that nothing more will come; optionally, how much should have come. */
-export function SealConfirmation({ view, busy, order, onClose }: SealProps) {
+export function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps) {
   const { taskId, partitions } = view
   const [expected, setExpected] = useState('')
   const [fault, setFault] = useState<string | null>(null)

@@ -1,17 +1,13 @@
-import type { TaskView, WaitingFor } from '@baton/protocol'
+import type { WaitingFor } from '@baton/protocol'
 import { useState } from 'preact/hooks'
 import { Confirmation } from '../parts/confirmation.tsx'
 import { focusContent } from '../parts/focus.ts'
 import { counted } from '../parts/numbers.ts'
 import { client } from '../service/connection.ts'
-import type { useControl } from './control.ts'
+import type { OrderConfirmationProps } from './control.ts'
 
-interface SkipProps {
-  readonly view: TaskView
+interface SkipProps extends OrderConfirmationProps {
   readonly waitingFor: WaitingFor
-  readonly busy: boolean
-  readonly order: ReturnType<typeof useControl>['order']
-  readonly onClose: () => void
 }
 
 /** Lets the barrier pass what is parked: higher levels are then computed without it. */

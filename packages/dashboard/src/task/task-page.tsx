@@ -19,7 +19,7 @@ export function TaskPage({ at }: { at: Extract<Route, { page: 'task' }> }) {
         <a href={hrefOf(overviewRoute)}>Overview</a> <span aria-hidden="true">/</span> <span>Task</span>
       </nav>
       {loaded.kind === 'there' ? (
-        <Task at={at} view={loaded.view} refresh={refresh} />
+        <Task at={at} view={loaded.value} refresh={refresh} />
       ) : (
         <>
           <h1 class="task-title">{at.taskId}</h1>
