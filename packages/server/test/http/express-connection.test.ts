@@ -206,21 +206,23 @@ test('what nobody was there to read is not counted as answered', async () => {
   expect([...requests.routes()].map(({ statuses }) => statuses.size)).toEqual([0, 0])
 })
 
+/** Long enough for a busy machine to read a request in. */
+const KEPT_MILLIS = 600
+
 test('a connection that nobody uses is closed when its time is over', async () => {
-  const client = await (await laneBefore({ keepAliveTimeout: 100 })).open()
+  const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
   client.send(pull)
   await client.answer()
   await client.closed()
 })
 
 test('a connection whose answer takes longer than that is closed after it', async () => {
-  const keepAliveTimeout = 50
   const late: Serve = async ({ answer }) => {
-    await pause(3 * keepAliveTimeout)
+    await pause(1.5 * KEPT_MILLIS)
     answer('"late"', [], null)
     return { waited: true }
   }
-  const client = await (await laneBefore({ serve: late, keepAliveTimeout })).open()
+  const client = await (await laneBefore({ serve: late, keepAliveTimeout: KEPT_MILLIS })).open()
   client.send(pull)
   expect((await client.answer()).text).toBe('"late"')
   await client.closed()
