@@ -14,7 +14,7 @@ export const serve: CommandWithOwnLine = {
   },
   run: async (argv) => {
     // The service begins as it is loaded, and reads what its process was given.
-    process.argv.splice(2, Number.POSITIVE_INFINITY, ...argv)
+    process.argv = [...process.argv.slice(0, 2), ...argv]
     await import('@baton/server/main')
     return typeof process.exitCode === 'number' ? process.exitCode : exitCodes.ok
   },
