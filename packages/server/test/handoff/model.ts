@@ -52,6 +52,7 @@ export class Model {
     if (fresh.length > 0 && task.partitions.size > 0 && task.state === 'done') {
       task.generation += 1
       task.purged = false
+      task.finishedAt = null
     }
     this.tasks.set(taskId, task)
     for (const descriptor of fresh) this.#arrive(task, descriptor)

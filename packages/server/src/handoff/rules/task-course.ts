@@ -48,6 +48,8 @@ export function bringUpToDate(task: TaskEntry, openLane: BarrierLane | null, at:
 /** A task that was done gets new partitions: it begins anew. */
 export function beginAnew(task: TaskEntry): void {
   task.generation += 1
+  // Also where it is done again before anybody looks: its end is the new one.
+  task.finishedAt = null
   task.purgedAt = null
 }
 

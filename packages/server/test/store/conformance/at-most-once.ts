@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Driver, nameOf, one, some } from './driver.ts'
-import { type StoreHarness, storesOf, testPolicy } from './harness.ts'
+import { callBackOrder, type Driver, nameOf, one, pullOrder, some } from './driver.ts'
+import { HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 export function atMostOnceTopic(harness: StoreHarness): void {
   describe('at-most-once delivery: pulling settles', () => {
@@ -21,6 +21,16 @@ export function atMostOnceTopic(harness: StoreHarness): void {
       await store.pull({ batch: 5 })
       expect((await store.task('a')).facts).toMatchObject({ delivered: 2, finishedAt: store.clock.now() })
       expect(await store.sweep()).toMatchObject({ expired: 0, nextDueInMillis: null })
+    })
+
+    test('a task that is done anew by one batch with its call-back finishes at that time', async () => {
+      const store = await open({ delivery: 'at-most-once' })
+      await store.callBack('a', some(0, 1))
+      await store.pull()
+      expect((await store.task('a')).facts).toMatchObject({ finishedAt: store.clock.now() })
+      store.clock.advance(HOUR)
+      await store.batch({ callBacks: [callBackOrder('a', some(0, 2))], pulls: [pullOrder()] })
+      expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt: store.clock.now() })
     })
 
     test.each([

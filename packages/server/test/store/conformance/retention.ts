@@ -60,6 +60,28 @@ export function retentionTopic(harness: StoreHarness): void {
       expect((await store.task('a')).facts.partitions.done).toBe(5)
     })
 
+    test('its time begins anew when it was reopened and finished, however fast that went', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      await finishAll(store)
+      store.clock.advance(7 * DAY + 1)
+      await store.tidyAll()
+      await store.callBack('a', some(0, 4))
+      await store.settle((await store.pullOne()).leaseId)
+      // Brings nothing new, and opens nothing.
+      await store.callBack('a', some(0, 4))
+      const finishedAt = store.clock.now()
+      await store.tidyAll()
+      expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt, purgedAt: null })
+      expect(await store.partitions('a')).toHaveLength(1)
+      store.clock.advance(7 * DAY)
+      await store.callBack('a', some(0, 4))
+      expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt })
+      store.clock.advance(1)
+      await store.tidyAll()
+      expect(await store.partitions('a')).toEqual([])
+    })
+
     test('what is not finished is never purged: open, paused, stalled', async () => {
       const store = await open()
       await store.callBack('stalled', some(0, 1))

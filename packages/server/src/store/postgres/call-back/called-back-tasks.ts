@@ -24,7 +24,8 @@ const exact = statement(
 )
 const save = statement(
   'save-called-back-task',
-  `UPDATE baton.task SET last_call_back_at = $2, generation = $3, purged_at = $4, open_level = $5 WHERE id = $1`,
+  `UPDATE baton.task SET last_call_back_at = $2, generation = $3, finished_at = $4, purged_at = $5, open_level = $6
+   WHERE id = $1`,
 )
 
 export interface CalledBackTask {
@@ -65,6 +66,6 @@ export async function lockCalledBackTasks(
 }
 
 export function saveCalledBackTask(tx: Transaction, task: TaskEntry): void {
-  const { id, lastCallBackAt, generation, purgedAt, openLevel } = task
-  tx.post(save, [id, lastCallBackAt, generation, purgedAt, openLevel])
+  const { id, lastCallBackAt, generation, finishedAt, purgedAt, openLevel } = task
+  tx.post(save, [id, lastCallBackAt, generation, finishedAt, purgedAt, openLevel])
 }
