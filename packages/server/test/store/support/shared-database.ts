@@ -121,6 +121,11 @@ export class SharedDatabase {
     return this.#hold('SELECT FROM baton.due FOR UPDATE')
   }
 
+  /** Transactions that have written whatever they write wait before their commit. */
+  holdCommits(): Promise<Hold> {
+    return this.#hold('SELECT FROM baton.commit_mark FOR UPDATE')
+  }
+
   /** As another claim has them: these are passed over. */
   holdPlaces(level: number, indexes: readonly number[]): Promise<Hold> {
     return this.#hold(

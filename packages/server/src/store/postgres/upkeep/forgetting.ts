@@ -4,7 +4,7 @@ import type { Names } from '../rows/names.ts'
 import { statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 import type { Transactions } from '../session/transactions.ts'
-import { NOTICES_KEPT } from '../views/changes.ts'
+import { NOTICES_KEPT, PRESENT } from '../views/changes.ts'
 import { STEP } from '../windows/lanes.ts'
 
 /** Marks of connections and notices for watchers are looked through this often. */
@@ -44,7 +44,7 @@ const forgetInstances = statement(
 const forgetMarks = statement('forget-marks', 'DELETE FROM baton.commit_mark WHERE marked_at < $1')
 const forgetNotices = statement(
   'forget-notices',
-  `DELETE FROM baton.parked_notice WHERE position <= (SELECT last_value FROM baton.change_order) - ${NOTICES_KEPT}`,
+  `DELETE FROM baton.parked_notice WHERE position <= (${PRESENT}) - ${NOTICES_KEPT}`,
 )
 
 /** Instances that were last seen before this are gone; nodes that ended in order, before that. */

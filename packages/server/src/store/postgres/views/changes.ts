@@ -7,7 +7,13 @@ import { taskRows } from './task-rows.ts'
 /** Older notices are forgotten; whoever comes back later looks at everything anew. */
 export const NOTICES_KEPT = 20_000
 
-const present = statement('present-change', 'SELECT last_value AS position FROM baton.change_order')
+/**
+ * The last position that can be seen: not that of the sequence, which is ahead of what is committed. All below it can be
+ * seen, too, because whoever gives positions out holds the roll lock until the commit. A roll that parks something gives
+ * the last of its positions to the task, and tasks are never removed, so it does not go back. It begins as the sequence does.
+ */
+export const PRESENT = 'SELECT greatest(max(changed), 1) FROM baton.task'
+const present = statement('present-change', `SELECT (${PRESENT}) AS position`)
 const oldestNotice = statement('oldest-notice', 'SELECT min(position) AS position FROM baton.parked_notice')
 const changedTasks = statement(
   'changed-tasks',
