@@ -33,6 +33,9 @@ export class InstanceRegister {
   readonly #sightings: Sightings
   #heartbeat: NodeJS.Timeout | undefined
   #draining = false
+  #beats = 0
+  #lastBeat: Promise<void> | undefined
+  #nextBeat: Promise<void> | undefined
   #looksLeft = LOOKS_FOR_A_NAMESAKE
 
   constructor(store: Store, node: Node, events: InstanceEvents, clock: WallClock, stopwatch: Stopwatch) {
@@ -91,13 +94,23 @@ export class InstanceRegister {
   /** `null` asks for the node that answers. */
   async instance(instanceId: string | null): Promise<InstanceRecord | null> {
     const id = instanceId ?? this.#node.instanceId
-    const stored = await this.#store.instance(id)
-    return this.#sightings.merge(id, stored, stored?.now ?? this.#clock())
+    const isBeating = this.#lastBeat !== undefined
+    const beats = this.#beats
+    const record = await this.#recordOf(id)
+    if (!isBeating && beats === this.#beats) return record
+    // What a heartbeat had on its way was neither here nor there. After a further one it is there.
+    await this.#beat()
+    return this.#recordOf(id)
   }
 
   async instances(query: InstanceQuery): Promise<InstancePage> {
     await this.#beat()
     return this.#store.instances(query)
+  }
+
+  async #recordOf(id: string): Promise<InstanceRecord | null> {
+    const stored = await this.#store.instance(id)
+    return this.#sightings.merge(id, stored, stored?.now ?? this.#clock())
   }
 
   async #beatAgain(): Promise<void> {
@@ -118,7 +131,26 @@ export class InstanceRegister {
     }
   }
 
-  async #beat(): Promise<void> {
+  /**
+   * Writes all that was seen before. One after the other, so that what an earlier one has on its way is written, too. Who
+   * comes while one waits for its turn shares it: they do not pile up in front of a store that is away.
+   */
+  #beat(): Promise<void> {
+    this.#nextBeat ??= this.#beatAfter(this.#lastBeat)
+    return this.#nextBeat
+  }
+
+  async #beatAfter(last: Promise<void> | undefined): Promise<void> {
+    await last
+    this.#nextBeat = undefined
+    this.#beats += 1
+    this.#lastBeat = this.#writeDown()
+    const own = this.#lastBeat
+    await own
+    if (this.#lastBeat === own) this.#lastBeat = undefined
+  }
+
+  async #writeDown(): Promise<void> {
     const { instanceId, version, startedAt } = this.#node
     const { sightings, restore } = this.#sightings.take()
     const node = { version, startedAt, draining: this.#draining }

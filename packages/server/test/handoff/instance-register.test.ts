@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock, systemStopwatch } from '../../src/handoff/clock.ts'
 import { InstanceRegister } from '../../src/handoff/instance-register.ts'
+import { type InstanceRecord, noTotals } from '../../src/handoff/shown/instance-record.ts'
 import type { Sighting } from '../../src/handoff/sightings.ts'
 import type { Store } from '../../src/handoff/store.ts'
 
@@ -65,4 +66,90 @@ test('a node that starts again after it died, or while it ends, says nothing', a
   await started(store, 'east', 'next')
   await vi.advanceTimersByTimeAsync(10 * BEAT)
   expect(noted).toEqual([])
+})
+
+/** Counts the pulls of clients, and answers in its own time: writing and reading each wait until they are let go. */
+function slowStore() {
+  const pulls = new Map<string, number>()
+  const held = { writing: Promise.withResolvers<void>(), reading: Promise.withResolvers<void>() }
+  const store = {
+    recordSightings: async (sightings: readonly Sighting[]) => {
+      await held.writing.promise
+      for (const { instanceId, totals } of sightings)
+        pulls.set(instanceId, (pulls.get(instanceId) ?? 0) + totals.pulls)
+    },
+    instance: async (instanceId: string) => {
+      const found = pulls.get(instanceId)
+      await held.reading.promise
+      if (found === undefined) return null
+      return { instanceId, node: null, totals: { ...noTotals(), pulls: found } } as InstanceRecord
+    },
+    instances: async () => [],
+  } as unknown as Store
+  const hold = (what: keyof typeof held) => {
+    held[what] = Promise.withResolvers()
+    return held[what]
+  }
+  held.writing.resolve()
+  held.reading.resolve()
+  return { store, hold }
+}
+
+const nothing = { partitions: [], repeated: false }
+const all = { after: null, limit: 9 }
+
+test('who was seen is known while the heartbeat that says so is on its way', async () => {
+  const { store, hold } = slowStore()
+  const register = await started(store, 'east', 'first')
+  register.notePull('w', nothing)
+  const writing = hold('writing')
+  const listing = register.instances(all)
+  const asking = register.instance('w')
+  await vi.advanceTimersByTimeAsync(1)
+  writing.resolve()
+  expect(await asking).toMatchObject({ instanceId: 'w', totals: { pulls: 1 } })
+  await listing
+  expect(await register.instance('w')).toMatchObject({ totals: { pulls: 1 } })
+})
+
+test('totals do not go back when a heartbeat comes in between', async () => {
+  const { store, hold } = slowStore()
+  const register = await started(store, 'east', 'first')
+  register.notePull('w', nothing)
+  await register.instances(all)
+  register.notePull('w', nothing)
+  const reading = hold('reading')
+  const asking = register.instance('w')
+  await register.instances(all)
+  reading.resolve()
+  expect(await asking).toMatchObject({ totals: { pulls: 2 } })
+})
+
+test('two heartbeats at once: the second ends when all that was seen is written', async () => {
+  const { store, hold } = slowStore()
+  const register = await started(store, 'east', 'first')
+  register.notePull('w', nothing)
+  const first = hold('writing')
+  const listing = register.instances(all)
+  await vi.advanceTimersByTimeAsync(1)
+  hold('writing').resolve()
+  const asking = register.instance('w')
+  await vi.advanceTimersByTimeAsync(1)
+  first.resolve()
+  expect(await asking).toMatchObject({ totals: { pulls: 1 } })
+  await listing
+})
+
+test('what cannot be written is told all the same, as long as the store can be read', async () => {
+  const { store, hold } = slowStore()
+  const register = await started(store, 'east', 'first')
+  register.notePull('w', nothing)
+  const writing = hold('writing')
+  const listing = register.instances(all)
+  const asking = register.instance('w')
+  await vi.advanceTimersByTimeAsync(1)
+  writing.reject(new Error('the disk is full'))
+  expect(await asking).toMatchObject({ instanceId: 'w', totals: { pulls: 1 } })
+  await listing
+  hold('writing').resolve()
 })
