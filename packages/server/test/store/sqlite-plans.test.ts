@@ -69,6 +69,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
 const boundedWalks = [
   /^SCAN partition USING (COVERING )?INDEX partition_(ready|leased|delayed)$/,
   /^SCAN task_step$/,
+  /^SCAN purging$/,
   // What the co-routine of that name hands on.
   /^SCAN first$/,
   // Read whole by intention: it is cleared whenever the rows are written up.

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { parseLeaseId } from '../../handoff/rules/lease-id.ts'
 import { unfinishedStates } from '../../handoff/rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS } from '../../handoff/rules/policy.ts'
-import type { LaneEntry } from '../../handoff/rules/task-entry.ts'
+import type { LaneEntry, TaskEntry } from '../../handoff/rules/task-entry.ts'
 import type { TidyOrder, TidyResult } from '../../handoff/store.ts'
 import { STEP } from './lanes.ts'
 import type { Ledger } from './ledger.ts'
@@ -60,25 +60,40 @@ export class Tidy {
     return gone.length === STEP
   }
 
-  /** Removes rows of the task that finished first; its counters stay as its summary. */
+  /**
+   * Removes rows of the task that finished first; its counters stay as its summary. It counts as purged from the first
+   * step on: what is left of it is not the whole, and nobody is to take it for that.
+   */
   #purge(finishedBefore: number, now: number): boolean {
-    const row = this.#sql.oldestFinished.get(finishedBefore)
+    const begun = this.#sql.purging.get()
+    const row = begun ?? this.#sql.oldestFinished.get(finishedBefore)
     if (row === undefined) return false
     const task = this.#ledger.entries.task(row.id)
+    // A call-back has reopened it since the step before.
+    if (begun !== undefined && task.purgedAt === null) {
+      this.#sql.endPurge.run(task.id)
+      return true
+    }
+    task.purgedAt ??= now
+    this.#ledger.touch(task)
+    if (this.#purgeLanes(task)) {
+      this.#sql.endPurge.run(task.id)
+      this.#sql.forgetPace.run(task.id)
+    } else this.#sql.beginPurge.run(task.id)
+    return true
+  }
+
+  /** From the lowest level on, up to a step in all. True when nothing is left. */
+  #purgeLanes(task: TaskEntry): boolean {
     let left = STEP
     let level = -1
     while (left > 0) {
       const next = this.#sql.nextLane.get(task.id, level)
-      if (next === undefined) {
-        task.purgedAt = now
-        this.#ledger.touch(task)
-        this.#sql.forgetPace.run(task.id)
-        return true
-      }
+      if (next === undefined) return true
       left -= this.#purgeLane(this.#ledger.entries.lane(next.id), left)
       level = next.level
     }
-    return true
+    return false
   }
 
   #purgeLane(lane: LaneEntry, limit: number): number {
@@ -117,6 +132,9 @@ function prepare(db: DatabaseSync) {
          AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0
        ORDER BY finished_at LIMIT 1`,
     ),
+    purging: query<{ id: number }>(db, 'SELECT task AS id FROM purging LIMIT 1'),
+    beginPurge: db.prepare('INSERT INTO purging (task) VALUES (?) ON CONFLICT DO NOTHING'),
+    endPurge: db.prepare('DELETE FROM purging WHERE task = ?'),
     nextLane: query<{ id: number; level: number }>(
       db,
       `SELECT id, level FROM lane WHERE task = ? AND level > ? AND purged < done_partitions + cancelled_partitions ORDER BY level LIMIT 1`,

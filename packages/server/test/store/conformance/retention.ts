@@ -151,16 +151,42 @@ export function retentionTopic(harness: StoreHarness): void {
       expect(await store.settle(leaseId)).toBe('lease_unknown')
     })
 
-    test('a task rescued by a rerun in the middle of its purge keeps what is left', async () => {
+    test('a task counts as purged from the first step on: what is left of it is not the whole', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, MANY))
+      await finishAll(store)
+      const { finishedAt } = (await store.task('a')).facts
+      store.clock.advance(7 * DAY + 1)
+      await store.tidy()
+      const purgedAt = store.clock.now()
+      const left = await store.partitions('a')
+      expect(left.length).toBeGreaterThan(0)
+      expect(left.length).toBeLessThan(MANY)
+      expect((await store.task('a')).facts).toMatchObject({ finishedAt, purgedAt })
+      expect(await store.retry('a', { done: true })).toEqual({ kind: 'task_purged' })
+      // The rest goes, also after a restart, and with a retention that is longer by then.
+      await store.reopen()
+      store.clock.advance(1)
+      await store.tidyAll(100 * DAY)
+      expect(await store.partitions('a')).toEqual([])
+      expect((await store.task('a')).facts).toMatchObject({ finishedAt, purgedAt })
+    })
+
+    test('a task that is called back in the middle of its purge keeps what is left', async () => {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
       await store.tidy(-1)
       const left = (await store.partitions('a')).length
-      expect(left).toBeLessThan(MANY)
-      await store.retry('a', { done: true })
+      await store.callBack('a', some(1, 1))
       await store.tidyAll(-1)
-      expect(await store.pullAll(1000)).toHaveLength(left)
+      expect((await store.task('a')).facts).toMatchObject({ generation: 2, purgedAt: null })
+      expect(await store.partitions('a')).toHaveLength(left + 1)
+      await finishAll(store)
+      await store.tidyAll()
+      expect(await store.partitions('a')).toHaveLength(left + 1)
+      await store.tidyAll(-1)
+      expect(await store.partitions('a')).toEqual([])
     })
 
     test('clients unseen for a week are forgotten, unless they hold a lease', async () => {

@@ -8,6 +8,7 @@ import { holdersOfSets } from './0007-holders-of-sets.ts'
 import { notes } from './0008-notes.ts'
 import { tasksWithParked } from './0009-tasks-with-parked.ts'
 import { stuckTasks } from './0010-stuck-tasks.ts'
+import { purging } from './0011-purging.ts'
 
 /** In order; a schema's version is how many of them it has seen. None is ever changed after a release. */
 export const migrations: readonly string[] = [
@@ -21,4 +22,5 @@ export const migrations: readonly string[] = [
   notes,
   tasksWithParked,
   stuckTasks,
+  purging,
 ]

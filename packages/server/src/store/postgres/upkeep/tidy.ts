@@ -22,10 +22,11 @@ import { Forgetting } from './forgetting.ts'
 const todo = statement(
   'to-tidy',
   `SELECT (SELECT json_build_object('task', task, 'step', step, 'onlyLevel', only_level) FROM baton.task_step ORDER BY random() LIMIT 1) AS step,
-     (SELECT id FROM baton.task
-      WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1
-        AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0
-      ORDER BY finished_at LIMIT 1) AS finished,
+     coalesce((SELECT task FROM baton.purging LIMIT 1),
+       (SELECT id FROM baton.task
+        WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1
+          AND ${unfinishedStates.map((state) => `${state}_partitions`).join(' + ')} = 0
+        ORDER BY finished_at LIMIT 1)) AS finished,
      EXISTS (SELECT FROM baton.pull_key WHERE forget_at <= $2)
        OR EXISTS (SELECT FROM baton.instance WHERE last_seen_at < $3 OR draining AND last_seen_at < $4) AS forgettable`,
 )
@@ -44,6 +45,11 @@ const rowsLeft = statement(
   'rows-left-to-purge',
   `SELECT EXISTS (SELECT ${OF_LANES} WHERE EXISTS (SELECT ${FINISHED_ROWS})) AS left`,
 )
+const beginPurge = statement(
+  'begin-purge',
+  'INSERT INTO baton.purging (task) VALUES ($1) ON CONFLICT DO NOTHING',
+)
+const endPurge = statement('end-purge', 'DELETE FROM baton.purging WHERE task = $1')
 const forgetPace = statement('forget-pace-of-task', 'DELETE FROM baton.pace WHERE task = $1')
 
 /** What can be done later, a little at a time, so that no pull waits for it; on whichever node comes first. */
@@ -96,7 +102,8 @@ async function advance(tx: Transaction, { task: id, step, onlyLevel }: StepAt): 
 }
 
 /**
- * Removes rows of the task that finished first; its counters stay as its summary. Resolves with whether to go on: what is left
+ * Removes rows of the task that finished first; its counters stay as its summary. It counts as purged from the first step
+ * on: what is left of it is not the whole, and nobody is to take it for that. Resolves with whether to go on: what is left
  * only because somebody has it locked is left for the next time.
  */
 async function purge(tx: Transaction, id: number, finishedBefore: number): Promise<boolean> {
@@ -104,18 +111,20 @@ async function purge(tx: Transaction, id: number, finishedBefore: number): Promi
   const folded = await roll.foldTask(id)
   if (folded === undefined) return true
   const { task } = folded
-  // A call-back may have reopened it since it was looked at.
-  const isFinished = task.finishedAt !== null && task.finishedAt < finishedBefore && task.purgedAt === null
-  if (!isFinished || unfinishedOf(task.partitions) > 0) {
+  const isDue = task.finishedAt !== null && task.finishedAt < finishedBefore
+  // A call-back may have reopened it since it was looked at, or since the step before.
+  if (unfinishedOf(task.partitions) > 0 || (task.purgedAt === null && !isDue)) {
+    tx.post(endPurge, [task.id])
     await roll.flush()
     return true
   }
   const { removed, isLeft } = await purgeLanes(roll, task)
   if (removed < STEP && !isLeft) {
-    task.purgedAt = await tx.now()
-    roll.touch(task)
-    await tx.write(forgetPace, [task.id])
-  }
+    tx.post(endPurge, [task.id])
+    tx.post(forgetPace, [task.id])
+  } else tx.post(beginPurge, [task.id])
+  task.purgedAt ??= await tx.now()
+  roll.touch(task)
   await roll.flush()
   return removed > 0 || !isLeft
 }
