@@ -1,19 +1,13 @@
+import { type UnfinishedTaskState, unfinishedTaskStates } from '@baton/protocol'
 import { partitionStates } from '../rules/life-cycle.ts'
 import { addCapped } from '../rules/tally.ts'
 import { type ShownCounts, shownProgress } from '../shown/shown-state.ts'
 import type { TaskPage } from '../shown/task-record.ts'
 import type { Store } from '../store.ts'
 
-/**
- * The states of tasks that have something left to do, those first whose partitions workers could take. Finished ones are
- * kept for good, so they are not counted.
- */
-const waitingTaskStates = ['open', 'stalled', 'paused'] as const
-export type WaitingTaskState = (typeof waitingTaskStates)[number]
-
-/** What is left to do in the whole store, whichever node was given it. */
+/** What is left to do in the whole store, whichever node was given it. Finished tasks are kept for good, and not counted. */
 export interface Backlog {
-  readonly tasks: Record<WaitingTaskState, number>
+  readonly tasks: Record<UnfinishedTaskState, number>
   /** How many of these tasks have partitions that wait for an operator. */
   readonly tasksWithParked: number
   /** All partitions of these tasks, those that are done among them. */
@@ -46,7 +40,7 @@ export async function readBacklog(
   let tasksWithParked = 0
   let left = most
   const sum = (isComplete: boolean) => ({ tasks, tasksWithParked, partitions, records, isComplete })
-  for (const state of waitingTaskStates) {
+  for (const state of unfinishedTaskStates) {
     let before: number | null = null
     do {
       const limit = Math.max(1, Math.min(left, perPage))
