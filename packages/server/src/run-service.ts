@@ -12,8 +12,20 @@ import { version } from './version.ts'
 /** Of a second signal; by custom 128 and its number. A terminal that closes hangs up more than once and insists on nothing. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: null } as const
 
-async function main(): Promise<void> {
-  const { asksFor, given } = readCommandLine(process.argv.slice(2))
+/** The whole life of a service process. Answers the exit code: of a start that failed, or of one that has begun. */
+export async function runService(argv: readonly string[]): Promise<number> {
+  try {
+    await start(argv)
+    return 0
+  } catch (error) {
+    const { lines, exitCode } = explain(error)
+    for (const line of lines) process.stderr.write(`baton: ${line}\n`)
+    return exitCode
+  }
+}
+
+async function start(argv: readonly string[]): Promise<void> {
+  const { asksFor, given } = readCommandLine(argv)
   if (asksFor === 'help') {
     process.stdout.write(helpText(version))
     return
@@ -95,12 +107,4 @@ function explain(error: unknown): { lines: readonly string[]; exitCode: number }
     return { lines: [`cannot listen on ${where}: ${why}`], exitCode: 1 }
   }
   return { lines: [error instanceof Error ? (error.stack ?? error.message) : String(error)], exitCode: 1 }
-}
-
-try {
-  await main()
-} catch (error) {
-  const { lines, exitCode } = explain(error)
-  for (const line of lines) process.stderr.write(`baton: ${line}\n`)
-  process.exitCode = exitCode
 }

@@ -1,5 +1,4 @@
 import type { CommandWithOwnLine } from '../command.ts'
-import { exitCodes } from '../exit-codes.ts'
 
 export const serve: CommandWithOwnLine = {
   hasOwnLine: true,
@@ -12,10 +11,5 @@ export const serve: CommandWithOwnLine = {
       }),
     )
   },
-  run: async (argv) => {
-    // The service begins as it is loaded, and reads what its process was given.
-    process.argv = [...process.argv.slice(0, 2), ...argv]
-    await import('@baton/server/main')
-    return typeof process.exitCode === 'number' ? process.exitCode : exitCodes.ok
-  },
+  run: async (argv) => (await import('@baton/server/run-service')).runService(argv),
 }
