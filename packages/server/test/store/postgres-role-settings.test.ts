@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
-import { some } from './conformance/driver.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Connection } from '../../src/store/postgres/session/connection.ts'
+import { type Driver, some } from './conformance/driver.ts'
 import { sharedDatabases } from './support/shared-databases.ts'
 
 /** What somebody has set for the database or the role is met by every session of ours. */
@@ -35,4 +36,38 @@ test('a function of the same name that somebody else made is not called', async 
   const node = await database.open({ parameters: 'alone=never' })
   await node.callBack('a', some(0, 2))
   expect(await node.pullAll()).toHaveLength(2)
+})
+
+describe('where transactions are serializable by default', () => {
+  test.each([false, true])('ours are not (lent by transaction: %s)', async (pooledByTransaction) => {
+    const database = await databases.create()
+    await database.query(`ALTER DATABASE ${database.name} SET default_transaction_isolation = serializable`)
+    const url = `postgres://postgres@127.0.0.1:${databases.port}/${database.name}`
+    const connection = await Connection.open(url, {
+      connectMillis: 3000,
+      answerMillis: 40_000,
+      pooledByTransaction,
+    })
+    onTestFinished(() => connection.close())
+    const level = () => connection.run({ name: 'level', text: 'SHOW transaction_isolation' })
+    await connection.exec(connection.begin())
+    expect(await level()).toEqual([{ transaction_isolation: 'read committed' }])
+    await connection.exec('ROLLBACK')
+    await connection.exec(connection.begin('REPEATABLE READ READ ONLY'))
+    expect(await level()).toEqual([{ transaction_isolation: 'repeatable read' }])
+    await connection.exec('ROLLBACK')
+    if (!pooledByTransaction) expect(await level()).toEqual([{ transaction_isolation: 'read committed' }])
+  })
+
+  test('nodes that start at once agree on the schema, and share the work', async () => {
+    const database = await databases.create()
+    await database.query(`ALTER DATABASE ${database.name} SET default_transaction_isolation = serializable`)
+    const nodes = await Promise.all([1, 2, 3].map(() => database.open({ parameters: 'alone=never' })))
+    await nodes[0]?.callBack('a', some(0, 300))
+    const finish = async (node: Driver) => {
+      for (const { lease } of await node.pullAll(5)) expect(await node.settle(lease?.id ?? '')).toBeNull()
+    }
+    await Promise.all(nodes.map(finish))
+    expect(await nodes[1]?.state('a')).toBe('done')
+  })
 })

@@ -4,8 +4,9 @@ import { MIGRATION_LOCK } from './session/advisory-locks.ts'
 import type { Connection } from './session/connection.ts'
 
 export async function migrate(connection: Connection): Promise<void> {
+  // Whoever waited for the lock must see what the one before it did.
   await connection.exec(
-    `BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = 0;
+    `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = 0;
      SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`,
   )
   try {

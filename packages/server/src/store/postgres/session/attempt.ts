@@ -115,10 +115,10 @@ export class Attempt implements Transaction {
   }
 
   #begin(): string {
-    const { begin, beginMarked } = this.#connection
-    if (this.#kind === 'reading')
-      return begin.replace('BEGIN', 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    return this.#kind === 'relaxed' ? `${begin}; SET LOCAL synchronous_commit = off` : beginMarked
+    const connection = this.#connection
+    if (this.#kind === 'reading') return connection.begin('REPEATABLE READ READ ONLY')
+    if (this.#kind === 'relaxed') return `${connection.begin()}; SET LOCAL synchronous_commit = off`
+    return connection.beginMarked
   }
 
   async #commitMarked(result: unknown): Promise<void> {

@@ -79,17 +79,19 @@ export class Connection {
     return this.#lost !== undefined
   }
 
-  get begin(): string {
+  /** The level is said each time: a session that is lent has the default of its role. */
+  begin(level = 'READ COMMITTED'): string {
+    const begin = `BEGIN ISOLATION LEVEL ${level}`
     return this.#options.pooledByTransaction
-      ? `BEGIN; ${transactionSettings}; ${ENTER_FOR_TRANSACTION}`
-      : 'BEGIN'
+      ? `${begin}; ${transactionSettings}; ${ENTER_FOR_TRANSACTION}`
+      : begin
   }
 
   /** For what is to be marked. A session that is lent can have no lock of its own, so the mark stands in for it; see doubt.ts. */
   get beginMarked(): string {
     return this.isOwn
-      ? this.begin
-      : `${this.begin}; SELECT FROM baton.commit_mark WHERE session = '${this.session}' FOR UPDATE`
+      ? this.begin()
+      : `${this.begin()}; SELECT FROM baton.commit_mark WHERE session = '${this.session}' FOR UPDATE`
   }
 
   /** Whether what a session has, such as a lock, is there for the next transaction. */

@@ -15,6 +15,8 @@ const SETTINGS = {
   array_nulls: 'on',
   // What we call is PostgreSQL's own, also where somebody has a function or an operator of that name which fits better.
   search_path: 'pg_catalog',
+  // Who waited for a row goes on with what it has become, and what is skipped because it is locked is nobody's conflict.
+  default_transaction_isolation: 'read committed',
   synchronous_commit: 'on',
   lock_timeout: '5s',
   statement_timeout: '30s',
