@@ -71,3 +71,27 @@ describe('where transactions are serializable by default', () => {
     expect(await nodes[1]?.state('a')).toBe('done')
   })
 })
+
+describe('where transactions only read by default', () => {
+  const READ_ONLY = 'PostgreSQL takes no writes here: default_transaction_read_only is on'
+
+  test.each(WAYS)('a start says so (%s)', async (parameters) => {
+    const database = await databases.create()
+    await database.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`)
+    await expect(database.open({ parameters })).rejects.toThrow(READ_ONLY)
+  })
+
+  test('a node that runs says so, and goes on when it may write again', async () => {
+    const database = await databases.create()
+    const node = await database.open({ parameters: 'alone=never' })
+    await database.query(`ALTER DATABASE ${database.name} SET default_transaction_read_only = on`)
+    await database.endSessions()
+    const failure = await node.callBack('a', some(0, 1)).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'store_unavailable', message: expect.stringContaining(READ_ONLY) })
+    await expect(database.open()).rejects.toThrow(READ_ONLY)
+    await database.query(
+      `BEGIN READ WRITE; ALTER DATABASE ${database.name} RESET default_transaction_read_only; COMMIT`,
+    )
+    expect(await node.callBack('a', some(0, 1))).toMatchObject({ accepted: 1 })
+  })
+})

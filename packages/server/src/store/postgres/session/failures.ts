@@ -12,13 +12,19 @@ const RUN_AGAIN = new Set([
   '55P03', // lock_not_available: somebody waits for a node that is cut off; its session ends soon
 ])
 
+/**
+ * From a host that has become a standby, and where default_transaction_read_only is on. That is not ours to switch off:
+ * hosted PostgreSQL switches it on when its disk runs full.
+ */
+const READ_ONLY = '25006'
+
 const SESSION_IS_OVER = new Set([
   '57P01', // admin_shutdown
   '57P02', // crash_shutdown
   '57P05', // idle_session_timeout
   '25P03', // idle_in_transaction_session_timeout
   '25P04', // transaction_timeout
-  '25006', // read_only_sql_transaction: this host has become a standby
+  READ_ONLY, // read_only_sql_transaction: perhaps another host takes writes
 ])
 
 /** What one of our sessions left behind was met by another. */
@@ -118,6 +124,8 @@ export function asRefused(error: unknown, where: string): unknown {
 }
 
 function reasonOf(error: unknown, state: string | undefined): string | undefined {
+  if (state === READ_ONLY)
+    return 'PostgreSQL takes no writes here: default_transaction_read_only is on for this user, database or server, or it has become a standby'
   if (isSessionOver(error)) return 'the connection to PostgreSQL was lost'
   if (mayRunAgain(error))
     return 'PostgreSQL could not finish the transaction for others that ran at the same time'
