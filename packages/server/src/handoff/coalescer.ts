@@ -1,4 +1,5 @@
 import { type Answer, answersOf, batchOf, weightOf } from './ask.ts'
+import { isLackOfRoom } from './room.ts'
 import { type Ask, type Batching, type HandOffAnswers, type Store, StoreUnavailable } from './store.ts'
 
 interface Pending {
@@ -11,7 +12,8 @@ interface Pending {
 export interface CoalescerEvents {
   /** A transaction was committed. */
   committed(answers: HandOffAnswers): void
-  failed(error: unknown): void
+  /** With those that are refused for it. */
+  failed(error: unknown, asks: readonly Ask[]): void
 }
 
 /** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
@@ -165,10 +167,18 @@ class Gathering {
     try {
       answers = await this.#store.handOff(batchOf(batch))
     } catch (error) {
+      if (isLackOfRoom(error) && batch.some(takesLittle) && !batch.every(takesLittle)) {
+        // What call-backs have no room for must not keep workers from renewing and settling.
+        this.#refuse(
+          batch.filter((pending) => !takesLittle(pending)),
+          error,
+        )
+        await this.#commit(batch.filter(takesLittle), through)
+        return
+      }
       if (error instanceof StoreUnavailable || batch.length === 1) {
         through()
-        this.#events.failed(error)
-        for (const { reject } of batch) reject(error)
+        this.#refuse(batch, error)
         return
       }
       // One request's data broke the transaction that all shared: alone, only its own fails.
@@ -184,8 +194,17 @@ class Gathering {
       })
     } catch (error) {
       // It is committed: whatever is wrong with the answers, running it again would lease twice.
-      this.#events.failed(error)
-      for (const { reject } of batch) reject(error)
+      this.#refuse(batch, error)
     }
   }
+
+  #refuse(batch: readonly Pending[], error: unknown): void {
+    this.#events.failed(
+      error,
+      batch.map(({ ask }) => ask),
+    )
+    for (const { reject } of batch) reject(error)
+  }
 }
+
+const takesLittle = ({ ask }: Pending): boolean => ask.callBack === undefined

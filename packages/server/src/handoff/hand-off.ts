@@ -12,6 +12,7 @@ import { Mentions } from './mentions.ts'
 import { Outage } from './outage.ts'
 import { Pulls } from './pulls.ts'
 import type { CallBackOutcome, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
+import { isLackOfRoom, Room } from './room.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
@@ -53,6 +54,7 @@ export class HandOff {
   readonly counts = new HandOffCounts()
   readonly storeCounts = new StoreCounts()
   readonly storeReadings: StoreReadings
+  readonly #room: Room
   readonly #failed: (error: unknown) => void
   #draining = false
 
@@ -63,14 +65,21 @@ export class HandOff {
     const store = watchedStore(given, this.storeCounts, outage)
     this.#store = store
     this.#policy = policy
-    const failed = (error: unknown) => outage.failed(error)
+    const room = new Room(log, stopwatch)
+    this.#room = room
+    const failed = (error: unknown) => (isLackOfRoom(error) ? room.refused(error) : outage.failed(error))
     this.#failed = failed
     this.#coalescer = new Coalescer(store, {
       committed: ({ readied, nextDueInMillis }) => {
         this.#pulls.wake(readied)
         if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
       },
-      failed,
+      failed: (error, asks) => {
+        failed(error)
+        // Whoever holds these leases was not heard.
+        if (isLackOfRoom(error) && asks.some(({ settle, renew }) => settle ?? renew))
+          this.#upkeep.beginGrace()
+      },
     })
     this.#pulls = new Pulls(this.#coalescer, (instance, result) => {
       this.#instances.notePull(instance, result)
@@ -81,7 +90,9 @@ export class HandOff {
         { instanceId: node.instanceId },
         'another node runs under the same name: give each one of its own',
       )
-    this.#instances = new InstanceRegister(store, node, { failed, hasNamesake }, clock, stopwatch)
+    // A heartbeat is small: where there is no room for it there is none for anything.
+    const missed = (error: unknown) => outage.failed(error)
+    this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
@@ -103,6 +114,7 @@ export class HandOff {
     const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)
+    if (result.kind === 'stored' && result.accepted > 0) this.#room.stored()
     if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
     this.#instances.noteCallBack(producer, result.kind === 'stored' ? result.accepted : null)
     return result

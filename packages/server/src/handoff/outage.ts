@@ -36,7 +36,7 @@ export class Outage {
 }
 
 /** In words, where there is one. */
-function firstCauseOf(error: Error): string | undefined {
+export function firstCauseOf(error: Error): string | undefined {
   let cause = error.cause
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause
   return cause instanceof Error ? cause.message : undefined

@@ -19,11 +19,17 @@ const ENDED = 'the store is back; leases are not taken until their holders had t
 /** Holds nothing. It can be looked at also while it cannot write. */
 class EmptyStore {
   canWrite = true
+  whyNot: StoreUnavailable['code'] = 'store_unavailable'
+  /** For call-backs, and for what names leases. */
+  hasRoom = { callBacks: true, leases: true }
   readonly sweptWithExpiry: number[] = []
 
   /** Whatever is settled was settled before. */
   handOff = async ({ settles, callBacks, pulls }: HandOffBatch) => {
     if (callBacks.length > 0) this.#write()
+    const fits =
+      (callBacks.length === 0 || this.hasRoom.callBacks) && (settles.length === 0 || this.hasRoom.leases)
+    if (!fits) throw new StoreUnavailable('store_full', 'the disk is full')
     return {
       settles: settles.map(({ settlements }) => settlements.map(() => null)),
       renews: [],
@@ -52,7 +58,7 @@ class EmptyStore {
   close = async () => {}
 
   #write(): void {
-    if (!this.canWrite) throw new StoreUnavailable('store_full', 'the disk is full')
+    if (!this.canWrite) throw new StoreUnavailable(this.whyNot, 'nothing can be written')
   }
 }
 
@@ -129,7 +135,7 @@ describe('the end of an outage is told', () => {
     expect(told).toEqual([BEGUN, ENDED])
   })
 
-  test('not by what only looks: a full disk can be read', async () => {
+  test('not by what only looks: a disk that takes no writes can be read', async () => {
     await lose()
     await answered(pull())
     await answered(settleAgain())
@@ -169,4 +175,78 @@ test('the grace for leases begins when the store is back', async () => {
   const [first = 0] = store.sweptWithExpiry
   expect(first - back).toBeGreaterThanOrEqual(grace - 1)
   expect(first - back).toBeLessThanOrEqual(grace + 1001)
+})
+
+describe('call-backs for which there is no room', () => {
+  const SHORT = 'the store has no room: what does not fit is refused'
+  const ENOUGH = 'the store has room again'
+  const grace = expiryGraceMillis(testPolicy)
+
+  beforeEach(async () => {
+    await vi.advanceTimersByTimeAsync(grace + 2000)
+    store.hasRoom.callBacks = false
+    store.sweptWithExpiry.length = 0
+  })
+
+  /** Beside heartbeats and probes, which are written all the while. */
+  async function callBackFor(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      await expect(answered(callBack())).rejects.toMatchObject({ code: 'store_full' })
+      await answered(handOff.probe())
+      await vi.advanceTimersByTimeAsync(998)
+    }
+  }
+
+  test('leases go on expiring', async () => {
+    await callBackFor(30)
+    expect(store.sweptWithExpiry.length).toBeGreaterThanOrEqual(29)
+  })
+
+  test('it is told once, and once when there is room again', async () => {
+    await callBackFor(30)
+    // Some are smaller than others, and fit.
+    store.hasRoom.callBacks = true
+    await answered(callBack())
+    store.hasRoom.callBacks = false
+    await callBackFor(30)
+    expect(told).toEqual([SHORT])
+    store.hasRoom.callBacks = true
+    await vi.advanceTimersByTimeAsync(60_000)
+    await answered(callBack())
+    await answered(callBack())
+    expect(told).toEqual([SHORT, ENOUGH])
+  })
+
+  test('it is told anew when it happens again, also if nothing was called back in between', async () => {
+    await callBackFor(2)
+    await vi.advanceTimersByTimeAsync(60_000)
+    await callBackFor(2)
+    expect(told).toEqual([SHORT, SHORT])
+  })
+
+  test('a settlement of the same moment is carried out', async () => {
+    const [refused, settled] = await answered(Promise.allSettled([callBack(), settleAgain()]))
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'store_full' } })
+    expect(settled).toMatchObject({ status: 'fulfilled' })
+  })
+
+  test('where there is none for a heartbeat it is an outage', async () => {
+    store.whyNot = 'store_full'
+    store.canWrite = false
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(told).toEqual([BEGUN])
+    store.canWrite = true
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(told).toEqual([BEGUN, ENDED])
+  })
+
+  test('leases get their grace where there is none for settlements either', async () => {
+    store.hasRoom.leases = false
+    await expect(answered(settleAgain())).rejects.toMatchObject({ code: 'store_full' })
+    const refusedAt = performance.now()
+    store.sweptWithExpiry.length = 0
+    await vi.advanceTimersByTimeAsync(grace + 2000)
+    expect((store.sweptWithExpiry[0] ?? 0) - refusedAt).toBeGreaterThanOrEqual(grace - 1)
+    expect(told).toEqual([SHORT])
+  })
 })
