@@ -114,8 +114,12 @@ export class HandOff {
     const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)
+    if (result.kind === 'store_full') {
+      const refusal = new StoreUnavailable('store_full', NEARLY_FULL)
+      this.#room.refused(refusal)
+      throw refusal
+    }
     if (result.kind === 'stored' && result.accepted > 0) this.#room.stored()
-    if (result.kind === 'store_full') throw new StoreUnavailable('store_full', NEARLY_FULL)
     this.#instances.noteCallBack(producer, result.kind === 'stored' ? result.accepted : null)
     return result
   }

@@ -22,6 +22,8 @@ class EmptyStore {
   whyNot: StoreUnavailable['code'] = 'store_unavailable'
   /** For call-backs, and for what names leases. */
   hasRoom = { callBacks: true, leases: true }
+  /** Room is short, and kept for what finishes the work that there is. */
+  refusesEarly = false
   readonly sweptWithExpiry: number[] = []
 
   /** Whatever is settled was settled before. */
@@ -34,11 +36,11 @@ class EmptyStore {
       settles: settles.map(({ settlements }) => settlements.map(() => null)),
       renews: [],
       undone: 0,
-      callBacks: callBacks.map(({ callBack }: CallBackOrder) => ({
-        kind: 'stored' as const,
-        accepted: callBack.partitions.length,
-        duplicates: 0,
-      })),
+      callBacks: callBacks.map(({ callBack }: CallBackOrder) =>
+        this.refusesEarly
+          ? { kind: 'store_full' as const }
+          : { kind: 'stored' as const, accepted: callBack.partitions.length, duplicates: 0 },
+      ),
       pulls: pulls.map(() => ({ partitions: [], repeated: false })),
       readied: 0,
       nextDueInMillis: null,
@@ -222,6 +224,17 @@ describe('call-backs for which there is no room', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     await callBackFor(2)
     expect(told).toEqual([SHORT, SHORT])
+  })
+
+  test('it is told as well where the store refuses them before the disk is full', async () => {
+    store.hasRoom.callBacks = true
+    store.refusesEarly = true
+    await callBackFor(30)
+    expect(told).toEqual([SHORT])
+    store.refusesEarly = false
+    await vi.advanceTimersByTimeAsync(60_000)
+    await answered(callBack())
+    expect(told).toEqual([SHORT, ENOUGH])
   })
 
   test('a settlement of the same moment is carried out', async () => {
