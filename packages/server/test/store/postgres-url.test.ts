@@ -50,10 +50,52 @@ describe('the URL of a database', () => {
     'db.internal',
     'postgres://db/baton?pooling=statement',
     'postgres://db/baton?alone=maybe',
+    'postgres://db:port/baton',
+    'postgres://pooler/baton?pooling=transaction&listen=u:p%40db',
   ])('%s is refused', (url) => {
     expect(() => parseDatabaseUrl(url)).toThrow(StoreRefused)
   })
 })
+
+describe('a password that is not percent-encoded', () => {
+  test.each([
+    'postgres://u:hunter2/xyz@host/db',
+    'postgres://u:4711/xyz@host/db',
+    'postgres://u:pa?ss@host/db',
+    'postgres://u:47?11@host/db',
+    'postgres://u:47?s=11@host/db',
+    'postgres://u:47/?pooling=11@host/db',
+    'postgres://u:p@ss@host:5432/db',
+    'postgres://u:p@ss/w@host:5432/db',
+    'postgres://u:pa#ss@host/db',
+    'postgres://u:47#11@host/db',
+    'postgres://u:100%@host/db',
+    'postgres://u:%ff@host/db',
+  ])('%s is refused without a word of it', (url) => {
+    expect(toldOf(url)).toBe(
+      'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too',
+    )
+  })
+
+  test.each([
+    ['postgres://u:p%40ss%2Fw%3Frd%23%25%26%3A%2B@host/db', 'host'],
+    ['postgres://u:p&:+ss@host/db', 'host'],
+    ['postgres://u@[::1]:5432/db', '[::1]:5432'],
+    ['postgres://u@one:1, two:2/db', 'one:1, two:2'],
+    ['postgres://u@%2Frun%2Fpostgresql/db', '%2Frun%2Fpostgresql'],
+  ])('is not what %s has', (url, where) => {
+    expect(parseDatabaseUrl(url).where).toBe(where)
+  })
+})
+
+function toldOf(url: string): string {
+  try {
+    return `nothing: it is taken for ${JSON.stringify(parseDatabaseUrl(url))}`
+  } catch (error) {
+    expect(error).toBeInstanceOf(StoreRefused)
+    return (error as Error).message
+  }
+}
 
 describe('where a database is, for people', () => {
   test.each([

@@ -20,15 +20,29 @@ export interface DatabaseUrl {
 const ALONE_MODES = ['when-it-pays', 'whenever-possible', 'never'] as const
 export type AloneMode = (typeof ALONE_MODES)[number]
 
-const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?]*)@)?([^/?]*)(\/[^?]*)?(?:\?(.*))?$/
+const SCHEME = /^postgres(?:ql)?:\/\//
+/**
+ * There is no @ but the one behind user and password, and no #. Then a password that is not encoded is never taken for a
+ * host, and what is taken for one can be shown.
+ */
+const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^@?#]*)?(?:\?([^@#]*))?$/
+/** A name, an address, the encoded path of a socket's folder, or nothing. */
+const HOST = /^(?:[^\s:[\]]*|\[[^\s[\]]+\])(?::\d*)?$/
+
+/** Says nothing of what was given: any of it may be part of a password. */
+const UNREADABLE =
+  'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too'
 
 /** Parameters that are meant for us; the driver would pass them on to the server. */
 const OURS = ['pooling', 'listen', 'alone', 'target_session_attrs']
 
 export function parseDatabaseUrl(url: string): DatabaseUrl {
+  if (!SCHEME.test(url))
+    throw new StoreRefused('the database URL must begin with postgres:// or postgresql://')
   const match = FORM.exec(url)
-  if (match === null) throw new StoreRefused('the database URL must begin with postgres:// or postgresql://')
+  if (match === null) throw new StoreRefused(UNREADABLE)
   const [, scheme, user, authority = '', database = '', query = ''] = match
+  if (!isEncoded(user ?? '') || !areHosts(authority)) throw new StoreRefused(UNREADABLE)
   const parameters = new URLSearchParams(query)
   const pooling = parameters.get('pooling')
   if (pooling !== null && pooling !== 'transaction' && pooling !== 'session') {
@@ -44,6 +58,8 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
   }
   const pooledByTransaction = pooling === 'transaction'
   const listen = parameters.get('listen') ?? (pooledByTransaction ? null : authority)
+  if (listen !== null && !areHosts(listen))
+    throw new StoreRefused('listen in the database URL must be host:port, or several with commas')
   for (const name of OURS) parameters.delete(name)
   const rest = parameters.toString()
   const urlFor = (host: string) =>
@@ -55,6 +71,17 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
     listenHosts: listen === null ? [] : hostsOf(listen),
     pooledByTransaction,
     alone,
+  }
+}
+
+const areHosts = (hosts: string): boolean => hosts.split(',').every((host) => HOST.test(host.trim()))
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
   }
 }
 
