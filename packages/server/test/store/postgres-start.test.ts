@@ -21,6 +21,13 @@ test('a start logs where the database is, and no password', async () => {
   await service.exited
 })
 
+test('the driver has nothing to say of a URL that asks for TLS', async () => {
+  const service = ServiceProcess.run(['--database-url', 'postgres://u@127.0.0.1:1/db?sslmode=require'])
+  expect(await service.exited).toMatchObject({ code: 1 })
+  expect(service.stderr).toContain('PostgreSQL cannot be reached (ECONNREFUSED)')
+  expect(service.stderr).not.toContain('WARNING')
+})
+
 let server: PostgresServer
 beforeAll(async () => {
   server = await PostgresServer.start()

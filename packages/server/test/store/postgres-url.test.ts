@@ -5,7 +5,7 @@ import { whereabouts } from '../../src/store/postgres/session/whereabouts.ts'
 
 describe('the URL of a database', () => {
   test('with one host is left as it is', () => {
-    const url = 'postgres://baton:se%40cret@db.internal:5433/baton?sslmode=require'
+    const url = 'postgres://baton:se%40cret@db.internal:5433/baton?sslmode=verify-full'
     expect(parseDatabaseUrl(url)).toEqual({
       where: 'db.internal:5433',
       hosts: [url],
@@ -54,6 +54,34 @@ describe('the URL of a database', () => {
     'postgres://pooler/baton?pooling=transaction&listen=u:p%40db',
   ])('%s is refused', (url) => {
     expect(() => parseDatabaseUrl(url)).toThrow(StoreRefused)
+  })
+})
+
+describe('sslmode in the URL of a database', () => {
+  const given = (query: string) => parseDatabaseUrl(`postgres://db/baton?${query}`).hosts[0]?.split('?')[1]
+
+  test.each(['prefer', 'require', 'verify-ca'])('%s means verify-full', (mode) => {
+    expect(given(`sslmode=${mode}&sslrootcert=ca.crt`)).toBe('sslmode=verify-full&sslrootcert=ca.crt')
+  })
+
+  test.each([
+    'sslmode=disable',
+    'sslmode=no-verify',
+    'sslmode=verify-full',
+    'uselibpqcompat=true&sslmode=require',
+    'uselibpqcompat=true&sslmode=verify-ca&sslrootcert=ca.crt',
+  ])('%s is left as it is', (query) => {
+    expect(given(query)).toBe(query)
+  })
+
+  test.each(['allow', 'bogus', ''])('%j is refused, and those that are known are named', (mode) => {
+    expect(toldOf(`postgres://db/baton?sslmode=${mode}`)).toBe(
+      `sslmode=${mode} in the database URL is not known: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; prefer, require, verify-ca mean verify-full`,
+    )
+  })
+
+  test('verify-ca as libpq understands it needs a CA', () => {
+    expect(toldOf('postgres://db/baton?uselibpqcompat=true&sslmode=verify-ca')).toContain('sslrootcert=FILE')
   })
 })
 

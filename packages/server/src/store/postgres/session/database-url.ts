@@ -20,6 +20,13 @@ export interface DatabaseUrl {
 const ALONE_MODES = ['when-it-pays', 'whenever-possible', 'never'] as const
 export type AloneMode = (typeof ALONE_MODES)[number]
 
+/**
+ * Those of the driver. `require` and its weaker siblings mean verify-full: its next version will mean less by them, and says
+ * so in plain text between the lines of the log. It is told verify-full instead.
+ */
+const SSL_MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
+const MEAN_VERIFY_FULL = ['prefer', 'require', 'verify-ca']
+
 const SCHEME = /^postgres(?:ql)?:\/\//
 /**
  * There is no @ but the one behind user and password, and no #. Then a password that is not encoded is never taken for a
@@ -61,6 +68,7 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
   if (listen !== null && !areHosts(listen))
     throw new StoreRefused('listen in the database URL must be host:port, or several with commas')
   for (const name of OURS) parameters.delete(name)
+  stateSslMode(parameters)
   const rest = parameters.toString()
   const urlFor = (host: string) =>
     `${scheme}://${user === undefined ? '' : `${user}@`}${host}${database}${rest === '' ? '' : `?${rest}`}`
@@ -72,6 +80,20 @@ export function parseDatabaseUrl(url: string): DatabaseUrl {
     pooledByTransaction,
     alone,
   }
+}
+
+function stateSslMode(parameters: URLSearchParams): void {
+  const mode = parameters.getAll('sslmode').at(-1)
+  if (mode === undefined) return
+  if (!SSL_MODES.includes(mode)) {
+    throw new StoreRefused(
+      `sslmode=${mode} in the database URL is not known: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; ${MEAN_VERIFY_FULL.join(', ')} mean verify-full`,
+    )
+  }
+  const isLibpqs = parameters.get('uselibpqcompat') === 'true'
+  if (isLibpqs && mode === 'verify-ca' && !parameters.has('sslrootcert'))
+    throw new StoreRefused('sslmode=verify-ca in the database URL needs the file of the CA: sslrootcert=FILE')
+  if (!isLibpqs && MEAN_VERIFY_FULL.includes(mode)) parameters.set('sslmode', 'verify-full')
 }
 
 const areHosts = (hosts: string): boolean => hosts.split(',').every((host) => HOST.test(host.trim()))
