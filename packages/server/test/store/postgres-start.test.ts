@@ -77,7 +77,7 @@ describe('a start that fails says what to look at', () => {
     const refused = opening(other.href)
     await expect(refused).rejects.toThrow(StoreRefused)
     await expect(refused).rejects.toThrow(
-      `the database does not exist; check the database URL, and PostgreSQL at ${other.host}`,
+      `the database does not exist (database "nowhere" does not exist); check the database URL, and PostgreSQL at ${other.host}`,
     )
   })
 

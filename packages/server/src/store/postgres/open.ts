@@ -1,5 +1,6 @@
 import type { Store } from '../../handoff/store.ts'
 import { migrate } from './migrate.ts'
+import { CannotConnect } from './session/cannot-connect.ts'
 import { Connector } from './session/connector.ts'
 import { parseDatabaseUrl } from './session/database-url.ts'
 import { asRefused } from './session/failures.ts'
@@ -34,7 +35,7 @@ export async function openPostgresStore(options: OpeningOptions): Promise<Store>
     const first = await starting.connect()
     await migrate(first).finally(() => first.close())
   } catch (error) {
-    throw asRefused(error, url.where)
+    throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, url.where)
   }
   const listening = new Connector(url.listenHosts, leavingNothing)
   const noting = new Connector(url.hosts, { ...connectionOptions, answerMillis: NOTE_MILLIS })
@@ -43,7 +44,7 @@ export async function openPostgresStore(options: OpeningOptions): Promise<Store>
     await store.start()
   } catch (error) {
     await store.close()
-    throw asRefused(error, url.where)
+    throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, url.where)
   }
   return store
 }

@@ -69,9 +69,7 @@ export class Connection {
       return connection
     } catch (error) {
       connection.destroy()
-      throw sqlState(error) === undefined && (error as NodeJS.ErrnoException).syscall === undefined
-        ? new ConnectionLost('the server did not answer in time', { cause: error })
-        : error
+      throw error
     }
   }
 

@@ -1,6 +1,7 @@
-import { StoreUnavailable } from '../../../handoff/store.ts'
+import { CannotConnect, type FaultyHost } from './cannot-connect.ts'
+import { faultOf, IsStandby } from './connect-faults.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
-import { asUnavailable, ConnectionLost } from './failures.ts'
+import { parseDatabaseUrl } from './database-url.ts'
 import { statement } from './statement.ts'
 
 /** A pooler in between makes up a number of its own for the process. */
@@ -21,19 +22,21 @@ export class Connector {
     return this.#hosts.length > 0
   }
 
+  /** Rejects with CannotConnect, whatever the cause. */
   async connect(): Promise<Connection> {
-    let reason: unknown
+    const faults: FaultyHost[] = []
     for (let turn = 0; turn < this.#hosts.length; turn += 1) {
       const position = (this.#preferred + turn) % this.#hosts.length
+      const host = this.#hosts[position] ?? ''
       try {
-        const connection = await this.#open(this.#hosts[position] ?? '')
+        const connection = await this.#open(host)
         this.#preferred = position
         return connection
       } catch (error) {
-        reason ??= error
+        faults.push({ ...faultOf(error), where: parseDatabaseUrl(host).where })
       }
     }
-    throw asUnavailable(reason) ?? new ConnectionLost('PostgreSQL cannot be reached', { cause: reason })
+    throw new CannotConnect(faults)
   }
 
   async #open(url: string): Promise<Connection> {
@@ -45,6 +48,6 @@ export class Connector {
     connection.processId = answer?.['pid'] as number
     if (answer?.['standby'] !== true) return connection
     await connection.close()
-    throw new StoreUnavailable('store_unavailable', 'this PostgreSQL is a standby and takes no writes')
+    throw new IsStandby()
   }
 }

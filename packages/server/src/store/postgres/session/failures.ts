@@ -86,7 +86,7 @@ export function isSessionOver(error: unknown): boolean {
  * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 whatever the cause. From PostgreSQL itself, and not
  * fatal, the same code says that a statement of ours was sent wrongly.
  */
-function isPoolers(error: unknown): boolean {
+export function isPoolers(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: string }
   return severity === 'FATAL' && sqlState(error)?.startsWith('08') === true
 }
@@ -123,7 +123,8 @@ export function asRefused(error: unknown, where: string): unknown {
   return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
 }
 
-function reasonOf(error: unknown, state: string | undefined): string | undefined {
+/** What is wrong with the server or the way to it, in words; undefined for anything else. */
+export function reasonOf(error: unknown, state: string | undefined): string | undefined {
   if (state === READ_ONLY)
     return 'PostgreSQL takes no writes here: default_transaction_read_only is on for this user, database or server, or it has become a standby'
   if (isSessionOver(error)) return 'the connection to PostgreSQL was lost'
