@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { freePort } from '../../../bench/harness/free-port.ts'
@@ -16,7 +17,16 @@ async function binaries(): Promise<{ initdb: string; postgres: string }> {
   return (await import(name)) as { initdb: string; postgres: string }
 }
 
+/** In `certificates/`, where a script says how they are made. */
+export type Certificate = 'right' | 'expired' | 'other-host'
+
+/** Of a file in `certificates/`. */
+export const certificateFile = (name: string): string =>
+  fileURLToPath(new URL(`./certificates/${name}`, import.meta.url))
+
 export interface ServerOptions {
+  /** What it shows to those who come with TLS; without one it offers none. */
+  readonly certificate?: Certificate
   /** Settings beyond those that make tests fast. */
   readonly settings?: Readonly<Record<string, string>>
   /** A server at rest: this one becomes its standby. */
@@ -52,14 +62,16 @@ export class PostgresServer {
     this.#owner = owner
   }
 
-  static async start({ settings = {}, copyOf }: ServerOptions = {}): Promise<PostgresServer> {
+  static async start({ settings = {}, copyOf, certificate }: ServerOptions = {}): Promise<PostgresServer> {
     const owner = await ownerOfServers()
     const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'))
     // The server runs as a user of its own where tests run as root, and must reach its folder.
     await chmod(folder, 0o711)
-    const server = new PostgresServer(await freePort(), folder, join(folder, 'data'), settings, owner)
+    const withTls = certificate === undefined ? settings : { ...settings, ssl: 'on' }
+    const server = new PostgresServer(await freePort(), folder, join(folder, 'data'), withTls, owner)
     if (copyOf === undefined) await server.#initialise()
     else await server.#copy(copyOf)
+    if (certificate !== undefined) await server.putCertificate(certificate)
     await server.start()
     return server
   }
@@ -145,6 +157,17 @@ export class PostgresServer {
       })
       child.once('exit', () => reject(new Error(`PostgreSQL ended: ${log}`)))
     })
+  }
+
+  /** To be shown from the next start on, or when the configuration is read anew. */
+  async putCertificate(certificate: Certificate): Promise<void> {
+    const key = join(this.data, 'server.key')
+    const shown = join(this.data, 'server.crt')
+    await copyFile(certificateFile('server.key'), key)
+    await copyFile(certificateFile(`${certificate}.crt`), shown)
+    // PostgreSQL refuses a key that others can read.
+    await chmod(key, 0o600)
+    await this.#own(key, shown)
   }
 
   /** As a power cut of the server would end it: immediate mode, to be followed by a recovery. */

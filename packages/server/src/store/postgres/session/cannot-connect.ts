@@ -8,6 +8,8 @@ export interface Fault {
   readonly exactly?: string
   /** Where there is more to say than to look at the URL and at PostgreSQL. */
   readonly remedy?: string
+  /** What is wrong is on this side, whichever host it is. */
+  readonly isHere?: true
   /** What came from further inside tells more: a refused password beats a host that nobody answers at. */
   readonly weight: 'away' | 'standby' | 'refused'
 }
@@ -25,7 +27,7 @@ export class CannotConnect extends StoreUnavailable {
   constructor(faults: readonly FaultyHost[]) {
     const telling = faults.toSorted((a, b) => WEIGHTS.indexOf(b.weight) - WEIGHTS.indexOf(a.weight))[0]
     super('store_unavailable', `${telling?.reason ?? 'there is no host'}; the request can be sent again`, {
-      cause: new Error(faults.map(inWords).join('; ')),
+      cause: new Error(inWords(faults)),
     })
     this.#faults = faults
   }
@@ -33,7 +35,7 @@ export class CannotConnect extends StoreUnavailable {
   /** For whoever starts the service: what is wrong, where, and what to look at. */
   asRefused(): StoreRefused {
     const [only, ...others] = this.#faults
-    const words = this.#faults.map(inWords).join('; ')
+    const words = inWords(this.#faults)
     if (others.length > 0)
       return new StoreRefused(`no host of the database URL can be used: ${words}`, { cause: this })
     if (only === undefined || only.remedy !== undefined) return new StoreRefused(words, { cause: this })
@@ -43,8 +45,12 @@ export class CannotConnect extends StoreUnavailable {
   }
 }
 
-const inWords = (fault: FaultyHost): string =>
-  `at ${fault.where} ${exactly(fault)}${fault.remedy === undefined ? '' : `; ${fault.remedy}`}`
+const inWords = (faults: readonly FaultyHost[]): string => [...new Set(faults.map(inItsWords))].join('; ')
+
+function inItsWords(fault: FaultyHost): string {
+  const what = fault.isHere === true ? exactly(fault) : `at ${fault.where} ${exactly(fault)}`
+  return fault.remedy === undefined ? what : `${what}; ${fault.remedy}`
+}
 
 const exactly = ({ reason, exactly }: Fault): string =>
   exactly === undefined ? reason : `${reason} (${exactly})`

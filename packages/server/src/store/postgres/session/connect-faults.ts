@@ -1,5 +1,6 @@
 import type { Fault } from './cannot-connect.ts'
 import { ConnectionLost, isPoolers, reasonOf, sqlState } from './failures.ts'
+import { tlsFaultOf } from './tls-faults.ts'
 
 /** It would let us in, and takes no writes. */
 export class IsStandby extends Error {
@@ -9,7 +10,14 @@ export class IsStandby extends Error {
 /** What went wrong while a connection was opened, in words. */
 export function faultOf(error: unknown): Fault {
   const first = firstOf(error)
-  return ofStandby(first) ?? ofServer(first) ?? ofSocket(first) ?? ofDriver(first)
+  return (
+    ofStandby(first) ??
+    ofServer(first) ??
+    tlsFaultOf(first) ??
+    ofFile(first) ??
+    ofSocket(first) ??
+    ofDriver(first)
+  )
 }
 
 /** A name with several addresses fails with an error for each. */
@@ -35,6 +43,18 @@ function ofServer(error: Error): Fault | undefined {
     ? 'the pooler refuses the connection'
     : (reasonOf(error, state) ?? 'PostgreSQL refuses the connection')
   return { reason, exactly: error.message, weight: 'refused' }
+}
+
+/** The driver reads them for each connection. Of a folder the error has no path. */
+function ofFile({ code, syscall, message }: NodeJS.ErrnoException): Fault | undefined {
+  if (syscall !== 'open' && code !== 'EISDIR') return undefined
+  return {
+    reason: 'a file that the database URL names cannot be read',
+    exactly: message,
+    remedy: 'sslrootcert, sslcert and sslkey are files on this machine',
+    isHere: true,
+    weight: 'refused',
+  }
 }
 
 function ofSocket({ code, syscall }: NodeJS.ErrnoException): Fault | undefined {
