@@ -79,10 +79,11 @@ describe('a partition that somebody has locked at the moment', () => {
     const hold = await database.holdPartition(0, 1)
     // Upkeep is not kept busy by it.
     await node.tidyAll()
-    expect((await node.task('a')).facts.purgedAt).toBeNull()
+    expect((await node.partitions('a')).map(({ level, index }) => [level, index])).toEqual([[0, 1]])
     await hold.letGo()
     await node.tidyAll()
     expect((await node.task('a')).facts.purgedAt).not.toBeNull()
     expect(await database.query('SELECT FROM baton.partition')).toEqual([])
+    expect(await database.query('SELECT FROM baton.purging')).toEqual([])
   })
 })

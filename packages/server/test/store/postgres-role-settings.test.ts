@@ -42,7 +42,7 @@ describe('where transactions are serializable by default', () => {
   test.each([false, true])('ours are not (lent by transaction: %s)', async (pooledByTransaction) => {
     const database = await databases.create()
     await database.query(`ALTER DATABASE ${database.name} SET default_transaction_isolation = serializable`)
-    const url = `postgres://postgres@127.0.0.1:${databases.port}/${database.name}`
+    const url = `postgres://postgres@127.0.0.1:${databases.server.port}/${database.name}`
     const connection = await Connection.open(url, {
       connectMillis: 3000,
       answerMillis: 40_000,

@@ -4,9 +4,9 @@ import {
   certificateFile,
   PostgresServer,
 } from '../../../../test/postgres/support/postgres-server.ts'
+import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import { openPostgresStore } from '../../src/store/postgres/open.ts'
-import { ServiceProcess } from '../support/service-process.ts'
 import { testPolicy } from './conformance/test-policy.ts'
 
 const VERIFIED = `sslmode=verify-full&sslrootcert=${certificateFile('ca.crt')}`
