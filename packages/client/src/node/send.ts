@@ -1,5 +1,4 @@
-import { type IncomingMessage, request as requestOverHttp } from 'node:http'
-import { request as requestOverHttps } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { type Received, type ReceivedHeaders, type Send, send as sendByFetch } from '../send.ts'
 
 /**
@@ -9,8 +8,11 @@ import { type Received, type ReceivedHeaders, type Send, send as sendByFetch } f
 export const send: Send = (url, request) =>
   new Promise((resolve, reject) => {
     const { method, headers, body, signal } = request
-    const requestOver = url.startsWith('https:') ? requestOverHttps : requestOverHttp
-    const sending = requestOver(url, { method, headers: { ...headers, ...lengthOf(body) }, signal })
+    const sending = clientFor(url).request(url, {
+      method,
+      headers: { ...headers, ...lengthOf(body) },
+      signal,
+    })
     sending.once('error', (error) => reject(failed(error)))
     sending.once('response', (response) => {
       if (!isRedirection(response)) return resolve(new ReceivedMessage(response))
@@ -20,6 +22,11 @@ export const send: Send = (url, request) =>
     })
     sending.end(body)
   })
+
+/** Loaded when something is asked: a command that only explains itself is done before that. */
+function clientFor(url: string) {
+  return process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http')
+}
 
 class ReceivedMessage implements Received {
   readonly #message: IncomingMessage
