@@ -77,7 +77,10 @@ export class HandOff {
       failed: (error, asks) => {
         failed(error)
         // Whoever holds these leases was not heard.
-        if (isLackOfRoom(error) && asks.some(({ settle, renew }) => settle ?? renew))
+        if (
+          isLackOfRoom(error) &&
+          asks.some(({ settle, renew }) => settle !== undefined || renew !== undefined)
+        )
           this.#upkeep.beginGrace()
       },
     })
