@@ -4,6 +4,8 @@ export interface SentRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly signal: AbortSignal
+  /** For browsers, which have a cache. */
+  readonly cache: 'no-store'
 }
 
 /** As much of an answer as is read here, whoever brought it. */
@@ -22,4 +24,4 @@ export interface ReceivedHeaders {
 export type Send = (url: string, request: SentRequest) => Promise<Received>
 
 /** What there is on every platform. Node has something of its own: `node/send.ts`. */
-export const send: Send = (url, request) => fetch(url, { ...request, cache: 'no-store' })
+export const send: Send = (url, request) => fetch(url, request)

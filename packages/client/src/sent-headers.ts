@@ -14,7 +14,7 @@ export function sentHeaders(headers: Readonly<Record<string, string>>): Record<s
     if (!NAME.test(name) || !VALUE.test(value)) {
       throw new UnsendableError(`the header ${name} has a name or a value that HTTP cannot carry`)
     }
-    sent[name.toLowerCase()] = value
+    sent[name.toLowerCase()] = String(value)
   }
   return sent
 }

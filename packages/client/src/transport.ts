@@ -97,7 +97,8 @@ export class Transport {
     const { signal, timedOut, release } = requestSignal(spec.signal, timeoutMillis)
     try {
       const { method, body } = spec
-      const response = await send(url, { method, headers, signal, ...(body === undefined ? {} : { body }) })
+      const sent = { method, headers, signal, cache: 'no-store' as const }
+      const response = await send(url, body === undefined ? sent : { ...sent, body })
       return await read(response)
     } catch (error) {
       if (spec.signal?.aborted) throw spec.signal.reason

@@ -28,6 +28,18 @@ describe("Node's own HTTP client", () => {
     expect(await new BatonClient({ url, fetch }).tasks()).toHaveProperty(['headers', 'sec-fetch-mode'])
   })
 
+  test("a fetch of one's own is asked past every cache, for documents as for streams", async () => {
+    const caches: unknown[] = []
+    const own: typeof fetch = async (_url, init) => {
+      caches.push(init?.cache)
+      return new Response('{}')
+    }
+    const client = new BatonClient({ url: 'http://127.0.0.1:2', fetch: own })
+    await client.tasks()
+    await client.manifest('orders').next()
+    expect(caches).toEqual(['no-store', 'no-store'])
+  })
+
   test('one request after the other goes over one connection', async () => {
     const { server, url } = await listening((_request, response) => response.end('{}'))
     let connections = 0
@@ -82,7 +94,8 @@ describe("Node's own HTTP client", () => {
       response.writeHead(200, { 'content-length': 100 }).write('{')
     })
     const controller = new AbortController()
-    const request = { method: 'GET', headers: {}, signal: controller.signal } as const
+    const { signal } = controller
+    const request = { method: 'GET', headers: {}, signal, cache: 'no-store' } as const
     const answer = await send(url, request)
     const text = answer.text()
     controller.abort()

@@ -13,11 +13,11 @@ export const send: Send = (url, request) =>
       headers: { ...headers, ...lengthOf(body) },
       signal,
     })
-    sending.once('error', (error) => reject(failed(error)))
+    sending.on('error', (error) => reject(failed(error)))
     sending.once('response', (response) => {
       if (!isRedirection(response)) return resolve(new ReceivedMessage(response))
       // Where it may lead, and with which of the headers, is a long story that fetch knows.
-      response.resume()
+      response.on('error', () => {}).resume()
       resolve(sendByFetch(url, request))
     })
     sending.end(body)
@@ -53,7 +53,7 @@ class ReceivedMessage implements Received {
         text += part
       })
       this.#message.once('end', () => resolve(text))
-      this.#message.once('error', (error) => reject(failed(error)))
+      this.#message.on('error', (error) => reject(failed(error)))
     })
   }
 }
