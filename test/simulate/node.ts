@@ -1,0 +1,135 @@
+import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
+import type { Appended, Disk } from '../../packages/server/src/handoff/disk.ts'
+import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
+import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
+import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
+import { FaultyDisk, type Host } from './faulty-disk.ts'
+import type { Simulation } from './simulation.ts'
+
+/** The append that makes a call durable. */
+export interface Append {
+  isDurable: boolean
+  /** The time that the engine went by. */
+  readonly now: number
+}
+
+/** Something that was asked of a store. */
+export interface Call {
+  readonly what: string
+  /** The task of a call-back so large that it goes beside other calls; its entries are known by the task. */
+  readonly largeTask: string | null
+  /** Holds the answer against the model. Without an answer, takes over what became durable. */
+  readonly judge: (answer: unknown, node: SimulatedNode, append: Append | null) => void
+  append: Append | null
+  /** It was taken over before it was answered. */
+  isJudged: boolean
+}
+
+/** One process of a node, which may be killed, freeze, and think that it leads. */
+export class SimulatedNode implements Host {
+  readonly name: string
+  readonly simulation: Simulation
+  frozenUntil = 0
+  isDead = false
+  store: Store | null = null
+  isStarting = false
+  /** What the engine was told last. */
+  clockRead = 0
+  /** Under way, in the order of the calls. */
+  readonly calls = new Set<Call>()
+  /** They failed, and may have become durable all the same. */
+  readonly inDoubt = new Set<Call>()
+
+  constructor(name: string, simulation: Simulation) {
+    this.name = name
+    this.simulation = simulation
+  }
+
+  get time() {
+    return this.simulation.time
+  }
+
+  get chance() {
+    return this.simulation.chance
+  }
+
+  get faults() {
+    return this.simulation.faults
+  }
+
+  async start(medium: MemoryMedium, options: Omit<EngineOptions, 'disk' | 'clock'>): Promise<void> {
+    this.isStarting = true
+    const disk: Disk = new FaultyDisk(medium, this)
+    const clock = () => {
+      this.clockRead = this.simulation.clockOf(this.name)
+      return this.clockRead
+    }
+    try {
+      this.store = await this.simulation.engine({ ...options, disk, clock })
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
+    }
+    this.isStarting = false
+  }
+
+  /** Runs a call; what comes of it is judged when it is answered, or when somebody takes over. */
+  async run(call: Call, ask: (store: Store) => Promise<unknown>): Promise<unknown> {
+    const { store } = this
+    if (store === null) return undefined
+    this.calls.add(call)
+    try {
+      const answer = await ask(store)
+      this.calls.delete(call)
+      call.judge(answer, this, call.append)
+      return answer
+    } catch (error) {
+      this.calls.delete(call)
+      if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
+      else if (!call.isJudged && call.append !== null) this.inDoubt.add(call)
+      return undefined
+    }
+  }
+
+  /** A view: nothing becomes durable by it. */
+  async look(ask: (store: Store) => Promise<unknown>): Promise<unknown> {
+    try {
+      return this.store === null ? undefined : await ask(this.store)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
+      return undefined
+    }
+  }
+
+  mayOpen(): boolean {
+    return this.simulation.leader === this || this.chance.happens(0.1)
+  }
+
+  opened(): void {
+    this.simulation.tookOver(this)
+  }
+
+  appending(entry: Appended): () => void {
+    const append: Append = { isDurable: false, now: this.clockRead }
+    const call = this.#callOf(entry)
+    if (call !== undefined) call.append = append
+    return () => {
+      append.isDurable = true
+    }
+  }
+
+  /** Calls have their turn in the order in which they came, but for large call-backs, which go beside them. */
+  #callOf(entry: Appended): Call | undefined {
+    const { staging } = this.simulation
+    if (staging.size > 0 || entry.body.includes('{"first":')) {
+      for (const { taskId, staging: ids } of decodeEntry(entry.body).tasks) {
+        if ((ids !== null) === staging.has(taskId)) continue
+        if (ids === null) staging.delete(taskId)
+        else staging.add(taskId)
+        for (const call of this.calls) if (call.largeTask === taskId) return call
+        return undefined
+      }
+    }
+    for (const call of this.calls) if (call.largeTask === null) return call
+    return undefined
+  }
+}
