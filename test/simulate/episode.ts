@@ -1,5 +1,6 @@
-import type { HandOffAnswers, HandOffBatch } from '../../packages/server/src/handoff/store.ts'
-import { controlCall, handOffCall, sweepCall, tidyCall } from './judging.ts'
+import { parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
+import type { HandOffAnswers, HandOffBatch, SettleOrder } from '../../packages/server/src/handoff/store.ts'
+import { brief, controlCall, handOffCall, sweepCall, tidyCall } from './judging.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
 import { emptyBatch, Workload } from './workload.ts'
@@ -28,7 +29,12 @@ const COMPARISONS_PER_AUDIT = 8
 const CALLS_UNDER_WAY = 6
 
 /** One life of a few nodes, from an empty medium to the end of all work. The same seed tells the same story. */
-export async function episode(seed: number, steps: number, parts: Partial<Parts> = {}, isTold = false): Promise<Outcome> {
+export async function episode(
+  seed: number,
+  steps: number,
+  parts: Partial<Parts> = {},
+  isTold = false,
+): Promise<Outcome> {
   const simulation = new Simulation(seed, parts, isTold)
   try {
     await new Episode(simulation).run(steps)
@@ -148,12 +154,12 @@ class Episode {
   async #handOff(batch: HandOffBatch, largeTask: string | null): Promise<void> {
     const simulation = this.#simulation
     const node = this.#target()
-    if (!this.#mayCall(node)) return
+    if (!this.#mayCall(node) || requestsOf(batch) === 0) return
     // One small call-back of a task that waits for a large one would have its turn at some other time.
     for (const { largeTask: underWay } of node.calls)
       if (largeTask === null && batch.callBacks.some(({ callBack }) => callBack.taskId === underWay)) return
     simulation.operations += requestsOf(batch)
-    simulation.tell(() => `${node.name} is asked ${JSON.stringify(batch)}`)
+    simulation.tell(() => `${node.name} is asked ${brief(batch)}`)
     const answer = await node.run(handOffCall(batch, largeTask), (store) => store.handOff(batch))
     if (answer !== undefined && !simulation.chance.happens(this.#weather.lost / 1000))
       this.#workload.answered(answer as HandOffAnswers)
@@ -162,7 +168,7 @@ class Episode {
   #largeCallBack(): void {
     const order = this.#workload.callBack(this.#simulation.chance.between(11, 120))
     const { taskId, partitions } = order.callBack
-    const isLarge = partitions.length > this.#simulation.largeFrom
+    const isLarge = partitions.length > this.#simulation.largeCallBack
     this.#send({ ...emptyBatch(), callBacks: [order] }, isLarge ? taskId : null)
   }
 
@@ -180,7 +186,11 @@ class Episode {
   /** It takes several turns, so it is told apart from others only where there are none. */
   #tidy(): void {
     const { chance } = this.#simulation
-    const order = { retentionMillis: chance.pick([0, 500, DAY]), forgetInstancesMillis: DAY, forgetEndedNodesMillis: DAY }
+    const order = {
+      retentionMillis: chance.pick([0, 500, DAY]),
+      forgetInstancesMillis: DAY,
+      forgetEndedNodesMillis: DAY,
+    }
     this.#call((node) => {
       for (const { largeTask } of node.calls) if (largeTask === null) return
       void node.run(tidyCall(order), (store) => store.tidy(order))
@@ -222,7 +232,13 @@ class Episode {
       if (round === 1000) throw new Error('work is left that is never handed out')
       for (const task of model.tasks.values())
         if (!task.cancelled && task.counts.parked > 0)
-          await this.#ask(node, { verb: 'retry', taskId: task.taskId, level: null, partitions: null, done: false })
+          await this.#ask(node, {
+            verb: 'retry',
+            taskId: task.taskId,
+            level: null,
+            partitions: null,
+            done: false,
+          })
       simulation.shiftClock(node.name, 20_000)
       await this.#wait(node.run(sweepCall(ALL), (store) => store.sweep(ALL)))
       const pulls = [{ instance: null, batch: 50, records: null, key: null }]
@@ -230,7 +246,8 @@ class Episode {
       const answer = await this.#wait(node.run(handOffCall(pull, null), (store) => store.handOff(pull)))
       const leases = (answer as HandOffAnswers | undefined)?.pulls[0]?.partitions ?? []
       if (leases.length > 0) await this.#finish(node, leases)
-      if (leases.length === 0 && [...model.tasks.values()].every((task) => task.cancelled || task.isDone)) break
+      if (leases.length === 0 && [...model.tasks.values()].every((task) => task.cancelled || task.isDone))
+        break
     }
     simulation.compare(true)
     await this.#wait(simulation.audit(node))
@@ -241,8 +258,7 @@ class Episode {
   }
 
   async #finish(node: SimulatedNode, given: HandOffAnswers['pulls'][number]['partitions']): Promise<void> {
-    const workload = new Workload(this.#simulation.chance)
-    const batch = { ...emptyBatch(), settles: [workload.done(given)] }
+    const batch = { ...emptyBatch(), settles: [allDone(given)] }
     await this.#wait(node.run(handOffCall(batch, null), (store) => store.handOff(batch)))
   }
 
@@ -256,6 +272,20 @@ class Episode {
     await this.#simulation.until(() => isThere, 'a call is not answered')
     return found
   }
+}
+
+function allDone(given: HandOffAnswers['pulls'][number]['partitions']): SettleOrder {
+  const order = {
+    outcome: 'done',
+    reason: null,
+    retryAfterMillis: null,
+    final: false,
+    records: null,
+  } as const
+  const leases = given
+    .map(({ lease }) => parseLeaseId(lease?.id ?? ''))
+    .filter((lease) => lease !== undefined)
+  return { instance: null, settlements: leases.map((lease) => ({ lease, order })) }
 }
 
 const ALL = { limit: 10_000, expireLeases: true }

@@ -31,6 +31,7 @@ export interface Host {
   mayOpen(): boolean
   /** It took over. Called before anything else happens. */
   opened(): void
+  flushing(upTo: number): void
   /** It begins to append; the function that is returned is called when the entry is durable. */
   appending(entry: Appended): () => void
 }
@@ -71,6 +72,7 @@ export class FaultyDisk implements Disk {
 
   flush(images: Images, upTo: number): Promise<void> {
     const disk = this.#disk
+    this.#host.flushing(upTo)
     return this.#write(() => disk.flush(images, upTo), 1)
   }
 

@@ -17,11 +17,12 @@ import type { Append, Call, SimulatedNode } from './node.ts'
 
 /** A call with what it comes to: its answer is held against the model, which then takes the same step. */
 export function handOffCall(batch: HandOffBatch, largeTask: string | null): Call {
-  return callOf(`hand-off`, largeTask, {
+  return callOf(largeTask === null ? 'hand-off' : `large call-back of ${largeTask}`, largeTask, {
     answered: (answer: HandOffAnswers, node, append) => {
       const { model } = node.simulation
       if (append?.isDurable !== true) {
-        if (!isEmptyPull(batch, answer)) disagree('a batch was answered before it was durable')
+        const isRefused = largeTask !== null && answer.callBacks.every((result) => !isAccepted(result))
+        if (!isEmptyPull(batch, answer) && !isRefused) disagree('a batch was answered before it was durable')
         // One that no longer leads may find nothing where there is something.
         if (node.simulation.writer !== node) return
       }
@@ -33,16 +34,18 @@ export function handOffCall(batch: HandOffBatch, largeTask: string | null): Call
       const { model, medium } = node.simulation
       const truth = new Truth(medium)
       model.now = append.now
-      if (largeTask !== null && !batch.callBacks.some((order) => isStored(node, truth, order))) return
+      if (largeTask !== null && !batch.callBacks.some((order) => isStored(node, truth, order))) return false
       apply(batch, node)
       learnPulls(model, truth, batch.pulls)
       model.conclude()
+      return true
     },
     late: (answer: HandOffAnswers, node) => {
       const { model } = node.simulation
       for (const { partitions } of answer.pulls)
         for (const { lease } of partitions)
-          if (lease !== null && !model.knowsLease(lease.id)) disagree(`the lease ${lease.id} was answered and is lost`)
+          if (lease !== null && !model.knowsLease(lease.id))
+            disagree(`the lease ${lease.id} was answered and is lost`)
       for (const [at, { callBack }] of batch.callBacks.entries())
         if (answer.callBacks[at]?.kind === 'stored')
           for (const { level, index } of callBack.partitions)
@@ -59,7 +62,8 @@ export function controlCall(order: ControlOrder): Call {
       if (append?.isDurable !== true) disagree(`${order.verb} was answered before it was durable`)
       model.now = append.now
       const expected = controlModel(model, order)
-      if (answer.kind !== expected) disagree(`${order.verb} was answered ${answer.kind} instead of ${expected}`)
+      if (answer.kind !== expected)
+        disagree(`${order.verb} was answered ${answer.kind} instead of ${expected}`)
       if (order.verb === 'retry' && order.done) learnSteps(model, new Truth(medium), 0)
       model.conclude()
     },
@@ -103,13 +107,26 @@ export function tidyCall({ retentionMillis }: TidyOrder): Call {
     learnSteps(model, new Truth(medium), append.now - retentionMillis)
     model.conclude()
   }
-  return callOf('tidy', null, { answered: (_answer: unknown, node, append) => learn(node, append), lost: learn })
+  return callOf('tidy', null, {
+    answered: (_answer: unknown, node, append) => learn(node, append),
+    lost: learn,
+  })
+}
+
+/** Short enough to be read by the dozen. */
+export function brief(value: unknown): string {
+  const text = JSON.stringify(value, (name, part) =>
+    part === null || (Array.isArray(part) && part.length === 0) || name === 'computeTableName'
+      ? undefined
+      : part,
+  )
+  return text.replaceAll('"', '').slice(0, 1500)
 }
 
 interface Judgement<Answer> {
   readonly answered: (answer: Answer, node: SimulatedNode, append: Append | null) => void
-  /** It became durable, and its answer was lost or is still under way. */
-  readonly lost: (node: SimulatedNode, append: Append) => void
+  /** It became durable, and its answer was lost or is still under way. False: it did not, after all. */
+  readonly lost: (node: SimulatedNode, append: Append) => boolean | void
   /** The answer arrives after all. */
   readonly late?: (answer: Answer, node: SimulatedNode) => void
 }
@@ -121,10 +138,17 @@ function callOf<Answer>(what: string, largeTask: string | null, judgement: Judge
     append: null,
     isJudged: false,
     judge(answer, node, append) {
-      node.simulation.tell(() => `${node.name} ${what} ${answer === undefined ? 'lost' : JSON.stringify(answer)}`)
+      node.simulation.tell(
+        () => `${node.name} ${what} ${answer === undefined ? 'unanswered' : brief(answer)}`,
+      )
       if (answer === undefined) {
-        if (append !== null) judgement.lost(node, append)
-      } else if (this.isJudged) judgement.late?.(answer as Answer, node)
+        if (append === null) return
+        this.isJudged = judgement.lost(node, append) !== false
+        // What became durable was only a part of it.
+        if (!this.isJudged) this.append = null
+        return
+      }
+      if (this.isJudged) judgement.late?.(answer as Answer, node)
       else judgement.answered(answer as Answer, node, append)
       this.isJudged = true
     },
@@ -170,7 +194,11 @@ function judgeVerdict(
   if (!isAsExpected) disagree(`the lease ${id} was answered ${verdict} instead of ${expected}`)
 }
 
-function judgeCallBack({ callBack }: CallBackOrder, answer: CallBackResult | undefined, node: SimulatedNode): void {
+function judgeCallBack(
+  { callBack }: CallBackOrder,
+  answer: CallBackResult | undefined,
+  node: SimulatedNode,
+): void {
   const expected = node.simulation.model.callBack(callBack)
   const { kind, accepted, duplicates } = { accepted: undefined, duplicates: undefined, kind: '', ...answer }
   if (kind !== expected.kind || accepted !== expected.accepted || duplicates !== expected.duplicates)
@@ -188,6 +216,8 @@ function isStored(node: SimulatedNode, truth: Truth, { callBack }: CallBackOrder
     ({ level, index }) => known?.find(level, index) === undefined && truth.has(stored.id, level, index),
   )
 }
+
+const isAccepted = (result: CallBackResult): boolean => result.kind === 'stored' && result.accepted > 0
 
 function isEmptyPull({ settles, renews, undos, callBacks }: HandOffBatch, answer: HandOffAnswers): boolean {
   if (settles.length + renews.length + undos.length + callBacks.length > 0) return false

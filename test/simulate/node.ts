@@ -9,9 +9,14 @@ import type { Simulation } from './simulation.ts'
 /** The append that makes a call durable. */
 export interface Append {
   isDurable: boolean
+  /** Nothing is changed by it: a lost answer is nothing that was missed. */
+  readonly isEmpty: boolean
   /** The time that the engine went by. */
   readonly now: number
 }
+
+/** An entry is appended also where nothing changed. */
+const isEmpty = ({ body }: Appended): boolean => /^[[\],]*null\]$/.test(body)
 
 /** Something that was asked of a store. */
 export interface Call {
@@ -86,6 +91,7 @@ export class SimulatedNode implements Host {
       this.calls.delete(call)
       if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
       else if (!call.isJudged && call.append !== null) this.inDoubt.add(call)
+      this.simulation.tell(() => `${this.name} ${call.what} failed: ${error}`)
       return undefined
     }
   }
@@ -108,11 +114,17 @@ export class SimulatedNode implements Host {
     this.simulation.tookOver(this)
   }
 
+  flushing(upTo: number): void {
+    this.simulation.tell(() => `${this.name} flushes up to ${upTo}`)
+  }
+
   appending(entry: Appended): () => void {
-    const append: Append = { isDurable: false, now: this.clockRead }
+    const append: Append = { isDurable: false, isEmpty: isEmpty(entry), now: this.clockRead }
     const call = this.#callOf(entry)
     if (call !== undefined) call.append = append
+    this.simulation.tell(() => `${this.name} appends ${entry.number} for ${call?.what}`)
     return () => {
+      this.simulation.tell(() => `${this.name} has appended ${entry.number}`)
       append.isDurable = true
     }
   }

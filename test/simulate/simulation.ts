@@ -9,7 +9,7 @@ import { compareAll, compareChanged } from './model/comparing.ts'
 import { disagree } from './model/disagreement.ts'
 import { Model } from './model/model.ts'
 import { Truth } from './model/truth.ts'
-import { SimulatedNode } from './node.ts'
+import { type Call, SimulatedNode } from './node.ts'
 import { VirtualTime } from './virtual-time.ts'
 
 /** What a simulation can be given instead of the real thing, to see whether it finds the difference. */
@@ -21,6 +21,8 @@ export interface Parts {
 const REAL: Parts = { medium: () => new MemoryMedium(), engine: openEngine }
 
 const NODES = ['a', 'b', 'c']
+/** Where nothing is planned, somebody may still be waiting for a turn of the event loop. */
+const IDLE_TURNS = 100
 const START = 1_780_000_000_000
 const SECRET_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
@@ -52,6 +54,8 @@ export class Simulation {
   /** Also those that were killed and may have left something behind. */
   readonly #processes = new Set<SimulatedNode>()
   readonly #options: Omit<EngineOptions, 'disk' | 'clock'>
+  /** A call-back of more partitions goes beside other calls. */
+  readonly largeCallBack: number
 
   constructor(seed: number, parts: Partial<Parts> = {}, isTold = false) {
     const { medium, engine } = { ...REAL, ...parts }
@@ -73,6 +77,7 @@ export class Simulation {
     }
     const spread = chance.below(1000) / 1000
     this.model = new Model(this.policy, spread)
+    this.largeCallBack = chance.pick([10, 40])
     const secrets = chance.for('secrets')
     this.#options = {
       policy: this.policy,
@@ -84,7 +89,7 @@ export class Simulation {
         keys: chance.pick([5, 20_000]),
         flushRows: chance.pick([10, 100, 1500]),
         flushEntries: chance.pick([2, 10, 50]),
-        largeCallBack: chance.pick([10, 40]),
+        largeCallBack: this.largeCallBack,
         piece: chance.pick([3, 20]),
       },
     }
@@ -127,7 +132,7 @@ export class Simulation {
     try {
       for (const process of this.#processes) {
         for (const call of [...process.inDoubt, ...process.calls])
-          if (call.append?.isDurable === true && !call.isJudged) call.judge(undefined, process, call.append)
+          if (isMissed(call)) call.judge(undefined, process, call.append)
         process.inDoubt.clear()
         if (process.isDead) this.#processes.delete(process)
       }
@@ -143,8 +148,7 @@ export class Simulation {
   /** Holds the model against what is durable, unless something is durable that was not answered yet. */
   compare(all: boolean): boolean {
     for (const process of this.#processes)
-      for (const call of [...process.inDoubt, ...process.calls])
-        if (call.append?.isDurable === true && !call.isJudged) return false
+      for (const call of [...process.inDoubt, ...process.calls]) if (isMissed(call)) return false
     const truth = new Truth(this.medium)
     if (all) compareAll(this.model, truth)
     else compareChanged(this.model, truth)
@@ -153,7 +157,8 @@ export class Simulation {
 
   async audit(node: SimulatedNode): Promise<boolean> {
     const findings = (await node.look((store) => store.audit())) as string[] | undefined
-    if (findings !== undefined && findings.length > 0) this.fail(new Error(`the audit found: ${findings.join('; ')}`))
+    if (findings !== undefined && findings.length > 0)
+      this.fail(new Error(`the audit found: ${findings.join('; ')}`))
     return findings !== undefined
   }
 
@@ -167,13 +172,18 @@ export class Simulation {
 
   /** Runs until this is true, and tells where it never will be. */
   async until(isSo: () => boolean, what: string, events = 100_000): Promise<void> {
-    for (let left = events; left > 0 && this.failure === null; left -= 1) {
+    let idle = 0
+    for (let left = events; left > 0 && idle < IDLE_TURNS && this.failure === null; left -= 1) {
       if (isSo()) return
-      if (!(await this.time.next())) break
+      idle = (await this.time.next()) ? 0 : idle + 1
     }
     if (this.failure === null && !isSo()) disagree(`${what}, however long one waits`)
   }
 }
+
+/** It changed something and was not answered yet. */
+const isMissed = ({ append, isJudged }: Call): boolean =>
+  append !== null && append.isDurable && !append.isEmpty && !isJudged
 
 function faultsOf(chance: Chance): DiskFaults {
   const often = chance.pick([0, 0.002, 0.01, 0.05])

@@ -19,11 +19,12 @@ export class VirtualTime {
   /** Lets the earliest event happen, and everything that follows from it at once. False where nothing is planned. */
   async next(): Promise<boolean> {
     const event = this.#pop()
-    if (event === undefined) return false
-    this.now = Math.max(this.now, event.at)
-    event.happen()
+    if (event !== undefined) {
+      this.now = Math.max(this.now, event.at)
+      event.happen()
+    }
     await new Promise(setImmediate)
-    return true
+    return event !== undefined
   }
 
   #push(event: Event): void {

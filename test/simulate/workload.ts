@@ -63,7 +63,7 @@ export class Workload {
       const drawn = chance.below(100)
       if (drawn < 12) batch.callBacks.push(this.callBack(chance.between(1, 6)))
       else if (drawn < 50) batch.pulls.push(this.#pull())
-      else if (drawn < 90) batch.settles.push(this.#settle())
+      else if (drawn < 90 && this.#leases.length > 0) batch.settles.push(this.#settle())
       else if (chance.happens(this.#habits.renews)) batch.renews.push({ leases: this.#some() })
       else if (chance.happens(this.#habits.undos)) batch.undos.push(...this.#some())
     }
@@ -87,7 +87,13 @@ export class Workload {
       for (let at = 0; at < Math.min(count - places.size, chance.between(1, count)); at += 1) {
         const index = first + at
         const recordCount = (RECORDS[(index * 7 + level) % RECORDS.length] ?? 0) + (contradicts ? 1 : 0)
-        places.set(`${level}-${index}`, { level, index, recordCount, computeTableName: `r.l${level}`, spelling: null })
+        places.set(`${level}-${index}`, {
+          level,
+          index,
+          recordCount,
+          computeTableName: `r.l${level}`,
+          spelling: null,
+        })
       }
       // Where places are few, they are soon taken.
       if (chance.happens(0.3)) break

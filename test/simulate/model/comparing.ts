@@ -20,7 +20,8 @@ export function compareAll(model: Model, truth: Truth): void {
   for (const [key, { leaseIds, surelyKnownUntil }] of model.keys) {
     if (surelyKnownUntil <= model.now) continue
     const stored = truth.key(key)?.leases.join()
-    if (stored !== leaseIds.join()) disagree(`the key ${key} has the leases ${stored} instead of ${leaseIds.join()}`)
+    if (stored !== leaseIds.join())
+      disagree(`the key ${key} has the leases ${stored} instead of ${leaseIds.join()}`)
   }
   model.changed.clear()
   model.changedTasks.clear()
@@ -30,12 +31,26 @@ function compareTask(task: ModelTask, truth: Truth): void {
   const stored = truth.task(task.taskId)
   if (stored === undefined) disagree(`${task.taskId} was accepted and is not there`)
   const { paused, cancelled, sealed, levelBarrier, partitions } = stored
-  if (paused !== task.paused || cancelled !== task.cancelled || sealed !== task.sealed || levelBarrier !== task.barrier)
-    disagree(`${task.taskId} is stored with other flags: ${JSON.stringify({ paused, cancelled, sealed, levelBarrier })}`)
+  if (
+    paused !== task.paused ||
+    cancelled !== task.cancelled ||
+    sealed !== task.sealed ||
+    levelBarrier !== task.barrier
+  )
+    disagree(
+      `${task.taskId} is stored with other flags: ${JSON.stringify({ paused, cancelled, sealed, levelBarrier })}`,
+    )
   const { waiting, leased, delayed, parked, done, cancelled: over } = task.counts
   const counts = [waiting, leased, delayed, parked, done, over].join()
   const { ready } = partitions
-  const shown = [ready, partitions.leased, partitions.delayed, partitions.parked, partitions.done, partitions.cancelled]
+  const shown = [
+    ready,
+    partitions.leased,
+    partitions.delayed,
+    partitions.parked,
+    partitions.done,
+    partitions.cancelled,
+  ]
   if (shown.join() !== counts) disagree(`${task.taskId} counts ${shown.join()} instead of ${counts}`)
 }
 
@@ -55,9 +70,12 @@ function comparePartition(partition: ModelPartition, truth: Truth): void {
       `${name} is stored with attempts ${status.attempts}, releases ${status.releases}, term ${status.term} ` +
         `instead of ${attempts}, ${releases}, ${term}`,
     )
-  if (status.outcome !== outcome) disagree(`${name} is stored with the outcome ${status.outcome}, not ${outcome}`)
+  if (status.outcome !== outcome)
+    disagree(`${name} is stored with the outcome ${status.outcome}, not ${outcome}`)
   if ((place === 'leased' || place === 'delayed') && status.dueAt !== dueAt)
     disagree(`${name} is stored as ${place} until ${status.dueAt} instead of ${dueAt}`)
-  if (place === 'leased' && status.holder !== holder) disagree(`${name} is stored as held by ${status.holder}`)
-  if (place === 'waiting' && status.line !== line) disagree(`${name} waits on the line ${status.line}, not ${line}`)
+  if (place === 'leased' && status.holder !== holder)
+    disagree(`${name} is stored as held by ${status.holder}`)
+  if (place === 'waiting' && status.line !== line)
+    disagree(`${name} waits on the line ${status.line}, not ${line}`)
 }

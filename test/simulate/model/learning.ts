@@ -10,7 +10,12 @@ import type { Truth } from './truth.ts'
 // might have chosen.
 
 /** Of a sweep: which leases and back-offs it ended. */
-export function learnSweep(model: Model, truth: Truth, { limit, expireLeases }: SweepOrder, result: SweepResult | null): void {
+export function learnSweep(
+  model: Model,
+  truth: Truth,
+  { limit, expireLeases }: SweepOrder,
+  result: SweepResult | null,
+): void {
   const ended = { expired: 0, parked: 0, woken: 0 }
   const due = (partitions: Iterable<ModelPartition>) =>
     [...partitions].filter(({ dueAt }) => dueAt <= model.now).sort((a, b) => a.dueAt - b.dueAt || a.id - b.id)
@@ -35,7 +40,9 @@ export function learnSweep(model: Model, truth: Truth, { limit, expireLeases }: 
   }
   if (result === null) return
   if (result.expired !== ended.expired || result.parked !== ended.parked)
-    disagree(`a sweep tells of ${result.expired} expired and ${result.parked} parked, not ${JSON.stringify(ended)}`)
+    disagree(
+      `a sweep tells of ${result.expired} expired and ${result.parked} parked, not ${JSON.stringify(ended)}`,
+    )
   if (ended.expired > limit) disagree(`a sweep with the limit ${limit} ended ${ended.expired} leases`)
 }
 
@@ -53,7 +60,12 @@ export function learnSteps(model: Model, truth: Truth, finishedBefore: number): 
         partition.purged = true
         task.purged = true
         if (partition.place !== 'done') model.move(partition, 'cancelled')
-      } else if (partition.place === 'done' && task.rerunning && row !== undefined && row.status.term > partition.term)
+      } else if (
+        partition.place === 'done' &&
+        task.rerunning &&
+        row !== undefined &&
+        row.status.term > partition.term
+      )
         rerun(model, partition)
     }
     if (task.rerunning && stored?.reruns.length === 0) task.rerunning = false
@@ -62,7 +74,11 @@ export function learnSteps(model: Model, truth: Truth, finishedBefore: number): 
 
 /** The leases that pulls were given whose answer was lost. */
 export function learnPulls(model: Model, truth: Truth, orders: readonly PullOrder[]): void {
-  const found: { readonly partition: ModelPartition; readonly leaseId: string; readonly holder: string | null }[] = []
+  const found: {
+    readonly partition: ModelPartition
+    readonly leaseId: string
+    readonly holder: string | null
+  }[] = []
   for (const { row, lane, task } of truth.leased()) {
     const partition = model.tasks.get(task.taskId)?.find(lane.level, row.index)
     if (partition === undefined) disagree(`${task.taskId}-${lane.level}-${row.index} was never called back`)

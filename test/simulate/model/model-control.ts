@@ -63,7 +63,11 @@ function retry(model: Model, task: ModelTask, { level, partitions, done }: Retry
   }
   if (level !== null && !task.lanes.has(level)) return 'level_unknown'
   for (const partition of task.all())
-    if ((level === null || partition.lane.level === level) && partition.place === 'parked' && !partition.purged)
+    if (
+      (level === null || partition.lane.level === level) &&
+      partition.place === 'parked' &&
+      !partition.purged
+    )
       revive(model, partition)
   // What is done follows in steps, which are learned from what is stored.
   if (done) task.rerunning = true

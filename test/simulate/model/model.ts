@@ -149,7 +149,8 @@ export class Model {
     const isSated = order.records !== null && partitions.length > 0 && records >= order.records
     if (partitions.length < order.batch && !isSated) {
       const left = this.lowestOpenLevel()
-      if (left !== null) disagree(`a pull got ${partitions.length} of ${order.batch}, and level ${left} has more`)
+      if (left !== null)
+        disagree(`a pull got ${partitions.length} of ${order.batch}, and level ${left} has more`)
     }
     if (order.key !== null && partitions.length > 0) this.remember(order.key, partitions)
   }
@@ -167,13 +168,18 @@ export class Model {
     return lowest
   }
 
-  #handOut({ taskId, level, index, recordCount, computeTableName, lease }: HandedOut, holder: string | null): void {
+  #handOut(
+    { taskId, level, index, recordCount, computeTableName, lease }: HandedOut,
+    holder: string | null,
+  ): void {
     const partition = this.tasks.get(taskId)?.find(level, index)
-    if (partition === undefined || lease === null) disagree(`${taskId}-${level}-${index} was never called back`)
+    if (partition === undefined || lease === null)
+      disagree(`${taskId}-${level}-${index} was never called back`)
     const { descriptor } = partition
     if (recordCount !== descriptor.recordCount || computeTableName !== descriptor.computeTableName)
       disagree(`${nameOf(partition)} came as ${recordCount} records of ${computeTableName}`)
-    if (lease.attempt !== partition.attempts + 1) disagree(`${nameOf(partition)} came as attempt ${lease.attempt}`)
+    if (lease.attempt !== partition.attempts + 1)
+      disagree(`${nameOf(partition)} came as attempt ${lease.attempt}`)
     const expiresAt = this.now + this.policy.leaseMillis
     if (lease.expiresAt !== expiresAt)
       disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
@@ -184,17 +190,20 @@ export class Model {
   lease(partition: ModelPartition, leaseId: string, holder: string | null): void {
     const { lane, place, purged } = partition
     const name = nameOf(partition)
-    if (place !== 'waiting' || purged) disagree(`${name} was handed out while it was ${purged ? 'purged' : place}`)
+    if (place !== 'waiting' || purged)
+      disagree(`${name} was handed out while it was ${purged ? 'purged' : place}`)
     if (!lane.task.isOpen(lane.level)) disagree(`${name} was handed out while its lane was closed`)
     const lowest = this.lowestOpenLevel()
     if (lowest !== lane.level) disagree(`${name} went before level ${lowest}`)
     if (this.#leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
     const { partition: id = 0, term = 0 } = parseLeaseId(leaseId) ?? {}
-    if (partition.id !== 0 && partition.id !== id) disagree(`${name} changed its id from ${partition.id} to ${id}`)
+    if (partition.id !== 0 && partition.id !== id)
+      disagree(`${name} changed its id from ${partition.id} to ${id}`)
     if (term !== partition.term + 1) disagree(`${name} came with term ${term} after ${partition.term}`)
     partition.id = id
     this.#checkPlaceInLine(partition)
-    if (partition.line === 'fresh') this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
+    if (partition.line === 'fresh')
+      this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
     this.move(partition, 'leased')
     partition.term = term
     partition.leaseId = leaseId
@@ -211,11 +220,13 @@ export class Model {
     switch (line) {
       case 'fresh':
         if (released.size > 0) disagree(`${nameOf(partition)} went before one that was given back`)
-        if (lane.fresh[lane.freshFrom] !== partition) disagree(`${nameOf(partition)} went before one that came earlier`)
+        if (lane.fresh[lane.freshFrom] !== partition)
+          disagree(`${nameOf(partition)} went before one that came earlier`)
         break
       case 'released':
         for (const other of released)
-          if (other.id < partition.id) disagree(`${nameOf(partition)} went before ${nameOf(other)}, given back too`)
+          if (other.id < partition.id)
+            disagree(`${nameOf(partition)} went before ${nameOf(other)}, given back too`)
         break
       case 'retry':
         for (const other of retry)
@@ -338,7 +349,9 @@ export class Model {
   /** The partition whose newest lease this is. */
   #newest(leaseId: string): ModelPartition | undefined {
     const partition = this.#leases.get(leaseId)
-    return partition === undefined || partition.purged || partition.leaseId !== leaseId ? undefined : partition
+    return partition === undefined || partition.purged || partition.leaseId !== leaseId
+      ? undefined
+      : partition
   }
 
   #refusal(leaseId: string): string {
@@ -359,11 +372,12 @@ export class Model {
 }
 
 function isSame(a: ModelPartition['descriptor'], b: ModelPartition['descriptor']): boolean {
-  return a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
+  return (
+    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
+  )
 }
 
 function mark<Item>(items: Set<Item>, item: Item, isIn: boolean): void {
   if (isIn) items.add(item)
   else items.delete(item)
 }
-

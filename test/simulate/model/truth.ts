@@ -43,7 +43,7 @@ export class Truth {
   #find(task: number, level: number): StoredLane | undefined {
     return (
       this.#medium.lanesOf.get(task)?.find((lane) => lane.level === level) ??
-      this.#images.lanes.values().find((lane) => lane.task === task && lane.level === level)
+      [...this.#images.lanes.values()].find((lane) => lane.task === task && lane.level === level)
     )
   }
 
@@ -55,7 +55,9 @@ export class Truth {
   }
 
   /** The row of a partition, if there is one that counts. */
-  partition(partition: ModelPartition): { readonly id: number; readonly status: PartitionStatus } | undefined {
+  partition(
+    partition: ModelPartition,
+  ): { readonly id: number; readonly status: PartitionStatus } | undefined {
     const lane = this.lane(partition.lane)
     if (lane === undefined) return undefined
     const id = this.#medium.partitions.ofLane(lane.id).byIndex.get(partition.descriptor.index)
@@ -65,7 +67,11 @@ export class Truth {
   }
 
   /** All that are leased: with the names of where they belong. */
-  *leased(): Generator<{ readonly row: StoredPartition; readonly lane: StoredLane; readonly task: StoredTask }> {
+  *leased(): Generator<{
+    readonly row: StoredPartition
+    readonly lane: StoredLane
+    readonly task: StoredTask
+  }> {
     const ids = new Set(this.#medium.partitions.leased)
     for (const id of this.#images.partitions.keys()) ids.add(id)
     for (const id of [...ids].sort((a, b) => a - b)) {
