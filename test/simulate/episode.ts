@@ -155,9 +155,10 @@ class Episode {
     const simulation = this.#simulation
     const node = this.#target()
     if (!this.#mayCall(node) || requestsOf(batch) === 0) return
-    // One small call-back of a task that waits for a large one would have its turn at some other time.
-    for (const { largeTask: underWay } of node.calls)
-      if (largeTask === null && batch.callBacks.some(({ callBack }) => callBack.taskId === underWay)) return
+    // A small call-back of a task loses its turn to a large one: it could not be told which of them an entry is for.
+    for (const call of node.calls)
+      if ((largeTask === null) !== (call.largeTask === null))
+        if (batch.callBacks.some(({ callBack }) => call.tasks.has(callBack.taskId))) return
     simulation.operations += requestsOf(batch)
     simulation.tell(() => `${node.name} is asked ${brief(batch)}`)
     const answer = await node.run(handOffCall(batch, largeTask), (store) => store.handOff(batch))

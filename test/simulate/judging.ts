@@ -17,85 +17,97 @@ import type { Append, Call, SimulatedNode } from './node.ts'
 
 /** A call with what it comes to: its answer is held against the model, which then takes the same step. */
 export function handOffCall(batch: HandOffBatch, largeTask: string | null): Call {
-  return callOf(largeTask === null ? 'hand-off' : `large call-back of ${largeTask}`, largeTask, {
-    answered: (answer: HandOffAnswers, node, append) => {
-      const { model } = node.simulation
-      if (append?.isDurable !== true) {
-        const isRefused = largeTask !== null && answer.callBacks.every((result) => !isAccepted(result))
-        if (!isEmptyPull(batch, answer) && !isRefused) disagree('a batch was answered before it was durable')
-        // One that no longer leads may find nothing where there is something.
-        if (node.simulation.writer !== node) return
-      }
-      model.now = append?.isDurable === true ? append.now : node.clockRead
-      judge(batch, answer, node)
-      model.conclude()
+  const tasks = new Set(batch.callBacks.map(({ callBack }) => callBack.taskId))
+  const what = largeTask === null ? 'hand-off' : `large call-back of ${largeTask}`
+  return callOf(
+    { what, largeTask, tasks },
+    {
+      answered: (answer: HandOffAnswers, node, append) => {
+        const { model } = node.simulation
+        if (append?.isDurable !== true) {
+          const isRefused = largeTask !== null && answer.callBacks.every((result) => !isAccepted(result))
+          if (!isEmptyPull(batch, answer) && !isRefused)
+            disagree('a batch was answered before it was durable')
+          // One that no longer leads may find nothing where there is something.
+          if (node.simulation.writer !== node) return
+        }
+        model.now = append?.isDurable === true ? append.now : node.clockRead
+        judge(batch, answer, node)
+        model.conclude()
+      },
+      lost: (node, append) => {
+        const { model, medium } = node.simulation
+        const truth = new Truth(medium)
+        model.now = append.now
+        if (largeTask !== null && !batch.callBacks.some((order) => isStored(node, truth, order))) return false
+        apply(batch, node)
+        learnPulls(model, truth, batch.pulls)
+        model.conclude()
+        return true
+      },
+      late: (answer: HandOffAnswers, node) => {
+        const { model } = node.simulation
+        for (const { partitions } of answer.pulls)
+          for (const { lease } of partitions)
+            if (lease !== null && !model.knowsLease(lease.id))
+              disagree(`the lease ${lease.id} was answered and is lost`)
+        for (const [at, { callBack }] of batch.callBacks.entries())
+          if (answer.callBacks[at]?.kind === 'stored')
+            for (const { level, index } of callBack.partitions)
+              if (model.tasks.get(callBack.taskId)?.find(level, index) === undefined)
+                disagree(`${callBack.taskId}-${level}-${index} was accepted and is lost`)
+      },
     },
-    lost: (node, append) => {
-      const { model, medium } = node.simulation
-      const truth = new Truth(medium)
-      model.now = append.now
-      if (largeTask !== null && !batch.callBacks.some((order) => isStored(node, truth, order))) return false
-      apply(batch, node)
-      learnPulls(model, truth, batch.pulls)
-      model.conclude()
-      return true
-    },
-    late: (answer: HandOffAnswers, node) => {
-      const { model } = node.simulation
-      for (const { partitions } of answer.pulls)
-        for (const { lease } of partitions)
-          if (lease !== null && !model.knowsLease(lease.id))
-            disagree(`the lease ${lease.id} was answered and is lost`)
-      for (const [at, { callBack }] of batch.callBacks.entries())
-        if (answer.callBacks[at]?.kind === 'stored')
-          for (const { level, index } of callBack.partitions)
-            if (model.tasks.get(callBack.taskId)?.find(level, index) === undefined)
-              disagree(`${callBack.taskId}-${level}-${index} was accepted and is lost`)
-    },
-  })
+  )
 }
 
 export function controlCall(order: ControlOrder): Call {
-  return callOf(`${order.verb} ${order.taskId}`, null, {
-    answered: (answer: ControlResult, node, append) => {
-      const { model, medium } = node.simulation
-      if (append?.isDurable !== true) disagree(`${order.verb} was answered before it was durable`)
-      model.now = append.now
-      const expected = controlModel(model, order)
-      if (answer.kind !== expected)
-        disagree(`${order.verb} was answered ${answer.kind} instead of ${expected}`)
-      if (order.verb === 'retry' && order.done) learnSteps(model, new Truth(medium), 0)
-      model.conclude()
+  return callOf(
+    { what: `${order.verb} ${order.taskId}` },
+    {
+      answered: (answer: ControlResult, node, append) => {
+        const { model, medium } = node.simulation
+        if (append?.isDurable !== true) disagree(`${order.verb} was answered before it was durable`)
+        model.now = append.now
+        const expected = controlModel(model, order)
+        if (answer.kind !== expected)
+          disagree(`${order.verb} was answered ${answer.kind} instead of ${expected}`)
+        if (order.verb === 'retry' && order.done) learnSteps(model, new Truth(medium), 0)
+        model.conclude()
+      },
+      lost: (node, append) => {
+        const { model, medium } = node.simulation
+        model.now = append.now
+        controlModel(model, order)
+        if (order.verb === 'retry' && order.done) learnSteps(model, new Truth(medium), 0)
+        model.conclude()
+      },
     },
-    lost: (node, append) => {
-      const { model, medium } = node.simulation
-      model.now = append.now
-      controlModel(model, order)
-      if (order.verb === 'retry' && order.done) learnSteps(model, new Truth(medium), 0)
-      model.conclude()
-    },
-  })
+  )
 }
 
 export function sweepCall(order: SweepOrder): Call {
-  return callOf('sweep', null, {
-    answered: (answer: SweepResult, node, append) => {
-      const { model, medium } = node.simulation
-      if (append?.isDurable !== true) {
-        if (answer.expired + answer.woken > 0) disagree('a sweep was answered before it was durable')
-        return
-      }
-      model.now = append.now
-      learnSweep(model, new Truth(medium), order, answer)
-      model.conclude()
+  return callOf(
+    { what: 'sweep' },
+    {
+      answered: (answer: SweepResult, node, append) => {
+        const { model, medium } = node.simulation
+        if (append?.isDurable !== true) {
+          if (answer.expired + answer.woken > 0) disagree('a sweep was answered before it was durable')
+          return
+        }
+        model.now = append.now
+        learnSweep(model, new Truth(medium), order, answer)
+        model.conclude()
+      },
+      lost: (node, append) => {
+        const { model, medium } = node.simulation
+        model.now = append.now
+        learnSweep(model, new Truth(medium), order, null)
+        model.conclude()
+      },
     },
-    lost: (node, append) => {
-      const { model, medium } = node.simulation
-      model.now = append.now
-      learnSweep(model, new Truth(medium), order, null)
-      model.conclude()
-    },
-  })
+  )
 }
 
 /** It is alone: so what was removed or made to run again was so by this call. */
@@ -107,10 +119,13 @@ export function tidyCall({ retentionMillis }: TidyOrder): Call {
     learnSteps(model, new Truth(medium), append.now - retentionMillis)
     model.conclude()
   }
-  return callOf('tidy', null, {
-    answered: (_answer: unknown, node, append) => learn(node, append),
-    lost: learn,
-  })
+  return callOf(
+    { what: 'tidy' },
+    {
+      answered: (_answer: unknown, node, append) => learn(node, append),
+      lost: learn,
+    },
+  )
 }
 
 /** Short enough to be read by the dozen. */
@@ -131,10 +146,15 @@ interface Judgement<Answer> {
   readonly late?: (answer: Answer, node: SimulatedNode) => void
 }
 
-function callOf<Answer>(what: string, largeTask: string | null, judgement: Judgement<Answer>): Call {
+function callOf<Answer>(
+  of: { readonly what: string } & Partial<Pick<Call, 'largeTask' | 'tasks'>>,
+  judgement: Judgement<Answer>,
+): Call {
+  const { what, largeTask = null, tasks = new Set<string>() } = of
   return {
     what,
     largeTask,
+    tasks,
     append: null,
     isJudged: false,
     judge(answer, node, append) {

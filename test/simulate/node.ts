@@ -23,6 +23,8 @@ export interface Call {
   readonly what: string
   /** The task of a call-back so large that it goes beside other calls; its entries are known by the task. */
   readonly largeTask: string | null
+  /** The tasks of its call-backs. */
+  readonly tasks: ReadonlySet<string>
   /** Holds the answer against the model. Without an answer, takes over what became durable. */
   readonly judge: (answer: unknown, node: SimulatedNode, append: Append | null) => void
   append: Append | null
@@ -120,28 +122,33 @@ export class SimulatedNode implements Host {
 
   appending(entry: Appended): () => void {
     const append: Append = { isDurable: false, isEmpty: isEmpty(entry), now: this.clockRead }
-    const call = this.#callOf(entry)
+    const { staging } = this.simulation
+    const staged = this.#stagedBy(entry)
+    const call = this.#callOf(staged)
     if (call !== undefined) call.append = append
-    this.simulation.tell(() => `${this.name} appends ${entry.number} for ${call?.what}`)
+    this.simulation.tell(
+      () => `${this.name} appends ${entry.number} for ${call?.what ?? `${staged}, to be removed`}`,
+    )
     return () => {
-      this.simulation.tell(() => `${this.name} has appended ${entry.number}`)
       append.isDurable = true
+      if (staged !== null && !staging.delete(staged)) staging.add(staged)
+      this.simulation.tell(() => `${this.name} has appended ${entry.number}`)
     }
   }
 
-  /** Calls have their turn in the order in which they came, but for large call-backs, which go beside them. */
-  #callOf(entry: Appended): Call | undefined {
+  /** The task whose large call-back an entry opens or closes. */
+  #stagedBy({ body }: Appended): string | null {
     const { staging } = this.simulation
-    if (staging.size > 0 || entry.body.includes('{"first":')) {
-      for (const { taskId, staging: ids } of decodeEntry(entry.body).tasks) {
-        if ((ids !== null) === staging.has(taskId)) continue
-        if (ids === null) staging.delete(taskId)
-        else staging.add(taskId)
-        for (const call of this.calls) if (call.largeTask === taskId) return call
-        return undefined
-      }
-    }
-    for (const call of this.calls) if (call.largeTask === null) return call
+    if (staging.size === 0 && !body.includes('{"first":')) return null
+    const changed = decodeEntry(body).tasks.find(
+      (task) => (task.staging !== null) !== staging.has(task.taskId),
+    )
+    return changed?.taskId ?? null
+  }
+
+  /** Calls have their turn in the order in which they came, but for large call-backs, which go beside them. */
+  #callOf(staged: string | null): Call | undefined {
+    for (const call of this.calls) if (call.largeTask === staged) return call
     return undefined
   }
 }

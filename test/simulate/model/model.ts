@@ -204,7 +204,8 @@ export class Model {
     this.#checkPlaceInLine(partition)
     if (partition.line === 'fresh')
       this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
-    this.move(partition, 'leased')
+    // Where it goes if it is given back.
+    this.move(partition, 'leased', 'released')
     partition.term = term
     partition.leaseId = leaseId
     partition.outcome = null
@@ -274,7 +275,7 @@ export class Model {
     const partition = this.#newest(leaseId)
     if (partition?.place !== 'leased' || partition.lane.task.cancelled) return false
     partition.outcome = 'released'
-    this.move(partition, 'waiting', 'released')
+    this.#giveBack(partition)
     return true
   }
 
@@ -305,10 +306,15 @@ export class Model {
   #release(partition: ModelPartition, askedMillis: number | null): void {
     partition.outcome = 'released'
     partition.releases += 1
-    partition.line = 'released'
     const waits = askedMillis === null ? partition.releases > 2 : askedMillis > 0
     if (waits) this.#delay(partition, partition.releases - 2, askedMillis)
-    else this.move(partition, 'waiting', 'released')
+    else this.#giveBack(partition)
+  }
+
+  /** Before all others; unless its lease expired once and was renewed: then it waits with those that expired. */
+  #giveBack(partition: ModelPartition): void {
+    partition.dueAt = this.now
+    this.move(partition, 'waiting')
   }
 
   #delay(partition: ModelPartition, doubling: number, askedMillis: number | null): void {
