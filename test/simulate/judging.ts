@@ -199,7 +199,7 @@ function apply({ settles, renews, undos, callBacks }: HandOffBatch, node: Simula
     for (const { lease, order } of settlements) model.settle(formatLeaseId(lease), order)
   for (const { leases } of renews) for (const lease of leases) model.renew(formatLeaseId(lease))
   for (const lease of undos) model.undo(formatLeaseId(lease))
-  for (const { callBack } of callBacks) model.callBack(callBack)
+  for (const { callBack } of callBacks) model.callBack(callBack, null)
 }
 
 /** Of a lease that is unknown, forged or of a partition long purged, it matters only that it has no effect. */
@@ -219,7 +219,7 @@ function judgeCallBack(
   answer: CallBackResult | undefined,
   node: SimulatedNode,
 ): void {
-  const expected = node.simulation.model.callBack(callBack)
+  const expected = node.simulation.model.callBack(callBack, answer?.kind ?? null)
   const { kind, accepted, duplicates } = { accepted: undefined, duplicates: undefined, kind: '', ...answer }
   if (kind !== expected.kind || accepted !== expected.accepted || duplicates !== expected.duplicates)
     disagree(

@@ -76,13 +76,18 @@ export class Model {
     this.#touched.add(task)
   }
 
-  callBack({ taskId, partitions }: CallBack): { kind: string; accepted?: number; duplicates?: number } {
+  /** `answer` is what the store says, where that is known: after a purge it may compare or not. */
+  callBack(
+    { taskId, partitions }: CallBack,
+    answer: string | null,
+  ): { kind: string; accepted?: number; duplicates?: number } {
     const task = this.tasks.get(taskId) ?? new ModelTask(taskId, this.policy.levelBarrier)
     let fresh = 0
     for (const descriptor of partitions) {
       const known = task.find(descriptor.level, descriptor.index)
       if (known === undefined) fresh += 1
-      else if (!known.purged && !isSame(known.descriptor, descriptor)) return { kind: 'conflict' }
+      else if (!isSame(known.descriptor, descriptor) && (!known.purged || answer === 'conflict'))
+        return { kind: 'conflict' }
     }
     if (fresh > 0 && task.cancelled) return { kind: 'task_cancelled' }
     if (fresh > 0 && task.sealed) return { kind: 'task_sealed' }
@@ -218,11 +223,12 @@ export class Model {
   #checkPlaceInLine(partition: ModelPartition): void {
     const { lane, line } = partition
     const { released, retry } = lane.returned
+    const first = lane.fresh[lane.freshFrom]
     switch (line) {
       case 'fresh':
         if (released.size > 0) disagree(`${nameOf(partition)} went before one that was given back`)
-        if (lane.fresh[lane.freshFrom] !== partition)
-          disagree(`${nameOf(partition)} went before one that came earlier`)
+        if (first !== partition)
+          disagree(`${nameOf(partition)} went before ${first && nameOf(first)}, which came earlier`)
         break
       case 'released':
         for (const other of released)
