@@ -10,7 +10,7 @@ const sum = (states: readonly string[]) => states.map((state) => `${state}_parti
 export const laneHas = {
   unfinished: `${sum(unfinishedStates)} > 0`,
   parked: 'parked_partitions > 0',
-  rows: `${sum(partitionStates)} > purged`,
+  rows: `${sum(partitionStates)} - purged > 0`,
 }
 export const taskHas = {
   parked: 'parked_partitions > 0 AND cancelled = 0',

@@ -134,7 +134,7 @@ function prepare(db: DatabaseSync) {
       db,
       tasks,
       `WHERE id = ? AND purged_at IS NOT NULL
-         AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows.replaceAll(/\w+_partitions/g, 'lane.$&')})`,
+         AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
     ),
     endPurge: db.prepare('DELETE FROM purging WHERE task = ?'),
     unfinishedWork: finder(db, tasks, `WHERE ${taskHas.unfinishedWork} ORDER BY id ${LIMIT}`),
