@@ -1,9 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../../handoff/store.ts'
+import { migrateFrom6 } from './migrate-from-6.ts'
 import { SCHEMA_VERSION, schema } from './schema.ts'
 
-/** What brings a file from a version to the next one, by the version that it has. */
-const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([])
+/**
+ * What brings a file from a version to the next one, by the version that it has. The newest may use the schema of today; it
+ * gets a copy of its own when that changes.
+ */
+const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([[6, migrateFrom6]])
 
 /** Brings a file to the version that this program speaks, each step in a transaction of its own. A new one starts with it. */
 export function migrate(db: DatabaseSync, path: string): void {
