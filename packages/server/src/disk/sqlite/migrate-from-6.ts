@@ -40,7 +40,8 @@ const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancell
 
 /**
  * A waiting partition behind the last one of its lane that was ever leased is untouched. One before it was given back,
- * or was passed over; or waits for another attempt, also by order of an operator.
+ * or was passed over; or waits for another attempt, also by order of an operator. One that is leased or delayed kept its
+ * rank if it was to be given back unused.
  */
 const copyPartitions = `
 WITH cursor AS (SELECT lane, max(iif(term > 0, id, 0)) AS id FROM old_partition GROUP BY lane)
@@ -53,7 +54,7 @@ SELECT p.id, p.lane, p.idx, p.record_count, compute_table.name, p.spelling, p.ca
     ELSE p.state
   END,
   CASE
-    WHEN p.state = 'delayed' THEN iif(p.rank IS NULL, 'retry', 'released')
+    WHEN p.state IN ('leased', 'delayed') THEN iif(p.rank IS NULL, 'retry', 'released')
     WHEN p.state NOT IN ('ready', 'held') OR task.cancelled OR p.id > cursor.id THEN 'fresh'
     WHEN p.term = 0 OR p.fresh = 0 AND p.outcome = 'released' THEN 'released'
     ELSE 'retry'
