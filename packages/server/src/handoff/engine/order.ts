@@ -60,8 +60,11 @@ export class Order {
       task.asideForgotten = false
       this.rewind()
     }
-    for (const lane of only === undefined ? [...task.aside] : [only])
-      if (task.aside.delete(lane)) this.put(lane)
+    // One that was just read from the disk is in neither place: the order may have been read past it.
+    for (const lane of only === undefined ? [...task.aside] : [only]) {
+      task.aside.delete(lane)
+      this.put(lane)
+    }
   }
 
   /** What is on the disk is read from the beginning; what is in memory stays as it is. */
@@ -79,13 +82,12 @@ export class Order {
   cut(keep: number): Lane[] {
     if (this.#heap.length <= keep) return []
     const sorted = this.#heap.toSorted(comparePositions)
-    const last = sorted[keep - 1]
+    const last = sorted[keep - 1] as Lane
     const dropped = sorted.slice(keep)
     for (const lane of dropped) this.remove(lane)
-    if (
-      last !== undefined &&
-      (this.isComplete || this.loadedTo === null || comparePositions(last, this.loadedTo) < 0)
-    ) {
+    // Where nothing was read yet, what is here is not the beginning of the order.
+    const isBefore = this.isComplete || (this.loadedTo !== null && comparePositions(last, this.loadedTo) < 0)
+    if (isBefore) {
       this.loadedTo = positionOf(last)
       this.isComplete = false
     }
