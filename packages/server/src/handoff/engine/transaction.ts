@@ -216,11 +216,7 @@ export class Transaction {
 
   /** A lane that was set aside, or read from the disk, may be behind the level's time. */
   catchUp(lane: Lane): void {
-    const { virtual } = lane.time
-    if (lane.turn === null || lane.turn >= virtual) return
-    if (lane.tag < virtual) lane.tag = virtual
-    if (lane.retryTag < virtual) lane.retryTag = virtual
-    this.#turn(lane)
+    if (lane.turn !== null && lane.turn < lane.time.virtual) this.#turn(lane)
   }
 
   /** Of a task that may serve again: its lanes return to the order at the level's time. */
@@ -244,6 +240,12 @@ export class Transaction {
   }
 
   #turn(lane: Lane): void {
+    const { owner, level, time } = lane
+    if (isLaneOpen(owner, level)) {
+      // Behind the time is only one that might not serve for a while, and had not been met since.
+      if (lane.tag < time.virtual) lane.tag = time.virtual
+      if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
+    }
     const first = firstWaiting(lane) > 0 ? lane.tag : null
     const retry = lane.retries > 0 ? lane.retryTag : null
     lane.turn = first === null ? retry : retry === null || first <= retry ? first : retry
