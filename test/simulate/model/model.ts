@@ -153,9 +153,11 @@ export class Model {
     }
     const isSated = order.records !== null && partitions.length > 0 && records >= order.records
     if (partitions.length < order.batch && !isSated) {
-      const left = this.lowestOpenLevel()
+      const left = this.lowestOpen()
       if (left !== null)
-        disagree(`a pull got ${partitions.length} of ${order.batch}, and level ${left} has more`)
+        disagree(
+          `a pull got ${partitions.length} of ${order.batch}, and level ${left.level} of ${left.task.taskId} has more`,
+        )
     }
     if (order.key !== null && partitions.length > 0) this.remember(order.key, partitions)
   }
@@ -166,10 +168,11 @@ export class Model {
     this.keys.set(key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
   }
 
-  lowestOpenLevel(): number | null {
-    let lowest: number | null = null
-    for (const { level, task } of this.#waiting)
-      if ((lowest === null || level < lowest) && task.isOpen(level)) lowest = level
+  /** The lane, or one of those, of the lowest level that has something to hand out. */
+  lowestOpen(): ModelLane | null {
+    let lowest: ModelLane | null = null
+    for (const lane of this.#waiting)
+      if ((lowest === null || lane.level < lowest.level) && lane.task.isOpen(lane.level)) lowest = lane
     return lowest
   }
 
@@ -191,15 +194,16 @@ export class Model {
     this.lease(partition, lease.id, holder)
   }
 
-  /** The partition whose turn it is, or one of those. */
-  lease(partition: ModelPartition, leaseId: string, holder: string | null): void {
+  /** The partition whose turn it is, or one of those; where it was not answered, in which turn is unknown. */
+  lease(partition: ModelPartition, leaseId: string, holder: string | null, isInTurn = true): void {
     const { lane, place, purged } = partition
     const name = nameOf(partition)
     if (place !== 'waiting' || purged)
       disagree(`${name} was handed out while it was ${purged ? 'purged' : place}`)
     if (!lane.task.isOpen(lane.level)) disagree(`${name} was handed out while its lane was closed`)
-    const lowest = this.lowestOpenLevel()
-    if (lowest !== lane.level) disagree(`${name} went before level ${lowest}`)
+    const lowest = this.lowestOpen()
+    if (lowest !== null && lowest.level < lane.level)
+      disagree(`${name} went before level ${lowest.level} of ${lowest.task.taskId}`)
     if (this.#leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
     const { partition: id = 0, term = 0 } = parseLeaseId(leaseId) ?? {}
     if (partition.id !== 0 && partition.id !== id)
@@ -207,7 +211,8 @@ export class Model {
     if (term !== partition.term + 1) disagree(`${name} came with term ${term} after ${partition.term}`)
     partition.id = id
     this.#checkPlaceInLine(partition)
-    if (partition.line === 'fresh')
+    if (!isInTurn) lane.epoch += 1
+    else if (partition.line === 'fresh')
       this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
     // Where it goes if it is given back.
     this.move(partition, 'leased', 'released')
