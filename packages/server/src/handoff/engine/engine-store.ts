@@ -55,9 +55,9 @@ export class EngineStore implements Store {
   constructor(options: EngineOptions) {
     this.#disk = options.disk
     this.#runner = new Runner(options, (tx) => this.#committed(tx))
-    const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
-    this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, inTurn)
-    this.#maintenance = new Maintenance(options.disk, this.#runner, inTurn)
+    // What was begun is brought to its end also while the store is being closed.
+    this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
+    this.#maintenance = new Maintenance(options.disk, this.#runner, (work) => this.#inTurn(work))
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
@@ -76,6 +76,7 @@ export class EngineStore implements Store {
     const [large] = callBacks.filter(({ callBack }) => callBack.partitions.length > largeCallBack)
     if (large === undefined) return this.#handOff(batch)
     if (callBacks.length > 1) throw new Error('a large call-back has a batch of its own')
+    if (this.#closed) throw storeClosed()
     const { result, readied } = await this.#largeCallBacks.run(large)
     const answers = await this.#handOff({ ...batch, callBacks: [] })
     return { ...answers, callBacks: [result], readied: answers.readied + readied }
@@ -197,13 +198,17 @@ export class EngineStore implements Store {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    await this.#largeCallBacks.ended()
     await this.#turn.catch(() => undefined)
     await this.#runner.close()
   }
 
-  /** One after the other, in the order of the calls. Who comes while memory is dropped waits until the disk was asked again. */
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#closed) return Promise.reject(storeClosed())
+    return this.#closed ? Promise.reject(storeClosed()) : this.#queue(work)
+  }
+
+  /** One after the other, in the order of the calls. If memory was dropped, the disk is asked first. */
+  #queue<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = this.#turn
     const result = (async () => {
       await before.catch(() => undefined)
