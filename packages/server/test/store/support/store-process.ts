@@ -30,7 +30,7 @@ try {
   process.on('message', async ({ id, verb, argument }: StoreCall) => {
     try {
       const run = store[verb as keyof typeof store] as (argument: unknown) => Promise<unknown>
-      reply({ id, result: await run(argument) })
+      reply({ id, result: await run.call(store, argument) })
     } catch (error) {
       reply(failure(id, error))
     }
