@@ -216,6 +216,27 @@ test('a connection that nobody uses is closed when its time is over', async () =
   await client.closed()
 })
 
+test('a connection whose time ends between a head and its body is kept for the body', async () => {
+  const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
+  const request = settle('[1,2,3]')
+  client.send(request.slice(0, -7))
+  await pause(2 * KEPT_MILLIS)
+  client.send(request.slice(-7))
+  expect((await client.answer()).text).toBe('{"lane":[1,2,3]}')
+})
+
+test('a request that has arrived when the time ends, and is not read yet, is answered', async () => {
+  const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
+  client.send(pull)
+  await client.answer()
+  client.send(pull)
+  // The loop stands still: when it goes on, the timer is first.
+  const end = performance.now() + 2 * KEPT_MILLIS
+  while (performance.now() < end);
+  expect((await client.answer()).text).toBe('{"lane":null}')
+  await client.closed()
+})
+
 test('a connection whose answer takes longer than that is closed after it', async () => {
   const late: Serve = async ({ answer }) => {
     await pause(1.5 * KEPT_MILLIS)

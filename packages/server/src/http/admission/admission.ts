@@ -55,7 +55,7 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
 export type Admission = (request: AskedWith) => UnwrittenProblem | undefined
 
 /** All of a request that decides about it. */
-type AskedWith = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersionMinor'>
+type AskedWith = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
 
 /** Sees to it that every route says who may call it, and puts the check in front of everything else. */
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
@@ -101,13 +101,13 @@ export const HOST_REFUSED =
 
 /** Also for paths that no route has: a foreign page learns nothing about what is here. */
 export function hostRefusal(
-  { headers: { host }, rawHeaders, httpVersionMinor }: AskedWith,
+  { headers: { host }, rawHeaders, httpVersion }: AskedWith,
   hosts: HostRule,
 ): UnwrittenProblem | undefined {
   if (host === undefined) {
-    // Left out by old clients only; HTTP/1.1 demands it.
-    if (httpVersionMinor === 0) return undefined
-    return { code: 'bad_request', detail: 'a request of HTTP/1.1 needs a Host header' }
+    // Left out by old clients only; HTTP/1.1 demands it. Node's parser also takes HTTP/2.0, which no client sends here.
+    if (httpVersion === '1.0') return undefined
+    return { code: 'bad_request', detail: 'the request needs a Host header' }
   }
   // Node takes the first. Whoever stands in between may have gone by the other.
   const isHost = (text: string, at: number) => at % 2 === 0 && text.toLowerCase() === 'host'

@@ -79,7 +79,7 @@ export class ExpressLane {
     const route = this.#routes.get(`${head.method} ${head.url}`)
     if (route === undefined) return undefined
     // A plain head has no field twice, which is all that is looked for in raw headers.
-    const asked = { headers: head.headers, rawHeaders: [], httpVersionMinor: 1 }
+    const asked = { headers: head.headers, rawHeaders: [], httpVersion: '1.1' }
     return this.#admission(asked) === undefined ? route : undefined
   }
 }
