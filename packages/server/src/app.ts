@@ -7,6 +7,7 @@ import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
 import { readTokensFile } from './http/admission/tokens-file.ts'
+import { keyOwners } from './http/requests/key-owner.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { version } from './version.ts'
@@ -54,6 +55,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         tableField: config.tableField,
         unknownFields: config.unknownFields,
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
+        keyOwner: keyOwners(tokens !== null),
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,

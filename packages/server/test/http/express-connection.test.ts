@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { ExpressLane } from '../../src/http/express/express-lane.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
+import { keyOwners } from '../../src/http/requests/key-owner.ts'
 import { RequestCounts } from '../../src/http/requests/request-counts.ts'
 import { HOUR } from '../store/conformance/test-policy.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -28,7 +29,7 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, patienceMil
     ({ headers }) =>
       headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' },
     refuse,
-    { handOff } as never,
+    { handOff, keyOwner: keyOwners(false) } as never,
     requests,
   )
   lane.open('GET', '', '/pull', serve)

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
+import { bearerToken } from '../requests/bearer-token.ts'
 import { crossSiteFault } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
 import { type Role, roles, type Tokens } from './tokens.ts'
@@ -122,7 +123,7 @@ function tokenRefusal(
   tokens: Tokens,
   allowed: readonly Role[],
 ): UnwrittenProblem | undefined {
-  const token = authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
+  const token = bearerToken(authorization)
   if (token === undefined) {
     return {
       code: 'token_missing',

@@ -5,6 +5,7 @@ import type { Refuse } from '../answers/error-answers.ts'
 import type { Exchange } from '../requests/exchange.ts'
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
+import type { KeyOwner } from '../requests/key-owner.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
 import { type ExpressRequest, KnownHeads, type RouteOf } from './known-heads.ts'
 
@@ -17,6 +18,7 @@ const FIRST_REQUEST_MILLIS = 1000
 
 export interface ExpressRules extends Staying {
   readonly routeOf: RouteOf
+  readonly keyOwner: KeyOwner
   readonly refuse: Refuse
   /** A body may come after its head, but those who keep us waiting for so long are left to Node's timers. */
   readonly patienceMillis: number
@@ -49,7 +51,7 @@ export class ExpressConnection {
   constructor(socket: Socket, rules: ExpressRules) {
     this.#socket = socket
     this.#rules = rules
-    this.#heads = new KnownHeads(rules.routeOf)
+    this.#heads = new KnownHeads(rules.routeOf, rules.keyOwner)
     socket.setNoDelay(true)
     this.#idleTimer = setTimeout(this.#onIdle, rules.keepAliveMillis)
     socket.on('error', this.#onError).on('end', this.#onEnd)
