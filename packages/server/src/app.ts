@@ -80,7 +80,8 @@ async function openStore(
   const options = { policy, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const { openSqliteStore } = await import('./store/sqlite/store.ts')
-    const store = await openSqliteStore({ folder: config.data, ...options })
+    const warn = (text: string) => log.warn({}, text)
+    const store = await openSqliteStore({ folder: config.data, warn, ...options })
     return { store, keptIn: { data: resolve(config.data) } }
   }
   const { openPostgresStore, whereabouts } = await import('./store/postgres/open.ts')

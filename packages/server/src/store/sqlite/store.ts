@@ -18,6 +18,8 @@ export interface SqliteStoreOptions {
   readonly folder: string
   readonly policy: Policy
   readonly clock?: WallClock
+  /** For what an operator should know of the folder, in words. */
+  readonly warn?: (text: string) => void
 }
 
 /** A larger call-back is written in steps; up to here it takes a few milliseconds. */
@@ -37,9 +39,10 @@ export async function openSqliteStore({
   folder,
   policy,
   clock = systemClock,
+  warn,
 }: SqliteStoreOptions): Promise<Store> {
   const file = new OpenFile(resolve(folder), policy)
-  file.lock()
+  for (const text of file.lock()) warn?.(text)
   const runner = new VerbRunner(file, clock)
   // Answered a turn later: whoever takes one step after the other, or reads page after page, must let others in between.
   const verb =
