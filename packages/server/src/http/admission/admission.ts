@@ -1,9 +1,10 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
 import { bearerToken } from '../requests/bearer-token.ts'
-import { crossSiteFault } from './cross-site.ts'
+import { browserFault } from './browser-signs.ts'
+import { crossSiteFault, isOwnAddress } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
 import { type Role, roles, type Tokens } from './tokens.ts'
 
@@ -89,12 +90,20 @@ export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: A
     }
     const { headers } = request
     if (isChanging) {
-      const fault = crossSiteFault(headers, hosts)
+      const fault =
+        crossSiteFault(headers, hosts) ?? (tokens === null ? strangerFault(headers, hosts) : undefined)
       if (fault !== undefined) return { code: 'cross_site_refused', detail: fault }
     }
     if (tokens === null || allowed === null) return undefined
     return tokenRefusal(headers.authorization, tokens, allowed)
   }
+}
+
+/** Loopback names are trustworthy to browsers: there they say where a request comes from. */
+function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | undefined {
+  const { host } = headers
+  if (host !== undefined && hosts.isLoopback(host)) return undefined
+  return browserFault(headers, (address) => isOwnAddress(address, host, hosts))
 }
 
 export const HOST_REFUSED =
