@@ -51,6 +51,7 @@ export class AskedInHeaders {
   readonly #keyOwner: KeyOwner
   readonly #key: string | undefined
   #caller: string | null | undefined
+  #owner: string | undefined
   #preferences: Preferences | undefined
   #pull: PullRequest | undefined
 
@@ -68,6 +69,7 @@ export class AskedInHeaders {
   underKey(key: string): AskedInHeaders {
     const asked = new AskedInHeaders(this.#headers, this.#keyOwner, key)
     asked.#caller = this.#caller
+    asked.#owner = this.#owner
     asked.#preferences = this.#preferences
     return asked
   }
@@ -105,6 +107,8 @@ export class AskedInHeaders {
 
   get #ownedKey(): string | null {
     const key = readIdempotencyKey(this.#key)
-    return key === null ? null : ownedKey(key, this.#keyOwner(this.#headers, this.caller))
+    if (key === null) return null
+    this.#owner ??= this.#keyOwner(this.#headers, this.caller)
+    return ownedKey(key, this.#owner)
   }
 }
