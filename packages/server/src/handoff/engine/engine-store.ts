@@ -68,7 +68,7 @@ export class EngineStore implements Store {
   async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
     const { callBacks } = batch
     if (callBacks.length === 0) return this.#handOff(batch)
-    if (!this.#disk.hasSpace()) {
+    if (!this.#hasSpace()) {
       const answers = await this.#handOff({ ...batch, callBacks: [] })
       return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
@@ -80,6 +80,16 @@ export class EngineStore implements Store {
     const { result, readied } = await this.#largeCallBacks.run(large)
     const answers = await this.#handOff({ ...batch, callBacks: [] })
     return { ...answers, callBacks: [result], readied: answers.readied + readied }
+  }
+
+  /** A disk that cannot tell is asked for everything again. */
+  #hasSpace(): boolean {
+    try {
+      return this.#disk.hasSpace()
+    } catch (error) {
+      this.#runner.drop()
+      throw error
+    }
   }
 
   /** A task takes one call-back at a time: behind a large one, others wait for their turn. */
