@@ -79,21 +79,24 @@ export class LargeCallBacks {
   }
 
   async #run(order: CallBackOrder): Promise<Stored> {
-    const lanes = await this.#inTurn(() =>
-      this.#runner.transact(
+    // All of it belongs to one life of memory: after another, what was compared may be out of date, and what was staged gone.
+    let epoch = this.#runner.epoch
+    const lanes = await this.#inTurn(() => {
+      epoch = this.#runner.epoch
+      return this.#runner.transact(
         function* (tx) {
           const located = yield* locate(tx, order.callBack)
           return new Map([...located.lanes].map(([level, { id, tail }]) => [level, { id, tail }]))
         },
         () => true,
-      ),
-    )
+      )
+    })
     const comparison = await this.#runner.drive(compare(order.callBack, lanes, () => undefined))
-    const opened = await this.#inTurn(() =>
-      this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes)),
-    )
+    const opened = await this.#inTurn(async () => {
+      if (this.#runner.epoch !== epoch) throw interrupted()
+      return this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes))
+    })
     if ('kind' in opened) return { result: opened, readied: 0 }
-    const { epoch } = this.#runner
     try {
       const arrivals = await this.#stage(comparison, opened, epoch)
       return await this.#inTurn(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
