@@ -131,7 +131,10 @@ export interface Images {
   /** When an instance called a task back last: by `<task>:<instance>`. */
   readonly produced: Map<string, { readonly task: number; readonly instance: string; readonly at: number }>
   /** Instances that pulled or called back and may not have a row yet: inserted unless they have one. */
-  readonly instances: Map<string, { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }>
+  readonly instances: Map<
+    string,
+    { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
+  >
   nextIds: NextIds | null
 }
 
@@ -177,7 +180,12 @@ export interface Needs {
   /** The next lanes in the order of the hand-off: those with a turn, by (level, turn, lane), behind a position. */
   readonly order?: { readonly after: OrderPosition | null; readonly limit: number }
   /** Untouched partitions of a lane, by id: after < id <= tail. */
-  readonly fresh?: readonly { readonly lane: number; readonly after: number; readonly tail: number; readonly limit: number }[]
+  readonly fresh?: readonly {
+    readonly lane: number
+    readonly after: number
+    readonly tail: number
+    readonly limit: number
+  }[]
   /** Ready partitions of a lane's other lines, by (dueAt or 0, id), behind a position. */
   readonly returned?: readonly {
     readonly lane: number

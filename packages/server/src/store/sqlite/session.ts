@@ -32,7 +32,7 @@ import { TaskSteps } from './task-steps.ts'
 import { Tidy } from './tidy.ts'
 
 /** The verbs of the store, as they are executed: the same names, the same results, no promises. */
-export type Verb = Exclude<keyof Store, 'close' | 'onHint' | 'batching'>
+export type Verb = Exclude<keyof Store, 'close' | 'onHint' | 'onLead' | 'batching'>
 export type Verbs = {
   [Name in Verb]: (argument: Parameters<Store[Name]>[0], now: number) => Awaited<ReturnType<Store[Name]>>
 }
