@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { StreamLine } from './peer-messages.ts'
 import type { PeerSignature, SignedRequest } from './peer-signature.ts'
 
+export const STREAM_TYPE = 'application/x-ndjson'
+
 /** How often followers are told that the leader is alive. */
 const ALIVE_MILLIS = 1000
 /** What became ready within this time is told at once. */
@@ -77,7 +79,7 @@ export class HintStreams {
     response.once('close', close)
     request.socket.once('end', close)
     response.shouldKeepAlive = false
-    response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+    response.writeHead(200, { 'content-type': STREAM_TYPE, 'cache-control': 'no-store' })
     response.write('\n')
     if (this.#term !== null) this.#greet(stream, this.#term)
     this.#beat ??= setInterval(() => {

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { StoreUnavailable } from '../handoff/store.ts'
 import type { Head, Peer } from './head.ts'
+import { STREAM_TYPE } from './hint-streams.ts'
 import {
   errorOf,
   HINTS,
@@ -138,7 +139,7 @@ export class LeaderLink {
       this.#end({ kind, reason: `${url} cannot be reached: ${error.message}` })
     })
     stream.on('response', (response) => {
-      if (response.statusCode !== 200) {
+      if (response.statusCode !== 200 || response.headers['content-type'] !== STREAM_TYPE) {
         this.#answeredByOther()
         return
       }

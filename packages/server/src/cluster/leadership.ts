@@ -105,7 +105,7 @@ export class Leadership {
     this.#handOver?.()
     this.place?.link?.close()
     await this.#running
-    this.#vacancy.empty('this node has stopped')
+    this.#vacancy.close('this node has stopped')
   }
 
   async #run(): Promise<void> {

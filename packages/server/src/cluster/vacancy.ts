@@ -46,6 +46,14 @@ export class Vacancy<Holder> {
     this.#holder = null
   }
 
+  /** It will not be filled again. */
+  close(reason: string): void {
+    this.#holder = null
+    this.#reason = reason
+    this.#since = Number.NEGATIVE_INFINITY
+    this.#giveUp()
+  }
+
   async filled(): Promise<Holder> {
     if (this.#holder !== null) return this.#holder
     const left = this.#since + PATIENCE_MILLIS - performance.now()
@@ -55,6 +63,7 @@ export class Vacancy<Holder> {
   }
 
   #giveUp(): void {
+    clearTimeout(this.#timer)
     this.#timer = undefined
     for (const { reject } of this.#waiting) reject(this.#unavailable())
     this.#waiting.clear()

@@ -3,8 +3,12 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Cluster, clusterOf } from '../../../src/cluster/cluster.ts'
 import type { Election, Head, Peer } from '../../../src/cluster/head.ts'
+import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
 import { admitPeers } from '../../../src/http/peers.ts'
+
+const engineVerbs = [...carriedVerbs, 'sweep', 'tidy'] as const
+type EngineVerb = (typeof engineVerbs)[number]
 
 const log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -41,9 +45,10 @@ export class TestNode {
   readonly self = { nodeId: randomUUID(), url: '' }
   readonly server: Server
   readonly #shared: SharedStore
+  readonly #dead = Promise.withResolvers<void>()
   #isDead = false
   /** What the engine of this node waits for before it works on a batch. */
-  before: (verb: keyof Store) => Promise<void> = async () => {}
+  before: (verb: EngineVerb) => Promise<void> = async () => {}
 
   constructor(shared: SharedStore) {
     this.#shared = shared
@@ -86,6 +91,7 @@ export class TestNode {
   /** As a killed process: its connections break, its port refuses, and it has no say in anything. */
   kill(): void {
     this.#isDead = true
+    this.#dead.resolve()
     this.server.close()
     this.server.closeAllConnections()
   }
@@ -104,22 +110,18 @@ export class TestNode {
 
   /** Fenced as the disk is: in another term nothing works, and the leadership hears of it. */
   #engineOf(term: string, lost: () => void): Store {
-    return new Proxy({} as Store, {
-      get: (_, verb: keyof Store) => {
-        if (verb === 'batching' || verb === 'onHint' || verb === 'onLead') return undefined
-        if (verb === 'close') return async () => {}
-        return async (argument: unknown) => {
-          await this.before(verb)
-          this.#live()
-          if (this.#shared.term !== term) {
-            lost()
-            throw new StoreUnavailable('store_unavailable', 'another node leads')
-          }
-          const store = this.#shared.store()
-          return (store[verb] as (argument: unknown) => Promise<unknown>).call(store, argument)
-        }
-      },
-    })
+    const fenced = (verb: EngineVerb) => async (argument: unknown) => {
+      await Promise.race([this.before(verb), this.#dead.promise])
+      this.#live()
+      if (this.#shared.term !== term) {
+        lost()
+        throw new StoreUnavailable('store_unavailable', 'another node leads')
+      }
+      const store = this.#shared.store()
+      return (store[verb] as (argument: unknown) => Promise<unknown>).call(store, argument)
+    }
+    const verbs = Object.fromEntries(engineVerbs.map((verb) => [verb, fenced(verb)]))
+    return { ...verbs, close: async () => {} } as unknown as Store
   }
 }
 
