@@ -78,12 +78,12 @@ export class Collecting {
       levels.push('SELECT level FROM lanes')
     }
     if (tasks.length > 0) {
-      const rows = `SELECT r.* FROM (${tasks.join(' UNION ')}) t (id) CROSS JOIN LATERAL
+      const rows = `SELECT r.* FROM (SELECT DISTINCT * FROM (${tasks.join(' UNION ALL ')}) u) t (id) CROSS JOIN LATERAL
         (SELECT * FROM baton.task WHERE id = t.id OFFSET 0) r`
       take('tasks', rows, taskColumns.asJson('r'), '')
     }
     if (levels.length > 0) {
-      const rows = `SELECT r.* FROM (${levels.join(' UNION ')}) v (level) CROSS JOIN LATERAL
+      const rows = `SELECT r.* FROM (SELECT DISTINCT * FROM (${levels.join(' UNION ALL ')}) u) v (level) CROSS JOIN LATERAL
         (SELECT * FROM baton.level WHERE level = v.level OFFSET 0) r`
       take('levels', rows, levelColumns.asJson('r'), '')
     }

@@ -1,3 +1,4 @@
+import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { emptyTally, type Tally } from '../../handoff/rules/tally.ts'
 
 /**
@@ -7,9 +8,6 @@ import { emptyTally, type Tally } from '../../handoff/rules/tally.ts'
 type Kind = 'number' | 'big' | 'text' | 'flag' | 'json'
 
 const sqlTypes = { number: 'bigint', big: 'bigint', text: 'text', flag: 'boolean', json: 'json' } as const
-
-/** `held` is never stored. */
-const countedStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
 
 interface Tallied {
   readonly partitions: Tally
@@ -70,7 +68,7 @@ export class Columns<Stored extends object> {
     }
     if (this.#hasTallies) {
       row['partitions'] = readTally(values, at)
-      row['records'] = readTally(values, at + countedStates.length)
+      row['records'] = readTally(values, at + partitionStates.length)
     }
     return row as Stored
   }
@@ -120,7 +118,7 @@ export function textArray(elements: readonly (string | null)[]): string {
 }
 
 function tallyColumns(what: keyof Tallied): Column[] {
-  return countedStates.map((state) => ({
+  return partitionStates.map((state) => ({
     name: `${state}_${what}`,
     kind: 'number',
     get: (row) => (row as Tallied)[what][state],
@@ -129,7 +127,7 @@ function tallyColumns(what: keyof Tallied): Column[] {
 
 function readTally(values: readonly unknown[], from: number): Tally {
   const tally = emptyTally()
-  for (const [at, state] of countedStates.entries()) tally[state] = values[from + at] as number
+  for (const [at, state] of partitionStates.entries()) tally[state] = values[from + at] as number
   return tally
 }
 

@@ -20,6 +20,8 @@ export interface FlushOrder {
   /** The last entry that was flushed before. */
   readonly from: number
   readonly upTo: number
+  /** The entry of the take-over. All before it were read then. */
+  readonly takenOverAt: number
   /** Entries up to this one are known to be deleted. */
   readonly deletedTo: number
   readonly images: Images
@@ -54,15 +56,23 @@ export function flushStatements(order: FlushOrder): Statement[] {
  * Fails where the rows do not stand where this node left them, and where this server does not have the entry: it may have
  * been promoted without it, while another one still takes appends.
  */
-function moveStatement({ term, from, upTo, images: { nextIds } }: FlushOrder): Statement {
+function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: FlushOrder): Statement {
   return {
     text: `WITH moved AS (
-        UPDATE baton.flushed SET number = $2, next_task = coalesce($4, next_task),
+        UPDATE baton.flushed SET number = greatest(number, $2::bigint), next_task = coalesce($4, next_task),
           next_lane = coalesce($5, next_lane), next_partition = coalesce($6, next_partition)
-        WHERE number = $1 AND EXISTS (SELECT FROM baton.entry e WHERE e.number = $2 AND e.term = $3::text COLLATE "C")
+        WHERE number = $1 AND EXISTS (SELECT FROM baton.entry e WHERE e.number = greatest($2, $7::bigint) AND e.term = $3::text COLLATE "C")
         RETURNING 1)
       SELECT 1 / count(*) FROM moved`,
-    values: [from, upTo, term, nextIds?.task ?? null, nextIds?.lane ?? null, nextIds?.partition ?? null],
+    values: [
+      from,
+      upTo,
+      term,
+      nextIds?.task ?? null,
+      nextIds?.lane ?? null,
+      nextIds?.partition ?? null,
+      takenOverAt,
+    ],
   }
 }
 

@@ -118,7 +118,7 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
     {
       text: `WITH appended AS (
           INSERT INTO baton.entry (number, term, body)
-          SELECT coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) + 1, $1::text, ''
+          SELECT coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) + 1, $1::text, NULL
           ON CONFLICT DO NOTHING RETURNING 1)
         SELECT 1 / count(*) FROM appended`,
       values: [term],
@@ -126,7 +126,7 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
     {
       text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, ${NOW} AS now,
           (SELECT max(number) FROM baton.entry) AS last,
-          ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body <> '' ORDER BY number) AS unflushed
+          ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body IS NOT NULL ORDER BY number) AS unflushed
         FROM baton.flushed f`,
     },
   ]

@@ -1,4 +1,5 @@
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { totalOf } from '../../handoff/rules/tally.ts'
 import {
   type InstanceQuery,
@@ -7,9 +8,9 @@ import {
   type ProducedTaskRecord,
 } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
+import { sumOf } from './load.ts'
 import { taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
-import { isThere } from './task-views.ts'
 
 /** The columns of the totals, by their names in the core. */
 const totalColumns = {
@@ -71,7 +72,10 @@ export function recordStatement(sightings: readonly Sighting[], now: number): St
   return { text: RECORD, values: [JSON.stringify([...rows.values()]), now] }
 }
 
-/** Reads the index of running leases by holder, and the newest tasks of a producer by another. */
+/**
+ * Reads the index of running leases by holder, and the newest tasks of a producer by another. A task whose first call-back was
+ * not closed has no partition that counts, and is not there yet.
+ */
 const SHOWN = `i.*,
   (SELECT count(*) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
      AND NOT EXISTS (SELECT FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane AND t.cancelled)
@@ -80,7 +84,7 @@ const SHOWN = `i.*,
      (SELECT * FROM baton.produced_task WHERE instance = i.instance_id
       ORDER BY last_call_back_at DESC LIMIT ${MAX_PRODUCER_TASKS}) p
      CROSS JOIN LATERAL (SELECT * FROM baton.task WHERE id = p.task OFFSET 0) t
-     WHERE ${isThere('t')} ORDER BY p.last_call_back_at DESC) AS tasks`
+     WHERE ${sumOf(partitionStates)} > 0 ORDER BY p.last_call_back_at DESC) AS tasks`
 
 export const instanceStatement = (instanceId: string, now: number): Statement => ({
   text: `SELECT ${SHOWN} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,

@@ -1,5 +1,5 @@
 import type { Due, Loaded, Needs } from '../../handoff/disk.ts'
-import { unfinishedStates } from '../../handoff/rules/life-cycle.ts'
+import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycle.ts'
 import { Collected, Collecting } from './collecting.ts'
 import { plainArray, textArray } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
@@ -91,14 +91,19 @@ export function readLoaded(needs: Needs, row: Row | null): Loaded {
 const isAsked = <One>(part: readonly One[] | undefined): part is readonly One[] =>
   part !== undefined && part.length > 0
 
-const sumOf = (states: readonly string[]): string => states.map((state) => `${state}_partitions`).join(' + ')
+/** In SQL: how many partitions are in one of these states. */
+export function sumOf(states: readonly string[]): string {
+  return states.map((state) => `${state}_partitions`).join(' + ')
+}
+
+/** In SQL: of a lane, that retention has not removed all of its rows. */
+export const HAS_ROWS = `${sumOf(partitionStates)} > purged`
 
 const HAVING = {
   any: 'true',
   parked: 'parked_partitions > 0',
-  // `held` is never stored.
-  unfinished: `${sumOf(unfinishedStates.filter((state) => state !== 'held'))} > 0`,
-  rows: `${sumOf(['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'])} > purged`,
+  unfinished: `${sumOf(unfinishedStates)} > 0`,
+  rows: HAS_ROWS,
 } as const
 
 /** One branch for each, because what a lane must have is part of the text. */

@@ -93,6 +93,7 @@ export class PostgresDisk implements Disk {
   readonly #node: NodeAddress
   /** Of this node's leadership, as far as it knows. Null before, and when it is in doubt. */
   #term: string | null = null
+  #takenOverAt = 0
   #flushed = 0
   #deletedTo = 0
 
@@ -106,6 +107,7 @@ export class PostgresDisk implements Disk {
     const { flush, beside } = this.#channels
     const { term, flushed, last, unflushed, nextIds, now } = await guard(takeOver(flush, beside, this.#node))
     this.#term = term
+    this.#takenOverAt = last
     this.#flushed = flushed
     this.#deletedTo = 0
     return { last, unflushed, nextIds, now }
@@ -135,7 +137,14 @@ export class PostgresDisk implements Disk {
 
   async flush(images: Images, upTo: number): Promise<void> {
     const term = this.#leading()
-    const order = { term, from: this.#flushed, upTo, deletedTo: this.#deletedTo, images }
+    const order = {
+      term,
+      from: this.#flushed,
+      upTo,
+      takenOverAt: this.#takenOverAt,
+      deletedTo: this.#deletedTo,
+      images,
+    }
     try {
       await this.#channels.flush.use((connection) =>
         connection.transact(BEGIN_WRITING, [fence(term), ...flushStatements(order)]),
@@ -144,8 +153,8 @@ export class PostgresDisk implements Disk {
       this.#doubt(term)
       throw foundNoRow(error) ? new LeadershipLost({ cause: error }) : asUnavailable(error)
     }
-    this.#flushed = upTo
-    this.#deletedTo = deletableTo(upTo)
+    this.#flushed = Math.max(this.#flushed, upTo)
+    this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
   }
 
   stage(rows: readonly PartitionDescriptor[]): Promise<void> {

@@ -1,5 +1,5 @@
 /** The states that are counted, as they are now: what was migrated once does not change with them. */
-const states = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled']
+const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
 
 const counters = states
   .flatMap((state) => [`${state}_partitions`, `${state}_records`])
@@ -40,7 +40,8 @@ INSERT INTO baton.flushed VALUES (true, 0, 1, 1, 1);
 CREATE TABLE baton.entry (
   number bigint PRIMARY KEY,
   term text COLLATE "C" NOT NULL,
-  body text COLLATE "C" NOT NULL
+  -- Null: a node took over.
+  body text COLLATE "C"
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 -- An entry is read once at most: compressing it would take longer than writing it.
 ALTER TABLE baton.entry ALTER COLUMN body SET STORAGE EXTERNAL;

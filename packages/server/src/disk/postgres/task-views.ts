@@ -7,10 +7,6 @@ import { plainArray } from './columns.ts'
 import { laneColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-/** In SQL: a task whose first call-back was not closed has no partition that counts, and is not there yet. */
-export const isThere = (task: string): string =>
-  `${['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'].map((state) => `${task}.${state}_partitions`).join(' + ')} > 0`
-
 /** In SQL: what a list shows of a task, newest seconds first. */
 const SUMMARY = `${taskColumns.asJson('t')} AS task,
   (SELECT ${laneColumns.asJson('l')} FROM baton.lane l WHERE l.task = t.id AND l.level = t.open_level) AS open_lane,
@@ -20,7 +16,7 @@ const SUMMARY = `${taskColumns.asJson('t')} AS task,
 export function taskPageStatement({ before, limit, which }: TaskPageQuery): Statement {
   const page = (where: string, order: string, values: readonly unknown[]): Statement => ({
     text: `SELECT ${SUMMARY} FROM
-      (SELECT * FROM baton.task t WHERE ${where} AND ${isThere('t')} ORDER BY ${order} LIMIT $2) t ORDER BY t.id DESC`,
+      (SELECT * FROM baton.task t WHERE ${where} ORDER BY ${order} LIMIT $2) t ORDER BY t.id DESC`,
     values: [before, limit, ...values],
   })
   if (which === 'all') return page('id < $1', 'id DESC', [])
@@ -33,7 +29,7 @@ export function taskPageStatement({ before, limit, which }: TaskPageQuery): Stat
 
 export const taskSummariesStatement = (ids: readonly number[]): Statement => ({
   text: `SELECT ${SUMMARY} FROM unnest($1::bigint[]) WITH ORDINALITY AS w (id, at) CROSS JOIN LATERAL
-    (SELECT * FROM baton.task WHERE id = w.id OFFSET 0) t WHERE ${isThere('t')} ORDER BY w.at`,
+    (SELECT * FROM baton.task WHERE id = w.id OFFSET 0) t ORDER BY w.at`,
   values: [plainArray(ids)],
 })
 
@@ -54,7 +50,7 @@ export const taskDetailStatement = (taskId: string): Statement => ({
         FROM (SELECT id, level FROM baton.lane WHERE task = t.id ORDER BY level) l CROSS JOIN LATERAL
           (SELECT * FROM baton.partition WHERE lane = l.id AND is_mismatch ORDER BY idx LIMIT ${MAX_LISTED_MISMATCHES}) p
         ORDER BY l.level, p.idx LIMIT ${MAX_LISTED_MISMATCHES}) END AS mismatches
-    FROM baton.task t WHERE t.task_id = $1::text COLLATE "C" AND ${isThere('t')}`,
+    FROM baton.task t WHERE t.task_id = $1::text COLLATE "C"`,
   values: [taskId],
 })
 

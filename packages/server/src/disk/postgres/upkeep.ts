@@ -2,6 +2,7 @@ import type { Recount } from '../../handoff/disk.ts'
 import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/tally.ts'
 import type { Line } from '../../handoff/stored.ts'
+import { HAS_ROWS } from './load.ts'
 import { keyColumns, laneColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
@@ -19,8 +20,7 @@ export const purgeableStatement = (finishedBefore: number): Statement => ({
       (SELECT 0 AS turn, p.* FROM
          (SELECT * FROM baton.task WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT ${LATELY_PURGED}) p
        WHERE p.finished_at IS NOT NULL AND p.leased_partitions = 0 AND EXISTS (
-         SELECT FROM baton.lane l WHERE l.task = p.id AND EXISTS (
-           SELECT FROM baton.partition r WHERE r.lane = l.id AND r.id <= l.tail))
+         SELECT FROM baton.lane WHERE task = p.id AND ${HAS_ROWS})
        LIMIT 1)
       UNION ALL
       (SELECT 1 AS turn, f.* FROM baton.task f

@@ -7,6 +7,7 @@ import {
   type PostgresDisk,
   type PostgresDiskOptions,
 } from '../../../src/disk/postgres/postgres-disk.ts'
+import { makeTemplate } from '../postgres-harness.ts'
 
 export interface DiskDatabase {
   readonly url: string
@@ -28,6 +29,7 @@ export function diskDatabases(options?: ServerOptions): DiskDatabases {
   let server: PostgresServer
   beforeAll(async () => {
     server = await PostgresServer.start(options)
+    await makeTemplate(server)
   })
   afterAll(() => server.dispose())
   return {
@@ -35,7 +37,7 @@ export function diskDatabases(options?: ServerOptions): DiskDatabases {
       return server
     },
     async create() {
-      const { name, url } = await server.createDatabase()
+      const { name, url } = await server.createDatabase('template_of_disks')
       return {
         name,
         url,
