@@ -1,13 +1,22 @@
 import { StoreRefused } from '../../handoff/store.ts'
+import { migrations } from './migrations/index.ts'
 import { schema } from './schema.ts'
 import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
 
 /** The version that `schema` makes. */
-const VERSION = 12
+const VERSION = migrations.length
 
-/** Nodes that start together on an empty database make the same things at the same time: the second one begins again. */
-const MADE_BY_ANOTHER = new Set(['23505', '42P06', '42P07'])
+/**
+ * Nodes that start together on an empty database make the same things at the same time: the second one begins again. So
+ * does one that met nodes of an earlier version at work.
+ */
+const BEGIN_AGAIN = new Set([
+  '23505', // unique_violation
+  '42P06', // duplicate_schema
+  '42P07', // duplicate_table
+  '40P01', // deadlock_detected
+])
 const TRIES = 5
 
 export async function migrate(connection: Connection): Promise<void> {
@@ -15,7 +24,7 @@ export async function migrate(connection: Connection): Promise<void> {
     try {
       return await migrateOnce(connection)
     } catch (error) {
-      if (tried === TRIES || !MADE_BY_ANOTHER.has(sqlState(error) ?? '')) throw error
+      if (tried === TRIES || !BEGIN_AGAIN.has(sqlState(error) ?? '')) throw error
     }
   }
 }
@@ -39,7 +48,7 @@ async function migrateOnce(connection: Connection): Promise<void> {
       )
     }
     if (known < VERSION) {
-      await run(schema)
+      for (const sql of known === 0 ? [schema] : migrations.slice(known)) await run(sql)
       await run(`DELETE FROM baton.schema_version; INSERT INTO baton.schema_version VALUES (${VERSION})`)
     }
     await run('COMMIT')
