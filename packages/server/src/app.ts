@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import type { OpenedCluster } from './cluster/open-cluster.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import { systemClock, type WallClock } from './handoff/clock.ts'
 import { openEngine } from './handoff/engine/engine-store.ts'
@@ -31,6 +32,8 @@ export interface App {
   readonly handOff: HandOff
   readonly store: Store
   readonly keptIn: KeptIn
+  /** Where there are other nodes: it listens, and this is how they reach it. Before that it cannot hand off. */
+  join(url: string): Promise<void>
   /** Answers what is under way, then closes the store. */
   close(): Promise<void>
 }
@@ -39,7 +42,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { log, clock, timeouts } = options
   const tokens = config.tokensFile === null ? null : readTokensFile(config.tokensFile)
   const policy = policyOf(config)
-  const { store, keptIn } = await openStore(config, policy, options)
+  const { store, keptIn, peers } = await openStore(config, policy, options)
   try {
     const handOff = new HandOff({
       store,
@@ -60,11 +63,23 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
       basePath: pathPrefixOf(config),
+      peers,
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     await http.ready()
-    await handOff.start()
-    return { http, handOff, store, keptIn, close: () => http.close() }
+    const join = async (url: string) => {
+      await peers?.join(url)
+      await handOff.start()
+    }
+    if (peers === null) await handOff.start()
+    return {
+      http,
+      handOff,
+      store,
+      keptIn,
+      join: peers === null ? async () => {} : join,
+      close: () => http.close(),
+    }
   } catch (error) {
     await store.close()
     throw error
@@ -76,30 +91,32 @@ async function openStore(
   config: Config,
   policy: Policy,
   { clock, log }: Pick<AppOptions, 'clock' | 'log'>,
-): Promise<{ store: Store; keptIn: KeptIn }> {
-  const options = { policy, ...(clock === undefined ? {} : { clock }) }
+): Promise<{ store: Store; keptIn: KeptIn; peers: OpenedCluster | null }> {
+  const secrets = new Secrets()
+  const parts = { policy, random: Math.random, secret: () => secrets.next() }
   if (config.databaseUrl === null) {
     const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
     const disk = await openSqliteDisk({ folder: config.data })
-    const secrets = new Secrets()
     try {
-      const store = await openEngine({
-        disk,
-        policy,
-        clock: clock ?? systemClock,
-        random: Math.random,
-        secret: () => secrets.next(),
-      })
-      return { store, keptIn: { data: resolve(config.data) } }
+      const store = await openEngine({ ...parts, disk, clock: clock ?? systemClock })
+      return { store, keptIn: { data: resolve(config.data) }, peers: null }
     } catch (error) {
       await disk.close()
       throw error
     }
   }
-  const { openPostgresStore, whereabouts } = await import('./store/postgres/open.ts')
-  const failed = (err: unknown) => log.error({ err }, 'something that followed a commit went wrong')
-  const store = await openPostgresStore({ url: config.databaseUrl, failed, ...options })
-  return { store, keptIn: { database: whereabouts(config.databaseUrl) } }
+  const { databaseUrl: url } = config
+  const [{ openPostgresDisk }, { whereabouts }, { openCluster }] = await Promise.all([
+    import('./disk/postgres/postgres-disk.ts'),
+    import('./disk/postgres/session/whereabouts.ts'),
+    import('./cluster/open-cluster.ts'),
+  ])
+  const peers = await openCluster({
+    openDisk: (node) => openPostgresDisk({ url, node }),
+    openEngine: ({ disk, clock: leaders }) => openEngine({ ...parts, disk, clock: clock ?? leaders }),
+    log,
+  })
+  return { store: peers.store, keptIn: { database: whereabouts(url) }, peers }
 }
 
 function policyOf(config: Config): Policy {

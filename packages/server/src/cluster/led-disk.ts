@@ -2,13 +2,19 @@ import type { Disk, OpenedDisk } from '../handoff/disk.ts'
 import { StoreUnavailable } from '../handoff/store.ts'
 import type { Election, Head } from './head.ts'
 
+/** A disk that several nodes share, and that says which of them leads. */
+export interface SharedDisk extends Omit<Disk, 'open'>, Election {
+  /** Takes over, if the head still has this term. */
+  open(from: string | null): Promise<OpenedDisk>
+}
+
 /**
  * The disk as the engine of one time as leader has it. Opening the disk takes over from whoever leads; so an engine that
  * opens it again, after something failed, may do so only while the head still names this node. When another has taken
  * over, this time is over: nothing works any more, and the leadership is told.
  */
-export function ledDisk(disk: Disk & Election, nodeId: string, lost: () => void): Disk {
-  let isFirst = true
+export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, lost: () => void): Disk {
+  let known: Head | null = seen
   let isOver = false
   const end = () => {
     isOver = true
@@ -19,12 +25,13 @@ export function ledDisk(disk: Disk & Election, nodeId: string, lost: () => void)
     (...given: Arguments): Promise<Result> =>
       isOver ? Promise.reject(deposed()) : run(...given)
   const open = async (): Promise<OpenedDisk> => {
-    if (!isFirst && !isNamed(await disk.readHead(), nodeId)) {
+    const head = known ?? (await disk.readHead())
+    if (known === null && head.leader?.nodeId !== nodeId) {
       end()
       throw deposed()
     }
-    isFirst = false
-    return disk.open()
+    known = null
+    return disk.open(head.term)
   }
   return {
     open: guarded(open),
@@ -54,8 +61,6 @@ export function ledDisk(disk: Disk & Election, nodeId: string, lost: () => void)
     },
   }
 }
-
-const isNamed = ({ leader }: Head, nodeId: string): boolean => leader?.nodeId === nodeId
 
 const deposed = () =>
   new StoreUnavailable('store_unavailable', 'another node leads now; send the request again')

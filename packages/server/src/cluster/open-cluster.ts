@@ -4,12 +4,9 @@ import type { Disk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
 import type { Store } from '../handoff/store.ts'
 import { type Cluster, clusterOf } from './cluster.ts'
-import type { Election, Peer } from './head.ts'
+import type { Peer } from './head.ts'
 import { LeaderClock } from './leader-clock.ts'
-import { ledDisk } from './led-disk.ts'
-
-/** A disk that several nodes share, and that says which of them leads. */
-export interface SharedDisk extends Disk, Election {}
+import { ledDisk, type SharedDisk } from './led-disk.ts'
 
 export interface OpenClusterOptions {
   /** `self` is this node as others know it. Its URL is known when it listens, and the disk is opened after that. */
@@ -31,9 +28,9 @@ export async function openCluster({ openDisk, openEngine, log }: OpenClusterOpti
   const cluster = clusterOf({
     nodeId: self.nodeId,
     election: disk,
-    open: ({ now }, lost) => {
-      clock.set(now)
-      return openEngine({ disk: ledDisk(disk, self.nodeId, lost), clock: clock.now })
+    open: (head, lost) => {
+      clock.set(head.now)
+      return openEngine({ disk: ledDisk(disk, self.nodeId, head, lost), clock: clock.now })
     },
     close: () => disk.close(),
     log,

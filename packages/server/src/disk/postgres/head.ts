@@ -4,7 +4,7 @@ import type { OpenedDisk } from '../../handoff/disk.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Channel } from './session/channel.ts'
 import type { Row, Statement } from './session/connection.ts'
-import { foundNoRow } from './session/failures.ts'
+import { foundNoRow, LeadershipLost } from './session/failures.ts'
 import { BEGIN_WRITING } from './settings.ts'
 
 /** The database's time in milliseconds, in SQL. */
@@ -72,10 +72,19 @@ const TRIES = 20
 /** A transaction that waits for its client holds a take-over up for so long. */
 const PATIENCE_MILLIS = 1000
 
-/** Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. */
-export async function takeOver(channel: Channel, others: Channel, node: NodeAddress): Promise<TakenOver> {
+/**
+ * Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. With `from` it takes
+ * over from the leader of that term only, and leaves one that was faster alone.
+ */
+export async function takeOver(
+  channel: Channel,
+  others: Channel,
+  node: NodeAddress,
+  from?: string | null,
+): Promise<TakenOver> {
   for (let tried = 1; ; tried += 1) {
     const { term: seen } = await readHead(channel)
+    if (from !== undefined && seen !== from) throw new LeadershipLost()
     try {
       return await tryToTakeOver(channel, others, node, seen)
     } catch (error) {

@@ -102,10 +102,13 @@ export class PostgresDisk implements Disk {
     this.#node = node
   }
 
-  async open(): Promise<OpenedPostgres> {
+  /** With `from` only if the head still has this term: of two that miss the same leader one takes over. */
+  async open(from?: string | null): Promise<OpenedPostgres> {
     this.#term = null
     const { flush, beside } = this.#channels
-    const { term, flushed, last, unflushed, nextIds, now } = await guard(takeOver(flush, beside, this.#node))
+    const { term, flushed, last, unflushed, nextIds, now } = await guard(
+      takeOver(flush, beside, this.#node, from),
+    )
     this.#term = term
     this.#takenOverAt = last
     this.#flushed = flushed
