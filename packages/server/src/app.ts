@@ -1,16 +1,17 @@
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import type { OpenedCluster } from './cluster/open-cluster.ts'
 import { type Config, pathPrefixOf } from './config.ts'
-import { systemClock, type WallClock } from './handoff/clock.ts'
-import { openEngine } from './handoff/engine/engine-store.ts'
+import type { WallClock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
-import { Secrets } from './handoff/lease-secrets.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
 import { readTokensFile } from './http/admission/tokens-file.ts'
+import { keyOwners } from './http/requests/key-owner.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
+import { openEmbeddedStore, openSharedStore } from './open-store.ts'
 import { version } from './version.ts'
 
 export type { Config } from './config.ts'
@@ -31,6 +32,8 @@ export interface App {
   readonly handOff: HandOff
   readonly store: Store
   readonly keptIn: KeptIn
+  /** Where there are other nodes: it listens, and this is how they reach it. Before that it cannot hand off. */
+  join(url: string): Promise<void>
   /** Answers what is under way, then closes the store. */
   close(): Promise<void>
 }
@@ -39,7 +42,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { log, clock, timeouts } = options
   const tokens = config.tokensFile === null ? null : readTokensFile(config.tokensFile)
   const policy = policyOf(config)
-  const { store, keptIn } = await openStore(config, policy, options)
+  const { store, keptIn, peers } = await openStore(config, policy, options)
   try {
     const handOff = new HandOff({
       store,
@@ -56,50 +59,47 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         tableField: config.tableField,
         unknownFields: config.unknownFields,
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
+        keyOwner: keyOwners(tokens !== null),
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
       basePath: pathPrefixOf(config),
+      peers,
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     await http.ready()
-    await handOff.start()
-    return { http, handOff, store, keptIn, close: () => http.close() }
+    const join = async (url: string) => {
+      await peers?.join(url)
+      await handOff.start()
+    }
+    if (peers === null) await handOff.start()
+    return {
+      http,
+      handOff,
+      store,
+      keptIn,
+      join: peers === null ? async () => {} : join,
+      close: () => http.close(),
+    }
   } catch (error) {
     await store.close()
     throw error
   }
 }
 
-/** Only the store that is asked for is loaded: the driver of the other takes a tenth of the time to start. */
 async function openStore(
   config: Config,
   policy: Policy,
   { clock, log }: Pick<AppOptions, 'clock' | 'log'>,
-): Promise<{ store: Store; keptIn: KeptIn }> {
+): Promise<{ store: Store; keptIn: KeptIn; peers: OpenedCluster | null }> {
   const options = { policy, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
-    const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
-    const disk = await openSqliteDisk({ folder: config.data })
-    const secrets = new Secrets()
-    try {
-      const store = await openEngine({
-        disk,
-        policy,
-        clock: clock ?? systemClock,
-        random: Math.random,
-        secret: () => secrets.next(),
-      })
-      return { store, keptIn: { data: resolve(config.data) } }
-    } catch (error) {
-      await disk.close()
-      throw error
-    }
+    const warn = (text: string) => log.warn({}, text)
+    const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
+    return { store, keptIn: { data: resolve(config.data) }, peers: null }
   }
-  const { openPostgresStore, whereabouts } = await import('./store/postgres/open.ts')
-  const failed = (err: unknown) => log.error({ err }, 'something that followed a commit went wrong')
-  const store = await openPostgresStore({ url: config.databaseUrl, failed, ...options })
-  return { store, keptIn: { database: whereabouts(config.databaseUrl) } }
+  const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, ...options })
+  return { store: peers.store, keptIn: { database }, peers }
 }
 
 function policyOf(config: Config): Policy {

@@ -50,6 +50,12 @@ export const configSchema = Type.Object({
   }),
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
   databaseUrl: orNone({ description: 'a PostgreSQL database; given, it replaces the embedded store' }),
+  peerUrl: orNone({
+    pattern: '^https?://[^/?#@\\s]+(?:/[^?#\\s]*)?$',
+    form: 'a URL like http://10.0.0.7:7070, with the base path if there is one, and neither user nor query',
+    shownDefault: 'from host and port',
+    description: 'with PostgreSQL: how other nodes reach this one; needed where it listens on all addresses',
+  }),
   instanceId: Type.String({
     ...instanceIdKeywords,
     form: `a name of 1 to ${instanceIdKeywords.maxLength} printable characters`,

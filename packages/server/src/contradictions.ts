@@ -1,6 +1,6 @@
 import { partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
 import type { Config, SettingName } from './config.ts'
-import { isLoopback } from './loopback.ts'
+import { isLoopback, isWildcard } from './loopback.ts'
 
 /** What can be wrong with settings that are each right by themselves. */
 interface Contradiction {
@@ -22,6 +22,14 @@ const rules: readonly Contradiction[] = [
         ? undefined
         : `anyone who reaches ${host} could pull and settle: name a file of tokens with --tokens-file, ` +
           'or say --allow-anonymous if the network keeps strangers out',
+  },
+  {
+    between: ['host', 'databaseUrl', 'peerUrl'],
+    found: ({ host, databaseUrl, peerUrl }) =>
+      databaseUrl !== null && peerUrl === null && isWildcard(host)
+        ? `other nodes cannot reach this one at ${host}: name its own address with --peer-url, ` +
+          'such as http://10.0.0.7:7070, or listen on one with --host'
+        : undefined,
   },
   {
     between: ['delivery', 'levelBarrier'],

@@ -45,6 +45,7 @@ async function start(argv: readonly string[]): Promise<void> {
   const app = await openApp(config, { log })
   stopOnSignal(app, log)
   const url = await listen(app, config)
+  await app.join(config.peerUrl ?? boundUrl(app, config))
   for (const warning of warnings) log.warn({}, warning)
   const { instanceId, delivery } = config
   const tokens = config.tokensFile !== null
@@ -63,6 +64,12 @@ async function listen({ http, close }: App, config: Config): Promise<string> {
   const { port: bound } = http.server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
   return `http://${name}:${bound}${pathPrefixOf(config)}`
+}
+
+/** By address: a name may stand for several, of which this node listens on one. */
+function boundUrl({ http }: App, config: Config): string {
+  const { address, family, port } = http.server.address() as AddressInfo
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${pathPrefixOf(config)}`
 }
 
 /** The first signal asks to finish; a second one, if it is meant, insists. */

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqliteStore } from '../../../packages/server/src/store/sqlite/store.ts'
+import { openEmbeddedStore } from '../../../packages/server/src/open-store.ts'
 import { testPolicy } from '../../../packages/server/test/store/conformance/test-policy.ts'
 import { NodeProcess } from '../../postgres/support/node-process.ts'
 import { freezeNode, killNode } from './disturbances.ts'
@@ -16,7 +16,7 @@ export async function startEmbeddedFleet(leaseMillis: number): Promise<Fleet> {
     disturbances: [killNode([node]), freezeNode([node], leaseMillis * 3)],
     audit: async () => {
       await node.kill()
-      const store = await openSqliteStore({ folder, policy: testPolicy })
+      const store = await openEmbeddedStore({ folder, policy: testPolicy })
       try {
         return await store.audit()
       } finally {

@@ -84,11 +84,11 @@ export class PostgresServer {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`
   }
 
-  /** A database with nothing in it. */
-  async createDatabase(): Promise<{ name: string; url: string }> {
+  /** A database with nothing in it, or with what is in another one. */
+  async createDatabase(template = 'template1'): Promise<{ name: string; url: string }> {
     this.#databases += 1
     const name = `test_${this.#databases}`
-    await this.query(`CREATE DATABASE ${name}`)
+    await this.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
     return { name, url: this.url(name) }
   }
 

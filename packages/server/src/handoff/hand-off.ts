@@ -105,7 +105,12 @@ export class HandOff {
         log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
       failed,
     })
-    store.onHint?.((readied) => this.#pulls.wake(readied))
+    store.onHint?.((readied, nextDueInMillis = null) => {
+      this.#pulls.wake(readied)
+      if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
+    })
+    // Leases that seem overdue may be of workers that had nobody to renew them with.
+    store.onLead?.(() => this.#upkeep.beginGrace())
   }
 
   async start(): Promise<void> {

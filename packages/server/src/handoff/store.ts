@@ -39,12 +39,17 @@ export interface Store {
   close(): Promise<void>
   /**
    * For a store that several nodes share: tells that another node, or upkeep of the store's own, made
-   * partitions ready. A hint may get lost, so whoever waits also looks now and then.
+   * partitions ready, and when the earliest lease or back-off of what it did ends, where this node has to see to it.
+   * A hint may get lost, so whoever waits also looks now and then.
    */
-  onHint?(listener: (readied: number) => void): void
+  onHint?(listener: HintListener): void
+  /** For a store that several nodes share: this node has become the one that ends leases. */
+  onLead?(listener: () => void): void
   /** How many batches the store takes at once; one by one if it does not say. */
   readonly batching?: Batching
 }
+
+export type HintListener = (readied: number, nextDueInMillis?: number | null) => void
 
 /** For a store that works on several batches side by side. */
 export interface Batching {

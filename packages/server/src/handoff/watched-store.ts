@@ -61,8 +61,9 @@ export function watchedStore(store: Store, counts: StoreCounts, outage: Outage):
     ),
     audit: () => store.audit(),
     close: () => store.close(),
-    // Whether there are these two says something about the store.
+    // Whether there are these says something about the store.
     ...(store.onHint === undefined ? {} : { onHint: (listener) => store.onHint?.(listener) }),
+    ...(store.onLead === undefined ? {} : { onLead: (listener) => store.onLead?.(listener) }),
     ...(store.batching === undefined ? {} : { batching: store.batching }),
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { ExpressLane } from './express/express-lane.ts'
+import type { Peers } from './peers.ts'
 
 const IDLE_CHECK_MILLIS = 50
 
@@ -14,7 +15,7 @@ const IDLE_CHECK_MILLIS = 50
 export function closeInOrder(
   app: FastifyInstance,
   lane: ExpressLane,
-  handOff: HandOff,
+  { handOff, peers }: { readonly handOff: HandOff; readonly peers: Peers | null },
   patienceMillis: number,
 ): void {
   // Fastify says it to requests that come from now on. Those that came before would use their connection again.
@@ -23,6 +24,7 @@ export function closeInOrder(
   })
   app.addHook('preClose', async () => {
     handOff.drain()
+    await peers?.leave()
     const deadline = performance.now() + patienceMillis
     while ((await connectionsUnderWay(app, lane)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)

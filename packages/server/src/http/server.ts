@@ -15,9 +15,11 @@ import { metricsRoute } from './metrics/metrics-route.ts'
 import { apiReferenceRoute } from './page/api-reference.ts'
 import { pageRoutes } from './page/page.ts'
 import { readPageFiles } from './page/page-files.ts'
+import { admitPeers, type Peers } from './peers.ts'
 import { meetExpectations } from './requests/expectations.ts'
 import { answerThoseWhoStoppedSending } from './requests/hang-up.ts'
 import { acceptJsonBodies } from './requests/json-body.ts'
+import { boundPipelining } from './requests/pipelining.ts'
 import { countRequests, RequestCounts } from './requests/request-counts.ts'
 import { logRequests, type RequestLog } from './requests/request-log.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
@@ -39,6 +41,8 @@ export interface HttpOptions {
   readonly basePath: string
   /** Null: requests are not logged. */
   readonly requestLog: RequestLog | null
+  /** Null: this node is the only one. */
+  readonly peers?: Peers | null
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -63,6 +67,7 @@ export async function buildHttp({
   admission,
   basePath,
   requestLog,
+  peers = null,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = { ...standardTimeouts, ...timeouts }
@@ -92,6 +97,7 @@ export async function buildHttp({
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
   })
   app.setErrorHandler(answerError)
+  boundPipelining(app)
   if (requestLog !== null) logRequests(app, requestLog)
   acceptJsonBodies(app)
   admitCallers(app, admission)
@@ -125,6 +131,7 @@ export async function buildHttp({
     { prefix: basePath },
   )
   answerThoseWhoStoppedSending(app.server)
+  if (peers !== null) admitPeers(app.server, basePath, peers)
   // Where requests are logged, each has to pass Fastify's hooks. The lane still has connections until they say something:
   // Node's server takes one that never did for busy, and closing would wait for it.
   if (requestLog !== null) lane.serveNothing()
@@ -132,7 +139,7 @@ export async function buildHttp({
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())
-  closeInOrder(app, lane, service.handOff, closeMillis)
+  closeInOrder(app, lane, { handOff: service.handOff, peers }, closeMillis)
   return app
 }
 

@@ -48,6 +48,11 @@ export class LargeCallBacks {
     for (const { callBack } of orders) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
   }
 
+  /** Resolves when none is under way any more. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#underWay.values())
+  }
+
   async run(order: CallBackOrder): Promise<Stored> {
     const { taskId } = order.callBack
     const before = this.#underWay.get(taskId)

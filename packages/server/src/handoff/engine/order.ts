@@ -54,17 +54,22 @@ export class Order {
     this.#sift(last)
   }
 
-  /** Lanes of a task come back that were set aside; one alone where a barrier opened one level. */
-  reopen(task: Task, only?: Lane): void {
-    if (only === undefined && task.asideForgotten) {
+  /** Lanes of a task come back that were set aside. */
+  reopen(task: Task): void {
+    if (task.asideForgotten) {
       task.asideForgotten = false
       this.rewind()
     }
-    // One that was just read from the disk is in neither place: the order may have been read past it.
-    for (const lane of only === undefined ? [...task.aside] : [only]) {
+    for (const lane of task.aside) {
       task.aside.delete(lane)
       this.put(lane)
     }
+  }
+
+  /** One alone, where a barrier opened its level. It may have been forgotten while it was set aside, and read again. */
+  reopenLane(lane: Lane): void {
+    lane.owner.aside.delete(lane)
+    this.put(lane)
   }
 
   /** What is on the disk is read from the beginning; what is in memory stays as it is. */

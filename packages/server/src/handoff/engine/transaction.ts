@@ -60,7 +60,6 @@ export class Transaction {
   readonly parked: Partition[] = []
   /** Partitions that pulls can take and could not before. */
   readied = 0
-  undone = 0
   earliestDueAt: number | null = null
 
   readonly #tasks: Task[] = []
@@ -220,10 +219,15 @@ export class Transaction {
   }
 
   /** Of a task that may serve again: its lanes return to the order at the level's time. */
-  reopen(task: Task, only?: Lane): void {
-    this.memory.order.reopen(task, only)
+  reopen(task: Task): void {
+    this.memory.order.reopen(task)
     // Also those that were not met while they might not serve: they kept their place, and others moved on.
-    for (const lane of only === undefined ? task.lanes.values() : [only]) this.catchUp(lane)
+    for (const lane of task.lanes.values()) this.catchUp(lane)
+  }
+
+  reopenLane(lane: Lane): void {
+    this.memory.order.reopenLane(lane)
+    this.catchUp(lane)
   }
 
   /** A line that had nothing starts where the level stands. */

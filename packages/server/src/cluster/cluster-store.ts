@@ -1,0 +1,213 @@
+import type { ControlOrder, ControlResult } from '../handoff/rules/control.ts'
+import type { ChangePage, ChangeQuery } from '../handoff/shown/change.ts'
+import type { InstancePage, InstanceQuery, InstanceRecord } from '../handoff/shown/instance-record.ts'
+import type { PartitionPage, PartitionQuery } from '../handoff/shown/partition-record.ts'
+import type { TaskPage, TaskQuery, TaskRecord } from '../handoff/shown/task-record.ts'
+import type { Sighting } from '../handoff/sightings.ts'
+import type {
+  Batching,
+  HandOffAnswers,
+  HandOffBatch,
+  HintListener,
+  Store,
+  SweepOrder,
+  SweepResult,
+  TidyOrder,
+  TidyResult,
+} from '../handoff/store.ts'
+import { StoreUnavailable } from '../handoff/store.ts'
+import type { HintStreams } from './hint-streams.ts'
+import type { LeaderLink } from './leader-link.ts'
+import type { Leadership } from './leadership.ts'
+import { bodyOf, type CarriedVerb, hasLargeCallBack, largeBodyOf, NotTaken } from './peer-messages.ts'
+import type { Carried } from './peer-server.ts'
+
+/** Two batches under way: one is on its way or gathers while the leader works on the other. */
+const CARRIED: Batching = { atOnce: 2, full: 2000, fullAtOnce: 2 }
+const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
+/** A request that meets one leader after the other that does not take it. */
+const MOST_TRIES = 20
+
+const NOTHING_SWEPT: SweepResult = { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
+
+/**
+ * The store of a node among several: the engine of this node while it leads, and that of another, over HTTP, while it does
+ * not. What was sent and not answered is never sent again: whether it was done is for the client to find out.
+ */
+export class ClusterStore implements Store, Carried {
+  readonly #leadership: Leadership
+  readonly #streams: HintStreams
+  readonly #close: () => Promise<void>
+  #hint: HintListener = () => undefined
+  readonly batching: Batching
+
+  constructor(leadership: Leadership, streams: HintStreams, close: () => Promise<void>) {
+    this.#leadership = leadership
+    this.#streams = streams
+    this.#close = close
+    leadership.onReadied = (count) => this.#hint(count)
+    this.batching = batchingOf(leadership)
+  }
+
+  async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
+    return this.#anywhere(
+      async (engine) => {
+        const answers = await engine.handOff(batch)
+        this.#streams.tell(answers.readied)
+        return answers
+      },
+      async (link) => {
+        const body = hasLargeCallBack(batch) ? await largeBodyOf(batch) : bodyOf(batch)
+        return JSON.parse(await link.ask('handOff', body)) as HandOffAnswers
+      },
+    )
+  }
+
+  /** Leases and back-offs are the leader's to end. */
+  async sweep(order: SweepOrder): Promise<SweepResult> {
+    const { place } = this.#leadership
+    if (place?.engine == null) return NOTHING_SWEPT
+    const swept = await place.engine.sweep(order)
+    this.#streams.tell(swept.woken)
+    return swept
+  }
+
+  async tidy(order: TidyOrder): Promise<TidyResult> {
+    const { place } = this.#leadership
+    if (place?.engine == null) return { more: false, readied: 0 }
+    const tidied = await place.engine.tidy(order)
+    this.#streams.tell(tidied.readied)
+    return tidied
+  }
+
+  async control(order: ControlOrder): Promise<ControlResult> {
+    return this.#anywhere(
+      async (engine) => {
+        const result = await engine.control(order)
+        if (result.kind === 'applied') this.#streams.tell(result.readied)
+        return result
+      },
+      (link) => carry(link, 'control', order),
+    )
+  }
+
+  task(taskId: string): Promise<TaskRecord | null> {
+    return this.#carried('task', taskId)
+  }
+
+  tasks(query: TaskQuery): Promise<TaskPage> {
+    return this.#carried('tasks', query)
+  }
+
+  partitions(query: PartitionQuery): Promise<PartitionPage | null> {
+    return this.#carried('partitions', query)
+  }
+
+  changes(query: ChangeQuery): Promise<ChangePage> {
+    return this.#carried('changes', query)
+  }
+
+  recordSightings(sightings: readonly Sighting[]): Promise<void> {
+    return this.#carried('recordSightings', sightings)
+  }
+
+  instance(instanceId: string): Promise<InstanceRecord | null> {
+    return this.#carried('instance', instanceId)
+  }
+
+  instances(query: InstanceQuery): Promise<InstancePage> {
+    return this.#carried('instances', query)
+  }
+
+  probe(): Promise<void> {
+    return this.#carried('probe', undefined)
+  }
+
+  audit(): Promise<string[]> {
+    return this.#carried('audit', undefined)
+  }
+
+  async close(): Promise<void> {
+    await this.#leadership.stop()
+    await this.#close()
+  }
+
+  onHint(listener: HintListener): void {
+    this.#hint = listener
+  }
+
+  onLead(listener: () => void): void {
+    this.#leadership.onLed = listener
+  }
+
+  /** A batch of another node. Its waiting pulls are woken by its answer. */
+  async runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
+    const answers = await this.#leadership.lead((engine) => engine.handOff(batch))
+    this.#streams.tell(answers.readied, from)
+    this.#hint(answers.readied, answers.nextDueInMillis)
+    return answers
+  }
+
+  async run(verb: Exclude<CarriedVerb, 'handOff'>, argument: unknown): Promise<unknown> {
+    const result = await this.#leadership.lead((engine) => call(engine, verb, argument))
+    if (verb === 'control') {
+      const applied = result as ControlResult
+      if (applied.kind !== 'applied') return result
+      this.#streams.tell(applied.readied)
+      this.#hint(applied.readied)
+    }
+    return result
+  }
+
+  #carried<Result>(verb: CarriedVerb, argument: unknown): Promise<Result> {
+    return this.#anywhere(
+      (engine) => call(engine, verb, argument) as Promise<Result>,
+      (link) => carry(link, verb, argument),
+    )
+  }
+
+  async #anywhere<Result>(
+    here: (engine: Store) => Promise<Result>,
+    there: (link: LeaderLink) => Promise<Result>,
+  ): Promise<Result> {
+    for (let tries = 1; ; tries += 1) {
+      const { engine, link } = this.#leadership.place ?? (await this.#leadership.whenPlaced())
+      try {
+        return await (engine === null ? there(link) : this.#leadership.lead(here))
+      } catch (error) {
+        if (!(error instanceof NotTaken)) throw error
+        if (tries === MOST_TRIES) throw new StoreUnavailable('store_unavailable', error.message)
+      }
+    }
+  }
+}
+
+function call(engine: Store, verb: CarriedVerb, argument: unknown): Promise<unknown> {
+  return (engine[verb] as (argument: unknown) => Promise<unknown>).call(engine, argument)
+}
+
+async function carry<Result>(link: LeaderLink, verb: CarriedVerb, argument: unknown): Promise<Result> {
+  return JSON.parse(await link.ask(verb, bodyOf(argument))) as Result
+}
+
+/** Read for each batch: it changes with who leads. */
+function batchingOf(leadership: Leadership): Batching {
+  const present = (): Batching => {
+    const { place } = leadership
+    return place?.engine == null ? CARRIED : (place.engine.batching ?? ONE_BY_ONE)
+  }
+  return {
+    get atOnce() {
+      return present().atOnce
+    },
+    get full() {
+      return present().full
+    },
+    get fullAtOnce() {
+      return present().fullAtOnce
+    },
+    get patience() {
+      return present().patience ?? 0
+    },
+  }
+}

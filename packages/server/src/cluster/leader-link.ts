@@ -1,0 +1,230 @@
+import * as http from 'node:http'
+import * as https from 'node:https'
+import type { Socket } from 'node:net'
+import { urlToHttpOptions } from 'node:url'
+import { StoreUnavailable } from '../handoff/store.ts'
+import type { Head, Peer } from './head.ts'
+import { STREAM_TYPE } from './hint-streams.ts'
+import {
+  errorOf,
+  HINTS,
+  NotTaken,
+  type PeerBody,
+  type PeerProblem,
+  type StreamLine,
+} from './peer-messages.ts'
+import { digestOf, type PeerSignature, SIGNATURE_HEADER } from './peer-signature.ts'
+
+/** The leader writes to its stream each second. Counted in ticks, so that a sleep of this process is not its silence. */
+const TICK_MILLIS = 500
+const SILENT_TICKS = 10
+const LONGEST_LINE = 10_000
+
+/**
+ * Why a link ended. `gone`: this leader will not answer any more. `left`: it said so. `broken`: it may be there, and is
+ * asked again.
+ */
+export interface LinkEnd {
+  readonly kind: 'gone' | 'left' | 'broken' | 'closed'
+  readonly reason: string
+}
+
+export interface LinkEvents {
+  /** The leader has proved who it is. */
+  opened(): void
+  readied(count: number): void
+  /** It takes no more requests. */
+  leaving(): void
+}
+
+/** What a follower has to its leader: a stream that says that it is there, and connections on which requests travel. */
+export class LeaderLink {
+  readonly leader: Peer
+  readonly ended: Promise<LinkEnd>
+  readonly #term: string
+  readonly #signature: PeerSignature
+  readonly #events: LinkEvents
+  readonly #transport: typeof http | typeof https
+  readonly #address: http.RequestOptions
+  readonly #path: string
+  /** Requests under way at once have a connection each, so a large call-back keeps nothing else waiting. */
+  readonly #agent: http.Agent
+  readonly #end: (end: LinkEnd) => void
+  #stream: http.ClientRequest | undefined
+  #ticker: NodeJS.Timeout | undefined
+  #silentTicks = 0
+  #isOpen = false
+  #isLeaving = false
+
+  constructor(
+    head: Head & { readonly leader: Peer; readonly term: string },
+    signature: PeerSignature,
+    events: LinkEvents,
+  ) {
+    this.leader = head.leader
+    this.#term = head.term
+    this.#signature = signature
+    this.#events = events
+    const { hostname, port, protocol, path } = urlToHttpOptions(new URL(head.leader.url))
+    this.#transport = protocol === 'https:' ? https : http
+    this.#address = { hostname, port, protocol }
+    this.#path = `${path?.replace(/\/+$/, '')}/peer/`
+    this.#agent = new this.#transport.Agent({ keepAlive: true })
+    const { promise, resolve } = Promise.withResolvers<LinkEnd>()
+    this.ended = promise.finally(() => this.#tearDown())
+    this.#end = resolve
+    this.#follow()
+  }
+
+  /** Whether the leader had said hello before it ended. */
+  get wasOpen(): boolean {
+    return this.#isOpen
+  }
+
+  close(reason = 'this node no longer follows'): void {
+    this.#end({ kind: 'closed', reason })
+  }
+
+  /** Resolves with the text of the answer. Rejects with NotTaken when certainly nothing was done. */
+  ask(verb: string, body: PeerBody): Promise<string> {
+    const { header } = this.#signature.sign(verb, this.leader.nodeId, body.digest)
+    return new Promise((resolve, reject) => {
+      let isConnected = false
+      const request = this.#request(verb, {
+        method: 'POST',
+        agent: this.#agent,
+        headers: { [SIGNATURE_HEADER]: header, 'content-length': body.bytes },
+      })
+      request.on('socket', (socket: Socket) => {
+        if (!socket.connecting) isConnected = true
+        else socket.once('connect', () => (isConnected = true))
+      })
+      request.on('error', (error) => {
+        if (!isConnected) {
+          this.#end({ kind: 'broken', reason: `${this.leader.url} cannot be reached: ${error.message}` })
+          reject(new NotTaken(error.message))
+        } else reject(lost(error))
+      })
+      request.on('response', (response) => {
+        readText(response, (text) => {
+          if (text === undefined) reject(lost(new Error('the answer was cut off')))
+          else if (response.statusCode === 200) resolve(text)
+          else reject(this.#problemIn(text))
+        })
+      })
+      for (const piece of body.pieces) request.write(piece)
+      request.end()
+    })
+  }
+
+  #problemIn(text: string): Error {
+    let error: Error
+    try {
+      error = errorOf(JSON.parse(text) as PeerProblem)
+    } catch {
+      error = new NotTaken('something else answers at the address of the leader')
+    }
+    if (error instanceof NotTaken && !this.#isLeaving) this.#end({ kind: 'broken', reason: error.message })
+    return error
+  }
+
+  #follow(): void {
+    const { header, number } = this.#signature.sign(HINTS, this.leader.nodeId, digestOf(''))
+    const stream = this.#request(HINTS, { agent: false, headers: { [SIGNATURE_HEADER]: header } })
+    this.#stream = stream
+    this.#ticker = setInterval(() => this.#tick(), TICK_MILLIS)
+    const { url } = this.leader
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      const kind = error.code === 'ECONNREFUSED' ? 'gone' : 'broken'
+      this.#end({ kind, reason: `${url} cannot be reached: ${error.message}` })
+    })
+    stream.on('response', (response) => {
+      if (response.statusCode !== 200 || response.headers['content-type'] !== STREAM_TYPE) {
+        this.#answeredByOther()
+        return
+      }
+      let rest = ''
+      response.setEncoding('utf8').on('data', (text: string) => {
+        this.#silentTicks = 0
+        const lines = `${rest}${text}`.split('\n')
+        rest = lines.pop() ?? ''
+        for (const line of lines) if (line !== '') this.#hear(line, number)
+        if (rest.length > LONGEST_LINE) this.#answeredByOther()
+      })
+      response.on('close', () => {
+        const left = this.#isLeaving
+        this.#end({
+          kind: left ? 'left' : 'broken',
+          reason: `the leader at ${url} ${left ? 'has resigned' : 'hung up'}`,
+        })
+      })
+      response.on('error', () => undefined)
+    })
+    stream.end()
+  }
+
+  #answeredByOther(): void {
+    const { url } = this.leader
+    this.#end({ kind: 'gone', reason: `at ${url} another node answers, or one that does not lead` })
+  }
+
+  #hear(text: string, number: number): void {
+    let line: StreamLine
+    try {
+      line = JSON.parse(text)
+    } catch {
+      this.#answeredByOther()
+      return
+    }
+    if ('hello' in line) {
+      const { term, mac } = line.hello
+      const isProved = this.#signature.isHello(mac, term, this.leader.nodeId, number)
+      // One that has just taken over again, or was deposed and does not know it yet.
+      if (!isProved || term !== this.#term)
+        this.#end({ kind: 'broken', reason: `the node at ${this.leader.url} leads in another term` })
+      else {
+        this.#isOpen = true
+        this.#events.opened()
+      }
+    } else if ('leaving' in line) {
+      this.#isLeaving = true
+      this.#events.leaving()
+    } else if (this.#isOpen) this.#events.readied(line.readied)
+  }
+
+  #tick(): void {
+    this.#silentTicks += 1
+    const seconds = (SILENT_TICKS * TICK_MILLIS) / 1000
+    if (this.#silentTicks >= SILENT_TICKS)
+      this.#end({ kind: 'gone', reason: `the leader at ${this.leader.url} has been silent for ${seconds} s` })
+  }
+
+  #request(verb: string, options: http.RequestOptions): http.ClientRequest {
+    return this.#transport.request({ ...this.#address, path: `${this.#path}${verb}`, ...options })
+  }
+
+  /** What is still under way fails: its connection closes. */
+  #tearDown(): void {
+    clearInterval(this.#ticker)
+    this.#stream?.destroy()
+    this.#agent.destroy()
+  }
+}
+
+/** Undefined when it was cut off. */
+function readText(response: http.IncomingMessage, done: (text: string | undefined) => void): void {
+  let text = ''
+  response.setEncoding('utf8')
+  response.on('data', (piece: string) => {
+    text += piece
+  })
+  response.on('end', () => done(response.complete ? text : undefined))
+  response.on('error', () => done(undefined))
+}
+
+/** It may have been carried out. Never sent again from here: only the client knows whether it may be repeated. */
+function lost(cause: unknown): StoreUnavailable {
+  const detail =
+    'the leader went away before it answered, so the request may have been carried out; send it again'
+  return new StoreUnavailable('store_unavailable', detail, { cause })
+}

@@ -1,0 +1,227 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inTime } from '../handoff/in-time.ts'
+import type { Log } from '../handoff/log.ts'
+import { type Store, StoreUnavailable } from '../handoff/store.ts'
+import type { Election, Head, Peer } from './head.ts'
+import type { HintStreams } from './hint-streams.ts'
+import { LeaderLink } from './leader-link.ts'
+import { NotTaken } from './peer-messages.ts'
+import type { PeerSignature } from './peer-signature.ts'
+import { Vacancy } from './vacancy.ts'
+
+/** Where requests go: to the engine of this node, or to that of another. */
+export type Place =
+  | { readonly engine: Store; readonly link: null }
+  | { readonly engine: null; readonly link: LeaderLink }
+
+/** Nodes that miss the leader at the same moment should not all try to take its place. */
+const TAKE_OVER_WITHIN_MILLIS = 50
+/** One that is about to stop lets others go first. */
+const RELUCTANT_MILLIS = 300
+/** How often a leader makes sure that it still is one. Nothing depends on it but how soon it knows. */
+const WATCH_MILLIS = 1000
+const RETRY_MILLIS = 100
+/** For what is under way when this node hands over. */
+const FINISH_MILLIS = 5000
+/** A leader that answers and cannot be followed for so many tries is given up: after as long as one that is silent. */
+const MOST_TRIES = 50
+
+export interface LeadershipOptions {
+  readonly signature: PeerSignature
+  readonly election: Election
+  readonly streams: HintStreams
+  readonly log: Log
+  /** Takes over. `lost` is called when another node has done so since. */
+  open(head: Head, lost: () => void): Promise<Store>
+}
+
+/**
+ * Decides who leads. The head in the database is the truth, and taking over is a compare-and-set on it, so two that try at
+ * once do no harm; here it is decided only when to try. Without a leader: now. When its address refuses connections, or
+ * another node answers there: now. When it is silent: after five seconds.
+ */
+export class Leadership {
+  readonly #options: LeadershipOptions
+  readonly #vacancy = new Vacancy<Place>('this node has not joined the others yet')
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | undefined
+  /** The term of a leader that is known to be gone. */
+  #gone: string | null = null
+  #tries = 0
+  #isLeaving = false
+  /** Ends the time as leader, in order. */
+  #handOver: (() => void) | undefined
+  readonly #underWay = new Set<Promise<unknown>>()
+  /** This node has taken over. */
+  onLed: () => void = () => undefined
+  /** So many partitions became ready; without end after a change of the leader, when hints may have been missed. */
+  onReadied: (count: number) => void = () => undefined
+
+  constructor(options: LeadershipOptions) {
+    this.#options = options
+    options.streams.onOpen = () => {
+      if (this.#isLeaving) this.#handOver?.()
+    }
+  }
+
+  get place(): Place | null {
+    return this.#vacancy.holder
+  }
+
+  /** Waits for a leader, for a moment. */
+  whenPlaced(): Promise<Place> {
+    return this.#vacancy.filled()
+  }
+
+  /** Works on the engine of this node, or rejects with NotTaken before anything happens. */
+  async lead<Result>(work: (engine: Store) => Promise<Result>): Promise<Result> {
+    const engine = this.place?.engine
+    if (engine == null) throw new NotTaken('this node does not lead')
+    const working = work(engine)
+    this.#underWay.add(working)
+    try {
+      return await working
+    } finally {
+      this.#underWay.delete(working)
+    }
+  }
+
+  start(): void {
+    this.#vacancy.begin('none has taken over yet')
+    this.#running ??= this.#run()
+  }
+
+  /** This node is about to stop: if others are there, one of them leads from now on. */
+  async leave(): Promise<void> {
+    this.#isLeaving = true
+    if (this.#options.streams.size === 0) return
+    this.#handOver?.()
+    await this.#underWayIsDone()
+  }
+
+  async stop(): Promise<void> {
+    this.#isLeaving = true
+    this.#stopping.abort()
+    this.#handOver?.()
+    this.place?.link?.close()
+    await this.#running
+    this.#vacancy.close('this node has stopped')
+  }
+
+  async #run(): Promise<void> {
+    let pause = RETRY_MILLIS
+    while (!this.#stopping.signal.aborted) {
+      try {
+        const head = await this.#readHead()
+        const { leader, term } = head
+        if (leader === null || term === null || term === this.#gone || leader.nodeId === this.#nodeId)
+          await this.#takeOver(head)
+        else await this.#follow({ ...head, leader, term })
+        pause = RETRY_MILLIS
+      } catch (error) {
+        this.#vacancy.empty(
+          `nobody can be asked who leads: ${error instanceof Error ? error.message : error}`,
+        )
+        if (!(error instanceof StoreUnavailable)) this.#options.log.error({ err: error }, 'leading failed')
+        await this.#pause(pause)
+        pause = Math.min(pause * 2, WATCH_MILLIS)
+      }
+    }
+  }
+
+  async #follow(head: Head & { readonly leader: Peer; readonly term: string }): Promise<void> {
+    const { log, signature } = this.#options
+    const { url } = head.leader
+    const link: LeaderLink = new LeaderLink(head, signature, {
+      opened: () => {
+        this.#tries = 0
+        this.#vacancy.fill({ engine: null, link })
+        log.info({ leader: url }, 'this node follows the one that leads')
+        this.onReadied(Number.POSITIVE_INFINITY)
+      },
+      readied: (count) => this.onReadied(count),
+      leaving: () => this.#vacancy.empty('the node that led is stopping'),
+    })
+    const stop = () => link.close()
+    this.#stopping.signal.addEventListener('abort', stop)
+    const { kind, reason } = await link.ended
+    this.#stopping.signal.removeEventListener('abort', stop)
+    this.#vacancy.empty(reason)
+    if (kind === 'closed' || kind === 'left') return
+    log.warn({ leader: url, reason }, 'the node that leads does not answer')
+    if (link.wasOpen) return
+    this.#tries += 1
+    if (kind === 'gone' || this.#tries >= MOST_TRIES) this.#gone = head.term
+    else await this.#pause(RETRY_MILLIS)
+  }
+
+  async #takeOver(seen: Head): Promise<void> {
+    const { open, streams, election, log } = this.#options
+    await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
+    const head = await this.#readHead()
+    if (head.term !== seen.term || this.#stopping.signal.aborted) return
+    const ended = Promise.withResolvers<'lost' | 'handed over'>()
+    let engine: Store | undefined
+    streams.prepare()
+    try {
+      engine = await open(head, () => ended.resolve('lost'))
+      const { leader, term } = await this.#readHead()
+      if (leader?.nodeId !== this.#nodeId || term === null) return
+      this.#tries = 0
+      streams.lead(term)
+      log.info({ term }, 'this node leads')
+      this.#handOver = () => ended.resolve('handed over')
+      if (this.#stopping.signal.aborted) this.#handOver()
+      this.#vacancy.fill({ engine, link: null })
+      this.onLed()
+      this.onReadied(Number.POSITIVE_INFINITY)
+      const watch = setInterval(() => void this.#watch(() => ended.resolve('lost')), WATCH_MILLIS)
+      const why = await ended.promise
+      clearInterval(watch)
+      this.#handOver = undefined
+      this.#vacancy.empty(why === 'lost' ? 'another node has taken over' : 'this node is stopping')
+      streams.leave()
+      if (why === 'lost') {
+        log.warn({}, 'another node leads now; requests under way here are answered 503')
+        return
+      }
+      await this.#underWayIsDone()
+      await engine.close()
+      engine = undefined
+      await election.resign()
+    } finally {
+      // Not waited for: nothing that it does counts any more.
+      engine?.close().catch(() => undefined)
+      streams.end()
+    }
+  }
+
+  async #underWayIsDone(): Promise<void> {
+    await inTime(Promise.allSettled([...this.#underWay]), FINISH_MILLIS, () => [])
+  }
+
+  async #watch(lost: () => void): Promise<void> {
+    try {
+      const { leader, term } = await this.#readHead()
+      if (leader?.nodeId !== this.#nodeId || term === null) lost()
+      else this.#options.streams.lead(term)
+    } catch {
+      // The engine says so to those who ask it.
+    }
+  }
+
+  async #readHead(): Promise<Head> {
+    const head = await this.#options.election.readHead()
+    this.#options.signature.learn(head)
+    return head
+  }
+
+  get #nodeId(): string {
+    return this.#options.signature.nodeId
+  }
+
+  /** Cut short when the node stops. */
+  async #pause(millis: number): Promise<void> {
+    await sleep(millis, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
+  }
+}

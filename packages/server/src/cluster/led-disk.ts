@@ -1,0 +1,66 @@
+import type { Disk, OpenedDisk } from '../handoff/disk.ts'
+import { StoreUnavailable } from '../handoff/store.ts'
+import type { Election, Head } from './head.ts'
+
+/** A disk that several nodes share, and that says which of them leads. */
+export interface SharedDisk extends Omit<Disk, 'open'>, Election {
+  /** Takes over, if the head still has this term. */
+  open(from: string | null): Promise<OpenedDisk>
+}
+
+/**
+ * The disk as the engine of one time as leader has it. Opening the disk takes over from whoever leads; so an engine that
+ * opens it again, after something failed, may do so only while the head still names this node. When another has taken
+ * over, this time is over: nothing works any more, and the leadership is told.
+ */
+export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, lost: () => void): Disk {
+  let known: Head | null = seen
+  let isOver = false
+  const end = () => {
+    isOver = true
+    lost()
+  }
+  const guarded =
+    <Arguments extends unknown[], Result>(run: (...given: Arguments) => Promise<Result>) =>
+    (...given: Arguments): Promise<Result> =>
+      isOver ? Promise.reject(deposed()) : run(...given)
+  const open = async (): Promise<OpenedDisk> => {
+    const head = known ?? (await disk.readHead())
+    if (known === null && head.leader?.nodeId !== nodeId) {
+      end()
+      throw deposed()
+    }
+    known = null
+    return disk.open(head.term)
+  }
+  return {
+    open: guarded(open),
+    load: guarded((needs) => disk.load(needs)),
+    append: guarded((entry) => disk.append(entry)),
+    flush: guarded((images, upTo) => disk.flush(images, upTo)),
+    stage: guarded((rows) => disk.stage(rows)),
+    unstage: guarded((ids) => disk.unstage(ids)),
+    known: guarded((lane, tail, indexes) => disk.known(lane, tail, indexes)),
+    due: guarded((now, limit, leases) => disk.due(now, limit, leases)),
+    dueKeys: guarded((now, limit) => disk.dueKeys(now, limit)),
+    purgeable: guarded((finishedBefore) => disk.purgeable(finishedBefore)),
+    unfinishedWork: guarded((limit) => disk.unfinishedWork(limit)),
+    taskDetail: guarded((taskId) => disk.taskDetail(taskId)),
+    taskPage: guarded((query) => disk.taskPage(query)),
+    taskSummaries: guarded((ids) => disk.taskSummaries(ids)),
+    recordInstances: guarded((sightings, now) => disk.recordInstances(sightings, now)),
+    instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
+    instances: guarded((query, now) => disk.instances(query, now)),
+    forgetInstances: guarded((unseen, ended, limit) => disk.forgetInstances(unseen, ended, limit)),
+    probe: guarded((now) => disk.probe(now)),
+    hasSpace: () => disk.hasSpace(),
+    recount: guarded(() => disk.recount()),
+    /** The disk itself stays open, for the next time. */
+    close: async () => {
+      isOver = true
+    },
+  }
+}
+
+const deposed = () =>
+  new StoreUnavailable('store_unavailable', 'another node leads now; send the request again')

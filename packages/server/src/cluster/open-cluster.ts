@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import type { WallClock } from '../handoff/clock.ts'
+import type { Disk } from '../handoff/disk.ts'
+import type { Log } from '../handoff/log.ts'
+import type { Store } from '../handoff/store.ts'
+import { type Cluster, clusterOf } from './cluster.ts'
+import type { Peer } from './head.ts'
+import { LeaderClock } from './leader-clock.ts'
+import { ledDisk, type SharedDisk } from './led-disk.ts'
+
+export interface OpenClusterOptions {
+  /** `self` is this node as others know it. Its URL is known when it listens, and the disk is opened after that. */
+  openDisk(self: Peer): Promise<SharedDisk>
+  openEngine(parts: { readonly disk: Disk; readonly clock: WallClock }): Promise<Store>
+  readonly log: Log
+}
+
+export interface OpenedCluster extends Omit<Cluster, 'join'> {
+  /** `url` is where others reach this node. */
+  join(url: string): Promise<void>
+}
+
+/** Rejects when the database cannot be reached or used. Nobody leads or follows before `join`. */
+export async function openCluster({ openDisk, openEngine, log }: OpenClusterOptions): Promise<OpenedCluster> {
+  const self = { nodeId: randomUUID(), url: '' }
+  const disk = await openDisk(self)
+  const clock = new LeaderClock()
+  const cluster = clusterOf({
+    nodeId: self.nodeId,
+    election: disk,
+    open: (head, lost) => {
+      clock.set(head.now)
+      return openEngine({ disk: ledDisk(disk, self.nodeId, head, lost), clock: clock.now })
+    },
+    close: () => disk.close(),
+    log,
+  })
+  return {
+    ...cluster,
+    join: (url) => {
+      self.url = url
+      return cluster.join()
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { CalledBackPartition } from '@baton/protocol'
+import { type HandOffBatch, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { digestOf } from './peer-signature.ts'
+
+/** The verbs of a store that travel. Sweeping and tidying are the leader's own. */
+export const carriedVerbs = [
+  'handOff',
+  'control',
+  'task',
+  'tasks',
+  'partitions',
+  'changes',
+  'recordSightings',
+  'instance',
+  'instances',
+  'probe',
+  'audit',
+] as const satisfies readonly (keyof Store)[]
+export type CarriedVerb = (typeof carriedVerbs)[number]
+
+export const isCarried = (verb: string): verb is CarriedVerb => carriedVerbs.includes(verb as CarriedVerb)
+
+/** The stream that a leader keeps open to each follower. */
+export const HINTS = 'hints'
+
+/** A line of that stream. An empty one says that the leader is alive. */
+export type StreamLine =
+  | { readonly hello: { readonly term: string; readonly mac: string } }
+  /** So many partitions became ready. */
+  | { readonly readied: number }
+  /** The leader takes no more batches; what it has it finishes. */
+  | { readonly leaving: true }
+
+/** Why a request was not carried out. Nothing of it was done. */
+export type PeerRefusal = 'unsigned' | 'stale' | 'repeated' | 'not_leading' | 'damaged' | 'unknown'
+
+/** What an answer other than a result says. */
+export type PeerProblem =
+  | { readonly refused: PeerRefusal }
+  | { readonly unavailable: StoreUnavailable['code']; readonly detail: string }
+  | { readonly failed: string }
+
+export interface PeerBody {
+  readonly pieces: readonly (string | Buffer)[]
+  readonly bytes: number
+  readonly digest: string
+}
+
+export function bodyOf(argument: unknown): PeerBody {
+  const text = argument === undefined ? '' : JSON.stringify(argument)
+  return { pieces: [text], bytes: Buffer.byteLength(text), digest: digestOf(text) }
+}
+
+/** A call-back of more partitions travels by itself, and in pieces: neither side works on it for long at a stretch. */
+export const LARGE_CALL_BACK = 2000
+const PIECE = 1000
+
+export function hasLargeCallBack(batch: HandOffBatch): boolean {
+  const [only] = batch.callBacks
+  return only !== undefined && only.callBack.partitions.length > LARGE_CALL_BACK
+}
+
+/** First the batch without its partitions, then these, a thousand in a line. */
+export async function largeBodyOf(batch: HandOffBatch): Promise<PeerBody> {
+  const [only] = batch.callBacks
+  const partitions = only?.callBack.partitions ?? []
+  const bare = batch.callBacks.map((order) => ({ ...order, callBack: { ...order.callBack, partitions: [] } }))
+  const pieces: Buffer[] = []
+  const hash = createHash('sha256')
+  let bytes = 0
+  const add = (value: unknown) => {
+    const piece = Buffer.from(`${JSON.stringify(value)}\n`)
+    hash.update(piece)
+    bytes += piece.length
+    pieces.push(piece)
+  }
+  add({ ...batch, callBacks: bare })
+  for (let at = 0; at < partitions.length; at += PIECE) {
+    add(partitions.slice(at, at + PIECE))
+    await nextTurn()
+  }
+  return { pieces, bytes, digest: hash.digest('base64url') }
+}
+
+/** The argument of a verb; of a large call-back line by line. */
+export async function readBody(body: Buffer): Promise<unknown> {
+  if (body.length === 0) return undefined
+  if (body.at(-1) !== NEW_LINE) return JSON.parse(body.toString())
+  let end = body.indexOf(NEW_LINE)
+  const batch = JSON.parse(body.toString('utf8', 0, end)) as HandOffBatch
+  const partitions: CalledBackPartition[] | undefined = batch.callBacks[0]?.callBack.partitions
+  while (end + 1 < body.length) {
+    const start = end + 1
+    end = body.indexOf(NEW_LINE, start)
+    const piece = JSON.parse(body.toString('utf8', start, end)) as CalledBackPartition[]
+    partitions?.push(...piece)
+    await nextTurn()
+  }
+  return batch
+}
+
+const NEW_LINE = 10
+
+export function problemOf(error: unknown): PeerProblem {
+  if (error instanceof StoreUnavailable) return { unavailable: error.code, detail: error.message }
+  return { failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+}
+
+/** What the leader's error is on the node that asked. */
+export function errorOf(problem: PeerProblem): Error {
+  if ('unavailable' in problem) return new StoreUnavailable(problem.unavailable, problem.detail)
+  if ('failed' in problem)
+    return new Error('the leader failed to carry out a request', { cause: problem.failed })
+  return new NotTaken(`the leader refused a request as ${problem.refused}`)
+}
+
+/** Nothing of a request was done: it may be sent to the next leader. */
+export class NotTaken extends Error {
+  override name = 'NotTaken'
+}

@@ -1,0 +1,115 @@
+import { createHash, type Hash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parseLeaseId } from '../handoff/rules/lease-id.ts'
+import { type HandOffAnswers, type HandOffBatch, StoreUnavailable } from '../handoff/store.ts'
+import type { HintStreams } from './hint-streams.ts'
+import {
+  type CarriedVerb,
+  HINTS,
+  isCarried,
+  NotTaken,
+  type PeerProblem,
+  type PeerRefusal,
+  problemOf,
+  readBody,
+} from './peer-messages.ts'
+import { digestOf, type PeerSignature, SIGNATURE_HEADER } from './peer-signature.ts'
+
+/** Followers are trusted, but a length that no call-back has is a mistake. */
+const LONGEST_BODY = 2 ** 30
+
+/** What this node does for others while it leads. */
+export interface Carried {
+  runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers>
+  run(verb: Exclude<CarriedVerb, 'handOff'>, argument: unknown): Promise<unknown>
+}
+
+/** Answers the other nodes: requests that they carry here, and the streams on which they hear of this one. */
+export class PeerServer {
+  readonly #streams: HintStreams
+  readonly #signature: PeerSignature
+  readonly #carried: Carried
+
+  constructor(signature: PeerSignature, streams: HintStreams, carried: Carried) {
+    this.#signature = signature
+    this.#streams = streams
+    this.#carried = carried
+  }
+
+  /** `verb` is what stands behind `/peer/` in the path. */
+  serve(verb: string, request: IncomingMessage, response: ServerResponse): void {
+    const signed = this.#signature.check(verb, request.headers[SIGNATURE_HEADER])
+    if (typeof signed === 'string') refuse(response, signed)
+    else if (signed.to !== this.#signature.nodeId) refuse(response, 'not_leading')
+    else if (verb === HINTS) {
+      if (!this.#streams.open(signed, request, response)) refuse(response, 'not_leading')
+    } else if (!isCarried(verb)) refuse(response, 'unknown')
+    else if (Number(request.headers['content-length'] ?? 0) > LONGEST_BODY) refuse(response, 'damaged')
+    else
+      readBytes(request, (body, digest) => {
+        if (digest === signed.digest) void this.#answer(verb, body, signed.from, response)
+        else refuse(response, 'damaged')
+      })
+  }
+
+  async #answer(verb: CarriedVerb, body: Buffer, from: string, response: ServerResponse): Promise<void> {
+    try {
+      const argument = await readBody(body)
+      if (verb !== 'handOff') {
+        send(response, 200, JSON.stringify((await this.#carried.run(verb, argument)) ?? null))
+        return
+      }
+      const answers = await this.#carried.runBatch(argument as HandOffBatch, from)
+      if (isThere(response)) send(response, 200, JSON.stringify(answers))
+      else this.#undo(answers, from)
+    } catch (error) {
+      if (error instanceof NotTaken) refuse(response, 'not_leading')
+      else send(response, error instanceof StoreUnavailable ? 503 : 500, JSON.stringify(problemOf(error)))
+    }
+  }
+
+  /** The node that asked is gone, and with it those who would have had these leases. Best effort: they expire anyway. */
+  #undo({ pulls }: HandOffAnswers, from: string): void {
+    const undos = pulls
+      .flatMap(({ partitions, repeated }) => (repeated ? [] : partitions))
+      .flatMap(({ lease }) => (lease === null ? [] : (parseLeaseId(lease.id) ?? [])))
+    if (undos.length === 0) return
+    const batch = { settles: [], renews: [], undos, callBacks: [], pulls: [] }
+    this.#carried.runBatch(batch, from).catch(() => undefined)
+  }
+}
+
+/** What is large comes in many chunks: hashed as they come, so that nothing waits for all of it. */
+function readBytes(request: IncomingMessage, done: (body: Buffer, digest: string) => void): void {
+  const chunks: Buffer[] = []
+  let hash: Hash | undefined
+  request.on('data', (chunk: Buffer) => {
+    const [first] = chunks
+    if (first !== undefined) hash ??= createHash('sha256').update(first)
+    hash?.update(chunk)
+    chunks.push(chunk)
+  })
+  request.on('end', () => {
+    const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+    done(body, hash?.digest('base64url') ?? digestOf(body))
+  })
+  // Cut off: there is nobody to answer.
+  request.on('error', () => undefined)
+}
+
+/** Whether the node that asked still waits: it never closes its half of a connection before it has its answer. */
+function isThere({ socket }: ServerResponse): boolean {
+  return socket?.writable === true && !socket.readableEnded
+}
+
+function refuse(response: ServerResponse, refused: PeerRefusal): void {
+  const problem: PeerProblem = { refused }
+  // What is left of the body is not read.
+  response.shouldKeepAlive = response.req.complete
+  send(response, refused === 'not_leading' ? 409 : 401, JSON.stringify(problem))
+}
+
+function send(response: ServerResponse, status: number, text: string): void {
+  const length = String(Buffer.byteLength(text))
+  response.writeHead(status, ['content-type', 'application/json', 'content-length', length]).end(text)
+}

@@ -1,0 +1,66 @@
+import { type Appended, KnownKeys } from '../../handoff/disk.ts'
+import { StoreUnavailable } from '../../handoff/store.ts'
+import type { PartitionDescriptor } from '../../handoff/stored.ts'
+import { textArray } from './columns.ts'
+import { descriptorColumns } from './rows.ts'
+import type { Connection, Statement } from './session/connection.ts'
+import { LeadershipLost } from './session/failures.ts'
+
+/**
+ * The entry before it is there and has my term: another node that took over has put one of its own behind it, whose number
+ * this one would need. The commit is durable whatever is set for the role; a statement that commits by itself can say so
+ * only in passing.
+ */
+const MINE = `baton.entry WHERE number = $1::bigint - 1 AND term = $2::text COLLATE "C"
+  AND set_config('synchronous_commit', 'on', true) IS NOT NULL`
+
+const APPEND_ALONE = `INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM ${MINE} RETURNING 1 AS appended`
+
+const NEW_KEYS = '$4::text[]'
+const FIRST_COLUMN = 5
+
+const APPEND = `
+WITH known AS MATERIALIZED (
+  SELECT key FROM unnest(${NEW_KEYS}) AS w (name) CROSS JOIN LATERAL
+    (SELECT key FROM baton.pull_key WHERE key = w.name COLLATE "C" OFFSET 0) k
+), mine AS MATERIALIZED (
+  SELECT FROM ${MINE} AND NOT EXISTS (SELECT FROM known)
+), appended AS (
+  INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM mine RETURNING number
+), rows AS (
+  INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
+  SELECT ${newRowColumns('n')} FROM mine CROSS JOIN ${descriptorColumns.unnest('n', FIRST_COLUMN)}
+)
+SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`
+
+/** In SQL: an absent spelling comes as empty text, because a NULL in an array depends on a setting. */
+export function newRowColumns(alias: string): string {
+  return descriptorColumns.names
+    .map((name) => (name === 'spelling' ? `nullif(${alias}.spelling, '')` : `${alias}.${name}`))
+    .join(', ')
+}
+
+export const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] =>
+  descriptorColumns.arrays(rows.map((row) => (row.spelling === null ? { ...row, spelling: '' } : row)))
+
+/** Sends the entry once. Whatever fails here leaves it open whether the entry is there. */
+export async function append(connection: Connection, term: string, entry: Appended): Promise<void> {
+  const warnings = connection.warnings
+  const [row] = await connection.run(appendStatement(term, entry))
+  // Told to stop waiting for a standby, PostgreSQL answers as ever, and the commit may be lost with this server.
+  if (connection.warnings > warnings) {
+    throw new StoreUnavailable(
+      'store_unavailable',
+      'PostgreSQL stopped waiting for its standby, so the request may be lost; it can be sent again',
+    )
+  }
+  if (row?.['appended'] === 1) return
+  const known = (row?.['known'] ?? []) as string[]
+  throw known.length > 0 ? new KnownKeys(known) : new LeadershipLost()
+}
+
+function appendStatement(term: string, { number, body, newRows, newKeys }: Appended): Statement {
+  const values = [number, term, body]
+  if (newRows.length === 0 && newKeys.length === 0) return { text: APPEND_ALONE, values }
+  return { text: APPEND, values: [...values, textArray(newKeys), ...newRowArrays(newRows)] }
+}

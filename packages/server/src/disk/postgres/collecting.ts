@@ -1,0 +1,145 @@
+import type { Loaded } from '../../handoff/disk.ts'
+import type { StoredPartition } from '../../handoff/stored.ts'
+import { keyColumns, laneColumns, levelColumns, partitionColumns, taskColumns } from './rows.ts'
+import type { Row, Statement } from './session/connection.ts'
+
+type Belonging = Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'>
+
+/** Rows found by a part, by the position of what asked for them. */
+type Found = ReadonlyMap<number, readonly number[]>
+
+/**
+ * One statement that reads rows of several tables: partitions, with each its lane, with each lane its task and its level.
+ * One statement, because that is one round trip; and what a row belongs to need not be sent back to be asked for.
+ *
+ * A part names rows by SQL that yields (n, a, b) and a row `r`: n is the position of what asked, a and b the order within.
+ */
+export class Collecting {
+  readonly #values: unknown[] = []
+  readonly #partitions: string[] = []
+  readonly #lanes: string[] = []
+  readonly #tasks: string[] = []
+  readonly #levels: string[] = []
+  #keys: string | undefined
+
+  /** A parameter, as it is written in SQL. */
+  value(value: unknown, type: string): string {
+    this.#values.push(value)
+    return `$${this.#values.length}::${type}`
+  }
+
+  partitions(part: string, order: string, from: string): void {
+    const columns = partitionColumns.names.map((name) => `r.${name}`)
+    this.#partitions.push(`SELECT '${part}' AS part, ${order}, ${columns.join(', ')} FROM ${from}`)
+  }
+
+  lanes(part: string, order: string, from: string): void {
+    const columns = laneColumns.names.map((name) => `r.${name}`)
+    this.#lanes.push(`SELECT '${part}' AS part, ${order}, ${columns.join(', ')} FROM ${from}`)
+  }
+
+  /** SQL that yields ids of tasks. */
+  tasks(ids: string): void {
+    this.#tasks.push(ids)
+  }
+
+  levels(levels: string): void {
+    this.#levels.push(levels)
+  }
+
+  keys(from: string): void {
+    this.#keys = from
+  }
+
+  get statement(): Statement {
+    const found: string[] = []
+    const columns: string[] = []
+    const take = (name: string, rows: string, json: string, order: string) => {
+      found.push(`${name} AS MATERIALIZED (${rows})`)
+      columns.push(`(SELECT json_agg(${json}${order}) FROM ${name} r) AS ${name}`)
+    }
+    const lanes = [...this.#lanes]
+    const tasks = [...this.#tasks]
+    const levels = [...this.#levels]
+    const inOrder = ' ORDER BY r.part, r.n, r.a, r.b'
+    const place = ['r.part', 'r.n']
+    if (this.#partitions.length > 0) {
+      take('partitions', this.#partitions.join('\nUNION ALL '), partitionColumns.asJson('r', place), inOrder)
+      const names = laneColumns.names.map((name) => `r.${name}`).join(', ')
+      lanes.push(
+        `SELECT 'of' AS part, 0 AS n, 0 AS a, 0 AS b, ${names}
+         FROM (SELECT DISTINCT lane FROM partitions) p CROSS JOIN LATERAL
+           (SELECT * FROM baton.lane WHERE id = p.lane OFFSET 0) r`,
+      )
+    }
+    if (lanes.length > 0) {
+      take('lanes', lanes.join('\nUNION ALL '), laneColumns.asJson('r', place), inOrder)
+      tasks.push('SELECT task FROM lanes')
+      levels.push('SELECT level FROM lanes')
+    }
+    if (tasks.length > 0) {
+      const rows = `SELECT r.* FROM (SELECT DISTINCT * FROM (${tasks.join(' UNION ALL ')}) u) t (id) CROSS JOIN LATERAL
+        (SELECT * FROM baton.task WHERE id = t.id OFFSET 0) r`
+      take('tasks', rows, taskColumns.asJson('r'), '')
+    }
+    if (levels.length > 0) {
+      const rows = `SELECT r.* FROM (SELECT DISTINCT * FROM (${levels.join(' UNION ALL ')}) u) v (level) CROSS JOIN LATERAL
+        (SELECT * FROM baton.level WHERE level = v.level OFFSET 0) r`
+      take('levels', rows, levelColumns.asJson('r'), '')
+    }
+    if (this.#keys !== undefined) take('keys', this.#keys, keyColumns.asJson('r'), '')
+    return { text: `WITH ${found.join(',\n')}\nSELECT ${columns.join(',\n')}`, values: this.#values }
+  }
+
+  /** Whether anything is asked for. */
+  get isEmpty(): boolean {
+    const parts = [this.#partitions, this.#lanes, this.#tasks, this.#levels]
+    return this.#keys === undefined && parts.every(({ length }) => length === 0)
+  }
+}
+
+type Values = readonly unknown[]
+
+/** What such a statement found. */
+export class Collected {
+  readonly rows: Belonging
+  readonly keys: Loaded['keys']
+  readonly #ids = new Map<string, Map<number, number[]>>()
+
+  constructor(row: Row | undefined) {
+    const read = (name: string) => (row?.[name] ?? []) as readonly Values[]
+    const partitions = new Map<number, StoredPartition>()
+    for (const values of read('partitions')) {
+      const partition = partitionColumns.read(values, 2)
+      partitions.set(partition.id, partition)
+      this.#place(values, partition.id)
+    }
+    const lanes = new Map<number, Loaded['lanes'][number]>()
+    for (const values of read('lanes')) {
+      const lane = laneColumns.read(values, 2)
+      lanes.set(lane.id, lane)
+      this.#place(values, lane.id)
+    }
+    this.rows = {
+      partitions: [...partitions.values()],
+      lanes: [...lanes.values()],
+      tasks: read('tasks').map((values) => taskColumns.read(values)),
+      levels: read('levels').map((values) => levelColumns.read(values)),
+    }
+    this.keys = read('keys').map((values) => keyColumns.read(values))
+  }
+
+  /** The ids found by a part, one list for each that asked. */
+  ids(part: string, asked: number): number[][] {
+    const found: Found = this.#ids.get(part) ?? new Map()
+    return Array.from({ length: asked }, (_, at) => [...(found.get(at + 1) ?? [])])
+  }
+
+  #place([part, n]: Values, id: number): void {
+    const found = this.#ids.get(part as string) ?? new Map<number, number[]>()
+    this.#ids.set(part as string, found)
+    const ids = found.get(n as number)
+    if (ids === undefined) found.set(n as number, [id])
+    else ids.push(id)
+  }
+}

@@ -1,0 +1,136 @@
+import { partitionStates } from '../../handoff/rules/life-cycle.ts'
+import { emptyTally, type Tally } from '../../handoff/rules/tally.ts'
+
+/**
+ * What a field is in PostgreSQL and in memory: `number` and `big` are bigint there, and `big` does not fit a number here.
+ * Rows leave PostgreSQL as JSON arrays, in which a `big` is text.
+ */
+type Kind = 'number' | 'big' | 'text' | 'flag' | 'json'
+
+const sqlTypes = { number: 'bigint', big: 'bigint', text: 'text', flag: 'boolean', json: 'json' } as const
+
+interface Tallied {
+  readonly partitions: Tally
+  readonly records: Tally
+}
+
+interface Column {
+  readonly name: string
+  readonly kind: Kind
+  get(row: object): unknown
+}
+
+type Fields<Stored> = {
+  readonly [Field in keyof Stored as Stored[Field] extends Tally ? never : Field]:
+    | Kind
+    | { readonly kind: Kind; readonly column: string }
+}
+
+/** The columns of a table, from which the texts of statements are made and its rows are written and read. */
+export class Columns<Stored extends object> {
+  readonly #columns: readonly Column[]
+  readonly #fields: readonly (readonly [field: string, isBig: boolean])[]
+  readonly #hasTallies: boolean
+
+  constructor(fields: Fields<Stored>, { tallies = false } = {}) {
+    const named = Object.entries<Kind | { kind: Kind; column: string }>(fields).map(([field, given]) => {
+      const { kind, column } = typeof given === 'string' ? { kind: given, column: snake(field) } : given
+      return { field, kind, column }
+    })
+    this.#fields = named.map(({ field, kind }) => [field, kind === 'big'])
+    this.#hasTallies = tallies
+    const plain = named.map(({ field, kind, column }) => ({
+      name: column,
+      kind,
+      get: (row: object) => (row as Record<string, unknown>)[field],
+    }))
+    this.#columns = tallies ? [...plain, ...tallyColumns('partitions'), ...tallyColumns('records')] : plain
+  }
+
+  get names(): string[] {
+    return this.#columns.map(({ name }) => name)
+  }
+
+  /** In SQL: the columns of a row as one JSON array, behind others. */
+  asJson(alias: string, before: readonly string[] = []): string {
+    const values = this.#columns.map(({ name, kind }) => `${alias}.${name}${kind === 'big' ? '::text' : ''}`)
+    return `json_build_array(${[...before, ...values].join(', ')})`
+  }
+
+  /** Reads such an array, from a position on. */
+  read(values: readonly unknown[], from = 0): Stored {
+    const row: Record<string, unknown> = {}
+    let at = from
+    for (const [field, isBig] of this.#fields) {
+      const value = values[at]
+      row[field] = isBig && value !== null ? BigInt(value as string) : value
+      at += 1
+    }
+    if (this.#hasTallies) {
+      row['partitions'] = readTally(values, at)
+      row['records'] = readTally(values, at + partitionStates.length)
+    }
+    return row as Stored
+  }
+
+  /** In SQL: one array per column, beginning with this parameter. */
+  arrayParameters(first: number): string {
+    return this.#columns.map(({ kind }, at) => `$${first + at}::${sqlTypes[kind]}[]`).join(', ')
+  }
+
+  /** In SQL: rows that come as such arrays. */
+  unnest(alias: string, firstParameter = 1): string {
+    return `unnest(${this.arrayParameters(firstParameter)}) AS ${alias} (${this.names.join(', ')})`
+  }
+
+  /** Those arrays. */
+  arrays(rows: readonly Stored[]): string[] {
+    return this.#columns.map(({ kind, get }) => {
+      if (kind === 'json') return textArray(rows.map((row) => asJson(get(row))))
+      const values = rows.map((row) => get(row))
+      return kind === 'text' ? textArray(values as (string | null)[]) : plainArray(values as Plain[])
+    })
+  }
+}
+
+type Plain = number | bigint | boolean | null
+
+/** An array as PostgreSQL reads it, of elements that need no quotes. */
+export function plainArray(elements: readonly Plain[]): string {
+  let text = '{'
+  for (let at = 0; at < elements.length; at += 1) text += `${at === 0 ? '' : ','}${elements[at] ?? 'NULL'}`
+  return `${text}}`
+}
+
+const NEEDS_ESCAPE = /["\\]/
+
+export function textArray(elements: readonly (string | null)[]): string {
+  let text = '{'
+  for (let at = 0; at < elements.length; at += 1) {
+    const element = elements[at] ?? null
+    const quoted =
+      element === null
+        ? 'NULL'
+        : `"${NEEDS_ESCAPE.test(element) ? element.replaceAll(/["\\]/g, '\\$&') : element}"`
+    text += at === 0 ? quoted : `,${quoted}`
+  }
+  return `${text}}`
+}
+
+function tallyColumns(what: keyof Tallied): Column[] {
+  return partitionStates.map((state) => ({
+    name: `${state}_${what}`,
+    kind: 'number',
+    get: (row) => (row as Tallied)[what][state],
+  }))
+}
+
+function readTally(values: readonly unknown[], from: number): Tally {
+  const tally = emptyTally()
+  for (const [at, state] of partitionStates.entries()) tally[state] = values[from + at] as number
+  return tally
+}
+
+const asJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+const snake = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,0 +1,195 @@
+import type { Images } from '../../handoff/disk.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
+import type { PartitionStatus } from '../../handoff/stored.ts'
+import { type Columns, plainArray, textArray } from './columns.ts'
+import { rangesStatement } from './index-ranges.ts'
+import { keyColumns, laneColumns, levelColumns, paceColumns, statusColumns, taskColumns } from './rows.ts'
+import type { Statement } from './session/connection.ts'
+
+/** A statement of some hundred rows is as fast per row as any, and holds up nothing else for long. */
+const CHUNK = 250
+
+/** Numbers of entries that are kept although their rows are flushed, so that a repeat can be answered from them. */
+const ENTRIES_KEPT = 1000
+
+/** Looking for seconds to forget in each flush would cost more than keeping some. */
+const FORGET_PACE_EVERY = 20
+
+export interface FlushOrder {
+  readonly term: string
+  /** The last entry that was flushed before. */
+  readonly from: number
+  readonly upTo: number
+  /** The entry of the take-over. All before it were read then. */
+  readonly takenOverAt: number
+  /** Entries up to this one are known to be deleted. */
+  readonly deletedTo: number
+  readonly images: Images
+}
+
+/** What is to be deleted by a flush up to this entry; never the newest. */
+export const deletableTo = (upTo: number): number => Math.max(0, upTo - ENTRIES_KEPT)
+
+/** All of a transaction behind its fence, to be sent in one piece. */
+export function flushStatements(order: FlushOrder): Statement[] {
+  const { images } = order
+  return [
+    moveStatement(order),
+    ...upserts('task', 'id', taskColumns, images.tasks.values()),
+    ...upserts('lane', 'id', laneColumns, images.lanes.values()),
+    ...upserts('level', 'level', levelColumns, images.levels.values()),
+    ...partitionStatements(images.partitions),
+    ...keyStatements(images.keys),
+    ...paceStatements(images.pace),
+    ...rangesStatement(images.ranges),
+    ...tableStatements(images.tables),
+    ...producedStatements(images.produced),
+    ...instanceStatements(images.instances),
+    {
+      text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
+      values: [order.deletedTo, deletableTo(order.upTo)],
+    },
+  ]
+}
+
+/**
+ * Fails where the rows do not stand where this node left them, and where this server does not have the entry: it may have
+ * been promoted without it, while another one still takes appends.
+ */
+function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: FlushOrder): Statement {
+  return {
+    text: `WITH moved AS (
+        UPDATE baton.flushed SET number = greatest(number, $2::bigint), next_task = coalesce($4, next_task),
+          next_lane = coalesce($5, next_lane), next_partition = coalesce($6, next_partition)
+        WHERE number = $1 AND EXISTS (SELECT FROM baton.entry e WHERE e.number = greatest($2, $7::bigint) AND e.term = $3::text COLLATE "C")
+        RETURNING 1)
+      SELECT 1 / count(*) FROM moved`,
+    values: [
+      from,
+      upTo,
+      term,
+      nextIds?.task ?? null,
+      nextIds?.lane ?? null,
+      nextIds?.partition ?? null,
+      takenOverAt,
+    ],
+  }
+}
+
+function* upserts<Stored extends object>(
+  table: string,
+  key: string,
+  columns: Columns<Stored>,
+  rows: Iterable<Stored>,
+): Iterable<Statement> {
+  const names = columns.names
+  const changes = names.filter((name) => name !== key).map((name) => `${name} = excluded.${name}`)
+  const text = `INSERT INTO baton.${table} (${names.join(', ')}) SELECT * FROM ${columns.unnest('n')}
+    ON CONFLICT (${key}) DO UPDATE SET ${changes.join(', ')}`
+  for (const chunk of inChunks(rows)) yield { text, values: columns.arrays(chunk) }
+}
+
+const UPDATE_PARTITIONS = `UPDATE baton.partition p
+  SET ${statusColumns.names.map((name) => `${name} = n.${name}`).join(', ')}
+  FROM unnest($1::bigint[], ${statusColumns.arrayParameters(2)}) AS n (id, ${statusColumns.names.join(', ')})
+  WHERE p.id = n.id`
+
+function* partitionStatements(images: Images['partitions']): Iterable<Statement> {
+  const changed: [number, PartitionStatus][] = []
+  const removed: number[] = []
+  for (const [id, status] of images)
+    if (status === null) removed.push(id)
+    else changed.push([id, status])
+  // Neighbours lie on the same pages.
+  changed.sort(([a], [b]) => a - b)
+  for (const chunk of inChunks(changed)) {
+    const ids = plainArray(chunk.map(([id]) => id))
+    yield {
+      text: UPDATE_PARTITIONS,
+      values: [ids, ...statusColumns.arrays(chunk.map(([, status]) => status))],
+    }
+  }
+  if (removed.length > 0)
+    yield { text: 'DELETE FROM baton.partition WHERE id = ANY ($1::bigint[])', values: [plainArray(removed)] }
+}
+
+function* keyStatements(images: Images['keys']): Iterable<Statement> {
+  const forgotten = [...images].flatMap(([key, stored]) => (stored === null ? [key] : []))
+  if (forgotten.length > 0)
+    yield { text: 'DELETE FROM baton.pull_key WHERE key = ANY ($1::text[])', values: [textArray(forgotten)] }
+  yield* upserts(
+    'pull_key',
+    'key',
+    keyColumns,
+    [...images.values()].filter((stored) => stored !== null),
+  )
+}
+
+const FORGET_PACE = `DELETE FROM baton.pace p USING unnest($1::bigint[]) AS n (task)
+  WHERE p.task = n.task AND p.second < (
+    SELECT second FROM baton.pace WHERE task = n.task ORDER BY second DESC OFFSET ${PACE_SECONDS_KEPT - 1} LIMIT 1)`
+
+function* paceStatements(images: Images['pace']): Iterable<Statement> {
+  const over = [...images].flatMap(([task, stored]) => (stored === null ? [Number(task)] : []))
+  const seconds = [...images.values()].filter((stored) => stored !== null)
+  if (over.length > 0)
+    yield { text: 'DELETE FROM baton.pace WHERE task = ANY ($1::bigint[])', values: [plainArray(over)] }
+  yield* upserts('pace', 'task, second', paceColumns, seconds)
+  const old = seconds.filter(({ second }) => second % FORGET_PACE_EVERY === 0).map(({ task }) => task)
+  if (old.length > 0) yield { text: FORGET_PACE, values: [plainArray([...new Set(old)])] }
+}
+
+function* tableStatements(images: Images['tables']): Iterable<Statement> {
+  const tables = [...images].flatMap(([task, names]) => [...names].map((name) => ({ task, name })))
+  for (const chunk of inChunks(tables)) {
+    yield {
+      text: `INSERT INTO baton.task_compute_table (task, name)
+        SELECT task, name FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS n (task, name, at) ORDER BY at
+        ON CONFLICT DO NOTHING`,
+      values: [plainArray(chunk.map(({ task }) => task)), textArray(chunk.map(({ name }) => name))],
+    }
+  }
+}
+
+function* producedStatements(images: Images['produced']): Iterable<Statement> {
+  for (const chunk of inChunks(images.values())) {
+    yield {
+      text: `INSERT INTO baton.produced_task (instance, task, last_call_back_at)
+        SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[])
+        ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
+      values: [
+        textArray(chunk.map(({ instance }) => instance)),
+        plainArray(chunk.map(({ task }) => task)),
+        plainArray(chunk.map(({ at }) => at)),
+      ],
+    }
+  }
+}
+
+/** In the order of their names, as nodes write their sightings: they do not wait for one another in a circle. */
+function* instanceStatements(images: Images['instances']): Iterable<Statement> {
+  const seen = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
+  for (const chunk of inChunks(seen)) {
+    yield {
+      text: `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at)
+        SELECT instance_id, role, at, at FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (instance_id, role, at)
+        ORDER BY instance_id COLLATE "C" ON CONFLICT DO NOTHING`,
+      values: [
+        textArray(chunk.map(({ instanceId }) => instanceId)),
+        textArray(chunk.map(({ role }) => role)),
+        plainArray(chunk.map(({ at }) => at)),
+      ],
+    }
+  }
+}
+
+export function* inChunks<One>(all: Iterable<One>): Iterable<One[]> {
+  let chunk: One[] = []
+  for (const one of all) {
+    chunk.push(one)
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = []
+  }
+  if (chunk.length > 0) yield chunk
+}

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { OpenedDisk } from '../../handoff/disk.ts'
+import { StoreUnavailable } from '../../handoff/store.ts'
+import type { Channel } from './session/channel.ts'
+import type { Row, Statement } from './session/connection.ts'
+import { foundNoRow, LeadershipLost } from './session/failures.ts'
+import { BEGIN_WRITING } from './settings.ts'
+
+/** The database's time in milliseconds, in SQL. */
+export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+export interface NodeAddress {
+  readonly nodeId: string
+  /** Where other nodes reach it; null where none can. */
+  readonly url: string | null
+}
+
+export interface Head {
+  /** Null before the first node led. */
+  readonly term: string | null
+  /** Null after a leader stopped in order, or where it cannot be reached by others. */
+  readonly leader: { readonly nodeId: string; readonly url: string } | null
+  readonly clusterId: string
+  /** Shared by all nodes on this database. */
+  readonly secret: string
+  /** The database's clock, in milliseconds. */
+  readonly now: number
+}
+
+export interface TakenOver extends OpenedDisk {
+  readonly term: string
+  readonly flushed: number
+  readonly now: number
+}
+
+const readHeadStatement: Statement = {
+  text: `SELECT term, leader_id, leader_url, cluster_id, secret, ${NOW} AS now FROM baton.head`,
+}
+
+/**
+ * Begins each transaction that changes what only the leader may: it fails where another node has taken over, and one that
+ * takes over waits for its end. Dividing by the number of rows found ends a transaction that was sent in one piece.
+ */
+export const fence = (term: string): Statement => ({
+  text: `SELECT 1 / count(*) FROM (SELECT FROM baton.head WHERE term = $1::text COLLATE "C" FOR SHARE) AS mine`,
+  values: [term],
+})
+
+export async function readHead(channel: Channel): Promise<Head> {
+  const [row] = await channel.useAgain((connection) => connection.run(readHeadStatement))
+  if (row === undefined) throw new StoreUnavailable('store_unavailable', 'baton.head has lost its only row')
+  const nodeId = row['leader_id'] as string | null
+  const url = row['leader_url'] as string | null
+  return {
+    term: row['term'] as string | null,
+    leader: nodeId === null || url === null ? null : { nodeId, url },
+    clusterId: row['cluster_id'] as string,
+    secret: row['secret'] as string,
+    now: row['now'] as number,
+  }
+}
+
+/** Names no leader any more, so that another node need not find out that this one is gone. */
+export const resignStatement = (term: string): Statement => ({
+  text: `UPDATE baton.head SET leader_id = NULL, leader_url = NULL WHERE term = $1::text COLLATE "C"`,
+  values: [term],
+})
+
+/** Entries of others that were appended at the same moment; each try begins with the term as it is then. */
+const TRIES = 20
+/** A transaction that waits for its client holds a take-over up for so long. */
+const PATIENCE_MILLIS = 1000
+
+/**
+ * Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. With `from` it takes
+ * over from the leader of that term only, and leaves one that was faster alone.
+ */
+export async function takeOver(
+  channel: Channel,
+  others: Channel,
+  node: NodeAddress,
+  from?: string | null,
+): Promise<TakenOver> {
+  for (let tried = 1; ; tried += 1) {
+    const { term: seen } = await readHead(channel)
+    if (from !== undefined && seen !== from) throw new LeadershipLost()
+    try {
+      return await tryToTakeOver(channel, others, node, seen)
+    } catch (error) {
+      if (!foundNoRow(error) || tried === TRIES) throw error
+    }
+  }
+}
+
+async function tryToTakeOver(
+  channel: Channel,
+  others: Channel,
+  node: NodeAddress,
+  seen: string | null,
+): Promise<TakenOver> {
+  const term = randomUUID()
+  const over = new AbortController()
+  void endWhoBlocks(others, term, over.signal)
+  try {
+    const [, , state] = await channel.use((connection) =>
+      connection.transact(BEGIN_WRITING, takeOverStatements(term, seen, node)),
+    )
+    return opened(term, state?.[0])
+  } finally {
+    over.abort()
+  }
+}
+
+const markOf = (term: string): string => `/* taking over: ${term} */`
+
+function takeOverStatements(term: string, seen: string | null, node: NodeAddress): Statement[] {
+  return [
+    {
+      text: `${markOf(term)} WITH taken AS (
+          UPDATE baton.head SET term = $1::text, leader_id = $3::text, leader_url = $4::text
+          WHERE term IS NOT DISTINCT FROM $2::text RETURNING 1)
+        SELECT 1 / count(*) FROM taken`,
+      values: [term, seen, node.nodeId, node.url],
+    },
+    // Waits for an append of the leader before, and fails where that was committed: then there is a greater number.
+    {
+      text: `WITH appended AS (
+          INSERT INTO baton.entry (number, term, body)
+          SELECT coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) + 1, $1::text, NULL
+          ON CONFLICT DO NOTHING RETURNING 1)
+        SELECT 1 / count(*) FROM appended`,
+      values: [term],
+    },
+    {
+      text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, ${NOW} AS now,
+          (SELECT max(number) FROM baton.entry) AS last,
+          ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body IS NOT NULL ORDER BY number) AS unflushed
+        FROM baton.flushed f`,
+    },
+  ]
+}
+
+/**
+ * A transaction of the leader before holds the head until it ends. Where its client is frozen or cut off, it waits for
+ * that, and is ended; one that runs ends by itself. A role may end the sessions of its own.
+ */
+async function endWhoBlocks(others: Channel, term: string, signal: AbortSignal): Promise<void> {
+  const text = `SELECT pg_terminate_backend(idle.pid)
+    FROM pg_stat_activity AS waiting CROSS JOIN LATERAL unnest(pg_blocking_pids(waiting.pid)) AS blocking (pid)
+    JOIN pg_stat_activity AS idle ON idle.pid = blocking.pid AND idle.state LIKE 'idle in transaction%'
+    WHERE waiting.wait_event_type = 'Lock' AND waiting.pid <> pg_backend_pid() AND starts_with(waiting.query, $1)`
+  const isOver = () => signal.aborted
+  while (!isOver()) {
+    await sleep(PATIENCE_MILLIS, undefined, { signal, ref: false }).catch(() => {})
+    if (!isOver()) await others.run({ text, values: [markOf(term)] }).catch(() => {})
+  }
+}
+
+function opened(term: string, state: Row | undefined): TakenOver {
+  if (state === undefined)
+    throw new StoreUnavailable('store_unavailable', 'baton.flushed has lost its only row')
+  return {
+    term,
+    flushed: state['flushed'] as number,
+    now: state['now'] as number,
+    last: state['last'] as number,
+    unflushed: state['unflushed'] as string[],
+    nextIds: {
+      task: state['next_task'] as number,
+      lane: state['next_lane'] as number,
+      partition: state['next_partition'] as number,
+    },
+  }
+}

@@ -1,0 +1,149 @@
+import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { partitionStates } from '../../handoff/rules/life-cycle.ts'
+import { totalOf } from '../../handoff/rules/tally.ts'
+import {
+  type InstanceQuery,
+  type InstanceRecord,
+  noTotals,
+  type ProducedTaskRecord,
+} from '../../handoff/shown/instance-record.ts'
+import type { Sighting } from '../../handoff/sightings.ts'
+import { sumOf } from './load.ts'
+import { taskColumns } from './rows.ts'
+import type { Row, Statement } from './session/connection.ts'
+
+/** The columns of the totals, by their names in the core. */
+const totalColumns = {
+  pulls: 'pulls',
+  partitions: 'partitions',
+  records: 'records',
+  done: 'done',
+  failed: 'failed',
+  released: 'released',
+  callBacks: 'call_backs',
+  calledBack: 'called_back',
+} as const satisfies Record<keyof InstanceTotals, string>
+const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
+const columns = totals.map(([, column]) => column)
+
+const identity = ['role', 'version', 'started_at', 'draining']
+/** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
+const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
+
+/**
+ * Another node may have seen it later and said so earlier. One that was seen in the future, before the clock was set back, was
+ * not.
+ */
+const LAST_SEEN = 'greatest(excluded.last_seen_at, least(instance.last_seen_at, $2::bigint))'
+
+/** In the order of their names: nodes that write the same clients down do not wait in a circle. */
+const RECORD = `INSERT INTO baton.instance
+    (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')})
+  SELECT instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')}
+  FROM json_populate_recordset(NULL::baton.instance, $1::json) ORDER BY instance_id
+  ON CONFLICT (instance_id) DO UPDATE SET
+    last_seen_at = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.last_seen_at ELSE ${LAST_SEEN} END,
+    ${identity.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
+    ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
+
+/** Several sightings of one instance come to one: a statement cannot write a row twice. */
+export function recordStatement(sightings: readonly Sighting[], now: number): Statement {
+  const rows = new Map<string, Record<string, unknown>>()
+  for (const { instanceId, role, totals: added, seenMillisAgo, node } of sightings) {
+    const before = rows.get(instanceId)
+    const firstSeenAt = now - seenMillisAgo.first
+    const lastSeenAt = now - seenMillisAgo.last
+    rows.set(instanceId, {
+      instance_id: instanceId,
+      role,
+      first_seen_at: Math.min(firstSeenAt, (before?.['first_seen_at'] as number | undefined) ?? firstSeenAt),
+      last_seen_at: Math.max(lastSeenAt, (before?.['last_seen_at'] as number | undefined) ?? lastSeenAt),
+      version: node?.version ?? null,
+      started_at: node?.startedAt ?? null,
+      draining: node?.draining ?? false,
+      ...Object.fromEntries(
+        totals.map(([name, column]) => [
+          column,
+          Math.min(added[name] + ((before?.[column] as number | undefined) ?? 0), Number.MAX_SAFE_INTEGER),
+        ]),
+      ),
+    })
+  }
+  return { text: RECORD, values: [JSON.stringify([...rows.values()]), now] }
+}
+
+/**
+ * Reads the index of running leases by holder, and the newest tasks of a producer by another. A task whose first call-back was
+ * not closed has no partition that counts, and is not there yet.
+ */
+const SHOWN = `i.*,
+  (SELECT count(*) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
+     AND NOT EXISTS (SELECT FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane AND t.cancelled)
+  ) AS leases,
+  ARRAY(SELECT json_build_array(p.last_call_back_at, ${taskColumns.asJson('t')}) FROM
+     (SELECT * FROM baton.produced_task WHERE instance = i.instance_id
+      ORDER BY last_call_back_at DESC LIMIT ${MAX_PRODUCER_TASKS}) p
+     CROSS JOIN LATERAL (SELECT * FROM baton.task WHERE id = p.task OFFSET 0) t
+     WHERE ${sumOf(partitionStates)} > 0 ORDER BY p.last_call_back_at DESC) AS tasks`
+
+export const instanceStatement = (instanceId: string, now: number): Statement => ({
+  text: `SELECT ${SHOWN} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
+  values: [now, instanceId],
+})
+
+export const instancesStatement = ({ after, limit }: InstanceQuery, now: number): Statement => ({
+  text: `SELECT ${SHOWN} FROM
+    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C" ORDER BY instance_id LIMIT $3) i
+    ORDER BY i.instance_id`,
+  values: [now, after ?? '', limit],
+})
+
+/** A client that holds a lease, however silent, is not gone. */
+export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({
+  text: `WITH gone AS MATERIALIZED (
+      SELECT instance_id FROM baton.instance i
+      WHERE (last_seen_at < $1 OR draining AND last_seen_at < $2)
+        AND NOT EXISTS (SELECT FROM baton.partition p WHERE p.leased_by = i.instance_id)
+      ORDER BY instance_id LIMIT $3 FOR UPDATE SKIP LOCKED
+    ), produced AS (
+      DELETE FROM baton.produced_task p USING gone g WHERE p.instance = g.instance_id
+    ), forgotten AS (
+      DELETE FROM baton.instance i USING gone g WHERE i.instance_id = g.instance_id RETURNING 1
+    )
+    SELECT count(*) AS forgotten FROM forgotten`,
+  values: [unseenSince, endedSince, limit],
+})
+
+export function readInstance(row: Row, now: number): InstanceRecord {
+  const sums = noTotals()
+  for (const [name, column] of totals) sums[name] = row[column] as number
+  return {
+    instanceId: row['instance_id'] as string,
+    role: row['role'] as InstanceRecord['role'],
+    firstSeenAt: row['first_seen_at'] as number,
+    lastSeenAt: row['last_seen_at'] as number,
+    totals: sums,
+    leases: row['leases'] as number,
+    node:
+      row['started_at'] === null
+        ? null
+        : {
+            version: row['version'] as string,
+            startedAt: row['started_at'] as number,
+            draining: row['draining'] as boolean,
+          },
+    now,
+    tasks: (row['tasks'] as [number, unknown[]][]).map(readProduced),
+  }
+}
+
+function readProduced([lastCallBackAt, values]: [number, unknown[]]): ProducedTaskRecord {
+  const { taskId, state, partitions, records } = taskColumns.read(values)
+  return {
+    taskId,
+    state,
+    lastCallBackAt,
+    partitions: { total: totalOf(partitions), done: partitions.done },
+    records: { total: totalOf(records), done: records.done },
+  }
+}

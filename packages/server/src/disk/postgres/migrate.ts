@@ -1,0 +1,85 @@
+import { StoreRefused } from '../../handoff/store.ts'
+import { migrations } from './migrations/index.ts'
+import { schema } from './schema.ts'
+import type { Connection } from './session/connection.ts'
+import { isNotAllowed, sqlState } from './session/failures.ts'
+
+/** The version that `schema` makes. */
+const VERSION = migrations.length
+
+/**
+ * Nodes that start together on an empty database make the same things at the same time: the second one begins again. So
+ * does one that met nodes of an earlier version at work.
+ */
+const BEGIN_AGAIN = new Set([
+  '23505', // unique_violation
+  '42P06', // duplicate_schema
+  '42P07', // duplicate_table
+  '40P01', // deadlock_detected
+])
+const TRIES = 5
+
+export async function migrate(connection: Connection): Promise<void> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await migrateOnce(connection)
+    } catch (error) {
+      if (tried === TRIES || !BEGIN_AGAIN.has(sqlState(error) ?? '')) throw error
+    }
+  }
+}
+
+/** Nothing is left on a session between its statements, so this is a transaction that waits for answers on the way. */
+async function migrateOnce(connection: Connection): Promise<void> {
+  const run = (text: string) => connection.run({ text })
+  await run(
+    `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = 0;
+     SET LOCAL search_path = pg_catalog`,
+  )
+  try {
+    await makeVersionTable(connection)
+    // Nodes take turns, those of earlier versions among them; the second one finds the work done.
+    await run('LOCK TABLE baton.schema_version IN ACCESS EXCLUSIVE MODE')
+    const [row] = await run('SELECT max(version) AS version FROM baton.schema_version')
+    const known = (row?.['version'] ?? 0) as number
+    if (known > VERSION) {
+      throw new StoreRefused(
+        `the database has schema version ${known}, and this program knows versions up to ${VERSION}; start a Baton that knows version ${known}`,
+      )
+    }
+    if (known < VERSION) {
+      for (const sql of known === 0 ? [schema] : migrations.slice(known)) await run(sql)
+      await run(`DELETE FROM baton.schema_version; INSERT INTO baton.schema_version VALUES (${VERSION})`)
+    }
+    await run('COMMIT')
+  } catch (error) {
+    await run('ROLLBACK').catch(() => {})
+    throw isNotAllowed(error) ? await asOthers(connection, error as Error) : error
+  }
+}
+
+/** IF NOT EXISTS asks for the right to make what is there already, which is needed once or not at all. */
+async function makeVersionTable(connection: Connection): Promise<void> {
+  const [found] = await connection.run({
+    text: `SELECT to_regnamespace('baton') IS NOT NULL AS schema, to_regclass('baton.schema_version') IS NOT NULL AS version`,
+  })
+  if (found?.['schema'] !== true) await connection.run({ text: 'CREATE SCHEMA baton' })
+  if (found?.['version'] !== true)
+    await connection.run({ text: 'CREATE TABLE baton.schema_version (version integer NOT NULL)' })
+}
+
+/** The right is missing because another role made the schema: no grant is as good as logging in as that one. */
+async function asOthers(connection: Connection, error: Error): Promise<Error> {
+  const [other] = await connection.run({
+    text: `SELECT pg_get_userbyid(owner) AS owner, current_user AS user
+           FROM (SELECT nspowner AS owner FROM pg_namespace WHERE nspname = 'baton'
+                 UNION SELECT relowner FROM pg_class WHERE relnamespace = to_regnamespace('baton')) AS owners
+           WHERE NOT pg_has_role(owner, 'USAGE') LIMIT 1`,
+  })
+  if (other === undefined) return error
+  const { owner, user } = other
+  return new StoreRefused(
+    `the schema baton of the database, or what is in it, belongs to the role ${owner}, and ${user} may not use it (${error.message}); log in as ${owner}`,
+    { cause: error },
+  )
+}

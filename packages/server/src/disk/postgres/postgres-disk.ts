@@ -1,0 +1,286 @@
+import type {
+  Appended,
+  Disk,
+  Due,
+  Images,
+  KnownPartition,
+  Loaded,
+  Needs,
+  OpenedDisk,
+  Recount,
+  TaskDetail,
+  TaskPageQuery,
+  TaskSummary,
+} from '../../handoff/disk.ts'
+import { KnownKeys } from '../../handoff/disk.ts'
+import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
+import type { Sighting } from '../../handoff/sightings.ts'
+import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
+import { append } from './append.ts'
+import { deletableTo, flushStatements, inChunks } from './flush.ts'
+import { fence, type Head, type NodeAddress, readHead, resignStatement, takeOver } from './head.ts'
+import {
+  forgetStatement,
+  instanceStatement,
+  instancesStatement,
+  readInstance,
+  recordStatement,
+} from './instance-rows.ts'
+import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
+import { migrate } from './migrate.ts'
+import { keyColumns, taskColumns } from './rows.ts'
+import { CannotConnect } from './session/cannot-connect.ts'
+import { Channels, type Timeouts } from './session/channels.ts'
+import type { Row, Statement } from './session/connection.ts'
+import { Connector } from './session/connector.ts'
+import { parseDatabaseUrl } from './session/database-url.ts'
+import { asRefused, asUnavailable, foundNoRow, LeadershipLost } from './session/failures.ts'
+import { BEGIN_COUNTING, BEGIN_READING, BEGIN_WRITING } from './settings.ts'
+import { knownStatement, readKnown, stageStatement, unstageStatement } from './staging.ts'
+import {
+  readDetail,
+  readSummary,
+  taskDetailStatement,
+  taskPageStatement,
+  taskSummariesStatement,
+} from './task-views.ts'
+import {
+  dueKeysStatement,
+  probeStatement,
+  purgeableStatement,
+  readRecount,
+  recountStatement,
+  unfinishedWorkStatement,
+} from './upkeep.ts'
+
+export interface PostgresDiskOptions {
+  /** As libpq writes it, also with several hosts. */
+  readonly url: string
+  readonly node: NodeAddress
+  readonly timeouts?: Partial<Timeouts>
+}
+
+/** All rows of a database may have to be copied. */
+const MIGRATION_MILLIS = 3_600_000
+
+const TIMEOUTS: Timeouts = { connectMillis: 3000, appendMillis: 5000, answerMillis: 40_000 }
+
+/** Resolves when the schema is up to date; rejects with StoreRefused when the database must not be used. */
+export async function openPostgresDisk({ url, node, timeouts }: PostgresDiskOptions): Promise<PostgresDisk> {
+  const { hosts, where } = parseDatabaseUrl(url)
+  const connector = new Connector(hosts)
+  const allTimeouts = { ...TIMEOUTS, ...timeouts }
+  try {
+    const first = await connector.connect({ ...allTimeouts, answerMillis: MIGRATION_MILLIS })
+    await migrate(first).finally(() => first.close())
+  } catch (error) {
+    throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, where)
+  }
+  return new PostgresDisk(new Channels(connector, allTimeouts), node)
+}
+
+export interface OpenedPostgres extends OpenedDisk {
+  /** The database's clock at the take-over, in milliseconds. */
+  readonly now: number
+}
+
+/**
+ * A disk that several nodes share. One of them leads: it alone may append, flush, stage and unstage, which the term of
+ * its leadership proves to the database each time. All of them may read, and write down whom they have seen.
+ */
+export class PostgresDisk implements Disk {
+  readonly #channels: Channels
+  readonly #node: NodeAddress
+  /** Of this node's leadership, as far as it knows. Null before, and when it is in doubt. */
+  #term: string | null = null
+  #takenOverAt = 0
+  #flushed = 0
+  #deletedTo = 0
+
+  constructor(channels: Channels, node: NodeAddress) {
+    this.#channels = channels
+    this.#node = node
+  }
+
+  /** With `from` only if the head still has this term: of two that miss the same leader one takes over. */
+  async open(from?: string | null): Promise<OpenedPostgres> {
+    this.#term = null
+    const { flush, beside } = this.#channels
+    const { term, flushed, last, unflushed, nextIds, now } = await guard(
+      takeOver(flush, beside, this.#node, from),
+    )
+    this.#term = term
+    this.#takenOverAt = last
+    this.#flushed = flushed
+    this.#deletedTo = 0
+    return { last, unflushed, nextIds, now }
+  }
+
+  readHead(): Promise<Head> {
+    return guard(readHead(this.#channels.beside))
+  }
+
+  /** At an orderly stop: others need not wait until they miss this node. */
+  async resign(): Promise<void> {
+    const term = this.#term
+    this.#term = null
+    if (term !== null) await guard(this.#channels.flush.run(resignStatement(term)))
+  }
+
+  async append(entry: Appended): Promise<void> {
+    const term = this.#leading()
+    try {
+      await this.#channels.append.use((connection) => append(connection, term, entry))
+    } catch (error) {
+      if (error instanceof KnownKeys) throw error
+      this.#doubt(term)
+      throw asUnavailable(error)
+    }
+  }
+
+  async flush(images: Images, upTo: number): Promise<void> {
+    const term = this.#leading()
+    const order = {
+      term,
+      from: this.#flushed,
+      upTo,
+      takenOverAt: this.#takenOverAt,
+      deletedTo: this.#deletedTo,
+      images,
+    }
+    try {
+      await this.#channels.flush.use((connection) =>
+        connection.transact(BEGIN_WRITING, [fence(term), ...flushStatements(order)]),
+      )
+    } catch (error) {
+      this.#doubt(term)
+      throw foundNoRow(error) ? new LeadershipLost({ cause: error }) : asUnavailable(error)
+    }
+    this.#flushed = Math.max(this.#flushed, upTo)
+    this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
+  }
+
+  stage(rows: readonly PartitionDescriptor[]): Promise<void> {
+    return this.#write([...inChunks(rows)].map(stageStatement))
+  }
+
+  unstage(ids: StagedIds): Promise<void> {
+    return this.#write([unstageStatement(ids)])
+  }
+
+  async load(needs: Needs): Promise<Loaded> {
+    const statement = loadStatement(needs)
+    return readLoaded(needs, statement === null ? null : ((await this.#read(statement))[0] ?? null))
+  }
+
+  async known(
+    lane: number,
+    tail: number,
+    indexes: readonly number[],
+  ): Promise<Map<number, KnownPartition | null>> {
+    return readKnown(await this.#read(knownStatement(lane, tail, indexes)))
+  }
+
+  async due(now: number, limit: number, leases: boolean): Promise<Due> {
+    return readDue((await this.#read(dueStatement(now, limit, leases)))[0])
+  }
+
+  async dueKeys(now: number, limit: number): Promise<StoredKey[]> {
+    const rows = await this.#read(dueKeysStatement(now, limit))
+    return rows.map(({ key }) => keyColumns.read(key as unknown[]))
+  }
+
+  async purgeable(finishedBefore: number): Promise<StoredTask | null> {
+    const [row] = await this.#read(purgeableStatement(finishedBefore))
+    return row === undefined ? null : readTask(row)
+  }
+
+  async unfinishedWork(limit: number): Promise<StoredTask[]> {
+    return (await this.#read(unfinishedWorkStatement(limit))).map(readTask)
+  }
+
+  async taskDetail(taskId: string): Promise<TaskDetail | null> {
+    const [row] = await this.#read(taskDetailStatement(taskId))
+    return row === undefined ? null : readDetail(row)
+  }
+
+  async taskPage(query: TaskPageQuery): Promise<TaskSummary[]> {
+    return (await this.#read(taskPageStatement(query))).map(readSummary)
+  }
+
+  async taskSummaries(ids: readonly number[]): Promise<TaskSummary[]> {
+    return (await this.#read(taskSummariesStatement(ids))).map(readSummary)
+  }
+
+  async recordInstances(sightings: readonly Sighting[], now: number): Promise<void> {
+    if (sightings.length > 0) await guard(this.#channels.beside.run(recordStatement(sightings, now)))
+  }
+
+  async instance(instanceId: string, now: number): Promise<InstanceRecord | null> {
+    const [row] = await this.#read(instanceStatement(instanceId, now))
+    return row === undefined ? null : readInstance(row, now)
+  }
+
+  async instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]> {
+    return (await this.#read(instancesStatement(query, now))).map((row) => readInstance(row, now))
+  }
+
+  async forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number> {
+    const [row] = await guard(this.#channels.beside.run(forgetStatement(unseenSince, endedSince, limit)))
+    return (row?.['forgotten'] ?? 0) as number
+  }
+
+  async probe(): Promise<void> {
+    await guard(this.#channels.beside.useAgain((connection) => connection.run(probeStatement)))
+  }
+
+  /** PostgreSQL says so when its disk is full, and not before. */
+  hasSpace(): boolean {
+    return true
+  }
+
+  async recount(): Promise<Recount[]> {
+    return (await this.#read(recountStatement, BEGIN_COUNTING)).map(readRecount)
+  }
+
+  async close(): Promise<void> {
+    this.#term = null
+    await this.#channels.close()
+  }
+
+  #leading(): string {
+    if (this.#term === null) throw new LeadershipLost()
+    return this.#term
+  }
+
+  /** What the database has is not known until the next `open`. */
+  #doubt(term: string): void {
+    if (this.#term === term) this.#term = null
+  }
+
+  async #write(statements: readonly Statement[]): Promise<void> {
+    const term = this.#leading()
+    try {
+      await this.#channels.beside.use((connection) =>
+        connection.transact(BEGIN_WRITING, [fence(term), ...statements]),
+      )
+    } catch (error) {
+      throw foundNoRow(error) ? new LeadershipLost({ cause: error }) : asUnavailable(error)
+    }
+  }
+
+  async #read(statement: Statement, begin = BEGIN_READING): Promise<Row[]> {
+    const reading = this.#channels.beside.useAgain((connection) => connection.transact(begin, [statement]))
+    return (await guard(reading))[0] ?? []
+  }
+}
+
+const readTask = (row: Row): StoredTask => taskColumns.read(row['task'] as unknown[])
+
+async function guard<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw asUnavailable(error)
+  }
+}

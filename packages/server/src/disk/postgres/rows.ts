@@ -1,0 +1,100 @@
+import type {
+  PartitionDescriptor,
+  PartitionStatus,
+  StoredKey,
+  StoredLane,
+  StoredLevel,
+  StoredPace,
+  StoredPartition,
+  StoredTask,
+} from '../../handoff/stored.ts'
+import { Columns } from './columns.ts'
+
+// One list of columns per table. The tables are made in schema.ts.
+
+export const taskColumns = new Columns<StoredTask>(
+  {
+    id: 'number',
+    taskId: 'text',
+    state: 'text',
+    paused: 'flag',
+    cancelled: 'flag',
+    sealed: 'flag',
+    expectedPartitions: 'number',
+    levelBarrier: 'flag',
+    openLevel: 'number',
+    generation: 'number',
+    firstCallBackAt: 'number',
+    lastCallBackAt: 'number',
+    finishedAt: 'number',
+    purgedAt: 'number',
+    delivered: 'number',
+    attemptsWasted: 'number',
+    reportedDeclared: 'number',
+    reportedRecords: 'number',
+    mismatched: 'number',
+    reruns: 'json',
+    staging: 'json',
+  },
+  { tallies: true },
+)
+
+export const laneColumns = new Columns<StoredLane>(
+  {
+    id: 'number',
+    task: 'number',
+    level: 'number',
+    tag: 'big',
+    retryTag: 'big',
+    cursor: 'number',
+    tail: 'number',
+    released: 'number',
+    retries: 'number',
+    turn: 'big',
+    parkedSkipped: 'flag',
+    purged: 'number',
+    purgedRecords: 'number',
+  },
+  { tallies: true },
+)
+
+export const levelColumns = new Columns<StoredLevel>({ level: 'number', virtual: 'big', served: 'big' })
+
+const descriptorFields = {
+  id: 'number',
+  lane: 'number',
+  index: { kind: 'number', column: 'idx' },
+  recordCount: 'number',
+  computeTable: 'text',
+  spelling: 'text',
+  calledBackAt: 'number',
+} as const
+
+const statusFields = {
+  state: 'text',
+  line: 'text',
+  term: 'number',
+  attempts: 'number',
+  releases: 'number',
+  holder: 'text',
+  secret: 'text',
+  outcome: 'text',
+  dueAt: 'number',
+  leasedAt: 'number',
+  settledAt: 'number',
+  reportedRecords: 'number',
+  reason: 'text',
+} as const
+
+export const descriptorColumns = new Columns<PartitionDescriptor>(descriptorFields)
+export const statusColumns = new Columns<PartitionStatus>(statusFields)
+export const partitionColumns = new Columns<StoredPartition>({ ...descriptorFields, ...statusFields })
+
+export const keyColumns = new Columns<StoredKey>({ key: 'text', leases: 'json', forgetAt: 'number' })
+
+export const paceColumns = new Columns<StoredPace>({
+  task: 'number',
+  second: 'number',
+  partitions: 'number',
+  records: 'number',
+})

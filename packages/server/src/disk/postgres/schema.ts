@@ -1,0 +1,205 @@
+/** The states that are counted, as they are now: what was migrated once does not change with them. */
+const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
+
+const counters = states
+  .flatMap((state) => [`${state}_partitions`, `${state}_records`])
+  .map((column) => `${column} bigint NOT NULL`)
+  .join(',\n  ')
+
+/**
+ * Rows follow entries in any order, so no table refers to another. Text is compared by bytes, as the engine compares it.
+ *
+ * An update of a row is cheap (HOT) while no column that an index mentions changes, and the predicate of a partial index
+ * mentions columns, too. So the partial indexes of partitions are over generated columns that are null except while they
+ * matter: a partition that was handed out and finished between two flushes goes from `ready` to `done` without touching
+ * an index. Pages are half full, so that the next version of each row fits beside it.
+ */
+export const schema = `
+-- The one row that says who leads. Whoever changes the term leads; see head.ts.
+CREATE TABLE baton.head (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  term text COLLATE "C",
+  leader_id text COLLATE "C",
+  leader_url text COLLATE "C",
+  cluster_id text COLLATE "C" NOT NULL DEFAULT gen_random_uuid(),
+  secret text COLLATE "C" NOT NULL
+    DEFAULT replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')
+) WITH (fillfactor = 10);
+INSERT INTO baton.head DEFAULT VALUES;
+
+-- How far the rows have followed the entries. Apart from the head, which others lock while rows are flushed.
+CREATE TABLE baton.flushed (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  number bigint NOT NULL,
+  next_task bigint NOT NULL,
+  next_lane bigint NOT NULL,
+  next_partition bigint NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO baton.flushed VALUES (true, 0, 1, 1, 1);
+
+CREATE TABLE baton.entry (
+  number bigint PRIMARY KEY,
+  term text COLLATE "C" NOT NULL,
+  -- Null: a node took over.
+  body text COLLATE "C"
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+-- An entry is read once at most: compressing it would take longer than writing it.
+ALTER TABLE baton.entry ALTER COLUMN body SET STORAGE EXTERNAL;
+
+CREATE TABLE baton.task (
+  id bigint PRIMARY KEY,
+  task_id text COLLATE "C" NOT NULL UNIQUE,
+  state text COLLATE "C" NOT NULL,
+  paused boolean NOT NULL,
+  cancelled boolean NOT NULL,
+  sealed boolean NOT NULL,
+  expected_partitions bigint,
+  level_barrier boolean NOT NULL,
+  open_level bigint,
+  generation bigint NOT NULL,
+  first_call_back_at bigint NOT NULL,
+  last_call_back_at bigint NOT NULL,
+  finished_at bigint,
+  purged_at bigint,
+  delivered bigint NOT NULL,
+  attempts_wasted bigint NOT NULL,
+  reported_declared bigint NOT NULL,
+  reported_records bigint NOT NULL,
+  mismatched bigint NOT NULL,
+  reruns json NOT NULL,
+  staging json,
+  ${counters},
+  has_work boolean GENERATED ALWAYS AS (CASE WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true END) STORED,
+  has_parked boolean GENERATED ALWAYS AS (CASE WHEN parked_partitions > 0 AND NOT cancelled THEN true END) STORED
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX task_by_state ON baton.task (state, id);
+CREATE INDEX task_with_parked ON baton.task (id) WHERE has_parked;
+CREATE INDEX task_with_work ON baton.task (id) WHERE has_work;
+CREATE INDEX task_to_purge ON baton.task (finished_at, id) WHERE finished_at IS NOT NULL AND purged_at IS NULL;
+CREATE INDEX task_purged ON baton.task (purged_at, id) WHERE purged_at IS NOT NULL;
+
+CREATE TABLE baton.lane (
+  id bigint PRIMARY KEY,
+  task bigint NOT NULL,
+  level bigint NOT NULL,
+  tag bigint NOT NULL,
+  retry_tag bigint NOT NULL,
+  cursor bigint NOT NULL,
+  tail bigint NOT NULL,
+  released bigint NOT NULL,
+  retries bigint NOT NULL,
+  turn bigint,
+  parked_skipped boolean NOT NULL,
+  purged bigint NOT NULL,
+  purged_records bigint NOT NULL,
+  ${counters},
+  UNIQUE (task, level)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX lane_in_order ON baton.lane (level, turn, id) WHERE turn IS NOT NULL;
+
+CREATE TABLE baton.level (
+  level bigint PRIMARY KEY,
+  virtual bigint NOT NULL,
+  served bigint NOT NULL
+) WITH (fillfactor = 20);
+
+CREATE TABLE baton.partition (
+  id bigint PRIMARY KEY,
+  lane bigint NOT NULL,
+  idx bigint NOT NULL,
+  record_count bigint NOT NULL,
+  called_back_at bigint NOT NULL,
+  due_at bigint,
+  leased_at bigint,
+  settled_at bigint,
+  reported_records bigint,
+  term integer NOT NULL DEFAULT 0,
+  attempts integer NOT NULL DEFAULT 0,
+  releases integer NOT NULL DEFAULT 0,
+  state text COLLATE "C" NOT NULL DEFAULT 'ready',
+  line text COLLATE "C" NOT NULL DEFAULT 'fresh',
+  secret text COLLATE "C" NOT NULL DEFAULT '',
+  compute_table text COLLATE "C" NOT NULL,
+  spelling text COLLATE "C",
+  holder text COLLATE "C",
+  outcome text COLLATE "C",
+  reason text COLLATE "C",
+  lease_ends_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN due_at END) STORED,
+  leased_by text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN holder END) STORED,
+  delayed_until bigint GENERATED ALWAYS AS (CASE WHEN state = 'delayed' THEN due_at END) STORED,
+  returned_line text COLLATE "C"
+    GENERATED ALWAYS AS (CASE WHEN state = 'ready' AND line <> 'fresh' THEN line END) STORED,
+  returned_at bigint
+    GENERATED ALWAYS AS (CASE WHEN state = 'ready' AND line <> 'fresh' THEN coalesce(due_at, 0) END) STORED,
+  is_parked boolean GENERATED ALWAYS AS (CASE WHEN state = 'parked' THEN true END) STORED,
+  is_mismatch boolean GENERATED ALWAYS AS (CASE WHEN reported_records <> record_count THEN true END) STORED
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+CREATE UNIQUE INDEX partition_by_index ON baton.partition (lane, idx);
+CREATE UNIQUE INDEX partition_by_arrival ON baton.partition (lane, id);
+CREATE INDEX partition_leased ON baton.partition (lease_ends_at, id) WHERE lease_ends_at IS NOT NULL;
+CREATE INDEX partition_leased_by ON baton.partition (leased_by, lease_ends_at) WHERE leased_by IS NOT NULL;
+CREATE INDEX partition_delayed ON baton.partition (delayed_until, id) WHERE delayed_until IS NOT NULL;
+CREATE INDEX partition_returned ON baton.partition (lane, returned_line, returned_at, id)
+  WHERE returned_line IS NOT NULL;
+CREATE INDEX partition_parked ON baton.partition (lane, idx) WHERE is_parked;
+CREATE INDEX partition_mismatch ON baton.partition (lane, idx) WHERE is_mismatch;
+
+-- The indexes that were ever called back on a lane, as ranges: they tell gaps, and they outlive the
+-- partitions, so that a late repeat of a purged call-back is recognised.
+CREATE TABLE baton.lane_range (
+  lane bigint NOT NULL,
+  first bigint NOT NULL,
+  last bigint NOT NULL,
+  PRIMARY KEY (lane, first)
+);
+
+CREATE TABLE baton.task_compute_table (
+  task bigint NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  position bigint GENERATED ALWAYS AS IDENTITY,
+  PRIMARY KEY (task, name)
+);
+CREATE INDEX task_compute_table_in_order ON baton.task_compute_table (task, position);
+
+CREATE TABLE baton.pull_key (
+  key text COLLATE "C" PRIMARY KEY,
+  leases json NOT NULL,
+  forget_at bigint NOT NULL
+);
+CREATE INDEX pull_key_to_forget ON baton.pull_key (forget_at);
+
+-- Partitions finished per task and second: what the rate and the time left are read from.
+CREATE TABLE baton.pace (
+  task bigint NOT NULL,
+  second bigint NOT NULL,
+  partitions bigint NOT NULL,
+  records bigint NOT NULL,
+  PRIMARY KEY (task, second)
+) WITH (fillfactor = 70);
+
+CREATE TABLE baton.instance (
+  instance_id text COLLATE "C" PRIMARY KEY,
+  role text NOT NULL,
+  first_seen_at bigint NOT NULL,
+  last_seen_at bigint NOT NULL,
+  version text,
+  started_at bigint,
+  draining boolean NOT NULL DEFAULT false,
+  pulls bigint NOT NULL DEFAULT 0,
+  partitions bigint NOT NULL DEFAULT 0,
+  records bigint NOT NULL DEFAULT 0,
+  done bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  released bigint NOT NULL DEFAULT 0,
+  call_backs bigint NOT NULL DEFAULT 0,
+  called_back bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 70);
+
+CREATE TABLE baton.produced_task (
+  instance text COLLATE "C" NOT NULL,
+  task bigint NOT NULL,
+  last_call_back_at bigint NOT NULL,
+  PRIMARY KEY (instance, task)
+) WITH (fillfactor = 70);
+CREATE INDEX produced_task_newest ON baton.produced_task (instance, last_call_back_at);
+`

@@ -1,0 +1,76 @@
+import { StoreUnavailable } from '../../../handoff/store.ts'
+import type { Connection, ConnectionOptions, Row, Statement } from './connection.ts'
+import type { Connector } from './connector.ts'
+import { ConnectionLost, isSessionOver } from './failures.ts'
+
+/** One connection for one kind of work, opened when it is needed and again after it was lost. */
+export class Channel {
+  readonly #connector: Connector
+  readonly #options: ConnectionOptions
+  #opening: Promise<Connection> | undefined
+  #open: Connection | undefined
+  #isClosed = false
+  #underWay = 0
+
+  constructor(connector: Connector, options: ConnectionOptions) {
+    this.#connector = connector
+    this.#options = options
+  }
+
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  /** Work that must not be sent twice. A session that PostgreSQL has ended is not used again. */
+  async use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    this.#underWay += 1
+    try {
+      const connection = await this.#connection()
+      try {
+        return await work(connection)
+      } catch (error) {
+        if (isSessionOver(error)) connection.destroy()
+        throw error
+      }
+    } finally {
+      this.#underWay -= 1
+    }
+  }
+
+  /** Work that may be sent again: a connection that rested may turn out to be dead. */
+  async useAgain<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const rested = this.#open
+    try {
+      return await this.use(work)
+    } catch (error) {
+      if (rested === undefined || !(error instanceof ConnectionLost)) throw error
+      return this.use(work)
+    }
+  }
+
+  run(statement: Statement): Promise<Row[]> {
+    return this.use((connection) => connection.run(statement))
+  }
+
+  /** The one that is open is not used for new work any more: what it may still do cannot be told. */
+  drop(): void {
+    this.#open?.destroy()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#opening?.catch(() => {})
+    await this.#open?.close()
+  }
+
+  async #connection(): Promise<Connection> {
+    if (this.#isClosed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+    if (this.#open !== undefined && !this.#open.isLost) return this.#open
+    this.#opening ??= this.#connector.connect(this.#options).finally(() => {
+      this.#opening = undefined
+    })
+    const connection = await this.#opening
+    this.#open = connection
+    return connection
+  }
+}

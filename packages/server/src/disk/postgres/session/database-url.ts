@@ -1,0 +1,82 @@
+import { StoreRefused } from '../../../handoff/store.ts'
+
+/**
+ * A database URL as libpq writes it: several hosts with commas, tried in turn. The driver knows
+ * one host only, so the URL is taken apart here and each host becomes a URL of its own.
+ */
+export interface DatabaseUrl {
+  /** Where that is, without names and passwords, for people. */
+  readonly where: string
+  /** One URL per host, in the order in which they were given. */
+  readonly hosts: readonly string[]
+}
+
+/**
+ * Those of the driver. `require` and its weaker siblings mean verify-full: its next version will mean less by them, and says
+ * so in plain text between the lines of the log. It is told verify-full instead.
+ */
+const SSL_MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
+const MEAN_VERIFY_FULL = ['prefer', 'require', 'verify-ca']
+
+const SCHEME = /^postgres(?:ql)?:\/\//
+/**
+ * There is no @ but the one behind user and password, and no #. Then a password that is not encoded is never taken for a
+ * host, and what is taken for one can be shown.
+ */
+const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^@?#]*)?(?:\?([^@#]*))?$/
+/** A name, an address, the encoded path of a socket's folder, or nothing. */
+const HOST = /^(?:[^\s:[\]]*|\[[^\s[\]]+\])(?::\d*)?$/
+
+/** Says nothing of what was given: any of it may be part of a password. */
+const UNREADABLE =
+  'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too'
+
+/**
+ * Not for the server: which host takes writes is found out here, and the others are parameters of earlier versions, which
+ * had to know about a pooler.
+ */
+const NOT_PASSED_ON = ['target_session_attrs', 'pooling', 'listen', 'alone']
+
+export function parseDatabaseUrl(url: string): DatabaseUrl {
+  if (!SCHEME.test(url))
+    throw new StoreRefused('the database URL must begin with postgres:// or postgresql://')
+  const match = FORM.exec(url)
+  if (match === null) throw new StoreRefused(UNREADABLE)
+  const [, scheme, user, authority = '', database = '', query = ''] = match
+  if (!isEncoded(user ?? '') || !areHosts(authority)) throw new StoreRefused(UNREADABLE)
+  const parameters = new URLSearchParams(query)
+  for (const name of NOT_PASSED_ON) parameters.delete(name)
+  stateSslMode(parameters)
+  const rest = parameters.toString()
+  const urlFor = (host: string) =>
+    `${scheme}://${user === undefined ? '' : `${user}@`}${host}${database}${rest === '' ? '' : `?${rest}`}`
+  return {
+    where: authority === '' ? (parameters.get('host') ?? 'the local socket') : authority,
+    hosts: authority.split(',').map((host) => urlFor(host.trim())),
+  }
+}
+
+function stateSslMode(parameters: URLSearchParams): void {
+  const mode = parameters.getAll('sslmode').at(-1)
+  if (mode === undefined) return
+  if (!SSL_MODES.includes(mode)) {
+    throw new StoreRefused(
+      `sslmode=${mode} in the database URL is not known: use sslmode=verify-full, sslmode=no-verify or sslmode=disable; ${MEAN_VERIFY_FULL.join(', ')} mean verify-full`,
+    )
+  }
+  const isLibpqs = parameters.get('uselibpqcompat') === 'true'
+  if (isLibpqs && mode === 'verify-ca' && !parameters.has('sslrootcert'))
+    throw new StoreRefused('sslmode=verify-ca in the database URL needs the file of the CA: sslrootcert=FILE')
+  if (!isLibpqs && MEAN_VERIFY_FULL.includes(mode)) parameters.set('sslmode', 'verify-full')
+}
+
+const areHosts = (hosts: string): boolean => hosts.split(',').every((host) => HOST.test(host.trim()))
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}

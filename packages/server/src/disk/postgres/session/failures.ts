@@ -1,0 +1,122 @@
+import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
+
+/** The way to the server is gone, or the server did not answer in time. */
+export class ConnectionLost extends Error {
+  override name = 'ConnectionLost'
+}
+
+/** Another node leads: what this one has in memory is not the truth any more. */
+export class LeadershipLost extends StoreUnavailable {
+  override name = 'LeadershipLost'
+  constructor(options?: ErrorOptions) {
+    super('store_unavailable', 'another node leads now; the request can be sent again', options)
+  }
+}
+
+const CONFLICTS = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '55P03', // lock_not_available
+])
+
+/**
+ * From a host that has become a standby, and where default_transaction_read_only is on. That is not ours to switch off:
+ * hosted PostgreSQL switches it on when its disk runs full.
+ */
+const READ_ONLY = '25006'
+
+const SESSION_IS_OVER = new Set([
+  '57P01', // admin_shutdown
+  '57P02', // crash_shutdown
+  '57P05', // idle_session_timeout
+  '25P03', // idle_in_transaction_session_timeout
+  '25P04', // transaction_timeout
+  READ_ONLY, // read_only_sql_transaction: perhaps another host takes writes
+])
+
+const SERVER_IS_UNABLE = new Map([
+  ['57P03', 'PostgreSQL is starting or stopping'],
+  ['57014', 'PostgreSQL took too long'],
+  ['53000', 'PostgreSQL is out of resources'],
+  ['53200', 'PostgreSQL is out of memory'],
+  ['53300', 'PostgreSQL has no connection left'],
+  ['53400', 'PostgreSQL has reached a configured limit'],
+  ['58000', 'PostgreSQL met a system error'],
+  ['58030', 'PostgreSQL met an input or output error'],
+  ['28P01', 'PostgreSQL refuses the password'],
+  ['28000', 'PostgreSQL refuses the user'],
+  ['3D000', 'the database does not exist'],
+])
+
+const DISK_FULL = '53100'
+const NOT_ALLOWED = '42501'
+
+/** Undefined for what did not come from the server: an EPIPE of the socket looks like one. */
+export function sqlState(error: unknown): string | undefined {
+  const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
+  return code !== undefined && syscall === undefined && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+export const isNotAllowed = (error: unknown): boolean => sqlState(error) === NOT_ALLOWED
+
+/** Says only that a statement before it failed: in_failed_sql_transaction. */
+export const isConsequence = (error: unknown): boolean => sqlState(error) === '25P02'
+
+/** A statement of ours divides by the number of rows it found, where none must end the transaction. */
+export const foundNoRow = (error: unknown): boolean => sqlState(error) === '22012'
+
+export function isSessionOver(error: unknown): boolean {
+  return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '') || isPoolers(error)
+}
+
+/**
+ * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 whatever the cause. From PostgreSQL itself, and not
+ * fatal, the same code says that a statement of ours was sent wrongly.
+ */
+export function isPoolers(error: unknown): boolean {
+  const { severity } = (error ?? {}) as { severity?: string }
+  return severity === 'FATAL' && sqlState(error)?.startsWith('08') === true
+}
+
+export function asUnavailable(error: unknown): StoreUnavailable {
+  if (error instanceof StoreUnavailable) return error
+  const state = sqlState(error)
+  if (state === DISK_FULL) {
+    return new StoreUnavailable('store_full', 'the disk of PostgreSQL is full; nothing was stored', {
+      cause: error,
+    })
+  }
+  const reason = reasonOf(error, state) ?? 'PostgreSQL could not carry out a statement'
+  return new StoreUnavailable('store_unavailable', `${reason}; the request can be sent again`, {
+    cause: error,
+  })
+}
+
+/** For whoever starts the service: what is wrong, where, and what to look at. */
+export function asRefused(error: unknown, where: string): unknown {
+  const cause = error instanceof StoreUnavailable ? (error.cause ?? error) : error
+  const state = sqlState(cause)
+  if (state === NOT_ALLOWED) {
+    const { message } = cause as Error
+    return new StoreRefused(
+      `PostgreSQL at ${where} does not let this user make its tables (${message}); grant it CREATE on the database`,
+      { cause },
+    )
+  }
+  const reason = isPoolers(cause) ? `the pooler says: ${(cause as Error).message}` : reasonOf(cause, state)
+  if (reason === undefined) return error
+  return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
+}
+
+/** What is wrong with the server or the way to it, in words; undefined for anything else. */
+export function reasonOf(error: unknown, state: string | undefined): string | undefined {
+  if (state === READ_ONLY)
+    return 'PostgreSQL takes no writes here: default_transaction_read_only is on for this user, database or server, or it has become a standby'
+  if (isSessionOver(error)) return 'the connection to PostgreSQL was lost'
+  if (CONFLICTS.has(state ?? ''))
+    return 'PostgreSQL could not finish the transaction for others that ran at the same time'
+  if (state !== undefined) return SERVER_IS_UNABLE.get(state)
+  const { code, syscall } = error as NodeJS.ErrnoException
+  if (code !== undefined && syscall !== undefined) return `PostgreSQL cannot be reached (${code})`
+  return undefined
+}

@@ -1,0 +1,85 @@
+import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
+import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../handoff/disk.ts'
+import type { IndexRange } from '../../handoff/rules/index-runs.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
+import type { PaceSecond } from '../../handoff/shown/task-record.ts'
+import { plainArray } from './columns.ts'
+import { laneColumns, taskColumns } from './rows.ts'
+import type { Row, Statement } from './session/connection.ts'
+
+/** In SQL: what a list shows of a task, newest seconds first. */
+const SUMMARY = `${taskColumns.asJson('t')} AS task,
+  (SELECT ${laneColumns.asJson('l')} FROM baton.lane l WHERE l.task = t.id AND l.level = t.open_level) AS open_lane,
+  ARRAY(SELECT json_build_array(second, partitions, records) FROM baton.pace
+        WHERE task = t.id ORDER BY second DESC LIMIT ${PACE_SECONDS_KEPT}) AS pace`
+
+export function taskPageStatement({ before, limit, which }: TaskPageQuery): Statement {
+  const page = (where: string, order: string, values: readonly unknown[]): Statement => ({
+    text: `SELECT ${SUMMARY} FROM
+      (SELECT * FROM baton.task t WHERE ${where} ORDER BY ${order} LIMIT $2) t ORDER BY t.id DESC`,
+    values: [before, limit, ...values],
+  })
+  if (which === 'all') return page('id < $1', 'id DESC', [])
+  if (which === 'parked') return page('has_parked AND id < $1', 'id DESC', [])
+  // Said as a range of the index by state: as an equality it would leave the order to the index of ids, and where all
+  // tasks are in one state the planner takes those in another for just as many.
+  const state = '$3::text COLLATE "C"'
+  return page(`state >= ${state} AND (state, id) < (${state}, $1)`, 'state DESC, id DESC', [which.state])
+}
+
+export const taskSummariesStatement = (ids: readonly number[]): Statement => ({
+  text: `SELECT ${SUMMARY} FROM unnest($1::bigint[]) WITH ORDINALITY AS w (id, at) CROSS JOIN LATERAL
+    (SELECT * FROM baton.task WHERE id = w.id OFFSET 0) t ORDER BY w.at`,
+  values: [plainArray(ids)],
+})
+
+/** Counters and short lists, never a walk over partitions. */
+export const taskDetailStatement = (taskId: string): Statement => ({
+  text: `SELECT ${SUMMARY},
+      (SELECT count(*) FROM baton.lane l WHERE l.task = t.id) AS lane_count,
+      ARRAY(SELECT json_build_array(${laneColumns.asJson('l')},
+          ARRAY(SELECT json_build_array(first, last) FROM baton.lane_range
+                WHERE lane = l.id ORDER BY first LIMIT ${MAX_LISTED_GAPS + 1}),
+          (SELECT last FROM baton.lane_range WHERE lane = l.id ORDER BY first DESC LIMIT 1))
+        FROM (SELECT * FROM baton.lane WHERE task = t.id ORDER BY level LIMIT ${MAX_LISTED_LEVELS}) l
+        ORDER BY l.level) AS lanes,
+      ARRAY(SELECT name FROM baton.task_compute_table WHERE task = t.id ORDER BY position LIMIT ${MAX_LISTED_TABLES}) AS tables,
+      CASE WHEN t.mismatched > 0 THEN ARRAY(
+        SELECT json_build_object('level', l.level, 'index', p.idx, 'spelling', p.spelling,
+          'declared', p.record_count, 'reported', p.reported_records)
+        FROM (SELECT id, level FROM baton.lane WHERE task = t.id ORDER BY level) l CROSS JOIN LATERAL
+          (SELECT * FROM baton.partition WHERE lane = l.id AND is_mismatch ORDER BY idx LIMIT ${MAX_LISTED_MISMATCHES}) p
+        ORDER BY l.level, p.idx LIMIT ${MAX_LISTED_MISMATCHES}) END AS mismatches
+    FROM baton.task t WHERE t.task_id = $1::text COLLATE "C"`,
+  values: [taskId],
+})
+
+type Values = readonly unknown[]
+
+export function readSummary(row: Row): TaskSummary {
+  const openLane = row['open_lane'] as Values | null
+  return {
+    task: taskColumns.read(row['task'] as Values),
+    openLane: openLane === null ? null : laneColumns.read(openLane),
+    pace: (row['pace'] as [number, number, number][]).map(
+      ([second, partitions, records]): PaceSecond => ({ second, partitions, records }),
+    ),
+  }
+}
+
+export function readDetail(row: Row): TaskDetail {
+  const lanes = row['lanes'] as [Values, [number, number][], number | null][]
+  return {
+    ...readSummary(row),
+    laneCount: row['lane_count'] as number,
+    lanes: lanes.map(
+      ([lane, ranges, lastIndex]): LaneDetail => ({
+        lane: laneColumns.read(lane),
+        ranges: ranges.map(([first, last]): IndexRange => ({ first, last })),
+        lastIndex: lastIndex ?? 0,
+      }),
+    ),
+    computeTables: row['tables'] as string[],
+    mismatches: (row['mismatches'] ?? []) as TaskDetail['mismatches'],
+  }
+}

@@ -1,0 +1,61 @@
+import { afterAll, describe } from 'vitest'
+import type { Store } from '../../src/handoff/store.ts'
+import { callBackTopic } from '../store/conformance/call-back.ts'
+import { changesTopic } from '../store/conformance/changes.ts'
+import type { StoreHarness, StoreUnderTest } from '../store/conformance/harness.ts'
+import { instancesTopic } from '../store/conformance/instances.ts'
+import { partitionPagesTopic } from '../store/conformance/partition-pages.ts'
+import { pauseTopic } from '../store/conformance/pause.ts'
+import { pullKeysTopic } from '../store/conformance/pull-keys.ts'
+import { renewTopic } from '../store/conformance/renew.ts'
+import { sealTopic } from '../store/conformance/seal.ts'
+import { settleTopic } from '../store/conformance/settle.ts'
+import { taskViewsTopic } from '../store/conformance/task-views.ts'
+import { undoTopic } from '../store/conformance/undo.ts'
+import { sqliteHarness } from '../store/sqlite-harness.ts'
+import { SharedStore, startNodes, type TestNode } from './support/nodes.ts'
+
+let under: StoreUnderTest | undefined
+let nodes: Promise<TestNode[]> | undefined
+
+const store = (): Store => {
+  if (under === undefined) throw new Error('no test has opened a store yet')
+  return under.store
+}
+
+/** What a follower answers, whose leader works on an embedded store. Only upkeep is asked of the leader itself. */
+const followerHarness: StoreHarness = {
+  name: 'carried',
+  async open(options) {
+    const own = await sqliteHarness.open(options)
+    under = own
+    nodes ??= startNodes(new SharedStore(store), 2)
+    const [leader, follower] = (await nodes) as [TestNode, TestNode]
+    const carried = new Proxy(follower.store, {
+      get: (target, verb: keyof Store) => {
+        const asked = verb === 'sweep' || verb === 'tidy' ? leader.store : target
+        const value = asked[verb]
+        return typeof value === 'function' ? value.bind(asked) : value
+      },
+    })
+    return { store: carried, reopen: (policy) => own.reopen(policy), dispose: () => own.dispose() }
+  },
+}
+
+afterAll(async () => {
+  for (const node of (await nodes) ?? []) await node.stop()
+})
+
+describe('what a follower is asked is answered as the leader would', () => {
+  callBackTopic(followerHarness)
+  pullKeysTopic(followerHarness)
+  settleTopic(followerHarness)
+  renewTopic(followerHarness)
+  undoTopic(followerHarness)
+  pauseTopic(followerHarness)
+  sealTopic(followerHarness)
+  taskViewsTopic(followerHarness)
+  partitionPagesTopic(followerHarness)
+  instancesTopic(followerHarness)
+  changesTopic(followerHarness)
+})

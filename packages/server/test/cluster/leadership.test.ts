@@ -1,0 +1,214 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { HandOff } from '../../src/handoff/hand-off.ts'
+import { type HandedOut, type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
+import { callBackOrder, some } from '../store/conformance/driver.ts'
+import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
+import { sqliteHarness } from '../store/sqlite-harness.ts'
+import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
+
+const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
+const pulling: HandOffBatch = { ...empty, pulls: [{ instance: null, batch: 1, records: null, key: null }] }
+const calling = (count: number, taskId = 'a'): HandOffBatch => ({
+  ...empty,
+  callBacks: [callBackOrder(taskId, some(0, count))],
+})
+
+let under: StoreUnderTest
+let shared: SharedStore
+let nodes: TestNode[] = []
+const handOffs: HandOff[] = []
+
+beforeEach(async () => {
+  under = await sqliteHarness.open({ policy: testPolicy, clock: new TestClock() })
+  shared = new SharedStore(() => under.store)
+  return async () => {
+    for (const handOff of handOffs.splice(0)) await handOff.stop()
+    for (const node of nodes.splice(0)) await node.stop()
+    await under.dispose()
+  }
+})
+
+async function start(count: number): Promise<TestNode[]> {
+  nodes = await startNodes(shared, count)
+  return nodes
+}
+
+const pull = async (node: TestNode) => (await node.store.handOff(pulling)).pulls[0]?.partitions ?? []
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+/** Holds the engine of a node up, and says when a batch has arrived there. */
+function holdUp(node: TestNode): { arrived: Promise<void>; release: () => void } {
+  const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  node.before = async (verb) => {
+    if (verb !== 'handOff') return
+    arrived.resolve()
+    await released.promise
+  }
+  return { arrived: arrived.promise, release: released.resolve }
+}
+
+describe('who leads', () => {
+  test('one, however many start at once', async () => {
+    nodes = await Promise.all([1, 2, 3, 4].map(() => TestNode.start(shared)))
+    expect(nodes.filter(({ leads }) => leads)).toHaveLength(1)
+    await Promise.all(nodes.map((node) => node.store.probe()))
+    await nodes[0]?.store.handOff(calling(4))
+    const pulled = await Promise.all(nodes.map(pull))
+    expect(new Set(pulled.flat().map(({ index }) => index)).size).toBe(4)
+  })
+
+  test('another one when the leader dies: what was under way is answered 503, what waits is served', async () => {
+    const [leader, ...followers] = (await start(3)) as [TestNode, TestNode, TestNode]
+    await leader.store.handOff(calling(10))
+    const { arrived } = holdUp(leader)
+    const underWay = followers[0].store.handOff(pulling)
+    const refused = expect(underWay).rejects.toThrow(StoreUnavailable)
+    await arrived
+    leader.kill()
+    // Sent before anybody has noticed, or taken over.
+    const [first, second] = await Promise.all(followers.map(pull))
+    await refused
+    expect([first?.length, second?.length]).toEqual([1, 1])
+    expect(followers.filter(({ leads }) => leads)).toHaveLength(1)
+  })
+
+  test('another one at once when the leader stops, which finishes what it has', async () => {
+    const [leader, follower] = (await start(2)) as [TestNode, TestNode]
+    await leader.store.handOff(calling(2))
+    const { arrived, release } = holdUp(leader)
+    const underWay = pull(follower)
+    await arrived
+    const left = leader.cluster.leave()
+    const waits = pull(follower)
+    release()
+    expect(await underWay).toHaveLength(1)
+    await left
+    expect(await waits).toHaveLength(1)
+    expect(follower.leads).toBe(true)
+    // It still serves those that are connected to it, through the other.
+    expect(
+      (await leader.store.tasks({ state: null, parked: false, before: null, limit: 1, search: null })).tasks,
+    ).toHaveLength(1)
+  })
+
+  test('the same one when it stops alone, to the end', async () => {
+    const [leader] = (await start(1)) as [TestNode]
+    await leader.cluster.leave()
+    expect(leader.leads).toBe(true)
+    await leader.store.handOff(calling(1))
+    await leader.store.close()
+    expect(shared.leader).toBeNull()
+  })
+
+  test('a node that comes while the only one stops', async () => {
+    const [leader] = (await start(1)) as [TestNode]
+    await leader.cluster.leave()
+    const newcomer = await TestNode.start(shared)
+    nodes.push(newcomer)
+    await until(() => newcomer.leads)
+    await leader.store.handOff(calling(1))
+    expect(await pull(newcomer)).toHaveLength(1)
+  })
+
+  test('not the one that was deposed: it notices, and follows', async () => {
+    const [old, follower] = (await start(2)) as [TestNode, TestNode]
+    await old.store.handOff(calling(3))
+    const newcomer = new TestNode(shared)
+    nodes.push(newcomer)
+    await new Promise<void>((resolve) => newcomer.server.listen(0, '127.0.0.1', resolve))
+    newcomer.self.url = `http://127.0.0.1:${(newcomer.server.address() as AddressInfo).port}`
+    // As if it had found the leader gone, which is not.
+    shared.takeOver(newcomer.self)
+    await expect(old.store.handOff(pulling)).rejects.toThrow(StoreUnavailable)
+    await newcomer.cluster.join()
+    expect(await pull(old)).toHaveLength(1)
+    expect(await pull(follower)).toHaveLength(1)
+    expect(await pull(newcomer)).toHaveLength(1)
+    expect(nodes.filter(({ leads }) => leads)).toHaveLength(1)
+  })
+
+  test('a node of its own when something else answers at the address in the database', async () => {
+    const stranger = createServer((_request, response) => response.end('<html>'))
+    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void stranger.close())
+    const { port } = stranger.address() as AddressInfo
+    shared.takeOver({ nodeId: 'long gone', url: `http://127.0.0.1:${port}` })
+    const [node] = (await start(1)) as [TestNode]
+    await node.store.probe()
+    expect(node.leads).toBe(true)
+  })
+})
+
+test('without a leader requests wait for a moment and are then answered 503 with the reason', async () => {
+  const [leader, follower] = (await start(2)) as [TestNode, TestNode]
+  shared.takeOver = () => {
+    throw new StoreUnavailable('store_unavailable', 'the database takes no writes')
+  }
+  leader.kill()
+  await expect(pull(follower)).rejects.toThrow(/no node leads: .*the database takes no writes/)
+  await expect(follower.store.probe()).rejects.toThrow(/no node leads/)
+})
+
+test('leases that a follower was granted and did not live to hear of are taken back', async () => {
+  const [leader, follower] = (await start(2)) as [TestNode, TestNode]
+  await leader.store.handOff(calling(1))
+  const { arrived, release } = holdUp(leader)
+  const underWay = pull(follower)
+  const refused = expect(underWay).rejects.toThrow(StoreUnavailable)
+  await arrived
+  await follower.store.close()
+  await refused
+  await until(async () => (await promisify(leader.server.getConnections.bind(leader.server))()) === 0)
+  release()
+  const again: HandedOut[] = []
+  await until(async () => again.push(...(await pull(leader))) > 0)
+  expect(again).toHaveLength(1)
+})
+
+test('a large call-back travels in pieces and is stored as one', async () => {
+  const [leader, follower] = (await start(2)) as [TestNode, TestNode]
+  const { callBacks } = await follower.store.handOff(calling(4321))
+  expect(callBacks).toEqual([{ kind: 'stored', accepted: 4321, duplicates: 0 }])
+  const { callBacks: again } = await leader.store.handOff(calling(4321))
+  expect(again).toEqual([{ kind: 'stored', accepted: 0, duplicates: 4321 }])
+})
+
+describe('a pull that waits', () => {
+  const handOffOn = async (node: TestNode) => {
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    const options = { store: node.store, policy: testPolicy, retentionMillis: DAY, log }
+    const handOff = new HandOff({ ...options, node: { instanceId: node.self.nodeId, version: '0' } })
+    await handOff.start()
+    handOffs.push(handOff)
+    return handOff
+  }
+  const waiting = { instance: null, batch: 1, records: null, key: null, waitMillis: 600_000 }
+
+  test.each([
+    ['the leader', 'a follower', 0, 1],
+    ['a follower', 'the leader', 1, 0],
+    ['a follower', 'another follower', 1, 2],
+  ])('on %s is woken by what comes to %s', async (_on, _to, on, to) => {
+    const all = await Promise.all((await start(3)).map(handOffOn))
+    const pulled = all[on]?.pull(waiting)
+    await until(() => all[on]?.waitingPulls === 1)
+    await all[to]?.callBack(callBackOrder('a', some(0, 1)).callBack, null)
+    expect((await pulled)?.partitions).toHaveLength(1)
+  })
+
+  test('outlives the leader, and is woken by the next one', async () => {
+    const [leader, ...others] = (await start(3)) as [TestNode, TestNode, TestNode]
+    const [waits, brings] = (await Promise.all(others.map(handOffOn))) as [HandOff, HandOff]
+    const pulled = waits.pull(waiting)
+    await until(() => waits.waitingPulls === 1)
+    leader.kill()
+    await brings.callBack(callBackOrder('a', some(0, 1)).callBack, null)
+    expect((await pulled).partitions).toHaveLength(1)
+  })
+})

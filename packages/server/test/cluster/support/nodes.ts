@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Cluster, clusterOf } from '../../../src/cluster/cluster.ts'
+import type { Election, Head, Peer } from '../../../src/cluster/head.ts'
+import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
+import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
+import { admitPeers } from '../../../src/http/peers.ts'
+
+const engineVerbs = [...carriedVerbs, 'sweep', 'tidy'] as const
+type EngineVerb = (typeof engineVerbs)[number]
+
+const log = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** In place of the database: the head, and a store that only the one may use whose term is the head's. */
+export class SharedStore {
+  readonly store: () => Store
+  readonly clusterId = randomUUID()
+  readonly secret = randomUUID()
+  term: string | null = null
+  leader: Peer | null = null
+  takeOvers = 0
+
+  constructor(store: () => Store) {
+    this.store = store
+  }
+
+  head(): Head {
+    const { term, leader, clusterId, secret } = this
+    return { term, leader, clusterId, secret, now: Date.now() }
+  }
+
+  takeOver(self: Peer): string {
+    this.takeOvers += 1
+    this.term = randomUUID()
+    this.leader = self
+    return this.term
+  }
+}
+
+/** One node: it serves the others over HTTP on a port of its own, as the service does. */
+export class TestNode {
+  readonly cluster: Cluster
+  readonly store: Store
+  readonly self = { nodeId: randomUUID(), url: '' }
+  readonly server: Server
+  readonly #shared: SharedStore
+  readonly #dead = Promise.withResolvers<void>()
+  #isDead = false
+  /** What the engine of this node waits for before it works on a batch. */
+  before: (verb: EngineVerb) => Promise<void> = async () => {}
+
+  constructor(shared: SharedStore) {
+    this.#shared = shared
+    const election: Election = {
+      readHead: async () => {
+        this.#live()
+        return shared.head()
+      },
+      resign: async () => {
+        this.#live()
+        if (shared.leader?.nodeId !== this.self.nodeId) return
+        shared.leader = null
+        shared.term = randomUUID()
+      },
+    }
+    this.cluster = clusterOf({
+      nodeId: this.self.nodeId,
+      election,
+      open: async (_head, lost) => this.#engineOf(shared.takeOver(this.self), lost),
+      close: async () => {},
+      log,
+    })
+    this.store = this.cluster.store
+    this.server = createServer((_request, response) => response.writeHead(404).end())
+    admitPeers(this.server, '', this.cluster)
+  }
+
+  static async start(shared: SharedStore): Promise<TestNode> {
+    const node = new TestNode(shared)
+    await new Promise<void>((resolve) => node.server.listen(0, '127.0.0.1', resolve))
+    node.self.url = `http://127.0.0.1:${(node.server.address() as AddressInfo).port}`
+    await node.cluster.join()
+    return node
+  }
+
+  get leads(): boolean {
+    return this.#shared.leader?.nodeId === this.self.nodeId
+  }
+
+  /** As a killed process: its connections break, its port refuses, and it has no say in anything. */
+  kill(): void {
+    this.#isDead = true
+    this.#dead.resolve()
+    this.server.close()
+    this.server.closeAllConnections()
+  }
+
+  /** As the service stops: in order. */
+  async stop(): Promise<void> {
+    await this.cluster.leave()
+    this.server.close()
+    await this.store.close()
+    this.server.closeAllConnections()
+  }
+
+  #live(): void {
+    if (this.#isDead) throw new StoreUnavailable('store_unavailable', 'this node is dead')
+  }
+
+  /** Fenced as the disk is: in another term nothing works, and the leadership hears of it. */
+  #engineOf(term: string, lost: () => void): Store {
+    const fenced = (verb: EngineVerb) => async (argument: unknown) => {
+      await Promise.race([this.before(verb), this.#dead.promise])
+      this.#live()
+      if (this.#shared.term !== term) {
+        lost()
+        throw new StoreUnavailable('store_unavailable', 'another node leads')
+      }
+      const store = this.#shared.store()
+      return (store[verb] as (argument: unknown) => Promise<unknown>).call(store, argument)
+    }
+    const verbs = Object.fromEntries(engineVerbs.map((verb) => [verb, fenced(verb)]))
+    return { ...verbs, close: async () => {} } as unknown as Store
+  }
+}
+
+/** So many nodes on one store, the first of which leads. */
+export async function startNodes(shared: SharedStore, count: number): Promise<TestNode[]> {
+  const nodes = [await TestNode.start(shared)]
+  while (nodes.length < count) nodes.push(await TestNode.start(shared))
+  return nodes
+}

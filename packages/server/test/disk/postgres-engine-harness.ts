@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll } from 'vitest'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import { openEngine } from '../../src/handoff/engine/engine-store.ts'
+import type { StoreHarness } from '../store/conformance/harness.ts'
+import { makeTemplate } from './postgres-harness.ts'
+
+const node = { nodeId: 'node', url: null }
+
+/** The engine on a real PostgreSQL. It is opened again by another node, which takes over from one that was not closed. */
+export function postgresEngineHarness(): StoreHarness {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+    await makeTemplate(server)
+  })
+  afterAll(() => server.dispose())
+  return {
+    name: 'engine on PostgreSQL',
+    async open({ policy, clock }) {
+      const { url } = await server.createDatabase('template_of_disks')
+      const openStore = async (changed = policy) => {
+        const disk = await openPostgresDisk({ url, node })
+        const secret = () => randomBytes(12).toString('base64url')
+        return openEngine({ disk, policy: changed, clock: clock.now, random: Math.random, secret })
+      }
+      let store = await openStore()
+      return {
+        get store() {
+          return store
+        },
+        async reopen(changed = policy) {
+          const before = store
+          store = await openStore(changed)
+          await before.close().catch(() => {})
+        },
+        dispose: () => store.close(),
+      }
+    },
+  }
+}

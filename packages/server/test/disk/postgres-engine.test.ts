@@ -1,0 +1,4 @@
+import { describeStore } from '../store/conformance/index.ts'
+import { postgresEngineHarness } from './postgres-engine-harness.ts'
+
+describeStore(postgresEngineHarness())

@@ -1,0 +1,4 @@
+import { describeDisk } from './conformance/index.ts'
+import { postgresHarness } from './postgres-harness.ts'
+
+describeDisk(postgresHarness())

@@ -1,0 +1,190 @@
+import { describe, expect, test } from 'vitest'
+import { LeadershipLost } from '../../../src/disk/postgres/session/failures.ts'
+import { StoreUnavailable } from '../../../src/handoff/store.ts'
+import { untouched } from '../../../src/handoff/stored.ts'
+import { entry, lane, noImages, row, task } from './samples.ts'
+import { diskDatabases } from './support.ts'
+
+const databases = diskDatabases()
+
+describe('a node that takes over', () => {
+  test('is given what was appended and not flushed', async () => {
+    const database = await databases.create()
+    const first = await database.disk()
+    const { last } = await first.open()
+    await first.append(entry(last + 1, { newRows: [row(1)] }))
+    await first.append(entry(last + 2))
+    await first.flush({ ...noImages(), nextIds: { task: 2, lane: 3, partition: 4 } }, last + 1)
+    const second = await database.disk()
+    const opened = await second.open()
+    expect(opened.unflushed).toEqual([`entry ${last + 2}`])
+    expect(opened.last).toBe(last + 3)
+    expect(opened.nextIds).toEqual({ task: 2, lane: 3, partition: 4 })
+    expect(Math.abs(opened.now - Date.now())).toBeLessThan(60_000)
+  })
+
+  test('is named in the head, and not any more after it resigned', async () => {
+    const database = await databases.create()
+    const first = await database.disk({ node: { nodeId: 'one', url: 'http://one:7070' } })
+    const before = await first.readHead()
+    expect(before).toMatchObject({ term: null, leader: null })
+    expect(before.secret.length).toBeGreaterThanOrEqual(32)
+    await first.open()
+    const second = await database.disk()
+    const { term, leader, clusterId, secret } = await second.readHead()
+    expect({ leader, clusterId, secret }).toEqual({
+      leader: { nodeId: 'one', url: 'http://one:7070' },
+      clusterId: before.clusterId,
+      secret: before.secret,
+    })
+    await first.resign()
+    expect(await second.readHead()).toMatchObject({ term, leader: null })
+  })
+})
+
+describe('a node that led before', () => {
+  async function stale() {
+    const database = await databases.create()
+    const old = await database.disk()
+    const { last } = await old.open()
+    await old.append(entry(last + 1, { newRows: [row(1)] }))
+    const leader = await database.disk()
+    const opened = await leader.open()
+    return { database, old, leader, last: last + 1, leaderLast: opened.last }
+  }
+
+  test('cannot append', async () => {
+    const { database, old, leader, last, leaderLast } = await stale()
+    await expect(old.append(entry(last + 1, { body: 'stale', newRows: [row(2)] }))).rejects.toThrow(
+      StoreUnavailable,
+    )
+    await leader.append(entry(leaderLast + 1))
+    await leader.append(entry(leaderLast + 2))
+    expect(await database.query(`SELECT FROM baton.entry WHERE body = 'stale'`)).toEqual([])
+    expect(await database.query('SELECT id FROM baton.partition')).toEqual([{ id: '1' }])
+  })
+
+  test.each([[[]], [[row(9)]]])(
+    'cannot append behind its own entries, whatever number it takes',
+    async (newRows) => {
+      const { old, last } = await stale()
+      await expect(old.append(entry(last + 2, { newRows }))).rejects.toThrow(LeadershipLost)
+      // Nothing is tried before it leads again.
+      await expect(old.append(entry(last + 1))).rejects.toThrow(LeadershipLost)
+    },
+  )
+
+  test('cannot flush', async () => {
+    const { database, old, last } = await stale()
+    const images = { ...noImages(), tasks: new Map([[1, task(1)]]) }
+    await expect(old.flush(images, last)).rejects.toThrow(LeadershipLost)
+    expect(await database.query('SELECT FROM baton.task')).toEqual([])
+    expect(await database.query('SELECT number FROM baton.flushed')).toEqual([{ number: '0' }])
+  })
+
+  test('can neither stage nor unstage', async () => {
+    const { database, old } = await stale()
+    await expect(old.stage([row(5)])).rejects.toThrow(LeadershipLost)
+    await expect(old.unstage({ first: 1, last: 1 })).rejects.toThrow(LeadershipLost)
+    expect(await database.query('SELECT id FROM baton.partition')).toEqual([{ id: '1' }])
+  })
+
+  test('does not clear the name of the one that leads', async () => {
+    const { database, old, leader } = await stale()
+    await old.resign()
+    const other = await database.disk({ node: { nodeId: 'two', url: 'http://two' } })
+    await other.open()
+    await leader.resign()
+    expect((await other.readHead()).leader).toEqual({ nodeId: 'two', url: 'http://two' })
+  })
+
+  test('leads again after it took over', async () => {
+    const { old, leader, leaderLast } = await stale()
+    await expect(old.append(entry(2))).rejects.toThrow(StoreUnavailable)
+    const { last, unflushed } = await old.open()
+    expect(last).toBe(leaderLast + 1)
+    expect(unflushed).toEqual([`entry ${leaderLast - 1}`])
+    await old.append(entry(last + 1))
+    await expect(leader.append(entry(leaderLast + 1))).rejects.toThrow(StoreUnavailable)
+  })
+})
+
+describe('a flush', () => {
+  test('is not carried out on a server that lost the entries', async () => {
+    const database = await databases.create()
+    const disk = await database.disk()
+    const { last } = await disk.open()
+    await disk.append(entry(last + 1))
+    await disk.append(entry(last + 2))
+    // As after a fail-over to a standby that was behind.
+    await database.query(`DELETE FROM baton.entry WHERE number = ${last + 2}`)
+    await expect(disk.flush(noImages(), last + 2)).rejects.toThrow(LeadershipLost)
+    await disk.open()
+  })
+
+  test('that does not stand where this node left the rows is refused', async () => {
+    const database = await databases.create()
+    const disk = await database.disk()
+    const { last } = await disk.open()
+    await database.query('UPDATE baton.flushed SET number = 7')
+    await expect(disk.flush(noImages(), last)).rejects.toThrow(LeadershipLost)
+  })
+
+  test('of the leader before is waited for by a take-over', async () => {
+    const database = await databases.create()
+    const old = await database.disk()
+    const { last } = await old.open()
+    await old.append(entry(last + 1, { newRows: [row(1)] }))
+    const blocking = await database.session()
+    await blocking.query('BEGIN; LOCK TABLE baton.lane IN EXCLUSIVE MODE')
+    const images = {
+      ...noImages(),
+      lanes: new Map([[1, lane(1, { tail: 1 })]]),
+      partitions: new Map([[1, { ...untouched(), state: 'done' as const }]]),
+    }
+    const flushing = old.flush(images, last + 1)
+    await untilWaiting(database.name, 1)
+    const leader = await database.disk()
+    const opening = leader.open()
+    await untilWaiting(database.name, 2)
+    await blocking.query('ROLLBACK')
+    await flushing
+    expect((await opening).unflushed).toEqual([])
+    expect((await leader.load({ partitions: [1] })).partitions[0]?.state).toBe('done')
+    await expect(old.flush(noImages(), last + 1)).rejects.toThrow(LeadershipLost)
+  })
+
+  test('of the leader before whose node is frozen is ended by a take-over', async () => {
+    const database = await databases.create()
+    const old = await database.disk()
+    await old.open()
+    const { term } = await old.readHead()
+    const frozen = await database.session()
+    await frozen.query(`BEGIN; SELECT FROM baton.head WHERE term = '${term}' FOR SHARE`)
+    const ended = new Promise((resolve) => frozen.once('end', resolve))
+    const leader = await database.disk()
+    await leader.open()
+    await ended
+  })
+})
+
+describe('two nodes that take over at once', () => {
+  test('lead one after the other', async () => {
+    const database = await databases.create()
+    const disks = await Promise.all(Array.from({ length: 4 }, () => database.disk()))
+    const opened = await Promise.all(disks.map((disk) => disk.open()))
+    expect(opened.map(({ last }) => last).sort()).toEqual([1, 2, 3, 4])
+    const outcomes = await Promise.allSettled(
+      disks.map((disk, at) => disk.append(entry((opened[at]?.last ?? 0) + 1))),
+    )
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+})
+
+async function untilWaiting(database: string, sessions: number): Promise<void> {
+  const waiting = () =>
+    databases.server.query(
+      `SELECT FROM pg_stat_activity WHERE datname = '${database}' AND application_name = 'baton' AND wait_event_type = 'Lock'`,
+    )
+  while ((await waiting()).length < sessions);
+}

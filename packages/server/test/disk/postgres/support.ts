@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { PostgresServer, type ServerOptions } from '../../../../../test/postgres/support/postgres-server.ts'
+import {
+  openPostgresDisk,
+  type PostgresDisk,
+  type PostgresDiskOptions,
+} from '../../../src/disk/postgres/postgres-disk.ts'
+import { makeTemplate } from '../postgres-harness.ts'
+
+export interface DiskDatabase {
+  readonly url: string
+  readonly name: string
+  /** Another node on the database. It is closed when the test is over. */
+  disk(options?: Partial<PostgresDiskOptions> & { readonly port?: number }): Promise<PostgresDisk>
+  query(text: string): Promise<Record<string, unknown>[]>
+  /** A session that is not a node's. */
+  session(): Promise<pg.Client>
+}
+
+export interface DiskDatabases {
+  readonly server: PostgresServer
+  create(): Promise<DiskDatabase>
+}
+
+/** One server for all tests of a file, and databases on it. */
+export function diskDatabases(options?: ServerOptions): DiskDatabases {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await PostgresServer.start(options)
+    await makeTemplate(server)
+  })
+  afterAll(() => server.dispose())
+  return {
+    get server() {
+      return server
+    },
+    async create() {
+      const { name, url } = await server.createDatabase('template_of_disks')
+      return {
+        name,
+        url,
+        async disk({ port = server.port, ...given } = {}) {
+          const disk = await openPostgresDisk({
+            url: url.replace(`:${server.port}/`, `:${port}/`),
+            node: { nodeId: randomUUID(), url: null },
+            ...given,
+          })
+          onTestFinished(() => disk.close())
+          return disk
+        },
+        query: (text) => server.query(text, name),
+        async session() {
+          const client = new pg.Client({ connectionString: url })
+          client.on('error', () => {})
+          await client.connect()
+          onTestFinished(() => client.end())
+          return client
+        },
+      }
+    },
+  }
+}
