@@ -1,6 +1,6 @@
 import { parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type { HandOffAnswers, HandOffBatch, SettleOrder } from '../../packages/server/src/handoff/store.ts'
-import { brief, controlCall, handOffCall, sweepCall, tidyCall } from './judging.ts'
+import { brief, controlCall, handOffCall, sweepCall, tidyCall } from './calls.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
 import { emptyBatch, Workload } from './workload.ts'
@@ -132,9 +132,14 @@ class Episode {
     return chance.happens(0.95) ? leader : chance.pick(nodes)
   }
 
-  #mayCall(node: SimulatedNode): boolean {
+  /**
+   * Hand-offs share turns, so one that comes after another call may have its turn before that. None is sent then: it could
+   * not be told whose entry is whose.
+   */
+  #mayCall(node: SimulatedNode, isHandOff: boolean): boolean {
     if (node.store === null || node.calls.size >= CALLS_UNDER_WAY) return false
-    for (const { what } of node.calls) if (what === 'tidy') return false
+    for (const { what, batch } of node.calls)
+      if (what === 'tidy' || (isHandOff && batch === null)) return false
     return true
   }
 
@@ -154,14 +159,19 @@ class Episode {
   async #handOff(batch: HandOffBatch, largeTask: string | null): Promise<void> {
     const simulation = this.#simulation
     const node = this.#target()
-    if (!this.#mayCall(node) || requestsOf(batch) === 0) return
+    if (!this.#mayCall(node, true) || requestsOf(batch) === 0) return
     // A small call-back of a task loses its turn to a large one: it could not be told which of them an entry is for.
     for (const call of node.calls)
       if ((largeTask === null) !== (call.largeTask === null))
-        if (batch.callBacks.some(({ callBack }) => call.tasks.has(callBack.taskId))) return
+        if (
+          batch.callBacks.some(({ callBack }) =>
+            call.batch?.callBacks.some((other) => other.callBack.taskId === callBack.taskId),
+          )
+        )
+          return
     simulation.operations += requestsOf(batch)
     simulation.tell(() => `${node.name} is asked ${brief(batch)}`)
-    const answer = await node.run(handOffCall(batch, largeTask), (store) => store.handOff(batch))
+    const answer = await node.run(handOffCall(batch, largeTask))
     if (answer !== undefined && !simulation.chance.happens(this.#weather.lost / 1000))
       this.#workload.answered(answer as HandOffAnswers)
   }
@@ -175,13 +185,13 @@ class Episode {
 
   #control(): void {
     const order = this.#workload.control()
-    this.#call((node) => node.run(controlCall(order), (store) => store.control(order)))
+    this.#call((node) => node.run(controlCall(order)))
   }
 
   #sweep(): void {
     const { chance } = this.#simulation
     const order = { limit: chance.pick([1, 10, 1000]), expireLeases: chance.happens(0.9) }
-    this.#call((node) => node.run(sweepCall(order), (store) => store.sweep(order)))
+    this.#call((node) => node.run(sweepCall(order)))
   }
 
   /** It takes several turns, so it is told apart from others only where there are none. */
@@ -194,7 +204,7 @@ class Episode {
     }
     this.#call((node) => {
       for (const { largeTask } of node.calls) if (largeTask === null) return
-      void node.run(tidyCall(order), (store) => store.tidy(order))
+      void node.run(tidyCall(order))
     })
   }
 
@@ -212,7 +222,7 @@ class Episode {
 
   #call(ask: (node: SimulatedNode) => unknown): void {
     const node = this.#target()
-    if (!this.#mayCall(node)) return
+    if (!this.#mayCall(node, false)) return
     this.#simulation.operations += 1
     void ask(node)
   }
@@ -241,10 +251,10 @@ class Episode {
             done: false,
           })
       simulation.shiftClock(node.name, 20_000)
-      await this.#wait(node.run(sweepCall(ALL), (store) => store.sweep(ALL)))
+      await this.#wait(node.run(sweepCall(ALL)))
       const pulls = [{ instance: null, batch: 50, records: null, key: null }]
       const pull = { ...emptyBatch(), pulls }
-      const answer = await this.#wait(node.run(handOffCall(pull, null), (store) => store.handOff(pull)))
+      const answer = await this.#wait(node.run(handOffCall(pull, null)))
       const leases = (answer as HandOffAnswers | undefined)?.pulls[0]?.partitions ?? []
       if (leases.length > 0) await this.#finish(node, leases)
       if (leases.length === 0 && [...model.tasks.values()].every((task) => task.cancelled || task.isDone))
@@ -255,12 +265,12 @@ class Episode {
   }
 
   #ask(node: SimulatedNode, order: Parameters<typeof controlCall>[0]): Promise<unknown> {
-    return this.#wait(node.run(controlCall(order), (store) => store.control(order)))
+    return this.#wait(node.run(controlCall(order)))
   }
 
   async #finish(node: SimulatedNode, given: HandOffAnswers['pulls'][number]['partitions']): Promise<void> {
     const batch = { ...emptyBatch(), settles: [allDone(given)] }
-    await this.#wait(node.run(handOffCall(batch, null), (store) => store.handOff(batch)))
+    await this.#wait(node.run(handOffCall(batch, null)))
   }
 
   async #wait<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {

@@ -1,6 +1,13 @@
 import { MemoryDisk } from '../../packages/server/src/disk/memory/memory-disk.ts'
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
-import type { Appended, Disk, Images, Needs, OpenedDisk } from '../../packages/server/src/handoff/disk.ts'
+import {
+  type Appended,
+  type Disk,
+  type Images,
+  KnownKeys,
+  type Needs,
+  type OpenedDisk,
+} from '../../packages/server/src/handoff/disk.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { PartitionDescriptor, StagedIds } from '../../packages/server/src/handoff/stored.ts'
 import type { Chance } from '../chaos/support/chance.ts'
@@ -32,8 +39,17 @@ export interface Host {
   /** It took over. Called before anything else happens. */
   opened(): void
   flushing(upTo: number): void
-  /** It begins to append; the function that is returned is called when the entry is durable. */
-  appending(entry: Appended): () => void
+  /** It begins to append. */
+  appending(entry: Appended): Appending
+}
+
+/** Is told what becomes of an append. */
+export interface Appending {
+  /** Before it reaches the medium, or its answer the process. */
+  isUnderWay(): void
+  isDurable(): void
+  /** It is refused for keys that are known, and its batch is run again. */
+  isRunAgain(): void
 }
 
 type Fate = 'carried out' | 'fails' | 'doubt' | 'late'
@@ -65,9 +81,14 @@ export class FaultyDisk implements Disk {
   }
 
   append(entry: Appended): Promise<void> {
-    const isDurable = this.#host.appending(entry)
+    const appending = this.#host.appending(entry)
     const disk = this.#disk
-    return this.#write(() => disk.append(entry).then(isDurable), 1)
+    const append = () =>
+      disk.append(entry).then(appending.isDurable, (error: unknown) => {
+        if (error instanceof KnownKeys) appending.isRunAgain()
+        throw error
+      })
+    return this.#write(append, 1, appending.isUnderWay)
   }
 
   flush(images: Images, upTo: number): Promise<void> {
@@ -125,7 +146,11 @@ export class FaultyDisk implements Disk {
     })
   }
 
-  #write<Answer>(act: () => Promise<Answer>, share: number): Promise<Answer> {
+  #write<Answer>(
+    act: () => Promise<Answer>,
+    share: number,
+    isUnderWay: () => void = () => undefined,
+  ): Promise<Answer> {
     const { chance } = this.#host
     const fate = this.#fate(share)
     const there = chance.below(SLOWEST_MILLIS)
@@ -136,6 +161,7 @@ export class FaultyDisk implements Disk {
       switch (fate) {
         case 'carried out':
           this.#arrive(there, () => {
+            isUnderWay()
             const done = act()
             if (back === 0 && !this.#isOut()) done.then(resolve, reject)
             else {
@@ -150,13 +176,17 @@ export class FaultyDisk implements Disk {
           break
         case 'doubt':
           this.#arrive(there, () => {
+            isUnderWay()
             act().catch(() => undefined)
             this.#answer(back, refuse)
           })
           break
         case 'late':
-          this.#arrive(there + chance.below(LATEST_MILLIS), () => act().catch(() => undefined))
-          this.#answer(there, refuse)
+          this.#answer(there, () => {
+            isUnderWay()
+            this.#arrive(chance.below(LATEST_MILLIS), () => act().catch(() => undefined))
+            refuse()
+          })
       }
     })
   }

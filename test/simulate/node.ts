@@ -1,36 +1,27 @@
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
-import type { Appended, Disk } from '../../packages/server/src/handoff/disk.ts'
+import type { Appended } from '../../packages/server/src/handoff/disk.ts'
 import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
-import { FaultyDisk, type Host } from './faulty-disk.ts'
+import type { Call } from './calls.ts'
+import { type Appending, FaultyDisk, type Host } from './faulty-disk.ts'
 import type { Simulation } from './simulation.ts'
 
-/** The append that makes a call durable. */
+/** An append, and the calls that it makes durable. */
 export interface Append {
   isDurable: boolean
   /** Nothing is changed by it: a lost answer is nothing that was missed. */
   readonly isEmpty: boolean
   /** The time that the engine went by. */
   readonly now: number
+  readonly calls: readonly Call[]
+  readonly answers: Map<Call, unknown>
+  /** The model has taken the same step. */
+  isJudged: boolean
 }
 
 /** How the body of an entry ends that is about tasks alone, or about nothing. */
 const TASKS_ALONE = `${',[]'.repeat(10)},null]`
-
-/** Something that was asked of a store. */
-export interface Call {
-  readonly what: string
-  /** The task of a call-back so large that it goes beside other calls; its entries are known by the task. */
-  readonly largeTask: string | null
-  /** The tasks of its call-backs. */
-  readonly tasks: ReadonlySet<string>
-  /** Holds the answer against the model. Without an answer, takes over what became durable. */
-  readonly judge: (answer: unknown, node: SimulatedNode, append: Append | null) => void
-  append: Append | null
-  /** It was taken over before it was answered. */
-  isJudged: boolean
-}
 
 /** One process of a node, which may be killed, freeze, and think that it leads. */
 export class SimulatedNode implements Host {
@@ -40,12 +31,16 @@ export class SimulatedNode implements Host {
   isDead = false
   store: Store | null = null
   isStarting = false
-  /** What the engine was told last. */
+  /** What the engine was told last, and the number of calls until then. */
   clockRead = 0
+  #callsThen = 0
+  #calls = 0
+  /** A batch that is run again because its keys are known: with those calls that it had the first time. */
+  #again: number | null = null
   /** Under way, in the order of the calls. */
   readonly calls = new Set<Call>()
-  /** They failed, and may have become durable all the same. */
-  readonly inDoubt = new Set<Call>()
+  /** Failed, and may have become durable all the same. */
+  readonly inDoubt = new Set<Append>()
 
   constructor(name: string, simulation: Simulation) {
     this.name = name
@@ -66,13 +61,13 @@ export class SimulatedNode implements Host {
 
   async start(medium: MemoryMedium, options: Omit<EngineOptions, 'disk' | 'clock'>): Promise<void> {
     this.isStarting = true
-    const disk: Disk = new FaultyDisk(medium, this)
     const clock = () => {
       this.clockRead = this.simulation.clockOf(this.name)
+      this.#callsThen = this.#calls
       return this.clockRead
     }
     try {
-      this.store = await this.simulation.engine({ ...options, disk, clock })
+      this.store = await this.simulation.engine({ ...options, disk: new FaultyDisk(medium, this), clock })
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
     }
@@ -80,20 +75,23 @@ export class SimulatedNode implements Host {
   }
 
   /** Runs a call; what comes of it is judged when it is answered, or when somebody takes over. */
-  async run(call: Call, ask: (store: Store) => Promise<unknown>): Promise<unknown> {
-    const { store } = this
+  async run(call: Call): Promise<unknown> {
+    const { store, simulation } = this
     if (store === null) return undefined
+    this.#calls += 1
+    call.number = this.#calls
     this.calls.add(call)
     try {
-      const answer = await ask(store)
+      const answer = await call.ask(store)
       this.calls.delete(call)
-      call.judge(answer, this, call.append)
+      simulation.answered(this, call, answer)
       return answer
     } catch (error) {
       this.calls.delete(call)
-      if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
-      else if (!call.isJudged && call.append !== null) this.inDoubt.add(call)
-      this.simulation.tell(() => `${this.name} ${call.what} failed: ${error}`)
+      if (call.largeTask === null) this.#again = null
+      simulation.tell(() => `${this.name} ${call.what} failed: ${error}`)
+      if (!(error instanceof StoreUnavailable)) simulation.fail(error)
+      else if (call.append?.isJudged === false) this.inDoubt.add(call.append)
       return undefined
     }
   }
@@ -108,6 +106,13 @@ export class SimulatedNode implements Host {
     }
   }
 
+  /** Appends that changed something of which the model does not know yet. */
+  *missed(): Generator<Append> {
+    const appends = new Set(this.inDoubt)
+    for (const { append } of this.calls) if (append !== null) appends.add(append)
+    for (const append of appends) if (append.isDurable && !append.isEmpty && !append.isJudged) yield append
+  }
+
   mayOpen(): boolean {
     return this.simulation.leader === this || this.chance.happens(0.1)
   }
@@ -120,19 +125,30 @@ export class SimulatedNode implements Host {
     this.simulation.tell(() => `${this.name} flushes up to ${upTo}`)
   }
 
-  appending(entry: Appended): () => void {
-    const append: Append = { isDurable: false, isEmpty: this.#isEmpty(entry), now: this.clockRead }
-    const { staging } = this.simulation
+  appending(entry: Appended): Appending {
+    const { simulation, clockRead: now } = this
+    const callsThen = this.#again ?? this.#callsThen
+    this.#again = null
     const staged = this.#stagedBy(entry)
-    const call = this.#callOf(staged)
-    if (call !== undefined) call.append = append
-    this.simulation.tell(
-      () => `${this.name} appends ${entry.number} for ${call?.what ?? `${staged}, to be removed`}`,
-    )
-    return () => {
-      append.isDurable = true
-      if (staged !== null && !staging.delete(staged)) staging.add(staged)
-      this.simulation.tell(() => `${this.name} has appended ${entry.number}`)
+    const isEmpty = this.#isEmpty(entry)
+    let append: Append | null = null
+    return {
+      // Not before: who was answered meanwhile is known only now.
+      isUnderWay: () => {
+        const calls = this.#callsOf(staged, callsThen)
+        append = { isDurable: false, isEmpty, now, calls, answers: new Map(), isJudged: false }
+        for (const call of calls) call.append = append
+        simulation.tell(
+          () => `${this.name} appends ${entry.number} for ${calls.map(({ what }) => what).join(', ')}`,
+        )
+      },
+      isDurable: () => {
+        if (append !== null) append.isDurable = true
+        if (staged !== null && !simulation.staging.delete(staged)) simulation.staging.add(staged)
+      },
+      isRunAgain: () => {
+        this.#again = callsThen
+      },
     }
   }
 
@@ -157,9 +173,16 @@ export class SimulatedNode implements Host {
     return changed?.taskId ?? null
   }
 
-  /** Calls have their turn in the order in which they came, but for large call-backs, which go beside them. */
-  #callOf(staged: string | null): Call | undefined {
-    for (const call of this.calls) if (call.largeTask === staged) return call
-    return undefined
+  /**
+   * Calls have their turn in the order in which they came; hand-offs share the turn of the first of them, and large
+   * call-backs go beside all others.
+   */
+  #callsOf(staged: string | null, callsThen: number): Call[] {
+    const calls = [...this.calls].filter(
+      ({ largeTask, number }) => largeTask === staged && number <= callsThen,
+    )
+    const [first] = calls
+    if (first === undefined) return []
+    return first.batch === null || staged !== null ? [first] : calls.filter(({ batch }) => batch !== null)
   }
 }

@@ -4,12 +4,13 @@ import type { EngineOptions } from '../../packages/server/src/handoff/engine/run
 import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
 import type { Store } from '../../packages/server/src/handoff/store.ts'
 import { Chance } from '../chaos/support/chance.ts'
+import { brief, type Call, together } from './calls.ts'
 import type { DiskFaults } from './faulty-disk.ts'
 import { compareAll, compareChanged } from './model/comparing.ts'
 import { disagree } from './model/disagreement.ts'
 import { Model } from './model/model.ts'
 import { Truth } from './model/truth.ts'
-import { type Call, SimulatedNode } from './node.ts'
+import { SimulatedNode } from './node.ts'
 import { VirtualTime } from './virtual-time.ts'
 
 /** What a simulation can be given instead of the real thing, to see whether it finds the difference. */
@@ -125,14 +126,33 @@ export class Simulation {
     return this.addNode(node.name)
   }
 
+  /** Calls that shared a transaction are answered together, and judged when all of them are. */
+  answered(node: SimulatedNode, call: Call, answer: unknown): void {
+    const { append } = call
+    this.tell(() => `${node.name} ${call.what} ${brief(answer)}`)
+    if (append?.isDurable !== true) call.answered(answer, node, append)
+    else if (append.isJudged) call.late(answer, node)
+    else {
+      append.answers.set(call, answer)
+      if (append.answers.size < append.calls.length) return
+      append.isJudged = true
+      const [all, answers] = together(append.calls, append.answers)
+      all.answered(answers, node, append)
+    }
+  }
+
   /** What became durable and was not answered is known from here on: nothing of the writers before can be added. */
   tookOver(node: SimulatedNode): void {
     this.tell(() => `${node.name} takes over`)
     this.writer = node
     try {
       for (const process of this.#processes) {
-        for (const call of [...process.inDoubt, ...process.calls])
-          if (isMissed(call)) call.judge(undefined, process, call.append)
+        for (const append of process.missed()) {
+          append.isJudged = true
+          const [all] = together(append.calls, append.answers)
+          this.tell(() => `${process.name} ${all.what} unanswered`)
+          all.lost(process, append)
+        }
         process.inDoubt.clear()
         if (process.isDead) this.#processes.delete(process)
       }
@@ -147,8 +167,7 @@ export class Simulation {
 
   /** Holds the model against what is durable, unless something is durable that was not answered yet. */
   compare(all: boolean): boolean {
-    for (const process of this.#processes)
-      for (const call of [...process.inDoubt, ...process.calls]) if (isMissed(call)) return false
+    for (const process of this.#processes) for (const _ of process.missed()) return false
     const truth = new Truth(this.medium)
     if (all) compareAll(this.model, truth)
     else compareChanged(this.model, truth)
@@ -180,10 +199,6 @@ export class Simulation {
     if (this.failure === null && !isSo()) disagree(`${what}, however long one waits`)
   }
 }
-
-/** It changed something and was not answered yet. */
-const isMissed = ({ append, isJudged }: Call): boolean =>
-  append !== null && append.isDurable && !append.isEmpty && !isJudged
 
 function faultsOf(chance: Chance): DiskFaults {
   const often = chance.pick([0, 0.002, 0.01, 0.05])
