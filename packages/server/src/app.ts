@@ -1,8 +1,10 @@
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, pathPrefixOf } from './config.ts'
-import type { WallClock } from './handoff/clock.ts'
+import { systemClock, type WallClock } from './handoff/clock.ts'
+import { openEngine } from './handoff/engine/engine-store.ts'
 import { HandOff } from './handoff/hand-off.ts'
+import { Secrets } from './handoff/lease-secrets.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
@@ -77,9 +79,22 @@ async function openStore(
 ): Promise<{ store: Store; keptIn: KeptIn }> {
   const options = { policy, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
-    const { openSqliteStore } = await import('./store/sqlite/store.ts')
-    const store = await openSqliteStore({ folder: config.data, ...options })
-    return { store, keptIn: { data: resolve(config.data) } }
+    const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
+    const disk = await openSqliteDisk({ folder: config.data })
+    const secrets = new Secrets()
+    try {
+      const store = await openEngine({
+        disk,
+        policy,
+        clock: clock ?? systemClock,
+        random: Math.random,
+        secret: () => secrets.next(),
+      })
+      return { store, keptIn: { data: resolve(config.data) } }
+    } catch (error) {
+      await disk.close()
+      throw error
+    }
   }
   const { openPostgresStore, whereabouts } = await import('./store/postgres/open.ts')
   const failed = (err: unknown) => log.error({ err }, 'something that followed a commit went wrong')

@@ -8,7 +8,7 @@ import type { Tally } from './rules/tally.ts'
 export type StoredState = Exclude<PartitionState, 'held'>
 
 /**
- * Where a ready partition waits in its lane: not handed out yet (`fresh`, in the order of ids), given back unused
+ * Where a ready partition waits in its lane, or a leased or delayed one will when it is given back: not handed out yet (`fresh`, in the order of ids), given back unused
  * (`released`, in the order of ids, before all others), or for another attempt (`retry`, in the order of due times).
  */
 export type Line = 'fresh' | 'released' | 'retry'

@@ -8,7 +8,6 @@ import type { TaskPage, TaskQuery, TaskRecord } from '../shown/task-record.ts'
 import type { Sighting } from '../sightings.ts'
 import type {
   Batching,
-  CallBackResult,
   HandOffAnswers,
   HandOffBatch,
   Store,
@@ -67,28 +66,36 @@ export class EngineStore implements Store {
   }
 
   async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
-    await this.#largeCallBacks.turnOf(batch.callBacks)
-    const { largeCallBack } = this.#runner.limits
-    const isLarge = (at: number) => (batch.callBacks[at]?.callBack.partitions.length ?? 0) > largeCallBack
-    const hasSpace = batch.callBacks.length === 0 || this.#disk.hasSpace()
-    const given: (CallBackResult | undefined)[] = []
-    for (const [at, order] of batch.callBacks.entries()) {
-      if (!hasSpace) given[at] = { kind: 'store_full' }
-      else if (isLarge(at)) given[at] = await this.#largeCallBacks.run(order)
+    const { callBacks } = batch
+    if (callBacks.length === 0) return this.#handOff(batch)
+    if (!this.#disk.hasSpace()) {
+      const answers = await this.#handOff({ ...batch, callBacks: [] })
+      return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
-    const rest = { ...batch, callBacks: batch.callBacks.filter((_, at) => given[at] === undefined) }
-    if (given.length > 0 && isNothing(rest)) return { ...NOTHING, callBacks: given as CallBackResult[] }
-    const answers = await this.#inTurn(() =>
-      this.#runner.transact(
-        (tx) => handOff(tx, rest),
-        (result) => isNothing({ ...rest, pulls: [] }) && result.pulls.every(({ repeated }) => !repeated),
-      ),
-    )
-    if (given.length === 0) return answers
-    const others = answers.callBacks.values()
-    return {
-      ...answers,
-      callBacks: batch.callBacks.map((_, at) => given[at] ?? (others.next().value as CallBackResult)),
+    const { largeCallBack } = this.#runner.limits
+    const [large] = callBacks.filter(({ callBack }) => callBack.partitions.length > largeCallBack)
+    if (large === undefined) return this.#handOff(batch)
+    if (callBacks.length > 1) throw new Error('a large call-back has a batch of its own')
+    const { result, readied } = await this.#largeCallBacks.run(large)
+    const answers = await this.#handOff({ ...batch, callBacks: [] })
+    return { ...answers, callBacks: [result], readied: answers.readied + readied }
+  }
+
+  /** A task takes one call-back at a time: behind a large one, others wait for their turn. */
+  async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
+    if (isNothing(batch)) return NOTHING
+    const isWriting =
+      batch.settles.length + batch.renews.length + batch.undos.length + batch.callBacks.length > 0
+    while (true) {
+      const answers = await this.#inTurn(async () => {
+        if (this.#largeCallBacks.isUnderWay(batch.callBacks)) return null
+        return this.#runner.transact(
+          (tx) => handOff(tx, batch),
+          ({ pulls }) => !isWriting && pulls.every(({ repeated }) => !repeated),
+        )
+      })
+      if (answers !== null) return answers
+      await this.#largeCallBacks.end(batch.callBacks)
     }
   }
 
@@ -137,8 +144,8 @@ export class EngineStore implements Store {
   async #lastSettledAt(taskId: string): Promise<number> {
     const { tasks } = await this.#disk.load({ taskNames: [taskId] })
     const [summary] = await this.#disk.taskSummaries(tasks.map(({ id }) => id))
-    const newest = summary?.pace[0]?.second
-    return newest === undefined ? 0 : newest * 1000 + 999
+    const newest = (summary?.pace[0]?.second ?? 0) * 1000
+    return newest > this.#runner.now ? newest + 999 : 0
   }
 
   task(taskId: string): Promise<TaskRecord | null> {

@@ -39,26 +39,27 @@ export class LargeCallBacks {
     this.#inTurn = inTurn
   }
 
-  /** Resolves when no large call-back of these tasks is under way. */
-  async turnOf(orders: readonly CallBackOrder[]): Promise<void> {
-    for (const { callBack } of orders) {
-      let before = this.#underWay.get(callBack.taskId)
-      while (before !== undefined) {
-        await before.catch(() => undefined)
-        before = this.#underWay.get(callBack.taskId)
-      }
-    }
+  isUnderWay(orders: readonly CallBackOrder[]): boolean {
+    return this.#underWay.size > 0 && orders.some(({ callBack }) => this.#underWay.has(callBack.taskId))
   }
 
-  async run(order: CallBackOrder): Promise<CallBackResult> {
+  /** Resolves when what is under way now for these tasks has ended. */
+  async end(orders: readonly CallBackOrder[]): Promise<void> {
+    for (const { callBack } of orders) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
+  }
+
+  async run(order: CallBackOrder): Promise<Stored> {
     const { taskId } = order.callBack
-    await this.turnOf([order])
-    const result = this.#run(order)
-    this.#underWay.set(taskId, result)
+    const before = this.#underWay.get(taskId)
+    const stored = (async () => {
+      await before?.catch(() => undefined)
+      return this.#run(order)
+    })()
+    this.#underWay.set(taskId, stored)
     try {
-      return await result
+      return await stored
     } finally {
-      this.#underWay.delete(taskId)
+      if (this.#underWay.get(taskId) === stored) this.#underWay.delete(taskId)
     }
   }
 
@@ -72,7 +73,7 @@ export class LargeCallBacks {
     }
   }
 
-  async #run(order: CallBackOrder): Promise<CallBackResult> {
+  async #run(order: CallBackOrder): Promise<Stored> {
     const lanes = await this.#inTurn(() =>
       this.#runner.transact(
         function* (tx) {
@@ -86,7 +87,7 @@ export class LargeCallBacks {
     const opened = await this.#inTurn(() =>
       this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes)),
     )
-    if ('kind' in opened) return opened
+    if ('kind' in opened) return { result: opened, readied: 0 }
     const { epoch } = this.#runner
     try {
       const arrivals = await this.#stage(comparison, opened, epoch)
@@ -148,24 +149,25 @@ export class LargeCallBacks {
     arrivals: readonly Arrival[],
     ids: StagedIds,
     epoch: number,
-  ): Promise<CallBackResult> {
+  ): Promise<Stored> {
     if (this.#runner.epoch !== epoch) throw interrupted()
-    const refused = await this.#runner.transact(function* (tx): Steps<CallBackResult | undefined> {
+    const { accepted, duplicates } = comparison
+    const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
       const { task } = yield* locate(tx, order.callBack)
       const refusal = refusalOf(task, comparison)
-      if (refusal !== undefined) return refusal
+      if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)
       accept(tx, order, arrivals)
       yield* moveBarriers(tx)
       yield* concludeTasks(tx)
-      return undefined
+      return { result: { kind: 'stored', accepted, duplicates }, readied: tx.readied }
     })
-    if (refused !== undefined) {
+    if (stored.result.kind !== 'stored') {
       // In this order: rows without a mark would never be removed.
       await this.#disk.unstage(ids)
       await this.#runner.transact((tx) => setStaging(tx, order.callBack.taskId, null))
     }
-    return refused ?? { kind: 'stored', accepted: comparison.accepted, duplicates: comparison.duplicates }
+    return stored
   }
 }
 
@@ -199,6 +201,11 @@ const interrupted = () =>
     'store_unavailable',
     'the store failed while the call-back was being written, and nothing of it was stored; send it again',
   )
+
+export interface Stored {
+  readonly result: CallBackResult
+  readonly readied: number
+}
 
 interface Opened {
   readonly ids: StagedIds

@@ -75,6 +75,8 @@ function handOut(tx: Transaction, partition: Partition, instance: string | null)
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
+  // Where it goes if it is given back.
+  partition.line = 'released'
   partition.holder = instance
   partition.leasedAt = tx.now
   if (to === 'done') {

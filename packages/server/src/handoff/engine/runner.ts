@@ -121,10 +121,12 @@ export class Runner {
     const entry = tx.entry()
     const { number, newRows, newKeys } = tx
     await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })
+    this.#committed(tx)
+    // A flush failed meanwhile. This entry is durable and may be answered; what is not in rows is read from the disk again.
+    if (this.#memory !== tx.memory) return
     this.#last = number
     addToImages(this.#images, entry)
     this.#entries += 1
-    this.#committed(tx)
     const rows = rowsOf(this.#images)
     if (rows < this.limits.flushRows && this.#entries < this.limits.flushEntries) return
     if (this.#flushing === null) this.#flush()

@@ -161,7 +161,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   partition.dueAt = null
   switch (to) {
     case 'ready':
-      partition.line = 'released'
+      giveBack(partition, tx.now)
       tx.enqueue(partition)
       break
     case 'leased':
@@ -169,7 +169,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
       tx.due(partition.dueAt)
       break
     case 'delayed':
-      partition.line = change.keepsRank ? 'released' : 'retry'
+      if (!change.keepsRank) partition.line = 'retry'
       partition.dueAt = tx.now + change.delayMillis
       tx.due(partition.dueAt)
       break
@@ -187,6 +187,12 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
       break
   }
   if (waited) tx.requeue(home)
+}
+
+/** Free and before all others; unless its lease expired once and was renewed: then it waits like those that expired. */
+function giveBack(partition: Partition, now: number): void {
+  if (partition.line === 'retry') partition.dueAt = now
+  else partition.line = 'released'
 }
 
 function standingOf(partition: Partition): Standing

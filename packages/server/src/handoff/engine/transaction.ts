@@ -225,9 +225,9 @@ export class Transaction {
 
   /** Of a task that may serve again: its lanes return to the order at the level's time. */
   reopen(task: Task, only?: Lane): void {
-    const lanes = only === undefined ? [...task.aside] : [only]
     this.memory.order.reopen(task, only)
-    for (const lane of lanes) this.catchUp(lane)
+    // Also those that were not met while they might not serve: they kept their place, and others moved on.
+    for (const lane of only === undefined ? task.lanes.values() : [only]) this.catchUp(lane)
   }
 
   /** A line that had nothing starts where the level stands. */

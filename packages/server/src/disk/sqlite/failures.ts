@@ -1,0 +1,81 @@
+import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
+
+const BUSY = 5
+const READ_ONLY = 8
+const DAMAGED = 11
+const FULL = 13
+const CANNOT_OPEN = 14
+const NOT_A_DATABASE = 26
+
+/** What the operating system or the disk did, in contrast to what a request or a defect did. */
+const UNAVAILABLE = new Map([
+  [BUSY, 'another process holds the data file'],
+  [6, 'the data file is locked'],
+  [7, 'memory ran out'],
+  [READ_ONLY, 'the data folder is read-only'],
+  [10, 'reading or writing the data file failed'],
+  [DAMAGED, 'the data file is damaged'],
+  [FULL, 'the disk under the data folder is full'],
+  [CANNOT_OPEN, 'the data file cannot be opened'],
+  [15, 'another process holds the data file'],
+  [NOT_A_DATABASE, 'the data file is not a database'],
+])
+
+function primaryCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | null)?.errcode
+  return typeof code === 'number' ? code & 0xff : undefined
+}
+
+export function isBusy(error: unknown): boolean {
+  return primaryCode(error) === BUSY
+}
+
+/** Undefined for an error that is not the disk's fault. */
+export function asUnavailable(error: unknown): StoreUnavailable | undefined {
+  if (error instanceof StoreUnavailable) return error
+  const code = primaryCode(error)
+  const reason = code === undefined ? undefined : UNAVAILABLE.get(code)
+  if (reason === undefined) return undefined
+  const remedy = 'nothing of this request was stored; it can be sent again once that is mended'
+  return new StoreUnavailable(code === FULL ? 'store_full' : 'store_unavailable', `${reason}; ${remedy}`, {
+    cause: error,
+  })
+}
+
+/** For whoever starts the service: what is wrong, where, and what to do. A defect stays what it is. */
+export function asRefused(error: unknown, folder: string, file: string): unknown {
+  const found = foundAtStart(error, file)
+  if (found === undefined) return error
+  const [reason, remedy] = found
+  return new StoreRefused(
+    `the data folder ${folder} cannot be used: ${reason}; ${remedy}, or choose another folder with --data`,
+    { cause: error },
+  )
+}
+
+function foundAtStart(error: unknown, file: string): readonly [reason: string, remedy: string] | undefined {
+  const code = primaryCode(error)
+  switch (code) {
+    case undefined: {
+      // Making the folder failed.
+      const { code: systemCode, syscall, message } = error as NodeJS.ErrnoException
+      if (systemCode === undefined || syscall === undefined) return undefined
+      if (systemCode === 'EEXIST') return ['there is a file of that name', 'move it away']
+      return [message, 'mend that']
+    }
+    case READ_ONLY:
+      return ['it is read-only', 'let this user write to it']
+    case CANNOT_OPEN:
+      return [`${file} cannot be opened there`, 'let this user write to it']
+    case DAMAGED:
+      return [`${file} is damaged`, 'restore a backup']
+    case NOT_A_DATABASE:
+      return [`its ${file} is not a database, and was not touched`, 'move that file away']
+    case FULL:
+      return ['the disk is full', 'make room']
+    default: {
+      const reason = UNAVAILABLE.get(code)
+      return reason === undefined ? undefined : [reason, 'mend that']
+    }
+  }
+}
