@@ -7,8 +7,10 @@ import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
 import { readTokensFile } from './http/admission/tokens-file.ts'
+import { keyOwners } from './http/requests/key-owner.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
+import { openEmbeddedStore } from './open-store.ts'
 import { version } from './version.ts'
 
 export type { Config } from './config.ts'
@@ -54,6 +56,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         tableField: config.tableField,
         unknownFields: config.unknownFields,
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
+        keyOwner: keyOwners(tokens !== null),
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
@@ -77,8 +80,8 @@ async function openStore(
 ): Promise<{ store: Store; keptIn: KeptIn }> {
   const options = { policy, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
-    const { openSqliteStore } = await import('./store/sqlite/store.ts')
-    const store = await openSqliteStore({ folder: config.data, ...options })
+    const warn = (text: string) => log.warn({}, text)
+    const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
     return { store, keptIn: { data: resolve(config.data) } }
   }
   const { openPostgresStore, whereabouts } = await import('./store/postgres/open.ts')

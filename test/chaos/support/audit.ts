@@ -1,10 +1,10 @@
+import { openEmbeddedStore } from '../../../packages/server/src/open-store.ts'
 import { openPostgresStore } from '../../../packages/server/src/store/postgres/open.ts'
-import { openSqliteStore } from '../../../packages/server/src/store/sqlite/store.ts'
 import { testPolicy } from '../../../packages/server/test/store/conformance/test-policy.ts'
 
 /** Recounts everything in a store that no node has open. The only look that chaos takes at the inside. */
-export async function auditSqlite(folder: string): Promise<string[]> {
-  return audited(await openSqliteStore({ folder, policy: testPolicy }))
+export async function auditEmbedded(folder: string): Promise<string[]> {
+  return audited(await openEmbeddedStore({ folder, policy: testPolicy }))
 }
 
 export async function auditPostgres(url: string): Promise<string[]> {

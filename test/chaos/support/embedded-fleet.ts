@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { NodeProcess } from '../../postgres/support/node-process.ts'
-import { auditSqlite } from './audit.ts'
+import { auditEmbedded } from './audit.ts'
 import { type Fleet, settings } from './fleet.ts'
 import { freezeNode, killNode } from './node-disturbances.ts'
 
@@ -15,7 +15,7 @@ export async function startEmbeddedFleet(leaseMillis: number): Promise<Fleet> {
     disturbances: [killNode([node]), freezeNode([node], leaseMillis)],
     audit: async () => {
       await node.kill()
-      return auditSqlite(folder)
+      return auditEmbedded(folder)
     },
     dispose: async () => {
       await node.kill()

@@ -5,7 +5,8 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0', 'latin1')
 const COMMITTED = Buffer.from('C\0\0\0\x0bCOMMIT\0', 'latin1')
 
 /** Statements that are transactions of their own: bound to their parameters, and ready for the next one. */
-const COMMIT_THEMSELVES = ['\0baton-hand-off-plain', '\0baton-write-note']
+const NOTE = '\0baton-write-note'
+const COMMIT_THEMSELVES = ['\0baton-hand-off-plain', NOTE]
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1')
 
 /** What PgBouncer says to a client whose session with the server broke, before it hangs up. */
@@ -30,6 +31,8 @@ export class CuttingProxy {
   /** Whoever sends a statement of this name finds the server gone, and so does everyone until it comes back. */
   goneAt: string | undefined
   #isGone = false
+  /** Set until a note is answered whose session is to end before the next one. */
+  #noteAnswered: (() => void) | undefined
   cuts = { before: 0, after: 0 }
 
   private constructor(server: Server, upstream: number) {
@@ -70,6 +73,16 @@ export class CuttingProxy {
     for (const hangUp of this.#hangUps) hangUp(isHeard)
   }
 
+  /**
+   * The session of the next note ends before the note after it. The sender gets the answer to the first note and the end of
+   * the session in one packet, when it has sent the second. Resolves when the server has answered the first.
+   */
+  endBetweenNotes(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#noteAnswered = resolve
+    })
+  }
+
   comeBack(): void {
     this.goneAt = undefined
     this.#isGone = false
@@ -83,6 +96,7 @@ export class CuttingProxy {
     const server = connect(this.#upstream, '127.0.0.1')
     let cutAfter: Buffer | undefined
     let answered = Buffer.alloc(0)
+    let heldBack: Buffer | undefined
     let isHungUp = false
     const hangUp = (isHeard: boolean) => {
       isHungUp = true
@@ -110,6 +124,13 @@ export class CuttingProxy {
         this.leave()
         return
       }
+      if (chunk.includes(NOTE, 0, 'latin1')) {
+        if (heldBack !== undefined) {
+          client.end(Buffer.concat([heldBack, FAREWELL]))
+          return
+        }
+        if (this.#noteAnswered !== undefined) heldBack = Buffer.alloc(0)
+      }
       const commitsItself = COMMIT_THEMSELVES.some((name) => chunk.includes(name, 0, 'latin1'))
       const answer = chunk.includes(COMMIT) ? COMMITTED : commitsItself ? READY : undefined
       const cut = answer === undefined ? null : this.decide()
@@ -120,7 +141,12 @@ export class CuttingProxy {
     })
     server.on('data', (chunk) => {
       if (isHungUp) return
-      if (cutAfter !== undefined) {
+      if (heldBack !== undefined) {
+        heldBack = Buffer.concat([heldBack, chunk])
+        if (!heldBack.includes(READY)) return
+        this.#noteAnswered?.()
+        this.#noteAnswered = undefined
+      } else if (cutAfter !== undefined) {
         answered = Buffer.concat([answered, chunk])
         if (answered.includes(cutAfter)) end()
       } else client.write(chunk)

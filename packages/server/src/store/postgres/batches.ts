@@ -12,7 +12,7 @@ import { type PlainBatch, type PlainHandOffs, plainBatch } from './pull/plain-ha
 import { appetiteOf, claimedBy, type Pull, type Pulled } from './pull/pull.ts'
 import type { Shrinking } from './queues/shrinking.ts'
 import type { Roller } from './roll/roller.ts'
-import type { Names } from './rows/names.ts'
+import { NameForgotten, type Names } from './rows/names.ts'
 import { writeNamesOf } from './rows/names-of-batch.ts'
 import { afterCommit } from './session/after-commit.ts'
 import type { Transactions } from './session/transactions.ts'
@@ -28,6 +28,9 @@ interface Committed {
   readonly counted: boolean
   readonly now: number
 }
+
+/** How often names are written for a batch: each time they were forgotten, some connections were opened or lost. */
+const TRIES = 20
 
 /** How a batch is handed out: from memory, in one statement, or in a transaction. */
 export class Batches {
@@ -73,7 +76,17 @@ export class Batches {
   }
 
   async run(batch: HandOffBatch): Promise<HandOffAnswers> {
-    await writeNamesOf(batch, this.#names)
+    for (let tries = 1; ; tries += 1) {
+      await writeNamesOf(batch, this.#names)
+      try {
+        return await this.#runNamed(batch)
+      } catch (error) {
+        if (!(error instanceof NameForgotten) || tries === TRIES) throw error
+      }
+    }
+  }
+
+  async #runNamed(batch: HandOffBatch): Promise<HandOffAnswers> {
     const plain = plainBatch(batch, this.#policy)
     if (plain === undefined) return this.#alone.transact(() => this.#handOff(batch))
     try {

@@ -90,6 +90,7 @@ export class PostgresStore implements Store {
     const transactions = new Transactions(connections, clock, true)
     const inside = new Transactions(connections, clock, false)
     const names = new Names(inside)
+    connections.onChange(() => names.forget())
     const secrets = new Secrets()
     const readied = (count: number) => this.#tellAll(count)
     this.#connections = connections

@@ -1,51 +1,56 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  advance,
-  drain,
-  type LaneTags,
-  type LevelTime,
-  rankFresh,
-} from '../../../src/handoff/rules/fair-order.ts'
+import { advance, cost, drain, type LevelTime } from '../../../src/handoff/rules/fair-order.ts'
 import { nameOf } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
-interface Waiting {
-  readonly name: string
+interface PlainLane {
   readonly level: number
-  readonly rank: bigint
-  readonly recordCount: number
+  readonly waiting: { readonly name: string; readonly recordCount: number }[]
+  tag: bigint
 }
 
-/** The fair order without windows, journal or reading ahead: everything is ranked when it is called back. */
+/** The fair order without a heap, reading ahead or a disk: every lane is looked at for every partition. */
 class PlainOrder {
   readonly #levels = new Map<number, LevelTime>()
-  readonly #lanes = new Map<string, LaneTags>()
-  #waiting: Waiting[] = []
+  /** In the order of their first call-back: ties go to the older one. */
+  readonly #lanes = new Map<string, PlainLane>()
 
   callBack(taskId: string, level: number, firstIndex: number, counts: readonly number[]): void {
-    const time = this.#levels.get(level) ?? { virtual: 0n, served: 0n }
-    const lane = this.#lanes.get(`${taskId}-${level}`) ?? { finish: 0n, retryFinish: 0n }
-    this.#levels.set(level, time)
+    const time = this.#timeOf(level)
+    const lane = this.#lanes.get(`${taskId}-${level}`) ?? { level, waiting: [], tag: 0n }
     this.#lanes.set(`${taskId}-${level}`, lane)
-    if (!this.#waiting.some((waiting) => waiting.level === level)) drain(time)
-    for (const [at, recordCount] of counts.entries()) {
-      const name = `${taskId}-${level}-${firstIndex + at}`
-      this.#waiting.push({ name, level, rank: rankFresh(time, lane, recordCount), recordCount })
-    }
+    const others = [...this.#lanes.values()].filter((one) => one.level === level && one.waiting.length > 0)
+    if (others.length === 0) drain(time)
+    if (lane.waiting.length === 0 && lane.tag < time.virtual) lane.tag = time.virtual
+    for (const [at, recordCount] of counts.entries())
+      lane.waiting.push({ name: `${taskId}-${level}-${firstIndex + at}`, recordCount })
   }
 
-  /** A stable sort: what came first goes first where level and rank are the same. */
   pull(count: number): string[] {
-    this.#waiting = this.#waiting.toSorted(
-      (a, b) => a.level - b.level || (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0),
-    )
-    return this.#waiting.splice(0, count).map(({ name, level, rank, recordCount }) => {
-      advance(this.#levels.get(level) ?? { virtual: 0n, served: 0n }, rank, recordCount)
-      return name
-    })
+    const names: string[] = []
+    while (names.length < count) {
+      let first: PlainLane | undefined
+      for (const lane of this.#lanes.values())
+        if (lane.waiting.length > 0 && goesBefore(lane, first)) first = lane
+      const next = first?.waiting.shift()
+      if (first === undefined || next === undefined) break
+      advance(this.#timeOf(first.level), first.tag, next.recordCount)
+      first.tag += cost(next.recordCount)
+      names.push(next.name)
+    }
+    return names
+  }
+
+  #timeOf(level: number): LevelTime {
+    const time = this.#levels.get(level) ?? { virtual: 0n, served: 0n }
+    this.#levels.set(level, time)
+    return time
   }
 }
+
+const goesBefore = (lane: PlainLane, first: PlainLane | undefined): boolean =>
+  first === undefined || lane.level < first.level || (lane.level === first.level && lane.tag < first.tag)
 
 const arrayOf = (maxLength: number) =>
   fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 1, maxLength, size: 'max' })

@@ -19,6 +19,11 @@ export interface Hold {
   letGo(): Promise<void>
 }
 
+export interface Backup {
+  /** Puts the database back to what it was, and ends all sessions with it. */
+  restore(): Promise<void>
+}
+
 /** A database that nodes come to and go from, and a look at which of them has it to itself. */
 export class SharedDatabase {
   readonly name: string
@@ -60,6 +65,18 @@ export class SharedDatabase {
 
   query(text: string): Promise<Record<string, unknown>[]> {
     return this.#server.query(text, this.name)
+  }
+
+  /** The database as it is now. Nobody may have a session with it. */
+  async backUp(): Promise<Backup> {
+    const copy = `${this.name}_backup`
+    await this.#server.query(`CREATE DATABASE ${copy} TEMPLATE ${this.name}`)
+    return {
+      restore: async () => {
+        await this.#server.query(`DROP DATABASE ${this.name} WITH (FORCE)`)
+        await this.#server.query(`ALTER DATABASE ${copy} RENAME TO ${this.name}`)
+      },
+    }
   }
 
   /** Whether a node hands out from memory. */
@@ -137,6 +154,11 @@ export class SharedDatabase {
   /** As the roller does for some milliseconds, and nodes that fill windows. */
   holdLanes(): Promise<Hold> {
     return this.#hold('SELECT FROM baton.lane ORDER BY id FOR NO KEY UPDATE')
+  }
+
+  /** Call-backs wait, before they have written anything. */
+  holdTasks(): Promise<Hold> {
+    return this.#hold('LOCK TABLE baton.task IN EXCLUSIVE MODE')
   }
 
   /** As a node opens it that knows nothing of all this. */

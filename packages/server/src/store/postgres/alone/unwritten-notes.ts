@@ -21,6 +21,7 @@ export class UnwrittenNotes {
   #noted = 0
   #writing: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #isAbandoned = false
 
   /** `written` is told what came of it, `isDue` when it is time for `writeUp`. */
   constructor(
@@ -38,6 +39,8 @@ export class UnwrittenNotes {
   }
 
   add(note: Note): void {
+    // Written up without those before it, its settlements would find no leases and be lost.
+    if (this.#isAbandoned) return
     this.#notes.push(note)
     this.#noted += note.given.length
     this.#schedule()
@@ -67,8 +70,9 @@ export class UnwrittenNotes {
     return this.#writing
   }
 
-  /** They are left to whoever comes next. */
+  /** They are left to whoever comes next, and so are those that are added after this. */
   abandon(): void {
+    this.#isAbandoned = true
     this.#notes = []
     this.#noted = 0
     clearTimeout(this.#timer)
@@ -84,6 +88,14 @@ export class UnwrittenNotes {
     this.#notes = []
     this.#noted = 0
     if (notes.length === 0) return
-    this.#written(notes, await this.#transactions.run((tx) => writeUp(tx, notes, this.#policy)))
+    let written: WrittenUp | undefined
+    try {
+      written = await this.#transactions.run((tx) => writeUp(tx, notes, this.#policy))
+    } catch (error) {
+      // At once: those after them must not be written up first.
+      this.abandon()
+      throw error
+    }
+    this.#written(notes, written)
   }
 }

@@ -133,7 +133,7 @@ export class Pull {
     if (hungry.every(({ portion, handedOut }) => portion.taken.length === handedOut.length))
       return NOTHING_GIVEN
     const now = await tx.now()
-    await this.#names.loadTables(
+    const tableName = await this.#names.loadTables(
       tx,
       hungry.flatMap(({ portion }) => portion.taken),
     )
@@ -163,7 +163,8 @@ export class Pull {
           deltas.delivered(lane)
         } else grant.secret = this.#secrets.next()
         grants.push(grant)
-        handedOut.push(this.#handedOut(candidate, atMostOnce ? null : grant, now))
+        const computeTableName = tableName(candidate.computeTable)
+        handedOut.push(asHandedOut(candidate, computeTableName, atMostOnce ? null : grant, now))
       }
     }
     const write = atMostOnce ? writeDeliveries : writeLeases
@@ -171,22 +172,27 @@ export class Pull {
     const dueAt = atMostOnce ? null : Math.min(...grants.map(({ dueAt }) => dueAt))
     return { dueAt, tripped: [...tripped] }
   }
+}
 
-  #handedOut(candidate: Candidate, grant: Grant | null, now: number): HandedOut {
-    const { id, term, taskId, lane, idx, spelling, recordCount } = candidate
-    return {
-      taskId,
-      level: lane.level,
-      index: idx,
-      spelling,
-      computeTableName: this.#names.computeTable(candidate.computeTable),
-      recordCount,
-      lease: grant && {
-        id: formatLeaseId({ partition: id, term: term + 1, secret: grant.secret }),
-        attempt: candidate.attempts + 1,
-        expiresAt: grant.dueAt,
-        expiresInMillis: grant.dueAt - now,
-      },
-    }
+function asHandedOut(
+  candidate: Candidate,
+  computeTableName: string,
+  grant: Grant | null,
+  now: number,
+): HandedOut {
+  const { id, term, taskId, lane, idx, spelling, recordCount } = candidate
+  return {
+    taskId,
+    level: lane.level,
+    index: idx,
+    spelling,
+    computeTableName,
+    recordCount,
+    lease: grant && {
+      id: formatLeaseId({ partition: id, term: term + 1, secret: grant.secret }),
+      attempt: candidate.attempts + 1,
+      expiresAt: grant.dueAt,
+      expiresInMillis: grant.dueAt - now,
+    },
   }
 }

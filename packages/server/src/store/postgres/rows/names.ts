@@ -1,4 +1,5 @@
 import type { InstanceRole } from '@baton/protocol'
+import { StoreUnavailable } from '../../../handoff/store.ts'
 import { type Row, statement } from '../session/statement.ts'
 import type { Transaction } from '../session/transaction.ts'
 import type { Transactions } from '../session/transactions.ts'
@@ -41,15 +42,52 @@ const insertInstances = statement(
    ON CONFLICT (instance_id) DO NOTHING`,
 )
 
+/** A name was written ahead and forgotten since, so it has to be written again. Nothing was stored. */
+export class NameForgotten extends StoreUnavailable {
+  constructor() {
+    super(
+      'store_unavailable',
+      'connections to PostgreSQL were opened or lost again and again; the request can be sent again',
+    )
+  }
+}
+
+/** Which numbers stand for which names. */
+class KnownNumbers {
+  readonly tableIds = new KnownNames<string, number>()
+  readonly tableNames = new KnownNames<number, string>()
+  readonly tasks = new KnownNames<number, string>()
+
+  computeTable(id: number): string {
+    const name = this.tableNames.get(id)
+    if (name === undefined) throw new Error(`compute table ${id} was not loaded`)
+    return name
+  }
+
+  taskOfLane(lane: number): string {
+    const name = this.tasks.get(lane)
+    if (name === undefined) throw new Error(`the task of lane row ${lane} was not loaded`)
+    return name
+  }
+
+  keepTables(rows: readonly Row[]): void {
+    for (const row of rows) {
+      this.tableIds.set(row['name'] as string, row['id'] as number)
+      this.tableNames.set(row['id'] as number, row['name'] as string)
+    }
+  }
+}
+
 /**
  * Written ahead of the transaction that needs them: a name that then goes unused does no harm, and
  * nobody waits for somebody else's transaction because both met a new name.
+ *
+ * After a fail-over that lacks the last commits, or a restore, sequences issue numbers again. So what is known is forgotten
+ * when a connection is opened or lost. An answer that was asked for before is not kept: it may come from a lost session.
  */
 export class Names {
   readonly #transactions: Transactions
-  readonly #tableIds = new KnownNames<string, number>()
-  readonly #tableNames = new KnownNames<number, string>()
-  readonly #tasks = new KnownNames<number, string>()
+  #known = new KnownNumbers()
   readonly #instances = new KnownNames<string, { readonly id: number; readonly since: number }>()
   /** What was learned of instances before is asked again. */
   #instancesSince = 0
@@ -58,15 +96,16 @@ export class Names {
     this.#transactions = transactions
   }
 
-  computeTable(id: number): string {
-    const name = this.#tableNames.get(id)
-    if (name === undefined) throw new Error(`compute table ${id} was not loaded`)
-    return name
+  /** The database may have lost its last commits. Hand-offs under way still know their instances. */
+  forget(): void {
+    this.#known = new KnownNumbers()
+    this.forgetInstances()
   }
 
+  /** Throws NameForgotten where that happened after it was written down. */
   computeTableId(name: string): number {
-    const id = this.#tableIds.get(name)
-    if (id === undefined) throw new Error(`compute table ${name} was not written down`)
+    const id = this.#known.tableIds.get(name)
+    if (id === undefined) throw new NameForgotten()
     return id
   }
 
@@ -81,33 +120,41 @@ export class Names {
     return known.id
   }
 
-  async loadTables(tx: Transaction, rows: readonly { readonly computeTable: number }[]): Promise<void> {
+  /** Resolves with how to name the compute tables of these rows. */
+  async loadTables(
+    tx: Transaction,
+    rows: readonly { readonly computeTable: number }[],
+  ): Promise<(id: number) => string> {
+    const known = this.#known
     const missing = new Set<number>()
-    for (const { computeTable } of rows) if (!this.#tableNames.has(computeTable)) missing.add(computeTable)
-    if (missing.size > 0) this.#keepTables(await tx.run(tablesById, [[...missing]]))
+    for (const { computeTable } of rows) if (!known.tableNames.has(computeTable)) missing.add(computeTable)
+    if (missing.size > 0) known.keepTables(await tx.run(tablesById, [[...missing]]))
+    return (id) => known.computeTable(id)
   }
 
   /** Of rows of partitions, which refer to them by lane and by compute table. Neither is ever renamed. */
   async namesOf(rows: readonly Row[]): Promise<RowNames[]> {
+    const known = this.#known
     const isKnown = ({ lane, compute_table: table }: Row) =>
-      this.#tasks.has(lane as number) && this.#tableNames.has(table as number)
+      known.tasks.has(lane as number) && known.tableNames.has(table as number)
     if (!rows.every(isKnown)) {
       this.#trim()
       const [tasks, tables] = await Promise.all([
         this.#transactions.runOne(tasksOfLanes, [[...new Set(rows.map(({ lane }) => lane))]]),
         this.#transactions.runOne(tablesById, [[...new Set(rows.map(({ compute_table: table }) => table))]]),
       ])
-      for (const row of tasks) this.#tasks.set(row['id'] as number, row['task_id'] as string)
-      this.#keepTables(tables)
+      for (const row of tasks) known.tasks.set(row['id'] as number, row['task_id'] as string)
+      known.keepTables(tables)
     }
     return rows.map(({ lane, compute_table: table }) => ({
-      taskId: this.#taskOfLane(lane as number),
-      computeTableName: this.computeTable(table as number),
+      taskId: known.taskOfLane(lane as number),
+      computeTableName: known.computeTable(table as number),
     }))
   }
 
   async writeTables(names: Iterable<string>): Promise<void> {
-    const missing = [...new Set(names)].filter((name) => !this.#tableIds.has(name))
+    const known = this.#known
+    const missing = [...new Set(names)].filter((name) => !known.tableIds.has(name))
     if (missing.length === 0) return
     this.#trim()
     let rows = await this.#transactions.runOne(tablesByName, [missing])
@@ -115,7 +162,7 @@ export class Names {
       await this.#transactions.runOne(insertTables, [missing])
       rows = await this.#transactions.runOne(tablesByName, [missing])
     }
-    this.#keepTables(rows)
+    known.keepTables(rows)
   }
 
   async writeInstances(instances: ReadonlyMap<string, InstanceRole>): Promise<void> {
@@ -138,21 +185,9 @@ export class Names {
     this.#instancesSince = performance.now()
   }
 
-  #taskOfLane(lane: number): string {
-    const name = this.#tasks.get(lane)
-    if (name === undefined) throw new Error(`the task of lane row ${lane} was not loaded`)
-    return name
-  }
-
-  #keepTables(rows: readonly Record<string, unknown>[]): void {
-    for (const row of rows) {
-      this.#tableIds.set(row['name'] as string, row['id'] as number)
-      this.#tableNames.set(row['id'] as number, row['name'] as string)
-    }
-  }
-
   #trim(): void {
-    if (this.#tableIds.recent + this.#tasks.recent + this.#instances.recent < CACHED_NAMES) return
-    for (const known of [this.#tableIds, this.#tableNames, this.#tasks, this.#instances]) known.age()
+    const { tableIds, tableNames, tasks } = this.#known
+    if (tableIds.recent + tasks.recent + this.#instances.recent < CACHED_NAMES) return
+    for (const known of [tableIds, tableNames, tasks, this.#instances]) known.age()
   }
 }

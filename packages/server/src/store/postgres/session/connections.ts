@@ -48,12 +48,21 @@ export class Connections {
   /** Sessions that are lent keep no lock: entering with one of them holds for all, for a while. */
   #lentUntil = 0
   #closed = false
+  #changed: () => void = () => {}
 
   constructor(connector: Connector, most: number, waitMillis: number, entering: Entering) {
     this.#connector = connector
     this.#most = most
     this.#waitMillis = waitMillis
     this.#entering = entering
+  }
+
+  /**
+   * Told when one was lost, and when one was opened, before it is used. The database may have been away, and have come back
+   * without its last commits.
+   */
+  onChange(listener: () => void): void {
+    this.#changed = listener
   }
 
   /** One that is open and rests and has entered, at once. */
@@ -140,7 +149,11 @@ export class Connections {
       throw error
     }
     this.#all.add(connection)
-    connection.onLost(() => this.#all.delete(connection))
+    connection.onLost(() => {
+      this.#all.delete(connection)
+      this.#changed()
+    })
+    this.#changed()
     return connection
   }
 

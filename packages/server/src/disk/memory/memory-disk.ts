@@ -1,0 +1,170 @@
+import type {
+  Appended,
+  Disk,
+  Due,
+  Images,
+  KnownPartition,
+  Loaded,
+  Needs,
+  OpenedDisk,
+  Recount,
+  TaskDetail,
+  TaskPageQuery,
+  TaskSummary,
+} from '../../handoff/disk.ts'
+import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
+import type { Sighting } from '../../handoff/sightings.ts'
+import { StoreUnavailable } from '../../handoff/store.ts'
+import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
+import {
+  dueFrom,
+  dueKeysIn,
+  knownIn,
+  loadFrom,
+  purgeableIn,
+  recountOf,
+  unfinishedWorkIn,
+} from './memory-loads.ts'
+import { MemoryMedium } from './memory-medium.ts'
+import {
+  forgetInstancesIn,
+  instanceIn,
+  instancesIn,
+  recordInstancesIn,
+  taskDetailIn,
+  taskPageIn,
+  taskSummariesIn,
+} from './memory-views.ts'
+
+/** One node's access to a medium, for tests and the simulation. What it keeps for itself is lost with it. */
+export class MemoryDisk implements Disk {
+  readonly #medium: MemoryMedium
+  #term = 0
+  /** The last entry that rows have, as far as this node knows. */
+  #folded = 0
+  #isClosed = false
+
+  constructor(medium = new MemoryMedium()) {
+    this.#medium = medium
+  }
+
+  async open(): Promise<OpenedDisk> {
+    this.#checkOpen()
+    const { term, folded, last, unflushed } = this.#medium.takeOver()
+    this.#term = term
+    this.#folded = folded
+    return { last, unflushed, nextIds: { ...this.#medium.nextIds } }
+  }
+
+  async load(needs: Needs): Promise<Loaded> {
+    this.#checkOpen()
+    return loadFrom(this.#medium, needs)
+  }
+
+  async append(entry: Appended): Promise<void> {
+    this.#checkOpen()
+    this.#medium.append(this.#term, entry)
+  }
+
+  async flush(images: Images, upTo: number): Promise<void> {
+    this.#checkOpen()
+    this.#medium.flush(this.#term, this.#folded, images, upTo)
+    this.#folded = upTo
+  }
+
+  async stage(rows: readonly PartitionDescriptor[]): Promise<void> {
+    this.#checkOpen()
+    this.#medium.stage(this.#term, rows)
+  }
+
+  async unstage(ids: StagedIds): Promise<void> {
+    this.#checkOpen()
+    this.#medium.unstage(this.#term, ids)
+  }
+
+  async known(
+    lane: number,
+    tail: number,
+    indexes: readonly number[],
+  ): Promise<Map<number, KnownPartition | null>> {
+    this.#checkOpen()
+    return knownIn(this.#medium, lane, tail, indexes)
+  }
+
+  async due(now: number, limit: number, leases: boolean): Promise<Due> {
+    this.#checkOpen()
+    return dueFrom(this.#medium, now, limit, leases)
+  }
+
+  async dueKeys(now: number, limit: number): Promise<StoredKey[]> {
+    this.#checkOpen()
+    return dueKeysIn(this.#medium, now, limit)
+  }
+
+  async purgeable(finishedBefore: number): Promise<StoredTask | null> {
+    this.#checkOpen()
+    return purgeableIn(this.#medium, finishedBefore)
+  }
+
+  async unfinishedWork(limit: number): Promise<StoredTask[]> {
+    this.#checkOpen()
+    return unfinishedWorkIn(this.#medium, limit)
+  }
+
+  async taskDetail(taskId: string): Promise<TaskDetail | null> {
+    this.#checkOpen()
+    return taskDetailIn(this.#medium, taskId)
+  }
+
+  async taskPage(query: TaskPageQuery): Promise<TaskSummary[]> {
+    this.#checkOpen()
+    return taskPageIn(this.#medium, query)
+  }
+
+  async taskSummaries(ids: readonly number[]): Promise<TaskSummary[]> {
+    this.#checkOpen()
+    return taskSummariesIn(this.#medium, ids)
+  }
+
+  async recordInstances(sightings: readonly Sighting[], now: number): Promise<void> {
+    this.#checkOpen()
+    recordInstancesIn(this.#medium, sightings, now)
+  }
+
+  async instance(instanceId: string, now: number): Promise<InstanceRecord | null> {
+    this.#checkOpen()
+    return instanceIn(this.#medium, instanceId, now)
+  }
+
+  async instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]> {
+    this.#checkOpen()
+    return instancesIn(this.#medium, query, now)
+  }
+
+  async forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number> {
+    this.#checkOpen()
+    this.#medium.checkTerm(this.#term)
+    return forgetInstancesIn(this.#medium, unseenSince, endedSince, limit)
+  }
+
+  async probe(): Promise<void> {
+    this.#checkOpen()
+  }
+
+  hasSpace(): boolean {
+    return true
+  }
+
+  async recount(): Promise<Recount[]> {
+    this.#checkOpen()
+    return recountOf(this.#medium)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
+  }
+}

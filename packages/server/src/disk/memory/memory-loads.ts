@@ -1,0 +1,255 @@
+import type { Due, KnownPartition, Loaded, Needs, Recount } from '../../handoff/disk.ts'
+import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/tally.ts'
+import type { StoredKey, StoredLane, StoredPartition, StoredTask } from '../../handoff/stored.ts'
+import { copyKey, copyLane, copyPartition, copyTask } from './copies.ts'
+import type { MemoryMedium } from './memory-medium.ts'
+import { firstAbove } from './partition-table.ts'
+
+/** Collects copies of rows, each once, and those they belong to. */
+class Collected {
+  readonly tasks = new Map<number, StoredTask>()
+  readonly lanes = new Map<number, StoredLane>()
+  readonly levels: Loaded['levels'][number][] = []
+  readonly partitions = new Map<number, StoredPartition>()
+  readonly #levels = new Set<number>()
+  readonly #medium: MemoryMedium
+
+  constructor(medium: MemoryMedium) {
+    this.#medium = medium
+  }
+
+  task(id: number): void {
+    const task = this.#medium.tasks.get(id)
+    if (task !== undefined && !this.tasks.has(id)) this.tasks.set(id, copyTask(task))
+  }
+
+  lane(id: number): void {
+    const lane = this.#medium.lanes.get(id)
+    if (lane === undefined || this.lanes.has(id)) return
+    this.lanes.set(id, copyLane(lane))
+    this.task(lane.task)
+    this.level(lane.level)
+  }
+
+  level(at: number): void {
+    const level = this.#medium.levels.get(at)
+    if (level === undefined || this.#levels.has(at)) return
+    this.#levels.add(at)
+    this.levels.push({ ...level })
+  }
+
+  partition(id: number): void {
+    const partition = this.#medium.partitions.rows.get(id)
+    if (partition === undefined || this.partitions.has(id)) return
+    this.partitions.set(id, copyPartition(partition))
+    this.lane(partition.lane)
+  }
+
+  rows(): Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'> {
+    return {
+      tasks: [...this.tasks.values()],
+      lanes: [...this.lanes.values()],
+      levels: this.levels,
+      partitions: [...this.partitions.values()],
+    }
+  }
+}
+
+export function loadFrom(medium: MemoryMedium, needs: Needs): Loaded {
+  const found = new Collected(medium)
+  const keys: StoredKey[] = []
+  const lanes = (ids: readonly number[]) => {
+    for (const id of ids) found.lane(id)
+    return ids
+  }
+  const partitions = (ids: readonly number[]) => {
+    for (const id of ids) found.partition(id)
+    return ids
+  }
+  for (const name of needs.taskNames ?? []) found.task(medium.tasksByName.get(name) ?? 0)
+  for (const id of needs.tasks ?? []) found.task(id)
+  lanes(needs.lanes ?? [])
+  for (const level of needs.levels ?? []) found.level(level)
+  for (const { task, levels } of needs.lanesOf ?? []) {
+    const wanted = new Set(levels)
+    for (const lane of medium.lanesOf.get(task) ?? []) if (wanted.has(lane.level)) found.lane(lane.id)
+  }
+  partitions(needs.partitions ?? [])
+  for (const { lane, indexes } of needs.named ?? []) {
+    const { byIndex } = medium.partitions.ofLane(lane)
+    for (const index of indexes) found.partition(byIndex.get(index) ?? 0)
+  }
+  for (const key of needs.keys ?? []) {
+    const stored = medium.keys.get(key)
+    if (stored !== undefined) keys.push(copyKey(stored))
+  }
+  return {
+    order: needs.order === undefined ? [] : lanes(inOrder(medium, needs.order)),
+    nextLanes: (needs.nextLanes ?? []).map((asked) => lanes(nextLanes(medium, asked))),
+    rows: (needs.rows ?? []).map((asked) => partitions(rowsByIndex(medium, asked))),
+    fresh: (needs.fresh ?? []).map((asked) => partitions(freshOf(medium, asked))),
+    returned: (needs.returned ?? []).map((asked) => partitions(returnedOf(medium, asked))),
+    keys,
+    ...found.rows(),
+  }
+}
+
+type Asked<Part extends keyof Needs> = NonNullable<Needs[Part]> extends readonly (infer One)[] ? One : never
+
+function inOrder(medium: MemoryMedium, { after, limit }: NonNullable<Needs['order']>): number[] {
+  const behind: { level: number; turn: bigint; id: number }[] = []
+  for (const id of medium.waiting) {
+    const lane = medium.lanes.get(id)
+    if (lane === undefined || lane.turn === null) continue
+    const { level, turn } = lane
+    if (after === null || isBehind({ level, turn, id }, after)) behind.push({ level, turn, id })
+  }
+  behind.sort((a, b) => a.level - b.level || (a.turn < b.turn ? -1 : a.turn > b.turn ? 1 : a.id - b.id))
+  return behind.slice(0, limit).map(({ id }) => id)
+}
+
+function isBehind(
+  { level, turn, id }: { level: number; turn: bigint; id: number },
+  after: NonNullable<NonNullable<Needs['order']>['after']>,
+): boolean {
+  if (level !== after.level) return level > after.level
+  return turn === after.turn ? id > after.lane : turn > after.turn
+}
+
+function nextLanes(medium: MemoryMedium, { task, from, having, limit }: Asked<'nextLanes'>): number[] {
+  const has = ({ partitions, purged }: StoredLane) => {
+    switch (having) {
+      case 'any':
+        return true
+      case 'parked':
+        return partitions.parked > 0
+      case 'unfinished':
+        return unfinishedOf(partitions) > 0
+      case 'rows':
+        return totalOf(partitions) > purged
+    }
+  }
+  const lanes = (medium.lanesOf.get(task) ?? []).filter((lane) => lane.level >= from && has(lane))
+  return lanes.slice(0, limit).map(({ id }) => id)
+}
+
+function rowsByIndex(
+  medium: MemoryMedium,
+  { lane, tail, state, afterIndex, limit }: Asked<'rows'>,
+): number[] {
+  const { ids } = medium.partitions.ofLane(lane)
+  const found: StoredPartition[] = []
+  for (const id of ids.slice(0, firstAbove(ids, tail))) {
+    const row = medium.partitions.rows.get(id)
+    if (row !== undefined && row.index > afterIndex && (state === null || row.state === state))
+      found.push(row)
+  }
+  found.sort((a, b) => a.index - b.index)
+  return found.slice(0, limit).map(({ id }) => id)
+}
+
+function freshOf(medium: MemoryMedium, { lane, after, tail, limit }: Asked<'fresh'>): number[] {
+  const { ids } = medium.partitions.ofLane(lane)
+  const first = firstAbove(ids, after)
+  return ids.slice(first, Math.min(first + limit, firstAbove(ids, tail)))
+}
+
+function returnedOf(medium: MemoryMedium, { lane, line, after, limit }: Asked<'returned'>): number[] {
+  const found: { id: number; dueAt: number }[] = []
+  for (const id of medium.partitions.ofLane(lane).returned) {
+    const row = medium.partitions.rows.get(id)
+    if (row === undefined || row.line !== line) continue
+    const dueAt = row.dueAt ?? 0
+    const isAhead = after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id))
+    if (!isAhead) found.push({ id, dueAt })
+  }
+  found.sort(byDue)
+  return found.slice(0, limit).map(({ id }) => id)
+}
+
+const byDue = (a: { id: number; dueAt: number }, b: { id: number; dueAt: number }) =>
+  a.dueAt - b.dueAt || a.id - b.id
+
+export function dueFrom(medium: MemoryMedium, now: number, limit: number, leases: boolean): Due {
+  const found = new Collected(medium)
+  let nextDueAt: number | null = null
+  const take = (ids: Iterable<number>) => {
+    const rows = [...ids].map((id) => ({ id, dueAt: medium.partitions.rows.get(id)?.dueAt ?? 0 })).sort(byDue)
+    const due = rows.slice(0, limit).filter(({ dueAt }) => dueAt <= now)
+    const next = rows[due.length]
+    if (next !== undefined) nextDueAt = Math.min(nextDueAt ?? next.dueAt, next.dueAt)
+    for (const { id } of due) found.partition(id)
+    return due.map(({ id }) => id)
+  }
+  const leased = leases ? take(medium.partitions.leased) : []
+  const delayed = take(medium.partitions.delayed)
+  return { leased, delayed, nextDueAt, ...found.rows() }
+}
+
+export function knownIn(
+  medium: MemoryMedium,
+  lane: number,
+  tail: number,
+  indexes: readonly number[],
+): Map<number, KnownPartition | null> {
+  const { byIndex } = medium.partitions.ofLane(lane)
+  const ranges = medium.ranges.get(lane) ?? []
+  const known = new Map<number, KnownPartition | null>()
+  for (const index of indexes) {
+    const row = medium.partitions.rows.get(byIndex.get(index) ?? 0)
+    if (row !== undefined && row.id <= tail) {
+      const { recordCount, computeTable, spelling } = row
+      known.set(index, { recordCount, computeTable, spelling })
+    } else if (ranges.some(({ first, last }) => first <= index && index <= last)) known.set(index, null)
+  }
+  return known
+}
+
+export function dueKeysIn(medium: MemoryMedium, now: number, limit: number): StoredKey[] {
+  const due = [...medium.keys.values()].filter(({ forgetAt }) => forgetAt <= now)
+  due.sort((a, b) => a.forgetAt - b.forgetAt)
+  return due.slice(0, limit).map(copyKey)
+}
+
+/** One whose purge has begun goes first: until it is over, what is left of the task is not the whole. */
+export function purgeableIn(medium: MemoryMedium, finishedBefore: number): StoredTask | null {
+  let first: StoredTask | null = null
+  for (const task of medium.tasks.values()) {
+    if (task.finishedAt === null || task.partitions.leased > 0) continue
+    if (task.purgedAt !== null) {
+      const lanes = medium.lanesOf.get(task.id) ?? []
+      if (lanes.some(({ id }) => medium.partitions.ofLane(id).ids.length > 0)) return copyTask(task)
+    } else if (task.finishedAt < finishedBefore && (first?.finishedAt ?? Infinity) > task.finishedAt)
+      first = task
+  }
+  return first === null ? null : copyTask(first)
+}
+
+export function unfinishedWorkIn(medium: MemoryMedium, limit: number): StoredTask[] {
+  const found: StoredTask[] = []
+  for (const task of medium.tasks.values()) {
+    if (found.length === limit) break
+    if (task.reruns.length > 0 || task.staging !== null) found.push(copyTask(task))
+  }
+  return found
+}
+
+export function recountOf(medium: MemoryMedium): Recount[] {
+  const counts: Recount[] = []
+  for (const lane of medium.lanes.values()) {
+    const task = medium.tasks.get(lane.task)
+    if (task === undefined) throw new Error(`lane ${lane.id} has no task`)
+    const { partitions, records } = noTallies()
+    const waiting = { fresh: 0, released: 0, retry: 0 }
+    for (const id of medium.partitions.ofLane(lane.id).ids) {
+      if (id > lane.tail) break
+      const row = medium.partitions.rows.get(id)
+      if (row === undefined) continue
+      partitions[row.state] += 1
+      records[row.state] += row.recordCount
+      if (row.state === 'ready') waiting[row.line] += 1
+    }
+    counts.push({ lane: copyLane(lane), task: copyTask(task), partitions, records, waiting })
+  }
+  return counts
+}

@@ -1,0 +1,167 @@
+import { type Appended, type Images, KnownKeys } from '../../handoff/disk.ts'
+import type { IndexRun } from '../../handoff/rules/index-runs.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
+import type { InstanceRecord } from '../../handoff/shown/instance-record.ts'
+import { noTotals } from '../../handoff/shown/instance-record.ts'
+import { StoreUnavailable } from '../../handoff/store.ts'
+import type {
+  NextIds,
+  PartitionDescriptor,
+  StagedIds,
+  StoredKey,
+  StoredLane,
+  StoredLevel,
+  StoredPace,
+  StoredTask,
+} from '../../handoff/stored.ts'
+import { copyKey, copyLane, copyTask } from './copies.ts'
+import { PartitionTable } from './partition-table.ts'
+
+interface Entry {
+  readonly term: number
+  /** Null: a take-over, which changes nothing. */
+  readonly body: string | null
+}
+
+export type InstanceRow = Omit<InstanceRecord, 'leases' | 'now' | 'tasks'>
+
+/**
+ * What survives a crash: entries and rows. Disks of several nodes may be opened on one medium, as on one database; the
+ * last one to open it writes, and what the others still send is refused.
+ */
+export class MemoryMedium {
+  #term = 0
+  #folded = 0
+  #last = 0
+  readonly #entries = new Map<number, Entry>()
+  readonly tasks = new Map<number, StoredTask>()
+  readonly tasksByName = new Map<string, number>()
+  readonly lanes = new Map<number, StoredLane>()
+  /** By task, in the order of levels. */
+  readonly lanesOf = new Map<number, StoredLane[]>()
+  /** Lanes with a turn. */
+  readonly waiting = new Set<number>()
+  readonly levels = new Map<number, StoredLevel>()
+  readonly partitions = new PartitionTable()
+  readonly keys = new Map<string, StoredKey>()
+  /** By task and second. */
+  readonly pace = new Map<number, Map<number, StoredPace>>()
+  /** By lane: ascending, neither touching nor overlapping. */
+  readonly ranges = new Map<number, IndexRun[]>()
+  readonly tables = new Map<number, Set<string>>()
+  /** By instance and task. */
+  readonly produced = new Map<string, Map<number, number>>()
+  readonly instances = new Map<string, InstanceRow>()
+  nextIds: NextIds = { task: 1, lane: 1, partition: 1 }
+
+  /** A new term, and an entry that carries it: an append of the one before finds its number taken. */
+  takeOver(): { term: number; folded: number; last: number; unflushed: string[] } {
+    this.#term += 1
+    this.#last += 1
+    this.#entries.set(this.#last, { term: this.#term, body: null })
+    const unflushed: string[] = []
+    for (let number = this.#folded + 1; number <= this.#last; number += 1) {
+      const body = this.#entries.get(number)?.body
+      if (typeof body === 'string') unflushed.push(body)
+    }
+    return { term: this.#term, folded: this.#folded, last: this.#last, unflushed }
+  }
+
+  append(term: number, { number, body, newRows, newKeys }: Appended): void {
+    if (this.#entries.get(number - 1)?.term !== term || this.#entries.has(number)) throw notTheWriter()
+    const known = newKeys.filter((key) => this.keys.has(key))
+    if (known.length > 0) throw new KnownKeys(known)
+    for (const row of newRows) this.partitions.insert(row)
+    this.#entries.set(number, { term, body })
+    this.#last = number
+  }
+
+  flush(term: number, folded: number, images: Images, upTo: number): void {
+    if (this.#term !== term || this.#folded !== folded) throw notTheWriter()
+    this.#write(images)
+    // The newest stays: the next append asks for it.
+    for (let number = folded; number < upTo; number += 1) this.#entries.delete(number)
+    if (upTo < this.#last) this.#entries.delete(upTo)
+    this.#folded = upTo
+  }
+
+  stage(term: number, rows: readonly PartitionDescriptor[]): void {
+    this.checkTerm(term)
+    for (const row of rows) this.partitions.insert(row)
+  }
+
+  unstage(term: number, ids: StagedIds): void {
+    this.checkTerm(term)
+    this.partitions.removeRange(ids)
+  }
+
+  checkTerm(term: number): void {
+    if (this.#term !== term) throw notTheWriter()
+  }
+
+  #write(images: Images): void {
+    for (const task of images.tasks.values()) {
+      this.tasks.set(task.id, copyTask(task))
+      this.tasksByName.set(task.taskId, task.id)
+    }
+    for (const lane of images.lanes.values()) this.#writeLane(copyLane(lane))
+    for (const level of images.levels.values()) this.levels.set(level.level, { ...level })
+    for (const [id, status] of images.partitions)
+      if (status === null) this.partitions.remove(id)
+      else this.partitions.update(id, status)
+    for (const [key, stored] of images.keys)
+      if (stored === null) this.keys.delete(key)
+      else this.keys.set(key, copyKey(stored))
+    for (const [name, pace] of images.pace)
+      if (pace === null) this.pace.delete(Number(name))
+      else this.#writePace(pace)
+    for (const { lane, first, last } of images.ranges)
+      this.ranges.set(lane, union(this.ranges.get(lane) ?? [], { first, last }))
+    for (const [task, tables] of images.tables)
+      this.tables.set(task, new Set([...(this.tables.get(task) ?? []), ...tables]))
+    for (const { task, instance, at } of images.produced.values()) {
+      const produced = this.produced.get(instance) ?? new Map<number, number>()
+      this.produced.set(instance, produced.set(task, at))
+    }
+    for (const { instanceId, role, at } of images.instances.values())
+      if (!this.instances.has(instanceId))
+        this.instances.set(instanceId, {
+          instanceId,
+          role,
+          firstSeenAt: at,
+          lastSeenAt: at,
+          totals: noTotals(),
+          node: null,
+        })
+    if (images.nextIds !== null) this.nextIds = { ...images.nextIds }
+  }
+
+  #writeLane(lane: StoredLane): void {
+    const isNew = !this.lanes.has(lane.id)
+    this.lanes.set(lane.id, lane)
+    if (lane.turn === null) this.waiting.delete(lane.id)
+    else this.waiting.add(lane.id)
+    const siblings = this.lanesOf.get(lane.task) ?? []
+    const place = siblings.findIndex(({ level }) => level >= lane.level)
+    siblings.splice(place === -1 ? siblings.length : place, isNew ? 0 : 1, lane)
+    this.lanesOf.set(lane.task, siblings)
+  }
+
+  #writePace(pace: StoredPace): void {
+    const seconds = this.pace.get(pace.task) ?? new Map<number, StoredPace>()
+    this.pace.set(pace.task, seconds.set(pace.second, { ...pace }))
+    if (seconds.size > PACE_SECONDS_KEPT) seconds.delete(Math.min(...seconds.keys()))
+  }
+}
+
+function notTheWriter(): StoreUnavailable {
+  return new StoreUnavailable('store_unavailable', 'another node writes to the store now')
+}
+
+function union(runs: readonly IndexRun[], added: IndexRun): IndexRun[] {
+  const apart = runs.filter(({ first, last }) => last + 1 < added.first || first > added.last + 1)
+  const touching = runs.filter(({ first, last }) => last + 1 >= added.first && first <= added.last + 1)
+  const first = Math.min(added.first, ...touching.map((run) => run.first))
+  const last = Math.max(added.last, ...touching.map((run) => run.last))
+  return [...apart, { first, last }].sort((a, b) => a.first - b.first)
+}

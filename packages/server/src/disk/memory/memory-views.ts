@@ -1,0 +1,196 @@
+import {
+  type InstanceTotals,
+  MAX_LISTED_GAPS,
+  MAX_LISTED_LEVELS,
+  MAX_LISTED_MISMATCHES,
+  MAX_LISTED_TABLES,
+  MAX_PRODUCER_TASKS,
+} from '@baton/protocol'
+import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../handoff/disk.ts'
+import { addCapped, totalOf } from '../../handoff/rules/tally.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
+import type {
+  InstanceQuery,
+  InstanceRecord,
+  ProducedTaskRecord,
+} from '../../handoff/shown/instance-record.ts'
+import type { Sighting } from '../../handoff/sightings.ts'
+import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
+import { copyLane, copyTask } from './copies.ts'
+import type { InstanceRow, MemoryMedium } from './memory-medium.ts'
+
+/** A task whose first call-back was not closed has no partition that counts, and is not there yet. */
+const isThere = (task: StoredTask) => totalOf(task.partitions) > 0
+
+export function taskDetailIn(medium: MemoryMedium, taskId: string): TaskDetail | null {
+  const task = medium.tasks.get(medium.tasksByName.get(taskId) ?? 0)
+  if (task === undefined || !isThere(task)) return null
+  const lanes = medium.lanesOf.get(task.id) ?? []
+  return {
+    ...summaryOf(medium, task),
+    lanes: lanes.slice(0, MAX_LISTED_LEVELS).map((lane) => laneDetail(medium, lane)),
+    laneCount: lanes.length,
+    computeTables: [...(medium.tables.get(task.id) ?? [])].slice(0, MAX_LISTED_TABLES),
+    mismatches: task.mismatched === 0 ? [] : mismatchesOf(medium, lanes),
+  }
+}
+
+export function taskPageIn(medium: MemoryMedium, { before, limit, which }: TaskPageQuery): TaskSummary[] {
+  const isAsked = (task: StoredTask) => {
+    if (which === 'all') return true
+    return which === 'parked' ? task.partitions.parked > 0 && !task.cancelled : task.state === which.state
+  }
+  const tasks = [...medium.tasks.values()].filter(
+    (task) => task.id < before && isThere(task) && isAsked(task),
+  )
+  tasks.sort((a, b) => b.id - a.id)
+  return tasks.slice(0, limit).map((task) => summaryOf(medium, task))
+}
+
+export function taskSummariesIn(medium: MemoryMedium, ids: readonly number[]): TaskSummary[] {
+  const tasks = ids.map((id) => medium.tasks.get(id)).filter((task) => task !== undefined)
+  return tasks.filter(isThere).map((task) => summaryOf(medium, task))
+}
+
+function summaryOf(medium: MemoryMedium, task: StoredTask): TaskSummary {
+  const openLane = medium.lanesOf.get(task.id)?.find(({ level }) => level === task.openLevel)
+  const pace = [...(medium.pace.get(task.id)?.values() ?? [])].sort((a, b) => b.second - a.second)
+  return {
+    task: copyTask(task),
+    openLane: openLane === undefined ? null : copyLane(openLane),
+    pace: pace
+      .slice(0, PACE_SECONDS_KEPT)
+      .map(({ second, partitions, records }) => ({ second, partitions, records })),
+  }
+}
+
+function laneDetail(medium: MemoryMedium, lane: StoredLane): LaneDetail {
+  const ranges = medium.ranges.get(lane.id) ?? []
+  return {
+    lane: copyLane(lane),
+    ranges: ranges.slice(0, MAX_LISTED_GAPS + 1).map((range) => ({ ...range })),
+    lastIndex: ranges.at(-1)?.last ?? 0,
+  }
+}
+
+function mismatchesOf(medium: MemoryMedium, lanes: readonly StoredLane[]): TaskDetail['mismatches'] {
+  const found: TaskDetail['mismatches'][number][] = []
+  for (const { id: lane, level } of lanes) {
+    const ofLane: typeof found = []
+    for (const id of medium.partitions.ofLane(lane).ids) {
+      const row = medium.partitions.rows.get(id)
+      if (row === undefined || row.reportedRecords === null || row.reportedRecords === row.recordCount)
+        continue
+      const { index, spelling, recordCount, reportedRecords } = row
+      ofLane.push({ level, index, spelling, declared: recordCount, reported: reportedRecords })
+    }
+    found.push(...ofLane.sort((a, b) => a.index - b.index))
+    if (found.length >= MAX_LISTED_MISMATCHES) break
+  }
+  return found.slice(0, MAX_LISTED_MISMATCHES)
+}
+
+export function recordInstancesIn(medium: MemoryMedium, sightings: readonly Sighting[], now: number): void {
+  for (const { instanceId, role, totals, seenMillisAgo, node } of sightings) {
+    const lastSeenAt = now - seenMillisAgo.last
+    const known = medium.instances.get(instanceId)
+    if (known === undefined) {
+      const firstSeenAt = now - seenMillisAgo.first
+      medium.instances.set(instanceId, {
+        instanceId,
+        role,
+        firstSeenAt,
+        lastSeenAt,
+        totals: { ...totals },
+        node,
+      })
+      continue
+    }
+    const summed = sumOf(known.totals, totals)
+    // A client that takes the name of a node does not become it.
+    if (node === null && known.node !== null) medium.instances.set(instanceId, { ...known, totals: summed })
+    else
+      medium.instances.set(instanceId, {
+        ...known,
+        role,
+        // Never earlier than it was; but not in the future, where a clock that was set back left it.
+        lastSeenAt: Math.max(lastSeenAt, Math.min(known.lastSeenAt, now)),
+        totals: summed,
+        node: node === null ? null : { ...node },
+      })
+  }
+}
+
+function sumOf(a: InstanceTotals, b: InstanceTotals): InstanceTotals {
+  const sum = { ...a }
+  for (const key of Object.keys(b) as (keyof InstanceTotals)[]) sum[key] = addCapped(sum[key], b[key])
+  return sum
+}
+
+export function instanceIn(medium: MemoryMedium, instanceId: string, now: number): InstanceRecord | null {
+  const row = medium.instances.get(instanceId)
+  return row === undefined ? null : instanceRecord(medium, row, now)
+}
+
+export function instancesIn(
+  medium: MemoryMedium,
+  { after, limit }: InstanceQuery,
+  now: number,
+): InstanceRecord[] {
+  const names = [...medium.instances.keys()].filter((name) => after === null || name > after).sort()
+  return names.slice(0, limit).flatMap((name) => instanceIn(medium, name, now) ?? [])
+}
+
+function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): InstanceRecord {
+  const isOver = (lane: number) => medium.tasks.get(medium.lanes.get(lane)?.task ?? 0)?.cancelled === true
+  const leases = leasesOf(medium, row.instanceId).filter(
+    ({ dueAt, lane }) => (dueAt ?? 0) > now && !isOver(lane),
+  )
+  return {
+    ...row,
+    totals: { ...row.totals },
+    leases: leases.length,
+    now,
+    tasks: producedBy(medium, row.instanceId),
+  }
+}
+
+function leasesOf(medium: MemoryMedium, instanceId: string) {
+  const rows = [...medium.partitions.leased].map((id) => medium.partitions.rows.get(id))
+  return rows.filter((row) => row !== undefined).filter(({ holder }) => holder === instanceId)
+}
+
+function producedBy(medium: MemoryMedium, instanceId: string): ProducedTaskRecord[] {
+  const produced = [...(medium.produced.get(instanceId) ?? [])].sort((a, b) => b[1] - a[1])
+  return produced.slice(0, MAX_PRODUCER_TASKS).flatMap(([id, lastCallBackAt]) => {
+    const task = medium.tasks.get(id)
+    if (task === undefined || !isThere(task)) return []
+    const { taskId, state, partitions, records } = task
+    return {
+      taskId,
+      state,
+      lastCallBackAt,
+      partitions: { total: totalOf(partitions), done: partitions.done },
+      records: { total: totalOf(records), done: records.done },
+    }
+  })
+}
+
+export function forgetInstancesIn(
+  medium: MemoryMedium,
+  unseenSince: number,
+  endedSince: number,
+  limit: number,
+): number {
+  let forgotten = 0
+  for (const { instanceId, lastSeenAt, node } of medium.instances.values()) {
+    if (forgotten === limit) break
+    const isGone = lastSeenAt < unseenSince || (node?.draining === true && lastSeenAt < endedSince)
+    // A client that holds a lease, however silent, is not gone.
+    if (!isGone || leasesOf(medium, instanceId).length > 0) continue
+    medium.instances.delete(instanceId)
+    medium.produced.delete(instanceId)
+    forgotten += 1
+  }
+  return forgotten
+}

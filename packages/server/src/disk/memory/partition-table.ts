@@ -1,0 +1,100 @@
+import type {
+  PartitionDescriptor,
+  PartitionStatus,
+  StagedIds,
+  StoredPartition,
+} from '../../handoff/stored.ts'
+import { untouched } from '../../handoff/stored.ts'
+
+/** The partitions of one lane, found by id and by index. */
+export interface LaneRows {
+  /** Ascending. */
+  readonly ids: number[]
+  readonly byIndex: Map<number, number>
+  /** Those that are ready and wait on another line than the fresh one. */
+  readonly returned: Set<number>
+}
+
+const noRows: LaneRows = { ids: [], byIndex: new Map(), returned: new Set() }
+
+/** The rows of partitions with what finds them. */
+export class PartitionTable {
+  readonly rows = new Map<number, StoredPartition>()
+  readonly leased = new Set<number>()
+  readonly delayed = new Set<number>()
+  readonly #lanes = new Map<number, LaneRows>()
+
+  ofLane(lane: number): LaneRows {
+    return this.#lanes.get(lane) ?? noRows
+  }
+
+  insert(descriptor: PartitionDescriptor): void {
+    const { id, lane, index, recordCount, computeTable, spelling, calledBackAt } = descriptor
+    let rows = this.#lanes.get(lane)
+    if (rows === undefined) {
+      rows = { ids: [], byIndex: new Map(), returned: new Set() }
+      this.#lanes.set(lane, rows)
+    }
+    if (this.rows.has(id)) throw new Error(`partition ${id} has a row already`)
+    if (rows.byIndex.has(index)) throw new Error(`index ${index} of lane ${lane} has a row already`)
+    if ((rows.ids.at(-1) ?? 0) < id) rows.ids.push(id)
+    else rows.ids.splice(firstAbove(rows.ids, id), 0, id)
+    rows.byIndex.set(index, id)
+    this.rows.set(id, { id, lane, index, recordCount, computeTable, spelling, calledBackAt, ...untouched() })
+  }
+
+  /** Images come of rows that are there; one of a row that is gone is a defect of the engine. */
+  update(id: number, status: PartitionStatus): void {
+    const row = this.rows.get(id)
+    if (row === undefined) throw new Error(`partition ${id} is written and has no row`)
+    row.state = status.state
+    row.line = status.line
+    row.term = status.term
+    row.attempts = status.attempts
+    row.releases = status.releases
+    row.holder = status.holder
+    row.secret = status.secret
+    row.outcome = status.outcome
+    row.dueAt = status.dueAt
+    row.leasedAt = status.leasedAt
+    row.settledAt = status.settledAt
+    row.reportedRecords = status.reportedRecords
+    row.reason = status.reason
+    mark(this.leased, id, row.state === 'leased')
+    mark(this.delayed, id, row.state === 'delayed')
+    mark(this.ofLane(row.lane).returned, id, row.state === 'ready' && row.line !== 'fresh')
+  }
+
+  remove(id: number): void {
+    const row = this.rows.get(id)
+    if (row === undefined) return
+    const rows = this.ofLane(row.lane)
+    rows.ids.splice(firstAbove(rows.ids, id) - 1, 1)
+    rows.byIndex.delete(row.index)
+    rows.returned.delete(id)
+    this.leased.delete(id)
+    this.delayed.delete(id)
+    this.rows.delete(id)
+  }
+
+  removeRange({ first, last }: StagedIds): void {
+    for (let id = first; id <= last; id += 1) this.remove(id)
+  }
+}
+
+function mark(ids: Set<number>, id: number, isIn: boolean): void {
+  if (isIn) ids.add(id)
+  else ids.delete(id)
+}
+
+/** The position of the first id that is larger; the ids ascend. */
+export function firstAbove(ids: readonly number[], than: number): number {
+  let low = 0
+  let high = ids.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((ids[middle] ?? 0) <= than) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,105 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Images } from '../../handoff/disk.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
+import type { NextIds } from '../../handoff/stored.ts'
+import { query } from './query.ts'
+import { Ranges } from './ranges.ts'
+import { keys, lanes, levels, statuses, tasks } from './tables.ts'
+
+/** Writes the images of a flush into rows. Within a transaction. */
+export class ImageRows {
+  readonly #sql: ReturnType<typeof prepare>
+  readonly #ranges: Ranges
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+    this.#ranges = new Ranges(db)
+  }
+
+  nextIds(): NextIds {
+    const { task, lane, partition } = this.#sql.nextIds.get() ?? { task: 1, lane: 1, partition: 1 }
+    return { task, lane, partition }
+  }
+
+  write(images: Images): void {
+    const { nextIds } = images
+    this.#writeTasks(images)
+    for (const lane of images.lanes.values()) this.#sql.lane.run(...lanes.values(lane))
+    for (const level of images.levels.values()) this.#sql.level.run(...levels.values(level))
+    for (const [id, status] of images.partitions) {
+      if (status === null) this.#sql.removePartition.run(id)
+      else this.#sql.partition.run(...statuses.values(status), id)
+    }
+    for (const range of images.ranges) this.#ranges.add(range)
+    for (const [key, image] of images.keys) {
+      if (image === null) this.#sql.forgetKey.run(key)
+      else this.#sql.key.run(...keys.values(image))
+    }
+    this.#writePace(images)
+    this.#writeInstances(images)
+    if (nextIds !== null) this.#sql.setNextIds.run(nextIds.task, nextIds.lane, nextIds.partition)
+  }
+
+  #writeTasks(images: Images): void {
+    for (const task of images.tasks.values()) {
+      this.#sql.task.run(...tasks.values(task))
+      if (task.purgedAt !== null) this.#sql.purging.run(task.id)
+    }
+    for (const [task, names] of images.tables) for (const name of names) this.#sql.table.run(task, name)
+  }
+
+  #writePace({ pace }: Images): void {
+    const changed = new Set<number>()
+    for (const [key, image] of pace) {
+      if (image === null) this.#sql.forgetPace.run(Number(key.split(':', 1)[0]))
+      else {
+        this.#sql.pace.run(image.task, image.second, image.partitions, image.records)
+        changed.add(image.task)
+      }
+    }
+    for (const task of changed) this.#sql.trimPace.run(task, task, PACE_SECONDS_KEPT - 1)
+  }
+
+  #writeInstances({ produced, instances }: Images): void {
+    for (const { task, instance, at } of produced.values()) this.#sql.produced.run(instance, task, at)
+    for (const { instanceId, role, at } of instances.values())
+      this.#sql.instance.run(instanceId, role, at, at)
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const assignStatus = statuses.names.map((name) => `${name} = ?`).join(', ')
+  return {
+    task: db.prepare(tasks.upsert('id', 'task_id', 'first_call_back_at')),
+    purging: db.prepare('INSERT INTO purging (task) VALUES (?) ON CONFLICT DO NOTHING'),
+    table: db.prepare('INSERT INTO task_table (task, name) VALUES (?, ?) ON CONFLICT DO NOTHING'),
+    lane: db.prepare(lanes.upsert('id', 'task', 'level')),
+    level: db.prepare(levels.upsert('level')),
+    partition: db.prepare(`UPDATE partition SET ${assignStatus} WHERE id = ?`),
+    removePartition: db.prepare('DELETE FROM partition WHERE id = ?'),
+    key: db.prepare(keys.upsert('key')),
+    forgetKey: db.prepare('DELETE FROM pull_key WHERE key = ?'),
+    pace: db.prepare(
+      `INSERT INTO pace (task, second, partitions, records) VALUES (?, ?, ?, ?)
+       ON CONFLICT (task, second) DO UPDATE SET partitions = excluded.partitions, records = excluded.records`,
+    ),
+    forgetPace: db.prepare('DELETE FROM pace WHERE task = ?'),
+    trimPace: db.prepare(
+      `DELETE FROM pace WHERE task = ? AND second <
+         (SELECT second FROM pace WHERE task = ? ORDER BY second DESC LIMIT 1 OFFSET ?)`,
+    ),
+    produced: db.prepare(
+      `INSERT INTO produced_task (instance, task, last_call_back_at) VALUES (?, ?, ?)
+       ON CONFLICT (instance, task) DO UPDATE SET last_call_back_at = excluded.last_call_back_at`,
+    ),
+    instance: db.prepare(
+      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at) VALUES (?, ?, ?, ?)
+       ON CONFLICT DO NOTHING`,
+    ),
+    nextIds: query<NextIds>(
+      db,
+      'SELECT next_task AS task, next_lane AS lane, next_partition AS partition FROM head WHERE id = 1',
+    ),
+    setNextIds: db.prepare('UPDATE head SET next_task = ?, next_lane = ?, next_partition = ? WHERE id = 1'),
+  }
+}

@@ -1,0 +1,166 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { totalOf } from '../../handoff/rules/tally.ts'
+import type {
+  InstanceQuery,
+  InstanceRecord,
+  ProducedTaskRecord,
+} from '../../handoff/shown/instance-record.ts'
+import type { Sighting } from '../../handoff/sightings.ts'
+import { LIMIT } from './loads.ts'
+import { arrayQuery, query } from './query.ts'
+import { tasks } from './tables.ts'
+
+/** The record of who takes part: written in batches, read one at a time. */
+export class InstanceRows {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  record(sightings: readonly Sighting[], now: number): void {
+    for (const { instanceId, role, totals, seenMillisAgo, node } of sightings) {
+      this.#sql.save.run(
+        instanceId,
+        role,
+        now - seenMillisAgo.first,
+        now - seenMillisAgo.last,
+        node?.version ?? null,
+        node?.startedAt ?? null,
+        node?.draining ? 1 : 0,
+        ...totalFields.map((field) => totals[field]),
+        now,
+      )
+    }
+  }
+
+  get(instanceId: string, now: number): InstanceRecord | null {
+    const row = this.#sql.byName.get(instanceId)
+    return row === undefined ? null : this.#read(row, now)
+  }
+
+  list({ after, limit }: InstanceQuery, now: number): InstanceRecord[] {
+    return this.#sql.list.all(after ?? '', limit).map((row) => this.#read(row, now))
+  }
+
+  forget(unseenSince: number, endedSince: number, limit: number): number {
+    const unseen = this.#sql.unseen.all(unseenSince, limit)
+    const ended = this.#sql.ended.all(endedSince, limit)
+    const gone = [...new Set([...unseen, ...ended].map(([name]) => name))].slice(0, limit)
+    for (const name of gone) {
+      this.#sql.forgetProduced.run(name)
+      this.#sql.forget.run(name)
+    }
+    return gone.length
+  }
+
+  #read(row: InstanceRow, now: number): InstanceRecord {
+    const { instance_id, role, first_seen_at, last_seen_at, version, started_at, draining } = row
+    const [leases] = this.#sql.leases.get(instance_id, now) ?? [0]
+    const totals = totalFields.map((field) => [field, row[totalColumns[field]]])
+    return {
+      instanceId: instance_id,
+      role,
+      firstSeenAt: first_seen_at,
+      lastSeenAt: last_seen_at,
+      totals: Object.fromEntries(totals) as unknown as InstanceTotals,
+      leases,
+      node: started_at === null ? null : { version, startedAt: started_at, draining: draining === 1 },
+      now,
+      tasks: this.#tasks(instance_id),
+    }
+  }
+
+  #tasks(instance: string): ProducedTaskRecord[] {
+    return this.#sql.tasks.all(instance, MAX_PRODUCER_TASKS).map(([lastCallBackAt, ...row]) => {
+      const { taskId, state, partitions, records } = tasks.read(row)
+      return {
+        taskId,
+        state,
+        lastCallBackAt,
+        partitions: { total: totalOf(partitions), done: partitions.done },
+        records: { total: totalOf(records), done: records.done },
+      }
+    })
+  }
+}
+
+const totalColumns = {
+  pulls: 'pulls',
+  partitions: 'partitions',
+  records: 'records',
+  done: 'done',
+  failed: 'failed',
+  released: 'released',
+  callBacks: 'call_backs',
+  calledBack: 'called_back',
+} as const satisfies Record<keyof InstanceTotals, string>
+const totalFields = Object.keys(totalColumns) as (keyof InstanceTotals)[]
+
+type TotalColumn = (typeof totalColumns)[keyof InstanceTotals]
+type InstanceRow = Record<TotalColumn, number> & {
+  readonly instance_id: string
+  readonly role: InstanceRecord['role']
+  readonly first_seen_at: number
+  readonly last_seen_at: number
+  readonly version: string
+  readonly started_at: number | null
+  readonly draining: number
+}
+
+const identity = ['role', 'version', 'started_at', 'draining']
+/** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
+const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
+
+/** Never earlier than it was; but one that was seen in the future, before the clock was set back, was not. */
+const LAST_SEEN = 'max(excluded.last_seen_at, min(instance.last_seen_at, ?))'
+
+/** A client that holds a lease, however silent, is not gone. */
+const HOLDS_NOTHING = `NOT EXISTS
+  (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.instance_id)`
+
+function prepare(db: DatabaseSync) {
+  const columns = Object.values(totalColumns)
+  const addTotals = columns.map((column) => {
+    const total = `${column} + excluded.${column}`
+    return `${column} = ${column === 'records' ? `min(${total}, ${Number.MAX_SAFE_INTEGER})` : total}`
+  })
+  return {
+    save: db.prepare(
+      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining,
+         ${columns.join(', ')})
+       VALUES (?, ?, ?, ?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
+       ON CONFLICT (instance_id) DO UPDATE SET
+         last_seen_at = iif(${TAKES_A_NODES_NAME}, instance.last_seen_at, ${LAST_SEEN}),
+         ${identity.map((column) => `${column} = iif(${TAKES_A_NODES_NAME}, instance.${column}, excluded.${column})`).join(', ')},
+         ${addTotals.join(', ')}`,
+    ),
+    byName: query<InstanceRow>(db, 'SELECT * FROM instance WHERE instance_id = ?'),
+    list: query<InstanceRow>(
+      db,
+      `SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`,
+    ),
+    leases: arrayQuery<[number]>(
+      db,
+      `SELECT count(*) FROM partition WHERE state = 'leased' AND holder = ? AND due_at > ?
+         AND NOT (SELECT task.cancelled FROM lane JOIN task ON task.id = lane.task WHERE lane.id = partition.lane)`,
+    ),
+    tasks: arrayQuery<[number, ...unknown[]]>(
+      db,
+      `SELECT produced_task.last_call_back_at, ${tasks.columns}
+       FROM produced_task CROSS JOIN task ON task.id = produced_task.task
+       WHERE produced_task.instance = ? ORDER BY produced_task.last_call_back_at DESC ${LIMIT}`,
+    ),
+    unseen: arrayQuery<[string]>(
+      db,
+      `SELECT instance_id FROM instance WHERE last_seen_at < ? AND ${HOLDS_NOTHING} ${LIMIT}`,
+    ),
+    ended: arrayQuery<[string]>(
+      db,
+      `SELECT instance_id FROM instance WHERE draining = 1 AND last_seen_at < ? AND ${HOLDS_NOTHING} ${LIMIT}`,
+    ),
+    forgetProduced: db.prepare('DELETE FROM produced_task WHERE instance = ?'),
+    forget: db.prepare('DELETE FROM instance WHERE instance_id = ?'),
+  }
+}

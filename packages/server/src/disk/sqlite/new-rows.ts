@@ -1,0 +1,37 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { PartitionDescriptor, StagedIds } from '../../handoff/stored.ts'
+import { descriptors } from './tables.ts'
+
+/** Rows per statement: one at a time takes 2.5 µs each, 50 at a time 1.1. */
+const ROWS_AT_ONCE = 50
+
+/** Writes the rows of partitions that were called back. */
+export class NewRows {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  insert(rows: readonly PartitionDescriptor[]): void {
+    const insert = (statement: StatementSync, some: readonly PartitionDescriptor[]) =>
+      statement.run(...some.flatMap((row) => descriptors.values(row)))
+    const inFullStatements = rows.length - (rows.length % ROWS_AT_ONCE)
+    for (let at = 0; at < inFullStatements; at += ROWS_AT_ONCE)
+      insert(this.#sql.many, rows.slice(at, at + ROWS_AT_ONCE))
+    for (const row of rows.slice(inFullStatements)) insert(this.#sql.one, [row])
+  }
+
+  remove({ first, last }: StagedIds): void {
+    this.#sql.remove.run(first, last)
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const more = `, (${descriptors.names.map(() => '?').join(', ')})`
+  return {
+    one: db.prepare(descriptors.insert),
+    many: db.prepare(descriptors.insert + more.repeat(ROWS_AT_ONCE - 1)),
+    remove: db.prepare('DELETE FROM partition WHERE id BETWEEN ? AND ?'),
+  }
+}

@@ -1,0 +1,65 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { IndexRange } from '../../handoff/rules/index-runs.ts'
+import type { IndexRangeOfLane } from '../../handoff/stored.ts'
+import { query } from './query.ts'
+
+/** Which indexes of a lane were ever called back, as ranges that neither overlap nor touch: mostly one per lane. */
+export class Ranges {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  /** A test for many indexes in a row: neighbours are answered from the range that was read last. */
+  contains(lane: number): (index: number) => boolean {
+    let known: IndexRange | undefined
+    let gap: IndexRange | undefined
+    return (index) => {
+      if (known !== undefined && index >= known.first && index <= known.last) return true
+      if (gap !== undefined && index >= gap.first && index <= gap.last) return false
+      const below = this.#sql.atOrBelow.get(lane, index)
+      if (below !== undefined && index <= below.last) {
+        known = below
+        return true
+      }
+      const above = this.#sql.above.get(lane, index)
+      gap = {
+        first: below === undefined ? 0 : below.last + 1,
+        last: (above?.first ?? Number.MAX_SAFE_INTEGER + 1) - 1,
+      }
+      return false
+    }
+  }
+
+  /** Joins it with those that it overlaps or touches. */
+  add({ lane, first, last }: IndexRangeOfLane): void {
+    const below = this.#sql.atOrBelow.get(lane, first)
+    if (below !== undefined && below.last >= last) return
+    const joined = { first, last }
+    if (below !== undefined && below.last >= first - 1) joined.first = below.first
+    // From the last one that it reaches down to the first.
+    for (;;) {
+      const reached = this.#sql.atOrBelow.get(lane, Math.min(joined.last + 1, Number.MAX_SAFE_INTEGER))
+      if (reached === undefined || reached.first < joined.first) break
+      joined.last = Math.max(joined.last, reached.last)
+      this.#sql.remove.run(lane, reached.first)
+    }
+    this.#sql.insert.run(lane, joined.first, joined.last)
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    atOrBelow: query<IndexRange>(
+      db,
+      'SELECT first, last FROM lane_range WHERE lane = ? AND first <= ? ORDER BY first DESC LIMIT 1',
+    ),
+    above: query<IndexRange>(
+      db,
+      'SELECT first, last FROM lane_range WHERE lane = ? AND first > ? ORDER BY first LIMIT 1',
+    ),
+    insert: db.prepare('INSERT INTO lane_range (lane, first, last) VALUES (?, ?, ?)'),
+    remove: db.prepare('DELETE FROM lane_range WHERE lane = ? AND first = ?'),
+  }
+}

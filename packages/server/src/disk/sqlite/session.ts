@@ -1,0 +1,91 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { type Appended, type Images, KnownKeys, type OpenedDisk } from '../../handoff/disk.ts'
+import type { PartitionDescriptor, StagedIds } from '../../handoff/stored.ts'
+import { Entries } from './entries.ts'
+import { ImageRows } from './image-rows.ts'
+import { InstanceRows } from './instance-rows.ts'
+import { Loads } from './loads.ts'
+import { NewRows } from './new-rows.ts'
+import { Upkeep } from './upkeep.ts'
+import { Views } from './views.ts'
+
+/**
+ * One opening of the data file: the prepared statements, and which slots entries are in. After a transaction that failed
+ * the latter is wrong until `open` reads it again.
+ */
+export class Session {
+  readonly loads: Loads
+  readonly upkeep: Upkeep
+  readonly views: Views
+  readonly instances: InstanceRows
+  readonly #db: DatabaseSync
+  readonly #entries: Entries
+  readonly #newRows: NewRows
+  readonly #images: ImageRows
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
+  readonly #probe: StatementSync
+  readonly #key: StatementSync
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    this.#entries = new Entries(db)
+    this.#newRows = new NewRows(db)
+    this.#images = new ImageRows(db)
+    this.loads = new Loads(db)
+    this.upkeep = new Upkeep(db, this.loads)
+    this.views = new Views(db)
+    this.instances = new InstanceRows(db)
+    this.#begin = db.prepare('BEGIN IMMEDIATE')
+    this.#commit = db.prepare('COMMIT')
+    this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')
+    this.#key = db.prepare('SELECT 1 FROM pull_key WHERE key = ?')
+    this.#entries.read()
+  }
+
+  open(): OpenedDisk {
+    return { ...this.#entries.read(), nextIds: this.#images.nextIds() }
+  }
+
+  /** This process is the only writer: what a key is found to be before the transaction, it is in the transaction. */
+  append({ number, body, newRows, newKeys }: Appended): void {
+    const known = newKeys.filter((key) => this.#key.get(key) !== undefined)
+    if (known.length > 0) throw new KnownKeys(known)
+    this.transaction(() => {
+      this.#entries.append(number, body)
+      if (newRows.length > 0) this.#newRows.insert(newRows)
+    })
+  }
+
+  flush(images: Images, upTo: number): void {
+    this.transaction(() => {
+      this.#images.write(images)
+      this.#entries.forget(upTo)
+    })
+  }
+
+  stage(rows: readonly PartitionDescriptor[]): void {
+    this.transaction(() => this.#newRows.insert(rows))
+  }
+
+  unstage(ids: StagedIds): void {
+    this.transaction(() => this.#newRows.remove(ids))
+  }
+
+  probe(now: number): void {
+    this.transaction(() => this.#probe.run(now))
+  }
+
+  transaction<Result>(work: () => Result): Result {
+    this.#begin.run()
+    try {
+      const result = work()
+      this.#commit.run()
+      return result
+    } catch (error) {
+      // A failed commit may or may not have ended the transaction.
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+      throw error
+    }
+  }
+}

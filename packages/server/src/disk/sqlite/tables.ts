@@ -1,0 +1,118 @@
+import {
+  type PartitionDescriptor,
+  type PartitionStatus,
+  type StoredKey,
+  type StoredLane,
+  type StoredLevel,
+  type StoredPartition,
+  type StoredTask,
+  untouched,
+} from '../../handoff/stored.ts'
+import { type Column, type Columns, Table } from './table.ts'
+
+// Field by field where it is kept. The schema, the statements and the readers are made from these lists.
+
+export const tasks = new Table<StoredTask>(
+  'task',
+  {
+    id: ['id', 'key'],
+    taskId: ['task_id', 'text', 'UNIQUE'],
+    state: ['state', 'text'],
+    paused: ['paused', 'flag'],
+    cancelled: ['cancelled', 'flag'],
+    sealed: ['sealed', 'flag'],
+    expectedPartitions: ['expected_partitions', 'integer?'],
+    levelBarrier: ['level_barrier', 'flag'],
+    openLevel: ['open_level', 'integer?'],
+    generation: ['generation', 'integer'],
+    firstCallBackAt: ['first_call_back_at', 'integer'],
+    lastCallBackAt: ['last_call_back_at', 'integer'],
+    finishedAt: ['finished_at', 'integer?'],
+    purgedAt: ['purged_at', 'integer?'],
+    delivered: ['delivered', 'integer'],
+    attemptsWasted: ['attempts_wasted', 'integer'],
+    reportedDeclared: ['reported_declared', 'integer'],
+    reportedRecords: ['reported_records', 'integer'],
+    mismatched: ['mismatched', 'integer'],
+    reruns: ['reruns', 'list?'],
+    staging: ['staging', 'json?'],
+  },
+  true,
+)
+
+export const lanes = new Table<StoredLane>(
+  'lane',
+  {
+    id: ['id', 'key'],
+    task: ['task', 'integer'],
+    level: ['level', 'integer'],
+    tag: ['tag', 'tag'],
+    retryTag: ['retry_tag', 'tag'],
+    cursor: ['cursor', 'integer'],
+    tail: ['tail', 'integer'],
+    released: ['released', 'integer'],
+    retries: ['retries', 'integer'],
+    turn: ['turn', 'tag?'],
+    parkedSkipped: ['parked_skipped', 'flag'],
+    purged: ['purged', 'integer'],
+    purgedRecords: ['purged_records', 'integer'],
+  },
+  true,
+)
+
+const descriptor: Columns<PartitionDescriptor> = {
+  id: ['id', 'key'],
+  lane: ['lane', 'integer'],
+  index: ['idx', 'integer'],
+  recordCount: ['record_count', 'integer'],
+  computeTable: ['compute_table', 'text'],
+  spelling: ['spelling', 'text?'],
+  calledBackAt: ['called_back_at', 'integer'],
+}
+
+const status: Columns<PartitionStatus> = {
+  state: ['state', 'text'],
+  line: ['line', 'text'],
+  term: ['term', 'integer'],
+  attempts: ['attempts', 'integer'],
+  releases: ['releases', 'integer'],
+  holder: ['holder', 'text?'],
+  secret: ['secret', 'text'],
+  outcome: ['outcome', 'text?'],
+  dueAt: ['due_at', 'integer?'],
+  leasedAt: ['leased_at', 'integer?'],
+  settledAt: ['settled_at', 'integer?'],
+  reportedRecords: ['reported_records', 'integer?'],
+  reason: ['reason', 'text?'],
+}
+
+/** A new row says only what was called back: the rest of it is as nothing has happened yet. */
+function withDefaults(columns: Columns<PartitionStatus>): Columns<PartitionStatus> {
+  const start: Record<string, unknown> = { ...untouched() }
+  const withDefault = ([field, [name, kind]]: [string, Column]): [string, Column] => {
+    const value = start[field]
+    if (value === null) return [field, [name, kind]]
+    return [field, [name, kind, `DEFAULT ${typeof value === 'number' ? value : `'${value}'`}`]]
+  }
+  return Object.fromEntries(Object.entries(columns).map(withDefault)) as Columns<PartitionStatus>
+}
+
+export const partitions = new Table<StoredPartition>('partition', {
+  ...descriptor,
+  ...withDefaults(status),
+})
+/** The two parts of the same table. */
+export const descriptors = new Table<PartitionDescriptor>('partition', descriptor)
+export const statuses = new Table<PartitionStatus>('partition', status)
+
+export const levels = new Table<StoredLevel>('level', {
+  level: ['level', 'key'],
+  virtual: ['virtual', 'tag'],
+  served: ['served', 'tag'],
+})
+
+export const keys = new Table<StoredKey>('pull_key', {
+  key: ['key', 'text', 'PRIMARY KEY'],
+  leases: ['leases', 'json'],
+  forgetAt: ['forget_at', 'integer'],
+})

@@ -1,0 +1,258 @@
+import type { InstanceRole } from '@baton/protocol'
+import type { IndexRange } from './rules/index-runs.ts'
+import type { Tallies } from './rules/tally.ts'
+import type { InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
+import type { PaceSecond, TaskRecord } from './shown/task-record.ts'
+import type { Sighting } from './sightings.ts'
+import type {
+  IndexRangeOfLane,
+  Line,
+  NextIds,
+  PartitionDescriptor,
+  PartitionStatus,
+  StagedIds,
+  StoredKey,
+  StoredLane,
+  StoredLevel,
+  StoredPace,
+  StoredPartition,
+  StoredState,
+  StoredTask,
+} from './stored.ts'
+
+/**
+ * What the engine needs of a disk. A disk keeps; it knows SQL and no rule.
+ *
+ * A change is durable when `append` resolves: one entry, one small write. Rows follow behind by `flush`, many entries at a
+ * time, the last image of each row. So rows may be older than what the engine knows, and the engine never reads from rows
+ * what it has in memory.
+ *
+ * Every call that cannot be carried out rejects with StoreUnavailable. After a failed `append` or `flush` the engine
+ * drops its memory and calls `open` again; what the disk answers then is the truth.
+ */
+export interface Disk {
+  /** Becomes the one writer. Entries that were appended and not flushed are given back, in order, for the engine to flush. */
+  open(): Promise<OpenedDisk>
+
+  /** Reads rows. With each partition comes its lane, with each lane its task and its level. */
+  load(needs: Needs): Promise<Loaded>
+
+  /**
+   * Makes one entry durable, together with the rows of new partitions that it makes count. Rejects with KnownKeys, and
+   * keeps nothing, when one of `newKeys` is known already.
+   */
+  append(entry: Appended): Promise<void>
+
+  /** Writes the images into rows, in one transaction, and forgets the entries up to this number. */
+  flush(images: Images, upTo: number): Promise<void>
+
+  /** Writes rows of a call-back that do not count yet: their ids lie beyond the tails of their lanes. */
+  stage(rows: readonly PartitionDescriptor[]): Promise<void>
+  /** Removes the rows with these ids. */
+  unstage(ids: StagedIds): Promise<void>
+
+  /**
+   * Which of these indexes were called back before on a lane: the descriptor where its row is there (and its id is not
+   * beyond `tail`), null where only the range is left after a purge. Indexes never called back are absent.
+   */
+  known(lane: number, tail: number, indexes: readonly number[]): Promise<Map<number, KnownPartition | null>>
+
+  /** Leased and delayed partitions whose time has come, in the order (dueAt, id), each kind at most `limit`. */
+  due(now: number, limit: number, leases: boolean): Promise<Due>
+  /** Keys whose time has come, the earliest first. */
+  dueKeys(now: number, limit: number): Promise<StoredKey[]>
+  /** The unpurged task that finished first before this time, and those whose purge has begun; whose rows nothing needs any more. */
+  purgeable(finishedBefore: number): Promise<StoredTask | null>
+  /** Tasks with reruns to go on with, or a call-back that was not closed. */
+  unfinishedWork(limit: number): Promise<StoredTask[]>
+
+  /** Views. Rows are flushed before they are read. */
+  taskDetail(taskId: string): Promise<TaskDetail | null>
+  /** Newest first, with ids below `before`. */
+  taskPage(query: TaskPageQuery): Promise<TaskSummary[]>
+  taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
+
+  recordInstances(sightings: readonly Sighting[], now: number): Promise<void>
+  instance(instanceId: string, now: number): Promise<InstanceRecord | null>
+  instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]>
+  /** Forgets instances last seen before the time given for their kind that hold no lease. Returns how many, at most `limit`. */
+  forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number>
+
+  /** Resolves when the disk can commit. */
+  probe(now: number): Promise<void>
+  /** False when so little space is left that new work must be refused. */
+  hasSpace(): boolean
+  /** Counts all rows, for the audit: what counters and lines of each lane should say. */
+  recount(): Promise<Recount[]>
+  close(): Promise<void>
+}
+
+export interface OpenedDisk {
+  /** The number of the last entry; 0 when there is none. */
+  readonly last: number
+  /** Bodies of entries that are not flushed, oldest first, ending with number `last`. */
+  readonly unflushed: readonly string[]
+  readonly nextIds: NextIds
+}
+
+export interface Appended {
+  /** One more than the last. */
+  readonly number: number
+  readonly body: string
+  readonly newRows: readonly PartitionDescriptor[]
+  /** Keys that the engine does not know and takes for new. */
+  readonly newKeys: readonly string[]
+}
+
+/** These keys were used before: the batch has to run again with them loaded. */
+export class KnownKeys extends Error {
+  override name = 'KnownKeys'
+  readonly keys: readonly string[]
+  constructor(keys: readonly string[]) {
+    super('keys that were taken for new are known')
+    this.keys = keys
+  }
+}
+
+/** The last image of each row that changed. Maps by id, or as the field says. */
+export interface Images {
+  readonly tasks: Map<number, StoredTask>
+  readonly lanes: Map<number, StoredLane>
+  readonly levels: Map<number, StoredLevel>
+  /** Null removes the row. */
+  readonly partitions: Map<number, PartitionStatus | null>
+  /** Null forgets the key. */
+  readonly keys: Map<string, StoredKey | null>
+  /** By `<task>:<second>`. Only the newest PACE_SECONDS_KEPT seconds of a task need to stay; null by `<task>` alone forgets all of a task. */
+  readonly pace: Map<string, StoredPace | null>
+  readonly ranges: IndexRangeOfLane[]
+  /** Compute tables by task id. */
+  readonly tables: Map<number, Set<string>>
+  /** When an instance called a task back last: by `<task>:<instance>`. */
+  readonly produced: Map<string, { readonly task: number; readonly instance: string; readonly at: number }>
+  /** Instances that pulled or called back and may not have a row yet: inserted unless they have one. */
+  readonly instances: Map<
+    string,
+    { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
+  >
+  nextIds: NextIds | null
+}
+
+/** Place of a lane in the order of the hand-off. */
+export interface OrderPosition {
+  readonly level: number
+  readonly turn: bigint
+  readonly lane: number
+}
+
+/** Place in a lane's released or retry line: (dueAt or 0, id). */
+export interface LinePosition {
+  readonly dueAt: number
+  readonly id: number
+}
+
+/** What the engine has to know and has not in memory. Each part that is absent asks for nothing. */
+export interface Needs {
+  readonly taskNames?: readonly string[]
+  readonly tasks?: readonly number[]
+  readonly lanes?: readonly number[]
+  readonly levels?: readonly number[]
+  readonly lanesOf?: readonly { readonly task: number; readonly levels: readonly number[] }[]
+  /** The next lanes of a task in the order of levels, from this level on, of those that have such partitions. */
+  readonly nextLanes?: readonly {
+    readonly task: number
+    readonly from: number
+    /** `rows`: rows that were not purged; `any`: all lanes. */
+    readonly having: 'unfinished' | 'parked' | 'rows' | 'any'
+    readonly limit: number
+  }[]
+  readonly partitions?: readonly number[]
+  readonly named?: readonly { readonly lane: number; readonly indexes: readonly number[] }[]
+  /** Rows of a lane in the order of their index, of one state or of all, that count: ids up to the lane's tail. */
+  readonly rows?: readonly {
+    readonly lane: number
+    readonly tail: number
+    readonly state: StoredState | null
+    readonly afterIndex: number
+    readonly limit: number
+  }[]
+  readonly keys?: readonly string[]
+  /** The next lanes in the order of the hand-off: those with a turn, by (level, turn, lane), behind a position. */
+  readonly order?: { readonly after: OrderPosition | null; readonly limit: number }
+  /** Untouched partitions of a lane, by id: after < id <= tail. */
+  readonly fresh?: readonly {
+    readonly lane: number
+    readonly after: number
+    readonly tail: number
+    readonly limit: number
+  }[]
+  /** Ready partitions of a lane's other lines, by (dueAt or 0, id), behind a position. */
+  readonly returned?: readonly {
+    readonly lane: number
+    readonly line: Exclude<Line, 'fresh'>
+    readonly after: LinePosition | null
+    readonly limit: number
+  }[]
+}
+
+/** Rows that were asked for, in the order asked for within each part, and those they belong to. Later duplicates are harmless. */
+export interface Loaded {
+  readonly tasks: readonly StoredTask[]
+  readonly lanes: readonly StoredLane[]
+  readonly levels: readonly StoredLevel[]
+  readonly partitions: readonly StoredPartition[]
+  readonly keys: readonly StoredKey[]
+  /** The ids found by each `order`, `nextLanes`, `rows`, `fresh` and `returned`, in its order. */
+  readonly order: readonly number[]
+  readonly nextLanes: readonly (readonly number[])[]
+  readonly rows: readonly (readonly number[])[]
+  readonly fresh: readonly (readonly number[])[]
+  readonly returned: readonly (readonly number[])[]
+}
+
+export type KnownPartition = Pick<PartitionDescriptor, 'recordCount' | 'computeTable' | 'spelling'>
+
+export interface Due extends Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'> {
+  readonly leased: readonly number[]
+  readonly delayed: readonly number[]
+  /** When the next of the others is due; leases among them only if they were asked for. */
+  readonly nextDueAt: number | null
+}
+
+export interface TaskSummary {
+  readonly task: StoredTask
+  /** The lane of its open level. */
+  readonly openLane: StoredLane | null
+  /** Newest first. */
+  readonly pace: readonly PaceSecond[]
+}
+
+export interface TaskDetail extends TaskSummary {
+  /** By level; at most MAX_LISTED_LEVELS. */
+  readonly lanes: readonly LaneDetail[]
+  readonly laneCount: number
+  /** In the order of their first use as far as that is known; at most MAX_LISTED_TABLES. */
+  readonly computeTables: readonly string[]
+  readonly mismatches: TaskRecord['mismatches']
+}
+
+export interface LaneDetail {
+  readonly lane: StoredLane
+  /** The first MAX_LISTED_GAPS + 1 ranges of its indexes, and the end of the last one. */
+  readonly ranges: readonly IndexRange[]
+  readonly lastIndex: number
+}
+
+export interface TaskPageQuery {
+  readonly before: number
+  readonly limit: number
+  /** Of all tasks, of those in a state, or of those with parked partitions that are not cancelled. */
+  readonly which: 'all' | 'parked' | { readonly state: StoredTask['state'] }
+}
+
+export interface Recount extends Tallies {
+  readonly lane: StoredLane
+  readonly task: StoredTask
+  /** Rows that count and wait, by line. */
+  readonly waiting: Record<Line, number>
+}

@@ -1,0 +1,283 @@
+import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
+import type { KnownPartition } from '../disk.ts'
+import { isSamePartition, refusalOfNew } from '../rules/call-back-rules.ts'
+import { type IndexRun, runsOf } from '../rules/index-runs.ts'
+import { isLaneOpen } from '../rules/lane-rules.ts'
+import { noTallies, totalOf } from '../rules/tally.ts'
+import { beginAnew, isDone } from '../rules/task-course.ts'
+import type { CallBackOrder, CallBackResult, KnownConflict } from '../store.ts'
+import { type PartitionDescriptor, untouched } from '../stored.ts'
+import type { Lane, Task } from './memory.ts'
+import { type Ask, firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
+
+/** A lane as far as a comparison goes: rows beyond its tail do not count. */
+export type ComparedLane = Pick<Lane, 'id' | 'tail'>
+
+/** What a call-back comes to, compared with what is known of its task. */
+export interface Comparison {
+  /** What is new, by level, in the order in which it was sent. */
+  readonly fresh: ReadonlyMap<number, readonly CalledBackPartition[]>
+  readonly accepted: number
+  readonly records: number
+  readonly duplicates: number
+  readonly conflicts: readonly KnownConflict[]
+  readonly conflictTotal: number
+}
+
+/** New partitions of one level, with the ids of their rows. */
+export interface Arrival {
+  readonly level: number
+  /** Of a lane that there is or that is to be made. */
+  readonly lane: number
+  readonly count: number
+  readonly records: number
+  readonly lastId: number
+  /** The first few, which may stay in memory. */
+  readonly head: readonly PartitionDescriptor[]
+  readonly runs: readonly IndexRun[]
+  readonly tables: ReadonlySet<string>
+}
+
+/** Partitions of a lane that stay in memory when they arrive; the others are read when their turn comes. */
+const KEPT_PER_LANE = 32
+const COMPARED_AT_A_TIME = 1000
+
+/** A call-back whose rows are written together with its entry. */
+export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBackResult> {
+  const { lanes } = yield* locate(tx, order.callBack)
+  const comparison = yield* compare(order.callBack, lanes, (lane) => tx.calledBack.get(lane))
+  const refusal = refusalOf(tx.memory.tasksByName.get(order.callBack.taskId), comparison)
+  if (refusal !== undefined) return refusal
+  const { fresh, accepted } = comparison
+  let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
+  const arrivals: Arrival[] = []
+  for (const [level, partitions] of fresh) {
+    const lane = lanes.get(level)?.id ?? tx.issue('lane')
+    const rows = describe(lane, partitions, nextId, tx.now)
+    nextId += rows.length
+    arrivals.push(arrivalOf(level, rows))
+    keepForThisBatch(tx, lane, rows)
+    for (const row of rows) tx.newRows.push(row)
+  }
+  accept(tx, order, arrivals)
+  return { kind: 'stored', accepted, duplicates: comparison.duplicates }
+}
+
+/** Finds the task and those of its lanes that the call-back names. */
+export function* locate(
+  tx: Transaction,
+  { taskId, partitions }: CallBack,
+): Steps<{ task: Task | undefined; lanes: ReadonlyMap<number, ComparedLane> }> {
+  const task = yield* taskNamed(tx, taskId)
+  const levels = new Set<number>()
+  for (const { level } of partitions) levels.add(level)
+  const lanes = new Map<number, ComparedLane>()
+  const missing = [...levels].filter((level) => task !== undefined && !task.lanes.has(level))
+  // The time of a level comes with its lanes; a lane that is new needs it, too.
+  const times = [...levels].filter((level) => !tx.memory.levels.has(level))
+  if (missing.length > 0 || times.length > 0)
+    yield* load(tx, {
+      levels: times,
+      ...(task === undefined ? {} : { lanesOf: [{ task: task.id, levels: missing }] }),
+    })
+  for (const level of levels) {
+    const lane = task?.lanes.get(level)
+    if (lane !== undefined) lanes.set(level, lane)
+  }
+  return { task, lanes }
+}
+
+/** Reads everything before anything is changed: a refused array leaves no trace. Asks for nothing but what is known on lanes. */
+export function* compare(
+  { partitions }: CallBack,
+  lanes: ReadonlyMap<number, ComparedLane>,
+  ofThisBatch: (lane: number) => ReadonlyMap<number, KnownPartition> | undefined,
+): Steps<Comparison> {
+  const fresh = new Map<number, CalledBackPartition[]>()
+  const conflicts: KnownConflict[] = []
+  let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
+  for (let from = 0; from < partitions.length; ) {
+    const { level } = partitions[from] as CalledBackPartition
+    let to = from + 1
+    while (to < partitions.length && partitions[to]?.level === level && to - from < COMPARED_AT_A_TIME)
+      to += 1
+    const piece = partitions.slice(from, to)
+    const lane = lanes.get(level)
+    const here = lane === undefined ? undefined : ofThisBatch(lane.id)
+    const there = lane === undefined ? undefined : yield* known(lane, piece)
+    let news = fresh.get(level)
+    for (const [at, partition] of piece.entries()) {
+      const before = here?.get(partition.index) ?? there?.get(partition.index)
+      if (before === undefined) {
+        if (news === undefined) {
+          news = []
+          fresh.set(level, news)
+        }
+        news.push(partition)
+        accepted += 1
+        records += partition.recordCount
+      } else if (before === null || isSamePartition(calledBack(partition, before), partition)) duplicates += 1
+      else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
+        conflicts.push({ position: from + at, known: calledBack(partition, before) })
+    }
+    from = to
+    if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'breathe' }
+  }
+  return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
+}
+
+/** Why the call-back is refused as a whole; undefined if it is stored. */
+export function refusalOf(task: Task | undefined, comparison: Comparison): CallBackResult | undefined {
+  const { accepted, records, conflicts, conflictTotal: total } = comparison
+  if (total > 0) return { kind: 'conflict', conflicts, total }
+  return accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
+}
+
+/** Makes new partitions count: their rows are written with this transaction, or have been staged. */
+export function accept(
+  tx: Transaction,
+  { callBack: { taskId }, producer }: CallBackOrder,
+  arrivals: readonly Arrival[],
+): void {
+  const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
+  // Also when it was finished by a settle of this very batch: settles come first.
+  if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) beginAnew(task)
+  const tables = new Set<string>()
+  for (const arrival of arrivals) {
+    join(tx, task.lanes.get(arrival.level) ?? newLane(tx, task, arrival), arrival)
+    for (const table of arrival.tables) tables.add(table)
+  }
+  for (const table of tables) tx.addTable(task, table)
+  task.lastCallBackAt = tx.now
+  tx.touchTask(task)
+  if (producer === null) return
+  tx.sawInstance(producer, 'producer')
+  tx.addProducer(task, producer)
+}
+
+export const describe = (
+  lane: number,
+  partitions: readonly CalledBackPartition[],
+  firstId: number,
+  now: number,
+): PartitionDescriptor[] =>
+  partitions.map(({ index, recordCount, computeTableName, spelling }, at) => ({
+    id: firstId + at,
+    lane,
+    index,
+    recordCount,
+    computeTable: computeTableName,
+    spelling,
+    calledBackAt: now,
+  }))
+
+/** `rows` is not empty. */
+export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
+  let records = 0
+  const tables = new Set<string>()
+  for (const { recordCount, computeTable } of rows) {
+    records += recordCount
+    tables.add(computeTable)
+  }
+  const last = rows.at(-1) as PartitionDescriptor
+  return {
+    level,
+    lane: last.lane,
+    count: rows.length,
+    records,
+    lastId: last.id,
+    head: rows.slice(0, KEPT_PER_LANE),
+    runs: runsOf(rows.map(({ index }) => index)),
+    tables,
+  }
+}
+
+/** At the end of the lane. Only the first few stay in memory, and none where others are on the disk before them. */
+function join(tx: Transaction, lane: Lane, { count, records, lastId, head, runs }: Arrival): void {
+  const waitedBefore = firstWaiting(lane)
+  tx.countMany(lane, null, 'ready', count, records)
+  lane.tail = lastId
+  const { fresh } = lane.lines
+  if (fresh.isComplete) {
+    const kept = head.slice(0, Math.max(0, KEPT_PER_LANE - fresh.items.length))
+    for (const descriptor of kept) fresh.items.push(tx.memory.addPartition({ ...descriptor, ...untouched() }))
+    fresh.isComplete = kept.length === count
+    const last = fresh.items.at(-1)
+    if (last !== undefined) fresh.loadedTo = { dueAt: 0, id: last.id }
+  }
+  for (const { first, last } of runs) tx.addRange(lane.id, first, last)
+  tx.enqueueFresh(lane, waitedBefore)
+  if (isLaneOpen(lane.owner, lane.level)) tx.readied += count
+}
+
+function keepForThisBatch(tx: Transaction, lane: number, rows: readonly PartitionDescriptor[]): void {
+  const indexes = tx.calledBack.get(lane) ?? new Map<number, KnownPartition>()
+  tx.calledBack.set(lane, indexes)
+  for (const row of rows) indexes.set(row.index, row)
+}
+
+export function newTask(tx: Transaction, taskId: string): Task {
+  return tx.memory.addTask({
+    id: tx.issue('task'),
+    taskId,
+    state: 'open',
+    paused: false,
+    cancelled: false,
+    sealed: false,
+    expectedPartitions: null,
+    levelBarrier: tx.policy.levelBarrier,
+    openLevel: null,
+    generation: 1,
+    firstCallBackAt: tx.now,
+    lastCallBackAt: tx.now,
+    finishedAt: null,
+    purgedAt: null,
+    delivered: 0,
+    attemptsWasted: 0,
+    reportedDeclared: 0,
+    reportedRecords: 0,
+    mismatched: 0,
+    ...noTallies(),
+    reruns: [],
+    staging: null,
+  })
+}
+
+function newLane(tx: Transaction, task: Task, { lane: id, level }: Arrival): Lane {
+  const row = {
+    id,
+    task: task.id,
+    level,
+    tag: 0n,
+    retryTag: 0n,
+    cursor: 0,
+    tail: 0,
+    released: 0,
+    retries: 0,
+    turn: null,
+    parkedSkipped: false,
+    purged: 0,
+    purgedRecords: 0,
+    ...noTallies(),
+  }
+  return tx.memory.addLane(row, true)
+}
+
+export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefined> {
+  const { tasksByName } = tx.memory
+  if (!tasksByName.has(taskId)) yield* load(tx, { taskNames: [taskId] })
+  return tasksByName.get(taskId)
+}
+
+function* known(
+  { id, tail }: ComparedLane,
+  piece: readonly CalledBackPartition[],
+): Steps<ReadonlyMap<number, KnownPartition | null>> {
+  const ask: Ask = { ask: 'known', lane: id, tail, indexes: piece.map(({ index }) => index) }
+  return (yield ask) as ReadonlyMap<number, KnownPartition | null>
+}
+
+function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
+  const { recordCount, computeTable, spelling } = before
+  return { level, index, recordCount, computeTableName: computeTable, spelling }
+}

@@ -1,0 +1,78 @@
+import { type BarrierLane, holdsBarrier, isLaneOpen } from '../rules/lane-rules.ts'
+import { bringUpToDate, decidingLevel, taskState } from '../rules/task-course.ts'
+import type { TaskState } from '../rules/task-facts.ts'
+import type { Lane, Task } from './memory.ts'
+import { load, type Steps, type Transaction } from './transaction.ts'
+
+/** What follows for tasks from what happened to their partitions: where their barriers stand, and what state they are in. */
+
+const LANES_AT_A_TIME = 256
+
+/** Opens and closes levels. To be called before pulls: they see what has just been opened. */
+export function* moveBarriers(tx: Transaction, from = 0): Steps<void> {
+  for (let at = from; at < tx.touchedLanes.length; at += 1) {
+    const lane = tx.touchedLanes[at] as Lane
+    if (lane.owner.levelBarrier) yield* moveBarrier(tx, lane)
+  }
+}
+
+function* moveBarrier(tx: Transaction, lane: Lane): Steps<void> {
+  const { owner, level } = lane
+  if (holdsBarrier(lane)) {
+    if (owner.openLevel === null || level < owner.openLevel) setOpenLevel(tx, owner, lane)
+  } else if (level === owner.openLevel) yield* placeBarrier(tx, owner, level)
+}
+
+/** Finds the barrier's place where everything below a level is known to be finished. */
+export function* placeBarrier(tx: Transaction, task: Task, from: number): Steps<void> {
+  setOpenLevel(tx, task, yield* lowestUnfinished(tx, task, from))
+}
+
+function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void {
+  const level = lane?.level ?? null
+  if (task.openLevel === level) return
+  task.openLevel = level
+  tx.touchTask(task)
+  // Everything below is finished, so this is the only lane that can open.
+  if (lane === undefined || !isLaneOpen(task, lane.level)) return
+  tx.reopen(task, lane)
+  tx.readied += lane.partitions.ready
+}
+
+/**
+ * The lowest lane from this level on that keeps the next ones closed. Memory knows some lanes better than the disk, and
+ * not all of them.
+ */
+function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lane | undefined> {
+  let lowest: Lane | undefined
+  for (const lane of task.lanes.values())
+    if (lane.level >= from && holdsBarrier(lane) && (lowest === undefined || lane.level < lowest.level))
+      lowest = lane
+  let next = from
+  while (lowest === undefined || next < lowest.level) {
+    const having = { task: task.id, from: next, having: 'unfinished' as const, limit: LANES_AT_A_TIME }
+    const { nextLanes } = yield* load(tx, { nextLanes: [having] })
+    const found = (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
+    const holding = found.find(holdsBarrier)
+    if (holding !== undefined) return lowest === undefined || holding.level < lowest.level ? holding : lowest
+    if (found.length < LANES_AT_A_TIME) break
+    next = (found.at(-1)?.level ?? next) + 1
+  }
+  return lowest
+}
+
+/** The state of every task that the transaction touched, and when it came to its end. */
+export function* concludeTasks(tx: Transaction): Steps<void> {
+  for (const task of tx.touchedTasks) bringUpToDate(task, yield* decidingLane(tx, task), tx.now)
+}
+
+export function* stateOf(tx: Transaction, task: Task): Steps<TaskState> {
+  return taskState(task, yield* decidingLane(tx, task))
+}
+
+function* decidingLane(tx: Transaction, task: Task): Steps<BarrierLane | null> {
+  const level = decidingLevel(task)
+  if (level === null) return null
+  if (!task.lanes.has(level)) yield* load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
+  return task.lanes.get(level) ?? null
+}

@@ -1,0 +1,278 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Disk } from '../disk.ts'
+import type { ControlOrder, ControlResult } from '../rules/control.ts'
+import type { ChangePage, ChangeQuery } from '../shown/change.ts'
+import type { InstancePage, InstanceQuery, InstanceRecord } from '../shown/instance-record.ts'
+import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
+import type { TaskPage, TaskQuery, TaskRecord } from '../shown/task-record.ts'
+import type { Sighting } from '../sightings.ts'
+import type {
+  Batching,
+  HandOffAnswers,
+  HandOffBatch,
+  Store,
+  SweepOrder,
+  SweepResult,
+  TidyOrder,
+  TidyResult,
+} from '../store.ts'
+import { ChangeLog } from './change-log.ts'
+import { control } from './control.ts'
+import { concludeTasks, moveBarriers } from './course.ts'
+import { handOff } from './hand-off-batch.ts'
+import { LargeCallBacks } from './large-call-back.ts'
+import { Maintenance } from './maintenance.ts'
+import { type EngineOptions, Runner, storeClosed } from './runner.ts'
+import { endDue } from './settle.ts'
+import type { Transaction } from './transaction.ts'
+import { audit, viewPartitions, viewTask, viewTasks, viewTasksById } from './views.ts'
+
+/** Requests share a transaction up to so many partitions: more would keep others waiting. */
+const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }
+
+export async function openEngine(options: EngineOptions): Promise<EngineStore> {
+  const store = new EngineStore(options)
+  await store.open()
+  return store
+}
+
+/** The hand-off as a store: the engine decides in memory, a disk makes it durable. */
+export class EngineStore implements Store {
+  readonly batching = BATCHING
+  readonly #disk: Disk
+  readonly #runner: Runner
+  readonly #largeCallBacks: LargeCallBacks
+  readonly #maintenance: Maintenance
+  readonly #changes: ChangeLog
+  /** Resolves when the work before has ended, well or not. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #closed = false
+  /** The life of memory for which rows of unclosed call-backs were removed. */
+  #cleanedFor = -1
+  /** Nothing is due before. */
+  #quietUntil = 0
+
+  constructor(options: EngineOptions) {
+    this.#disk = options.disk
+    this.#runner = new Runner(options, (tx) => this.#committed(tx))
+    // What was begun is brought to its end also while the store is being closed.
+    this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
+    this.#maintenance = new Maintenance(options.disk, this.#runner, (work) => this.#inTurn(work))
+    this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
+  }
+
+  async open(): Promise<void> {
+    await this.#inTurn(async () => undefined)
+  }
+
+  async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
+    const { callBacks } = batch
+    if (callBacks.length === 0) return this.#handOff(batch)
+    if (!this.#hasSpace()) {
+      const answers = await this.#handOff({ ...batch, callBacks: [] })
+      return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
+    }
+    const { largeCallBack } = this.#runner.limits
+    const [large] = callBacks.filter(({ callBack }) => callBack.partitions.length > largeCallBack)
+    if (large === undefined) return this.#handOff(batch)
+    if (callBacks.length > 1) throw new Error('a large call-back has a batch of its own')
+    if (this.#closed) throw storeClosed()
+    const { result, readied } = await this.#largeCallBacks.run(large)
+    const answers = await this.#handOff({ ...batch, callBacks: [] })
+    return { ...answers, callBacks: [result], readied: answers.readied + readied }
+  }
+
+  /** A disk that cannot tell is asked for everything again. */
+  #hasSpace(): boolean {
+    try {
+      return this.#disk.hasSpace()
+    } catch (error) {
+      this.#runner.drop()
+      throw error
+    }
+  }
+
+  /** A task takes one call-back at a time: behind a large one, others wait for their turn. */
+  async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
+    if (isNothing(batch)) return NOTHING
+    const isWriting =
+      batch.settles.length + batch.renews.length + batch.undos.length + batch.callBacks.length > 0
+    while (true) {
+      const answers = await this.#inTurn(async () => {
+        if (this.#largeCallBacks.isUnderWay(batch.callBacks)) return null
+        return this.#runner.transact(
+          (tx) => handOff(tx, batch),
+          ({ pulls }) => !isWriting && pulls.every(({ repeated }) => !repeated),
+        )
+      })
+      if (answers !== null) return answers
+      await this.#largeCallBacks.end(batch.callBacks)
+    }
+  }
+
+  sweep({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
+    return this.#inTurn(async () => {
+      const { now } = this.#runner
+      if (expireLeases && this.#quietUntil > now) return nothingDue(this.#quietUntil, now)
+      await this.#runner.flush()
+      const due = await this.#disk.due(now, limit, expireLeases)
+      if (expireLeases) this.#quietUntil = due.nextDueAt ?? Number.POSITIVE_INFINITY
+      if (due.leased.length === 0 && due.delayed.length === 0) return nothingDue(due.nextDueAt, now)
+      const more = due.leased.length === limit || due.delayed.length === limit
+      if (more) this.#quietUntil = 0
+      return this.#runner.transact(function* (tx) {
+        tx.memory.take(due)
+        const ended = yield* endDue(tx, due.leased, due.delayed)
+        const woken = tx.readied
+        yield* moveBarriers(tx)
+        yield* concludeTasks(tx)
+        const nextDueAt = Math.min(due.nextDueAt ?? Infinity, tx.earliestDueAt ?? Infinity)
+        return {
+          woken: Math.max(ended.woken, woken) + tx.readied - woken,
+          expired: ended.expired,
+          parked: ended.parked,
+          more,
+          nextDueInMillis: Number.isFinite(nextDueAt) ? Math.max(0, nextDueAt - tx.now) : null,
+        }
+      })
+    })
+  }
+
+  tidy(order: TidyOrder): Promise<TidyResult> {
+    return this.#maintenance.run(order)
+  }
+
+  control(order: ControlOrder): Promise<ControlResult> {
+    return this.#inTurn(async () => {
+      // These look for partitions by their state.
+      const looks = order.verb === 'retry' || order.verb === 'skip-parked'
+      if (looks) await this.#runner.flush()
+      const lastSettledAt = order.verb === 'retry' && order.done ? await this.#lastSettledAt(order.taskId) : 0
+      return this.#runner.transact((tx) => control(tx, order, lastSettledAt))
+    })
+  }
+
+  async #lastSettledAt(taskId: string): Promise<number> {
+    const { tasks } = await this.#disk.load({ taskNames: [taskId] })
+    const [summary] = await this.#disk.taskSummaries(tasks.map(({ id }) => id))
+    const newest = (summary?.pace[0]?.second ?? 0) * 1000
+    return newest > this.#runner.now ? newest + 999 : 0
+  }
+
+  task(taskId: string): Promise<TaskRecord | null> {
+    return this.#view((now) => viewTask(this.#disk, taskId, now))
+  }
+
+  tasks(query: TaskQuery): Promise<TaskPage> {
+    return this.#view((now) => viewTasks(this.#disk, query, now))
+  }
+
+  partitions(query: PartitionQuery): Promise<PartitionPage | null> {
+    return this.#view(() => viewPartitions(this.#disk, query))
+  }
+
+  changes(query: ChangeQuery): Promise<ChangePage> {
+    return this.#view(async (now) => {
+      const { tasks, ...page } = this.#changes.page(query)
+      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks) }
+    })
+  }
+
+  recordSightings(sightings: readonly Sighting[]): Promise<void> {
+    return this.#inTurn(() => this.#disk.recordInstances(sightings, this.#runner.now))
+  }
+
+  instance(instanceId: string): Promise<InstanceRecord | null> {
+    return this.#view((now) => this.#disk.instance(instanceId, now))
+  }
+
+  instances(query: InstanceQuery): Promise<InstancePage> {
+    return this.#view(async (now) => {
+      const instances = await this.#disk.instances({ ...query, limit: query.limit + 1 }, now)
+      const page = instances.slice(0, query.limit)
+      return {
+        instances: page,
+        next: instances.length > query.limit ? (page.at(-1)?.instanceId ?? null) : null,
+      }
+    })
+  }
+
+  probe(): Promise<void> {
+    return this.#inTurn(() => this.#disk.probe(this.#runner.now))
+  }
+
+  audit(): Promise<string[]> {
+    return this.#view(() => audit(this.#disk))
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#largeCallBacks.ended()
+    await this.#turn.catch(() => undefined)
+    await this.#runner.close()
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#closed ? Promise.reject(storeClosed()) : this.#queue(work)
+  }
+
+  /** One after the other, in the order of the calls. If memory was dropped, the disk is asked first. */
+  #queue<Result>(work: () => Promise<Result>): Promise<Result> {
+    const before = this.#turn
+    const result = (async () => {
+      await before.catch(() => undefined)
+      await this.#ready()
+      return work()
+    })()
+    this.#turn = result
+    return result
+  }
+
+  async #ready(): Promise<void> {
+    await this.#runner.open()
+    if (this.#cleanedFor === this.#runner.epoch) return
+    const { epoch } = this.#runner
+    await this.#largeCallBacks.removeUnclosed()
+    this.#quietUntil = 0
+    this.#cleanedFor = epoch
+  }
+
+  /** Rows are written first. Reading them needs no turn: a view that takes long holds nothing up. */
+  async #view<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
+    await this.#inTurn(() => this.#runner.flush())
+    const result = await read(this.#runner.now)
+    await nextTurn()
+    return result
+  }
+
+  #committed(tx: Transaction): void {
+    const { earliestDueAt } = tx
+    if (earliestDueAt !== null) this.#quietUntil = Math.min(this.#quietUntil, earliestDueAt)
+    this.#changes.add(
+      tx.touchedTasks.map(({ id }) => id),
+      tx.parkedNotices(),
+    )
+  }
+}
+
+const NOTHING: HandOffAnswers = {
+  settles: [],
+  renews: [],
+  undone: 0,
+  callBacks: [],
+  pulls: [],
+  readied: 0,
+  nextDueInMillis: null,
+}
+
+const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): boolean =>
+  settles.length + renews.length + undos.length + callBacks.length + pulls.length === 0
+
+const nothingDue = (nextDueAt: number | null, now: number): SweepResult => ({
+  woken: 0,
+  expired: 0,
+  parked: 0,
+  more: false,
+  nextDueInMillis: nextDueAt === null || !Number.isFinite(nextDueAt) ? null : Math.max(0, nextDueAt - now),
+})

@@ -1,0 +1,288 @@
+import type { InstanceRole } from '@baton/protocol'
+import type { Images } from '../disk.ts'
+import { emptyTally, type Tally } from '../rules/tally.ts'
+import type {
+  IndexRangeOfLane,
+  NextIds,
+  PartitionStatus,
+  StoredKey,
+  StoredLane,
+  StoredLevel,
+  StoredPace,
+  StoredTask,
+} from '../stored.ts'
+
+/**
+ * One change of the whole hand-off: the after-image of every row that a batch changed. Images are absolute, so an entry
+ * may be applied again, and of several entries the last image of a row is enough.
+ *
+ * On the disk an entry is one JSON text. Rows are arrays in the order of the lists below: most of an entry is partitions,
+ * and their field names would take twice the space of their values.
+ */
+export interface Entry {
+  readonly tasks: readonly StoredTask[]
+  readonly lanes: readonly StoredLane[]
+  readonly levels: readonly StoredLevel[]
+  /** Null removes the row. */
+  readonly partitions: readonly (readonly [id: number, status: PartitionStatus | null])[]
+  readonly keys: readonly (readonly [key: string, row: StoredKey | null])[]
+  readonly pace: readonly StoredPace[]
+  /** Tasks whose pace is forgotten. */
+  readonly paceOver: readonly number[]
+  readonly ranges: readonly IndexRangeOfLane[]
+  readonly tables: readonly (readonly [task: number, table: string])[]
+  readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
+  readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
+  readonly nextIds: NextIds | null
+}
+
+const taskFields = [
+  'id',
+  'taskId',
+  'state',
+  'paused',
+  'cancelled',
+  'sealed',
+  'expectedPartitions',
+  'levelBarrier',
+  'openLevel',
+  'generation',
+  'firstCallBackAt',
+  'lastCallBackAt',
+  'finishedAt',
+  'purgedAt',
+  'delivered',
+  'attemptsWasted',
+  'reportedDeclared',
+  'reportedRecords',
+  'mismatched',
+  'reruns',
+  'staging',
+] as const satisfies (keyof StoredTask)[]
+
+const laneFields = [
+  'id',
+  'task',
+  'level',
+  'cursor',
+  'tail',
+  'released',
+  'retries',
+  'parkedSkipped',
+  'purged',
+  'purgedRecords',
+] as const satisfies (keyof StoredLane)[]
+
+const statusFields = [
+  'state',
+  'line',
+  'term',
+  'attempts',
+  'releases',
+  'holder',
+  'secret',
+  'outcome',
+  'dueAt',
+  'leasedAt',
+  'settledAt',
+  'reportedRecords',
+  'reason',
+] as const satisfies (keyof PartitionStatus)[]
+
+const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
+
+export function encodeEntry(entry: Entry): string {
+  return JSON.stringify([
+    entry.tasks.map((task) => [pick(task, taskFields), packTally(task.partitions), packTally(task.records)]),
+    entry.lanes.map((lane) => [
+      pick(lane, laneFields),
+      lane.tag.toString(),
+      lane.retryTag.toString(),
+      lane.turn === null ? null : lane.turn.toString(),
+      packTally(lane.partitions),
+      packTally(lane.records),
+    ]),
+    entry.levels.map(({ level, virtual, served }) => [level, virtual.toString(), served.toString()]),
+    entry.partitions.map(([id, status]) => (status === null ? [id] : [id, ...pick(status, statusFields)])),
+    entry.keys,
+    entry.pace.map(({ task, second, partitions, records }) => [task, second, partitions, records]),
+    entry.paceOver,
+    entry.ranges.map(({ lane, first, last }) => [lane, first, last]),
+    entry.tables,
+    entry.produced,
+    entry.instances,
+    entry.nextIds,
+  ])
+}
+
+export function decodeEntry(body: string): Entry {
+  // Written by encodeEntry and by nothing else.
+  const [
+    tasks,
+    lanes,
+    levels,
+    partitions,
+    keys,
+    pace,
+    paceOver,
+    ranges,
+    tables,
+    produced,
+    instances,
+    nextIds,
+  ] = JSON.parse(body) as [
+    [unknown[], number[], number[]][],
+    [unknown[], string, string, string | null, number[], number[]][],
+    [number, string, string][],
+    [number, ...unknown[]][],
+    Entry['keys'],
+    [number, number, number, number][],
+    number[],
+    [number, number, number][],
+    Entry['tables'],
+    Entry['produced'],
+    Entry['instances'],
+    NextIds | null,
+  ]
+  return {
+    tasks: tasks.map(([values, counts, sums]) => ({
+      ...(unpick(values, taskFields) as Omit<StoredTask, 'partitions' | 'records'>),
+      partitions: unpackTally(counts),
+      records: unpackTally(sums),
+    })),
+    lanes: lanes.map(([values, tag, retryTag, turn, counts, sums]) => ({
+      ...(unpick(values, laneFields) as Pick<StoredLane, (typeof laneFields)[number]>),
+      tag: BigInt(tag),
+      retryTag: BigInt(retryTag),
+      turn: turn === null ? null : BigInt(turn),
+      partitions: unpackTally(counts),
+      records: unpackTally(sums),
+    })),
+    levels: levels.map(([level, virtual, served]) => ({
+      level,
+      virtual: BigInt(virtual),
+      served: BigInt(served),
+    })),
+    partitions: partitions.map(([id, ...values]) => [
+      id,
+      values.length === 0 ? null : (unpick(values, statusFields) as PartitionStatus),
+    ]),
+    keys,
+    pace: pace.map(([task, second, count, records]) => ({ task, second, partitions: count, records })),
+    paceOver,
+    ranges: ranges.map(([lane, first, last]) => ({ lane, first, last })),
+    tables,
+    produced,
+    instances,
+    nextIds,
+  }
+}
+
+export const noImages = (): Images => ({
+  tasks: new Map(),
+  lanes: new Map(),
+  levels: new Map(),
+  partitions: new Map(),
+  keys: new Map(),
+  pace: new Map(),
+  ranges: [],
+  tables: new Map(),
+  produced: new Map(),
+  instances: new Map(),
+  nextIds: null,
+})
+
+/** The last image of a row is the one that counts. */
+export function addToImages(images: Images, entry: Entry): void {
+  for (const task of entry.tasks) images.tasks.set(task.id, task)
+  for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
+  for (const level of entry.levels) images.levels.set(level.level, level)
+  for (const [id, status] of entry.partitions) images.partitions.set(id, status)
+  for (const [key, row] of entry.keys) images.keys.set(key, row)
+  for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)
+  for (const task of entry.paceOver) {
+    for (const [place, pace] of images.pace) if (pace?.task === task) images.pace.delete(place)
+    images.pace.set(`${task}`, null)
+  }
+  images.ranges.push(...entry.ranges)
+  for (const [task, table] of entry.tables) {
+    const tables = images.tables.get(task)
+    if (tables === undefined) images.tables.set(task, new Set([table]))
+    else tables.add(table)
+  }
+  for (const [task, instance, at] of entry.produced)
+    images.produced.set(`${task}:${instance}`, { task, instance, at })
+  for (const [instanceId, role, at] of entry.instances)
+    images.instances.set(instanceId, { instanceId, role, at })
+  if (entry.nextIds !== null) images.nextIds = entry.nextIds
+}
+
+/** What a flush of these images amounts to, in rows. */
+export function rowsOf(images: Images): number {
+  const { tasks, lanes, levels, partitions, keys, pace, ranges, tables, produced, instances } = images
+  return (
+    tasks.size +
+    lanes.size +
+    levels.size +
+    partitions.size +
+    keys.size +
+    pace.size +
+    ranges.length +
+    tables.size +
+    produced.size +
+    instances.size
+  )
+}
+
+/** Copies of what is in memory, as it stands now. */
+export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
+  state: status.state,
+  line: status.line,
+  term: status.term,
+  attempts: status.attempts,
+  releases: status.releases,
+  holder: status.holder,
+  secret: status.secret,
+  outcome: status.outcome,
+  dueAt: status.dueAt,
+  leasedAt: status.leasedAt,
+  settledAt: status.settledAt,
+  reportedRecords: status.reportedRecords,
+  reason: status.reason,
+})
+
+export function imageOfTask(task: StoredTask): StoredTask {
+  const image = unpick(pick(task, taskFields), taskFields) as Omit<StoredTask, 'partitions' | 'records'>
+  return { ...image, partitions: { ...task.partitions }, records: { ...task.records } }
+}
+
+export const imageOfLane = (lane: StoredLane): StoredLane => ({
+  id: lane.id,
+  task: lane.task,
+  level: lane.level,
+  tag: lane.tag,
+  retryTag: lane.retryTag,
+  cursor: lane.cursor,
+  tail: lane.tail,
+  released: lane.released,
+  retries: lane.retries,
+  turn: lane.turn,
+  parkedSkipped: lane.parkedSkipped,
+  purged: lane.purged,
+  purgedRecords: lane.purgedRecords,
+  partitions: { ...lane.partitions },
+  records: { ...lane.records },
+})
+
+const pick = <Row>(row: Row, fields: readonly (keyof Row)[]): unknown[] => fields.map((field) => row[field])
+
+const unpick = (values: readonly unknown[], fields: readonly string[]): object =>
+  Object.fromEntries(fields.map((field, at) => [field, values[at]]))
+
+const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])
+
+function unpackTally(values: readonly number[]): Tally {
+  const tally = emptyTally()
+  for (const [at, state] of tallyStates.entries()) tally[state] = values[at] ?? 0
+  return tally
+}

@@ -1,0 +1,209 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Disk, type Images, KnownKeys } from '../disk.ts'
+import type { Policy } from '../rules/policy.ts'
+import { StoreUnavailable } from '../store.ts'
+import { addToImages, decodeEntry, encodeEntry, noImages, rowsOf } from './entry.ts'
+import { Memory, type MemoryBounds } from './memory.ts'
+import { loadKeys, loadOrder } from './pull.ts'
+import { type Ask, type Steps, type Surroundings, Transaction } from './transaction.ts'
+
+export interface EngineOptions {
+  readonly disk: Disk
+  readonly policy: Policy
+  readonly clock: () => number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  /** A new secret for a lease. */
+  readonly secret: () => string
+  readonly limits?: Partial<EngineLimits>
+}
+
+export interface EngineLimits extends MemoryBounds {
+  /** Rows are written once this many wait to be, or this many entries. */
+  readonly flushRows: number
+  readonly flushEntries: number
+  /** A call-back of more partitions is written in pieces of this many, beside other batches. */
+  readonly largeCallBack: number
+  readonly piece: number
+}
+
+const LIMITS: EngineLimits = {
+  partitions: 50_000,
+  lanes: 4096,
+  keys: 20_000,
+  flushRows: 1500,
+  flushEntries: 200,
+  largeCallBack: 2000,
+  piece: 500,
+}
+
+/** Batches wait for the disk when this many times `flushRows` are not written. */
+const FLUSH_BACKLOG = 8
+const LANES_AT_START = 256
+
+/** Called with what a transaction changed, once that is durable. */
+export type Committed = (tx: Transaction) => void
+
+/**
+ * Runs engine code against memory and disk, one transaction at a time: loads what it needs, appends its entry, flushes
+ * rows behind it. Where the disk fails, memory is dropped, and the next transaction begins with what the disk has.
+ */
+export class Runner {
+  readonly limits: EngineLimits
+  readonly #disk: Disk
+  readonly #options: EngineOptions
+  readonly #committed: Committed
+  #memory: Memory | null = null
+  #last = 0
+  #images: Images = noImages()
+  #entries = 0
+  #flushing: Promise<void> | null = null
+  /** Goes up whenever memory is dropped: what was begun before must not be concluded. */
+  epoch = 0
+
+  constructor(options: EngineOptions, committed: Committed) {
+    this.#options = options
+    this.#disk = options.disk
+    this.#committed = committed
+    this.limits = { ...LIMITS, ...options.limits }
+  }
+
+  get now(): number {
+    return this.#options.clock()
+  }
+
+  /** Becomes ready for transactions: what was appended and not flushed is flushed first. */
+  async open(): Promise<Memory> {
+    if (this.#memory !== null) return this.#memory
+    await this.#flushing?.catch(() => undefined)
+    const { last, unflushed, nextIds } = await this.#disk.open()
+    const images = noImages()
+    for (const body of unflushed) if (body !== '') addToImages(images, decodeEntry(body))
+    if (unflushed.length > 0) await this.#disk.flush(images, last)
+    this.#last = last
+    this.#images = noImages()
+    this.#entries = 0
+    const memory = new Memory(images.nextIds ?? nextIds, last)
+    const tx = new Transaction(memory, last + 1, this.#surroundings())
+    await this.drive(loadOrder(tx, LANES_AT_START))
+    this.#memory = memory
+    return memory
+  }
+
+  /**
+   * Runs one transaction and makes it durable. An entry is appended also when nothing changed, so that a node that no
+   * longer leads cannot answer from what it remembers; `mayBeEmpty` is asked where that is of no use.
+   */
+  async transact<Result>(
+    work: (tx: Transaction) => Steps<Result>,
+    mayBeEmpty: (result: Result) => boolean = () => false,
+  ): Promise<Result> {
+    let known: readonly string[] = []
+    while (true) {
+      const memory = await this.open()
+      const tx = new Transaction(memory, this.#last + 1, this.#surroundings())
+      try {
+        if (known.length > 0) await this.drive(loadKeys(tx, known))
+        const result = await this.drive(work(tx))
+        if (!tx.isEmpty || !mayBeEmpty(result)) await this.#append(tx)
+        memory.evict(this.limits)
+        return result
+      } catch (error) {
+        // Memory has changes that will never be durable, or that are and were not answered.
+        this.drop()
+        if (!(error instanceof KnownKeys)) throw error
+        known = error.keys
+      }
+    }
+  }
+
+  async #append(tx: Transaction): Promise<void> {
+    const entry = tx.entry()
+    const { number, newRows, newKeys } = tx
+    await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })
+    this.#committed(tx)
+    // A flush failed meanwhile. This entry is durable and may be answered; what is not in rows is read from the disk again.
+    if (this.#memory !== tx.memory) return
+    this.#last = number
+    addToImages(this.#images, entry)
+    this.#entries += 1
+    const rows = rowsOf(this.#images)
+    if (rows < this.limits.flushRows && this.#entries < this.limits.flushEntries) return
+    if (this.#flushing === null) this.#flush()
+    if (rows > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
+  }
+
+  /** Everything that is durable is in rows when this resolves. */
+  async flush(): Promise<void> {
+    await this.open()
+    await this.#flushing
+    if (this.#entries > 0) this.#flush()
+    await this.#flushing
+  }
+
+  #flush(): void {
+    const images = this.#images
+    const upTo = this.#last
+    const memory = this.#memory
+    this.#images = noImages()
+    this.#entries = 0
+    const flushing = this.#disk.flush(images, upTo).then(
+      () => {
+        if (memory !== null) memory.flushed = upTo
+        if (this.#flushing === flushing) this.#flushing = null
+      },
+      (error: unknown) => {
+        if (this.#flushing === flushing) this.#flushing = null
+        this.drop()
+        throw error
+      },
+    )
+    // Who waits for it is told; where nothing does, the next transaction begins anew.
+    flushing.catch(() => undefined)
+    this.#flushing = flushing
+  }
+
+  /** What is in memory can no longer be trusted: the disk is asked what is true. */
+  drop(): void {
+    this.#memory = null
+    this.epoch += 1
+  }
+
+  /** Engine code runs without a pause until it needs something. */
+  async drive<Result>(steps: Steps<Result>): Promise<Result> {
+    let step = steps.next()
+    while (step.done !== true) step = steps.next(await this.#answer(step.value))
+    return step.value
+  }
+
+  /** Lets others have the event loop. */
+  breathe(): Promise<void> {
+    return nextTurn()
+  }
+
+  #answer(ask: Ask): Promise<unknown> {
+    switch (ask.ask) {
+      case 'load':
+        return this.#disk.load(ask.needs)
+      case 'known':
+        return this.#disk.known(ask.lane, ask.tail, ask.indexes)
+      case 'breathe':
+        return this.breathe()
+    }
+  }
+
+  #surroundings(): Surroundings {
+    const { policy, random, secret } = this.#options
+    return { policy, now: this.now, random, secret }
+  }
+
+  /** For an orderly end: who looks at the rows then finds everything in its place. */
+  async close(): Promise<void> {
+    if (this.#memory !== null) await this.flush()
+    await this.#disk.close()
+  }
+}
+
+export function storeClosed(): StoreUnavailable {
+  return new StoreUnavailable('store_unavailable', 'the store is closed')
+}

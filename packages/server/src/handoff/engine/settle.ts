@@ -1,0 +1,212 @@
+import type { LeaseRef } from '../rules/lease-id.ts'
+import { leaseMillis } from '../rules/policy.ts'
+import {
+  type Change,
+  judgeCancellation,
+  judgeExpiry,
+  judgeRenewal,
+  judgeSettlement,
+  judgeUndo,
+  type Standing,
+} from '../rules/settlement.ts'
+import { countReport } from '../rules/task-course.ts'
+import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../store.ts'
+import type { StoredState } from '../stored.ts'
+import type { Partition } from './memory.ts'
+import { breathe, load, type Steps, type Transaction } from './transaction.ts'
+
+/** Everything that a worker says about leases, and what time says about them. */
+
+export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<SettleResult[]> {
+  const results: SettleResult[] = []
+  for (const { settlements } of orders) {
+    const verdicts: SettleResult[number][] = []
+    for (const [at, { lease, order }] of settlements.entries()) {
+      if (settlements.length > 1) yield* breathe(at)
+      const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+      const verdict = judgeSettlement(standingOf(partition), lease, order, tx.policy, tx.random())
+      if (verdict.refused === null && verdict.change !== null && partition !== undefined)
+        applyChange(tx, partition, verdict.change)
+      verdicts.push(verdict.refused)
+    }
+    results.push(verdicts)
+  }
+  return results
+}
+
+export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<RenewResult[]> {
+  const results: RenewResult[] = []
+  for (const { leases } of orders) {
+    const verdicts: RenewResult[number][] = []
+    for (const [at, lease] of leases.entries()) {
+      yield* breathe(at)
+      const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+      verdicts.push(renewOne(tx, partition, lease))
+    }
+    results.push(verdicts)
+  }
+  return results
+}
+
+function renewOne(tx: Transaction, partition: Partition | undefined, lease: LeaseRef): RenewResult[number] {
+  const verdict = judgeRenewal(standingOf(partition), lease)
+  if (verdict.refused !== null || verdict.change === null || partition === undefined)
+    return { refused: verdict.refused ?? 'lease_unknown' }
+  applyChange(tx, partition, verdict.change)
+  const expiresAt = partition.dueAt ?? tx.now
+  return { refused: null, expiresAt, expiresInMillis: expiresAt - tx.now }
+}
+
+/** Pulls whose client was gone before the answer: their leases end as if they had never been. */
+export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<void> {
+  for (const lease of leases) {
+    const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+    const change = judgeUndo(standingOf(partition), lease)
+    if (partition === undefined || change === null) continue
+    applyChange(tx, partition, change)
+    tx.undone += 1
+  }
+}
+
+/** Loads what a batch names and memory lacks, all at once. */
+export function* loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): Steps<void> {
+  const missing = new Set<number>()
+  for (const { partition } of leases) if (!tx.memory.partitions.has(partition)) missing.add(partition)
+  if (missing.size > 0) yield* load(tx, { partitions: [...missing] })
+}
+
+function* partitionOf(tx: Transaction, { partition }: LeaseRef): Steps<Partition | undefined> {
+  // Ids that were never issued need no look.
+  if (partition >= tx.memory.nextIds.partition) return undefined
+  yield* load(tx, { partitions: [partition] })
+  return tx.memory.partitions.get(partition)
+}
+
+export interface Expired {
+  expired: number
+  parked: number
+  woken: number
+}
+
+/** The time of these leases and back-offs has come, if memory says so, too. Leases first: one without back-off is ready at once. */
+export function* endDue(
+  tx: Transaction,
+  leased: readonly number[],
+  delayed: readonly number[],
+): Steps<Expired> {
+  const ended: Expired = { expired: 0, parked: 0, woken: 0 }
+  const isDue = (partition: Partition | undefined, state: StoredState): partition is Partition =>
+    partition?.state === state && partition.dueAt !== null && partition.dueAt <= tx.now
+  const waking: number[] = []
+  for (const [at, id] of leased.entries()) {
+    yield* breathe(at)
+    const partition = tx.memory.partitions.get(id)
+    if (!isDue(partition, 'leased')) continue
+    expire(tx, partition)
+    ended.expired += 1
+    if (partition.state === 'parked') ended.parked += 1
+    if (isDue(partition, 'delayed')) waking.push(id)
+  }
+  for (const [at, id] of [...delayed, ...waking].entries()) {
+    yield* breathe(at)
+    const partition = tx.memory.partitions.get(id)
+    if (isDue(partition, 'delayed') && wake(tx, partition)) ended.woken += 1
+  }
+  return ended
+}
+
+function expire(tx: Transaction, partition: Partition): void {
+  const standing = standingOf(partition)
+  applyChange(
+    tx,
+    partition,
+    standing.taskCancelled ? judgeCancellation(standing) : judgeExpiry(standing, tx.policy, tx.random()),
+  )
+}
+
+/** A back-off ended: on the line that was chosen when it began. False for a cancelled task. */
+function wake(tx: Transaction, partition: Partition): boolean {
+  const { home, recordCount } = partition
+  if (home.owner.cancelled) {
+    applyChange(tx, partition, judgeCancellation(standingOf(partition)))
+    return false
+  }
+  tx.count(home, 'delayed', 'ready', recordCount)
+  tx.touchPartition(partition)
+  partition.state = 'ready'
+  if (partition.line === 'released') partition.dueAt = null
+  tx.enqueue(partition)
+  return true
+}
+
+/** Carries out what was decided about a lease. */
+export function applyChange(tx: Transaction, partition: Partition, change: Change): void {
+  const { home, recordCount } = partition
+  const { owner } = home
+  tx.touchPartition(partition)
+  if (change.wasted !== 0) {
+    owner.attemptsWasted += change.wasted
+    tx.touchTask(owner)
+  }
+  if (change.reason !== undefined) partition.reason = change.reason
+  partition.outcome = change.outcome
+  partition.attempts = change.attempts
+  partition.releases = change.releasesInARow
+  if (change.event === null) return
+  const to = change.to as StoredState
+  const waited = partition.state === 'ready'
+  if (waited) tx.dequeue(partition)
+  tx.count(home, partition.state, to, recordCount)
+  partition.state = to
+  partition.dueAt = null
+  switch (to) {
+    case 'ready':
+      giveBack(partition, tx.now)
+      tx.enqueue(partition)
+      break
+    case 'leased':
+      partition.dueAt = tx.now + leaseMillis(tx.policy, recordCount)
+      tx.due(partition.dueAt)
+      break
+    case 'delayed':
+      if (!change.keepsRank) partition.line = 'retry'
+      partition.dueAt = tx.now + change.delayMillis
+      tx.due(partition.dueAt)
+      break
+    case 'parked':
+      partition.line = 'retry'
+      tx.parked.push(partition)
+      break
+    case 'done':
+      partition.settledAt = tx.now
+      partition.reportedRecords = change.records ?? null
+      tx.countFinished(owner, recordCount)
+      if (partition.reportedRecords !== null) countReport(owner, recordCount, partition.reportedRecords)
+      break
+    case 'cancelled':
+      break
+  }
+  if (waited) tx.requeue(home)
+}
+
+/** Free and before all others; unless its lease expired once and was renewed: then it waits like those that expired. */
+function giveBack(partition: Partition, now: number): void {
+  if (partition.line === 'retry') partition.dueAt = now
+  else partition.line = 'released'
+}
+
+function standingOf(partition: Partition): Standing
+function standingOf(partition: Partition | undefined): Standing | undefined
+function standingOf(partition: Partition | undefined): Standing | undefined {
+  if (partition === undefined) return undefined
+  const { state, term, secret, outcome, attempts, releases, home } = partition
+  return {
+    state,
+    term,
+    secret,
+    outcome,
+    attempts,
+    releasesInARow: releases,
+    taskCancelled: home.owner.cancelled,
+  }
+}

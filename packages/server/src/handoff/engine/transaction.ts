@@ -1,0 +1,378 @@
+import type { InstanceRole } from '@baton/protocol'
+import type { KnownPartition, Loaded, Needs } from '../disk.ts'
+import { advance, cost, drain } from '../rules/fair-order.ts'
+import { isLaneOpen } from '../rules/lane-rules.ts'
+import { formatLeaseId } from '../rules/lease-id.ts'
+import type { Policy } from '../rules/policy.ts'
+import type { ParkedNotice } from '../shown/change.ts'
+import type { GrantedLease, HandedOut } from '../store.ts'
+import type {
+  IndexRangeOfLane,
+  Line,
+  PartitionDescriptor,
+  StoredKey,
+  StoredPace,
+  StoredState,
+} from '../stored.ts'
+import { type Entry, imageOfLane, imageOfStatus, imageOfTask } from './entry.ts'
+import type { Key, Lane, Level, Memory, Partition, Task } from './memory.ts'
+
+/** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
+export type Ask =
+  | { readonly ask: 'load'; readonly needs: Needs }
+  | {
+      readonly ask: 'known'
+      readonly lane: number
+      readonly tail: number
+      readonly indexes: readonly number[]
+    }
+  | { readonly ask: 'breathe' }
+
+/** Engine code that stops where it needs something that is not in memory. It never waits for anything else. */
+export type Steps<Result> = Generator<Ask, Result, unknown>
+
+/** What the engine is handed in instead of looking for itself. */
+export interface Surroundings {
+  readonly policy: Policy
+  readonly now: number
+  /** From 0 up to 1. */
+  readonly random: () => number
+  readonly secret: () => string
+}
+
+/**
+ * One step of the engine: what it changes in memory, gathered for the entry that makes it durable. Memory is changed in
+ * place; if the entry cannot be appended, all of memory is dropped.
+ */
+export class Transaction {
+  readonly memory: Memory
+  readonly policy: Policy
+  readonly now: number
+  readonly random: () => number
+  readonly secret: () => string
+  /** The number that its entry will have. */
+  readonly number: number
+
+  readonly newRows: PartitionDescriptor[] = []
+  readonly newKeys: string[] = []
+  /** Rows of this batch's call-backs, by lane and index: they are not on the disk yet. */
+  readonly calledBack = new Map<number, Map<number, KnownPartition>>()
+  readonly parked: Partition[] = []
+  /** Partitions that pulls can take and could not before. */
+  readied = 0
+  undone = 0
+  earliestDueAt: number | null = null
+
+  readonly #tasks: Task[] = []
+  readonly #lanes: Lane[] = []
+  readonly #levels: Level[] = []
+  readonly #partitions: Partition[] = []
+  readonly #removed: number[] = []
+  readonly #keys = new Map<string, StoredKey | null>()
+  readonly #pace = new Set<StoredPace>()
+  readonly #paceOver: number[] = []
+  readonly #ranges: IndexRangeOfLane[] = []
+  readonly #tables: [number, string][] = []
+  readonly #produced: [number, string, number][] = []
+  readonly #instances: [string, InstanceRole, number][] = []
+  #hasIds = false
+
+  constructor(memory: Memory, number: number, { policy, now, random, secret }: Surroundings) {
+    this.memory = memory
+    this.number = number
+    this.policy = policy
+    this.now = now
+    this.random = random
+    this.secret = secret
+  }
+
+  get touchedTasks(): readonly Task[] {
+    return this.#tasks
+  }
+
+  get touchedLanes(): readonly Lane[] {
+    return this.#lanes
+  }
+
+  get isEmpty(): boolean {
+    return (
+      this.#tasks.length === 0 &&
+      this.#lanes.length === 0 &&
+      this.#levels.length === 0 &&
+      this.#partitions.length === 0 &&
+      this.#removed.length === 0 &&
+      this.#keys.size === 0 &&
+      this.#instances.length === 0 &&
+      !this.#hasIds
+    )
+  }
+
+  touchTask(task: Task): void {
+    if (task.changedIn === this.number) return
+    task.changedIn = this.number
+    this.#tasks.push(task)
+  }
+
+  touchLane(lane: Lane): void {
+    if (lane.changedIn === this.number) return
+    lane.changedIn = this.number
+    this.#lanes.push(lane)
+  }
+
+  touchPartition(partition: Partition): void {
+    if (partition.changedIn === this.number) return
+    partition.changedIn = this.number
+    this.#partitions.push(partition)
+  }
+
+  #touchLevel(level: Level): void {
+    if (level.changedIn === this.number) return
+    level.changedIn = this.number
+    this.#levels.push(level)
+  }
+
+  issue(kind: 'task' | 'lane' | 'partition', count = 1): number {
+    const first = this.memory.nextIds[kind]
+    this.memory.nextIds[kind] += count
+    this.#hasIds = true
+    return first
+  }
+
+  /** Moves a partition between the states of its lane and task; null is the outside. */
+  count(lane: Lane, from: StoredState | null, to: StoredState | null, recordCount: number): void {
+    this.countMany(lane, from, to, 1, recordCount)
+  }
+
+  countMany(
+    lane: Lane,
+    from: StoredState | null,
+    to: StoredState | null,
+    partitions: number,
+    records: number,
+  ): void {
+    const { owner } = lane
+    if (from !== null) {
+      lane.partitions[from] -= partitions
+      lane.records[from] -= records
+      owner.partitions[from] -= partitions
+      owner.records[from] -= records
+    }
+    if (to !== null) {
+      lane.partitions[to] += partitions
+      lane.records[to] += records
+      owner.partitions[to] += partitions
+      owner.records[to] += records
+    }
+    this.touchLane(lane)
+    this.touchTask(owner)
+  }
+
+  /** A partition begins to wait on a line. Its state, line and place are set, and it is counted as ready. */
+  enqueue(partition: Partition): void {
+    const { home: lane, line } = partition
+    this.#startLine(lane, line, line === 'retry' ? lane.retries : firstWaiting(lane) - 1)
+    if (line === 'retry') lane.retries += 1
+    else if (line === 'released') lane.released += 1
+    lane.lines[line].add(partition)
+    this.#turn(lane)
+    if (isLaneOpen(lane.owner, lane.level)) this.readied += 1
+  }
+
+  /** Fresh partitions joined the end of a lane and are counted as ready; `waitedBefore` did so before. */
+  enqueueFresh(lane: Lane, waitedBefore: number): void {
+    this.#startLine(lane, 'fresh', waitedBefore)
+    this.#turn(lane)
+  }
+
+  /** A partition that waited is needed elsewhere. To be called before its state, line or place change. */
+  dequeue(partition: Partition): void {
+    const { home: lane, line } = partition
+    lane.lines[line].remove(partition)
+    if (line === 'retry') lane.retries -= 1
+    else if (line === 'released') lane.released -= 1
+    this.touchLane(lane)
+  }
+
+  /** The turn of a lane follows from its counters and tags: to be called when those changed. */
+  requeue(lane: Lane): void {
+    this.#turn(lane)
+  }
+
+  /** Takes the partition whose turn it is out of its line and charges the lane for it. */
+  serve(partition: Partition): void {
+    const { home: lane, line, recordCount } = partition
+    if (line === 'fresh') {
+      lane.lines.fresh.items.shift()
+      lane.cursor = partition.id
+    } else this.dequeue(partition)
+    // What was given back unused has been charged before.
+    if (line === 'released') return
+    const start = line === 'retry' ? lane.retryTag : lane.tag
+    advance(lane.time, start, recordCount)
+    this.#touchLevel(lane.time)
+    if (line === 'retry') lane.retryTag = start + cost(recordCount)
+    else lane.tag = start + cost(recordCount)
+  }
+
+  /** A lane that was set aside, or read from the disk, may be behind the level's time. */
+  catchUp(lane: Lane): void {
+    const { virtual } = lane.time
+    if (lane.turn === null || lane.turn >= virtual) return
+    if (lane.tag < virtual) lane.tag = virtual
+    if (lane.retryTag < virtual) lane.retryTag = virtual
+    this.#turn(lane)
+  }
+
+  /** Of a task that may serve again: its lanes return to the order at the level's time. */
+  reopen(task: Task, only?: Lane): void {
+    this.memory.order.reopen(task, only)
+    // Also those that were not met while they might not serve: they kept their place, and others moved on.
+    for (const lane of only === undefined ? task.lanes.values() : [only]) this.catchUp(lane)
+  }
+
+  /** A line that had nothing starts where the level stands. */
+  #startLine(lane: Lane, line: Line, waitedBefore: number): void {
+    if (waitedBefore > 0) return
+    const { time } = lane
+    if (time.queued === 0 && time.virtual < time.served && this.memory.order.isLoadedPast(time.level)) {
+      drain(time)
+      this.#touchLevel(time)
+    }
+    if (line === 'retry') {
+      if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
+    } else if (lane.tag < time.virtual) lane.tag = time.virtual
+  }
+
+  #turn(lane: Lane): void {
+    const first = firstWaiting(lane) > 0 ? lane.tag : null
+    const retry = lane.retries > 0 ? lane.retryTag : null
+    lane.turn = first === null ? retry : retry === null || first <= retry ? first : retry
+    this.touchLane(lane)
+    this.memory.order.put(lane)
+  }
+
+  remember(key: string, row: StoredKey | null): void {
+    this.#keys.set(key, row)
+    const known: Key = { row, changedIn: this.number }
+    this.memory.keys.delete(key)
+    this.memory.keys.set(key, known)
+  }
+
+  remove(partition: Partition): void {
+    this.#removed.push(partition.id)
+    this.memory.dropPartition(partition)
+  }
+
+  countFinished(task: Task, recordCount: number): void {
+    const second = Math.floor(this.now / 1000)
+    if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
+    task.pace.partitions += 1
+    task.pace.records += recordCount
+    this.#pace.add(task.pace)
+  }
+
+  forgetPace(task: Task): void {
+    task.pace = null
+    this.#paceOver.push(task.id)
+  }
+
+  addRange(lane: number, first: number, last: number): void {
+    this.#ranges.push({ lane, first, last })
+  }
+
+  addTable(task: Task, table: string): void {
+    this.#tables.push([task.id, table])
+  }
+
+  addProducer(task: Task, instance: string): void {
+    this.#produced.push([task.id, instance, this.now])
+  }
+
+  /** The disk keeps a row for everyone who was given or brought something. */
+  sawInstance(instanceId: string, role: InstanceRole): void {
+    if (this.memory.instances.has(instanceId)) return
+    this.memory.instances.set(instanceId, role)
+    this.#instances.push([instanceId, role, this.now])
+  }
+
+  due(at: number): void {
+    if (this.earliestDueAt === null || at < this.earliestDueAt) this.earliestDueAt = at
+  }
+
+  entry(): Entry {
+    const removed = new Set(this.#removed)
+    return {
+      tasks: this.#tasks.map(imageOfTask),
+      lanes: this.#lanes.map(imageOfLane),
+      levels: this.#levels.map(({ level, virtual, served }) => ({ level, virtual, served })),
+      partitions: [
+        ...this.#partitions
+          .filter(({ id }) => !removed.has(id))
+          .map((partition): Entry['partitions'][number] => [partition.id, imageOfStatus(partition)]),
+        ...this.#removed.map((id): Entry['partitions'][number] => [id, null]),
+      ],
+      keys: [...this.#keys],
+      pace: [...this.#pace].map((pace) => ({ ...pace })),
+      paceOver: this.#paceOver,
+      ranges: this.#ranges,
+      tables: this.#tables,
+      produced: this.#produced,
+      instances: this.#instances,
+      nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
+    }
+  }
+
+  /** For those who watch: partitions that this transaction parked and did not move on. */
+  parkedNotices(): ParkedNotice[] {
+    return this.parked
+      .filter(({ state }) => state === 'parked')
+      .map(({ home, index, spelling, attempts, reason }) => ({
+        taskId: home.owner.taskId,
+        level: home.level,
+        index,
+        spelling,
+        attempts,
+        reason,
+      }))
+  }
+}
+
+/** How many wait on a lane's first line: fresh, or given back unused. */
+export const firstWaiting = ({ partitions, retries }: Lane): number => partitions.ready - retries
+
+export function handedOut(partition: Partition, lease: GrantedLease | null): HandedOut {
+  const { home, index, spelling, computeTable, recordCount } = partition
+  return {
+    taskId: home.owner.taskId,
+    level: home.level,
+    index,
+    spelling,
+    computeTableName: computeTable,
+    recordCount,
+    lease,
+  }
+}
+
+export function leaseOf(partition: Partition, now: number): GrantedLease {
+  const { id, term, secret, attempts } = partition
+  const expiresAt = partition.dueAt ?? now
+  return {
+    id: formatLeaseId({ partition: id, term, secret }),
+    attempt: attempts + 1,
+    expiresAt,
+    expiresInMillis: expiresAt - now,
+  }
+}
+
+export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
+  const loaded = (yield { ask: 'load', needs }) as Loaded
+  tx.memory.take(loaded)
+  return loaded
+}
+
+/** Every so many items of a long list, others have a turn. */
+const ITEMS_PER_TURN = 500
+
+export function* breathe(at: number): Steps<void> {
+  if (at % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) yield { ask: 'breathe' }
+}

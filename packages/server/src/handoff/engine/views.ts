@@ -1,0 +1,185 @@
+import type { Disk, TaskDetail, TaskSummary } from '../disk.ts'
+import { type AuditedLane, auditCounters } from '../rules/counter-audit.ts'
+import { gapsBetween } from '../rules/index-runs.ts'
+import { holdsBarrier } from '../rules/lane-rules.ts'
+import { type Tallies, totalOf } from '../rules/tally.ts'
+import type { TaskFacts } from '../rules/task-facts.ts'
+import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
+import { PartitionWalk } from '../shown/partition-walk.ts'
+import { shownLane, shownProgress } from '../shown/shown-state.ts'
+import type { LaneFacts, TaskPage, TaskQuery, TaskRecord, TaskRow } from '../shown/task-record.ts'
+import { TASKS_SEARCHED, tasksReadAtATime } from '../shown/view-limits.ts'
+import type { StoredLane, StoredPartition, StoredTask } from '../stored.ts'
+
+// What people are shown, read from rows. Rows say what happened to partitions; whether one that waits is ready or held,
+// and that all that is left of a cancelled task is cancelled, follows from the task.
+
+/** A task whose first call-back is still under way does not exist yet. */
+const exists = ({ partitions }: StoredTask): boolean => totalOf(partitions) > 0
+
+export async function viewTask(disk: Disk, taskId: string, now: number): Promise<TaskRecord | null> {
+  const detail = await disk.taskDetail(taskId)
+  if (detail === null || !exists(detail.task)) return null
+  const { lanes, laneCount, computeTables, mismatches } = detail
+  const row = taskRow(detail)
+  return {
+    ...row,
+    now,
+    lanes: lanes.map((lane) => laneFacts(row.facts, lane)),
+    lanesOmitted: laneCount - lanes.length,
+    computeTables,
+    mismatches,
+  }
+}
+
+export async function viewTasks(disk: Disk, query: TaskQuery, now: number): Promise<TaskPage> {
+  const { state, parked, before, limit, search } = query
+  const which = parked ? 'parked' : state === null ? 'all' : { state }
+  const atATime = tasksReadAtATime(query)
+  const tasks: TaskRow[] = []
+  let position = before ?? Number.MAX_SAFE_INTEGER
+  let read = 0
+  while (read < TASKS_SEARCHED) {
+    const page = await disk.taskPage({ which, before: position, limit: atATime })
+    for (const summary of page) {
+      if (tasks.length === limit) return { now, tasks, next: position }
+      const { task } = summary
+      position = task.id
+      if (!exists(task) || (state !== null && task.state !== state)) continue
+      if (search === null || task.taskId.includes(search)) tasks.push(taskRow(summary))
+    }
+    if (page.length < atATime) return { now, tasks, next: null }
+    read += page.length
+  }
+  return { now, tasks, next: position }
+}
+
+export async function viewTasksById(disk: Disk, ids: readonly number[]): Promise<TaskRow[]> {
+  const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
+  return ids.flatMap((id) => {
+    const summary = summaries.get(id)
+    return summary === undefined || !exists(summary.task) ? [] : [taskRow(summary)]
+  })
+}
+
+export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise<PartitionPage | null> {
+  const loaded = await disk.load({ taskNames: [query.taskId] })
+  const task = loaded.tasks.find(({ taskId }) => taskId === query.taskId)
+  if (task === undefined || !exists(task)) return null
+  const facts = { ...task, rerunning: task.reruns.length > 0 }
+  const walk = new PartitionWalk(facts, query, true)
+  for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
+    const found = await disk.load({ nextLanes: [{ task: task.id, from, having: 'any', limit: 1 }] })
+    const id = found.nextLanes[0]?.[0]
+    const lane = found.lanes.find((one) => one.id === id)
+    const toRead = walk.enter(lane)
+    if (toRead === null || lane === undefined) continue
+    const state = toRead.onlyParked ? ('parked' as const) : null
+    const part = { lane: lane.id, tail: lane.tail, state, afterIndex: toRead.after, limit: toRead.limit }
+    const { partitions } = await disk.load({ rows: [part] })
+    walk.take(partitions.map(rowOfLane))
+  }
+  return walk.page
+}
+
+function rowOfLane(row: StoredPartition) {
+  const { index, spelling, computeTable, recordCount, state, attempts, holder, dueAt, reason } = row
+  const { reportedRecords, calledBackAt, settledAt } = row
+  return {
+    index,
+    spelling,
+    computeTableName: computeTable,
+    recordCount,
+    state,
+    attempts,
+    holder,
+    dueAt,
+    reason,
+    reportedRecords,
+    calledBackAt,
+    settledAt,
+  }
+}
+
+function taskRow({ task, openLane, pace }: TaskSummary): TaskRow {
+  const { reruns, staging: _staging, ...rest } = task
+  const stored = { ...rest, rerunning: reruns.length > 0 }
+  const { partitions, records } = shownProgress({ facts: stored, openLane })
+  const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
+  return { facts, openLane, pace }
+}
+
+function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['lanes'][number]): LaneFacts {
+  const { level, parkedSkipped, partitions, records } = lane
+  const firstIndex = ranges[0]?.first ?? 0
+  const stored = {
+    level,
+    parkedSkipped,
+    partitions,
+    records,
+    firstIndex,
+    lastIndex,
+    gaps: gapsBetween(ranges),
+  }
+  const shown = shownLane(facts, stored)
+  return { ...stored, partitions: withoutTotal(shown.partitions), records: withoutTotal(shown.records) }
+}
+
+function withoutTotal({ total: _total, ...tally }: { readonly total: number } & Tallies['partitions']) {
+  return tally
+}
+
+/** Recounts every row and says where counters, lines or barriers disagree with it. */
+export async function audit(disk: Disk): Promise<string[]> {
+  const counted = await disk.recount()
+  const lanes = counted.map(({ lane, partitions, records }): AuditedLane => {
+    const { task, level, parkedSkipped, purged, purgedRecords } = lane
+    return {
+      name: `lane ${lane.id} (level ${level})`,
+      task,
+      level,
+      parkedSkipped,
+      kept: lane,
+      counted: { partitions, records },
+      purged,
+      purgedRecords,
+    }
+  })
+  const tasks = new Map(counted.map(({ task }) => [task.id, task]))
+  return [
+    ...auditCounters(
+      lanes,
+      [...tasks.values()].map((task) => ({ ...task, rerunning: task.reruns.length > 0 })),
+    ),
+    ...counted.flatMap(({ lane, waiting }) => auditLines(lane, waiting)),
+    ...[...tasks.values()].flatMap((task) =>
+      auditBarrier(
+        task,
+        counted.filter((one) => one.task.id === task.id).map(({ lane }) => lane),
+      ),
+    ),
+  ]
+}
+
+function auditLines(lane: StoredLane, waiting: Record<'fresh' | 'released' | 'retry', number>): string[] {
+  const { id, released, retries, tag, retryTag, turn, partitions } = lane
+  const findings: string[] = []
+  const expect = (what: string, kept: unknown, found: unknown) => {
+    if (kept !== found) findings.push(`lane ${id} has ${kept} ${what}, its rows say ${found}`)
+  }
+  expect('released', released, waiting.released)
+  expect('retries', retries, waiting.retry)
+  expect('fresh', partitions.ready - released - retries, waiting.fresh)
+  const tags = [...(partitions.ready > retries ? [tag] : []), ...(retries > 0 ? [retryTag] : [])]
+  const next = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
+  expect('as its turn', turn, next)
+  return findings
+}
+
+function auditBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {
+  if (!task.levelBarrier || task.cancelled) return []
+  const levels = lanes.filter(holdsBarrier).map(({ level }) => level)
+  const lowest = levels.length === 0 ? null : levels.reduce((a, b) => Math.min(a, b))
+  if (task.openLevel === lowest) return []
+  return [`the barrier of ${task.taskId} is open up to ${task.openLevel}, but ${lowest} is unfinished`]
+}

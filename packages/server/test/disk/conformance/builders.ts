@@ -1,0 +1,116 @@
+import type { Images, Loaded } from '../../../src/handoff/disk.ts'
+import { noTallies } from '../../../src/handoff/rules/tally.ts'
+import {
+  type PartitionDescriptor,
+  type PartitionStatus,
+  type StoredLane,
+  type StoredPartition,
+  type StoredTask,
+  untouched,
+} from '../../../src/handoff/stored.ts'
+
+/** Some day in 2026; a round number makes failures readable. */
+export const NOW = 1_780_000_000_000
+
+/** Beyond what a JavaScript number can hold exactly. */
+export const BEYOND_DOUBLE = 9_007_199_254_740_993n
+
+export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask => ({
+  id,
+  taskId: `task-${id}`,
+  state: 'open',
+  paused: false,
+  cancelled: false,
+  sealed: false,
+  expectedPartitions: null,
+  levelBarrier: false,
+  openLevel: null,
+  generation: 1,
+  firstCallBackAt: NOW,
+  lastCallBackAt: NOW,
+  finishedAt: null,
+  purgedAt: null,
+  delivered: 0,
+  attemptsWasted: 0,
+  reportedDeclared: 0,
+  reportedRecords: 0,
+  mismatched: 0,
+  ...noTallies(),
+  partitions: tally({ done: 1 }),
+  reruns: [],
+  staging: null,
+  ...changes,
+})
+
+export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {}): StoredLane => ({
+  id,
+  task,
+  level: 0,
+  tag: 0n,
+  retryTag: 0n,
+  cursor: 0,
+  tail: Number.MAX_SAFE_INTEGER,
+  released: 0,
+  retries: 0,
+  turn: null,
+  parkedSkipped: false,
+  purged: 0,
+  purgedRecords: 0,
+  ...noTallies(),
+  ...changes,
+})
+
+export const aRow = (
+  id: number,
+  lane: number,
+  changes: Partial<PartitionDescriptor> = {},
+): PartitionDescriptor => ({
+  id,
+  lane,
+  index: id,
+  recordCount: 100,
+  computeTable: 'results.orders',
+  spelling: null,
+  calledBackAt: NOW,
+  ...changes,
+})
+
+export const rows = (lane: number, first: number, count: number): PartitionDescriptor[] =>
+  Array.from({ length: count }, (_, at) => aRow(first + at, lane))
+
+export const status = (changes: Partial<PartitionStatus> = {}): PartitionStatus => ({
+  ...untouched(),
+  ...changes,
+})
+
+export const leased = (changes: Partial<PartitionStatus> = {}): PartitionStatus =>
+  status({ state: 'leased', term: 1, holder: 'w', secret: 's'.repeat(16), leasedAt: NOW, ...changes })
+
+export const images = (changes: Partial<Images> = {}): Images => ({
+  tasks: new Map(),
+  lanes: new Map(),
+  levels: new Map(),
+  partitions: new Map(),
+  keys: new Map(),
+  pace: new Map(),
+  ranges: [],
+  tables: new Map(),
+  produced: new Map(),
+  instances: new Map(),
+  nextIds: null,
+  ...changes,
+})
+
+export const byId = <Image extends { readonly id: number }>(...all: Image[]): Map<number, Image> =>
+  new Map(all.map((image) => [image.id, image]))
+
+export const tally = (changes: Partial<StoredTask['partitions']>): StoredTask['partitions'] => ({
+  ...noTallies().partitions,
+  ...changes,
+})
+
+export const ids = (found: readonly { readonly id: number }[]): number[] => found.map(({ id }) => id)
+
+/** By id: a disk may give the same row several times. */
+export const partitionsById = ({ partitions }: Pick<Loaded, 'partitions'>): Map<number, StoredPartition> =>
+  new Map(partitions.map((partition) => [partition.id, partition]))

@@ -1,0 +1,32 @@
+import { afterEach } from 'vitest'
+import type { Disk } from '../../../src/handoff/disk.ts'
+
+/** What a disk has to bring along to be held against this suite. */
+export interface DiskHarness {
+  readonly name: string
+  /** A disk with nothing on it, on which `open` was not called yet. */
+  create(): Promise<DiskUnderTest>
+}
+
+export interface DiskUnderTest {
+  /** The disk as it is now; another object after `crash`. */
+  readonly disk: Disk
+  /** Ends the process that uses it, without an orderly close, and starts another on the same data. `open` was not called yet. */
+  crash(): Promise<void>
+  /** Closes it and removes what it stored. */
+  dispose(): Promise<void>
+}
+
+/** Gives the tests of a topic their disks, opened. */
+export function disksOf(harness: DiskHarness): () => Promise<DiskUnderTest> {
+  const created: DiskUnderTest[] = []
+  afterEach(async () => {
+    for (const under of created.splice(0)) await under.dispose()
+  })
+  return async () => {
+    const under = await harness.create()
+    created.push(under)
+    await under.disk.open()
+    return under
+  }
+}

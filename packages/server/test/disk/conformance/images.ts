@@ -1,0 +1,223 @@
+import { describe, expect, test } from 'vitest'
+import type { StoredLane, StoredTask } from '../../../src/handoff/stored.ts'
+import {
+  aLane,
+  aRow,
+  aTask,
+  BEYOND_DOUBLE,
+  byId,
+  images,
+  leased,
+  NOW,
+  partitionsById,
+  rows,
+  status,
+  tally,
+} from './builders.ts'
+import { type DiskHarness, disksOf } from './harness.ts'
+
+/** Every field other than it is at first. */
+const fullTask: StoredTask = {
+  id: 3,
+  taskId: 'spätlese/"3"',
+  state: 'paused',
+  paused: true,
+  cancelled: true,
+  sealed: true,
+  expectedPartitions: 12,
+  levelBarrier: true,
+  openLevel: 4,
+  generation: 2,
+  firstCallBackAt: NOW,
+  lastCallBackAt: NOW + 1,
+  finishedAt: NOW + 2,
+  purgedAt: NOW + 3,
+  delivered: 5,
+  attemptsWasted: 6,
+  reportedDeclared: 7,
+  reportedRecords: Number.MAX_SAFE_INTEGER,
+  mismatched: 8,
+  partitions: { ready: 1, held: 2, leased: 3, delayed: 4, parked: 5, done: 6, cancelled: 7 },
+  records: { ready: 10, held: 20, leased: 30, delayed: 40, parked: 50, done: 60, cancelled: 70 },
+  reruns: [
+    { only: null, begunAt: NOW, level: 1, index: -1 },
+    { only: 2, begunAt: NOW + 1, level: 2, index: 77 },
+  ],
+  staging: { first: 100, last: 220 },
+}
+
+const fullLane: StoredLane = {
+  id: 5,
+  task: 3,
+  level: Number.MAX_SAFE_INTEGER,
+  tag: BEYOND_DOUBLE,
+  retryTag: BEYOND_DOUBLE + 2n,
+  cursor: 11,
+  tail: 22,
+  released: 1,
+  retries: 2,
+  turn: BEYOND_DOUBLE,
+  parkedSkipped: true,
+  purged: 3,
+  purgedRecords: 300,
+  partitions: { ready: 7, held: 6, leased: 5, delayed: 4, parked: 3, done: 2, cancelled: 1 },
+  records: { ready: 70, held: 60, leased: 50, delayed: 40, parked: 30, done: 20, cancelled: 10 },
+}
+
+const fullStatus = status({
+  state: 'done',
+  line: 'retry',
+  term: 4,
+  attempts: 3,
+  releases: 2,
+  holder: 'wörker',
+  secret: 'abcdefghijklmnop',
+  outcome: 'expired',
+  dueAt: NOW + 1,
+  leasedAt: NOW + 2,
+  settledAt: NOW + 3,
+  reportedRecords: 99,
+  reason: 'it\nbroke',
+})
+
+export function imagesTopic(harness: DiskHarness): void {
+  describe('images', () => {
+    const create = disksOf(harness)
+
+    test('every field of a task, a lane and a level comes back, also after a change', async () => {
+      const { disk } = await create()
+      const level = { level: fullLane.level, virtual: BEYOND_DOUBLE, served: BEYOND_DOUBLE + 4n }
+      await disk.flush(
+        images({
+          tasks: byId(fullTask),
+          lanes: byId(fullLane),
+          levels: new Map([[level.level, level]]),
+        }),
+        0,
+      )
+      const first = await disk.load({ taskNames: [fullTask.taskId], lanes: [5], levels: [level.level] })
+      expect([first.tasks[0], first.lanes[0], first.levels[0]]).toEqual([fullTask, fullLane, level])
+      const task = aTask(3, { taskId: fullTask.taskId, state: 'done', partitions: tally({ done: 1 }) })
+      const lane = aLane(5, 3, { level: fullLane.level, turn: null, tail: 23 })
+      const later = { ...level, virtual: 1n, served: 2n }
+      await disk.flush(
+        images({ tasks: byId(task), lanes: byId(lane), levels: new Map([[level.level, later]]) }),
+        0,
+      )
+      const second = await disk.load({ tasks: [3], lanes: [5] })
+      expect([second.tasks[0], second.lanes[0], second.levels[0]]).toEqual([task, lane, later])
+    })
+
+    test('every field of a partition comes back; what is null is removed', async () => {
+      const { disk } = await create()
+      const descriptor = aRow(1, 5, { index: 1234, spelling: '01234', computeTable: 'täble' })
+      await disk.stage([descriptor, ...rows(5, 2, 2)])
+      await disk.flush(
+        images({
+          partitions: new Map([
+            [1, fullStatus],
+            [2, null],
+            [3, leased({ dueAt: NOW })],
+            [99, null],
+          ]),
+        }),
+        0,
+      )
+      const found = partitionsById(await disk.load({ partitions: [1, 2, 3] }))
+      expect(found.get(1)).toEqual({ ...descriptor, ...fullStatus })
+      expect(found.get(3)).toEqual({ ...aRow(3, 5), ...leased({ dueAt: NOW }) })
+      expect([...found.keys()]).toEqual([1, 3])
+      await disk.flush(images({ partitions: new Map([[1, status()]]) }), 0)
+      const again = await disk.load({ partitions: [1] })
+      expect(again.partitions).toEqual([{ ...descriptor, ...status() }])
+    })
+
+    test('keys come and go', async () => {
+      const { disk } = await create()
+      const key = (name: string, forgetAt: number) => ({ key: name, leases: ['1-1-x', '2-1-y'], forgetAt })
+      await disk.flush(images({ keys: new Map([1, 2, 3].map((n) => [`k${n}`, key(`k${n}`, NOW + n)])) }), 0)
+      await disk.flush(
+        images({
+          keys: new Map([
+            ['k1', key('k1', NOW + 9)],
+            ['k2', null],
+            ['k9', null],
+          ]),
+        }),
+        0,
+      )
+      const { keys } = await disk.load({ keys: ['k1', 'k2', 'k3', 'k4'] })
+      expect(keys).toEqual([key('k1', NOW + 9), key('k3', NOW + 3)])
+      expect(await disk.dueKeys(NOW + 2, 10)).toEqual([])
+      expect((await disk.dueKeys(NOW + 9, 10)).map((due) => due.key)).toEqual(['k3', 'k1'])
+      expect((await disk.dueKeys(NOW + 9, 1)).map((due) => due.key)).toEqual(['k3'])
+    })
+
+    test('ranges are a union', async () => {
+      const { disk } = await create()
+      const lane = aLane(1, 1)
+      const ranges = async () => (await disk.taskDetail('task-1'))?.lanes[0]?.ranges
+      const add = (...added: [number, number][]) =>
+        disk.flush(images({ ranges: added.map(([first, last]) => ({ lane: 1, first, last })) }), 0)
+      await disk.flush(images({ tasks: byId(aTask(1)), lanes: byId(lane) }), 0)
+      expect(await ranges()).toEqual([])
+      await add([10, 19], [30, 39], [50, 59])
+      expect(await ranges()).toEqual([
+        { first: 10, last: 19 },
+        { first: 30, last: 39 },
+        { first: 50, last: 59 },
+      ])
+      await add([10, 19], [12, 15], [5, 9], [20, 22])
+      expect((await ranges())?.[0]).toEqual({ first: 5, last: 22 })
+      await add([22, 51])
+      expect(await ranges()).toEqual([{ first: 5, last: 59 }])
+      await add([0, 100], [102, 102])
+      expect(await ranges()).toEqual([
+        { first: 0, last: 100 },
+        { first: 102, last: 102 },
+      ])
+      expect((await disk.taskDetail('task-1'))?.lanes[0]?.lastIndex).toBe(102)
+    })
+
+    test('known: the row, null where only the range is left, absent otherwise', async () => {
+      const { disk } = await create()
+      await disk.stage([
+        aRow(1, 7, { index: 1, recordCount: 5, spelling: '01' }),
+        aRow(2, 7, { index: 2 }),
+        aRow(3, 7, { index: 30 }),
+        aRow(4, 8, { index: 5 }),
+      ])
+      await disk.flush(
+        images({
+          partitions: new Map([[2, null]]),
+          ranges: [
+            { lane: 7, first: 1, last: 3 },
+            { lane: 7, first: 10, last: 19 },
+          ],
+        }),
+        0,
+      )
+      // The row with id 3 is beyond the tail, and so does not count.
+      const known = await disk.known(7, 2, [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 30])
+      expect(Object.fromEntries(known)).toEqual({
+        1: { recordCount: 5, computeTable: 'results.orders', spelling: '01' },
+        2: null,
+        3: null,
+        10: null,
+        19: null,
+      })
+      expect((await disk.known(7, 3, [30])).get(30)).toMatchObject({ recordCount: 100 })
+    })
+
+    test('staged rows can be removed again', async () => {
+      const { disk } = await create()
+      await disk.stage(rows(1, 1, 3))
+      await disk.stage(rows(1, 4, 200))
+      await disk.unstage({ first: 3, last: 200 })
+      const { partitions } = await disk.load({ partitions: [1, 2, 3, 4, 100, 200, 201, 203] })
+      expect(partitions.map(({ id }) => id)).toEqual([1, 2, 201, 203])
+      await disk.stage(rows(1, 3, 10))
+      expect((await disk.load({ partitions: [12] })).partitions).toHaveLength(1)
+    })
+  })
+}

@@ -1,0 +1,17 @@
+import { describe } from 'vitest'
+import { entriesTopic } from './entries.ts'
+import type { DiskHarness } from './harness.ts'
+import { imagesTopic } from './images.ts'
+import { instancesTopic } from './instances.ts'
+import { loadsTopic } from './loads.ts'
+import { upkeepTopic } from './upkeep.ts'
+import { viewsTopic } from './views.ts'
+
+/** What every disk must do, call by call. */
+const topics = [entriesTopic, imagesTopic, loadsTopic, upkeepTopic, viewsTopic, instancesTopic]
+
+export function describeDisk(harness: DiskHarness): void {
+  describe(`the ${harness.name} disk`, () => {
+    for (const topic of topics) topic(harness)
+  })
+}

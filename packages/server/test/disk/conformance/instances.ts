@@ -1,0 +1,173 @@
+import type { InstanceTotals } from '@baton/protocol'
+import { MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { describe, expect, test } from 'vitest'
+import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
+import type { Sighting } from '../../../src/handoff/sightings.ts'
+import { aLane, aTask, byId, images, leased, NOW, rows, tally } from './builders.ts'
+import { type DiskHarness, disksOf } from './harness.ts'
+
+const seen = (
+  instanceId: string,
+  totals: Partial<InstanceTotals> = {},
+  changes: Partial<Sighting> = {},
+): Sighting => ({
+  instanceId,
+  role: 'worker',
+  totals: { ...noTotals(), ...totals },
+  seenMillisAgo: { first: 0, last: 0 },
+  node: null,
+  ...changes,
+})
+
+export function instancesTopic(harness: DiskHarness): void {
+  describe('instances', () => {
+    const create = disksOf(harness)
+
+    test('sightings add up', async () => {
+      const { disk } = await create()
+      await disk.recordInstances([seen('w', { pulls: 2, records: 40 })], NOW)
+      const ago = { first: 400, last: 100 }
+      await disk.recordInstances([seen('w', { pulls: 1, done: 5 }, { seenMillisAgo: ago })], NOW + 1000)
+      expect(await disk.instance('w', NOW + 2000)).toEqual({
+        instanceId: 'w',
+        role: 'worker',
+        firstSeenAt: NOW,
+        lastSeenAt: NOW + 900,
+        totals: { ...noTotals(), pulls: 3, records: 40, done: 5 },
+        leases: 0,
+        node: null,
+        now: NOW + 2000,
+        tasks: [],
+      })
+      expect(await disk.instance('x', NOW)).toBeNull()
+    })
+
+    test('sums of records stop at the largest number', async () => {
+      const { disk } = await create()
+      const most = { records: Number.MAX_SAFE_INTEGER }
+      await disk.recordInstances([seen('w', most), seen('w', most)], NOW)
+      expect((await disk.instance('w', NOW))?.totals.records).toBe(Number.MAX_SAFE_INTEGER)
+    })
+
+    test('a node stays a node, whoever takes its name', async () => {
+      const { disk } = await create()
+      const node = { version: '1.2.3', startedAt: NOW - 5, draining: false }
+      await disk.recordInstances([seen('n', {}, { role: 'service', node })], NOW)
+      await disk.recordInstances([seen('n', { pulls: 1 })], NOW + 10)
+      const record = await disk.instance('n', NOW + 10)
+      expect(record).toMatchObject({ role: 'service', node, lastSeenAt: NOW, totals: { pulls: 1 } })
+      const draining = { ...node, draining: true }
+      await disk.recordInstances([seen('n', {}, { role: 'service', node: draining })], NOW + 20)
+      expect(await disk.instance('n', NOW + 20)).toMatchObject({ node: draining, lastSeenAt: NOW + 20 })
+    })
+
+    test('one that pulls is there before it was recorded, and a record is not replaced', async () => {
+      const { disk } = await create()
+      await disk.recordInstances([seen('old', { pulls: 4 })], NOW)
+      const image = (instanceId: string) =>
+        [instanceId, { instanceId, role: 'producer' as const, at: NOW + 5 }] as const
+      await disk.flush(images({ instances: new Map([image('old'), image('new')]) }), 0)
+      expect(await disk.instance('new', NOW + 6)).toMatchObject({
+        role: 'producer',
+        firstSeenAt: NOW + 5,
+        lastSeenAt: NOW + 5,
+        totals: noTotals(),
+      })
+      expect(await disk.instance('old', NOW + 6)).toMatchObject({ role: 'worker', totals: { pulls: 4 } })
+    })
+
+    test('by name, in pages', async () => {
+      const { disk } = await create()
+      await disk.recordInstances(
+        ['c', 'a', 'b'].map((name) => seen(name)),
+        NOW,
+      )
+      const names = async (after: string | null, limit: number) =>
+        (await disk.instances({ after, limit }, NOW)).map(({ instanceId }) => instanceId)
+      expect(await names(null, 10)).toEqual(['a', 'b', 'c'])
+      expect(await names(null, 2)).toEqual(['a', 'b'])
+      expect(await names('b', 2)).toEqual(['c'])
+    })
+
+    test('leases that run, of tasks that are not cancelled', async () => {
+      const { disk } = await create()
+      await disk.recordInstances([seen('w'), seen('v')], NOW)
+      await disk.stage([...rows(1, 1, 4), ...rows(2, 5, 1)])
+      const until = (dueAt: number, holder = 'w') => leased({ dueAt, holder })
+      await disk.flush(
+        images({
+          tasks: byId(aTask(1), aTask(2, { cancelled: true, state: 'cancelled' })),
+          lanes: byId(aLane(1, 1), aLane(2, 2)),
+          partitions: new Map([
+            [1, until(NOW + 5)],
+            [2, until(NOW + 5)],
+            [3, until(NOW)],
+            [4, until(NOW + 5, 'v')],
+            [5, until(NOW + 5)],
+          ]),
+        }),
+        0,
+      )
+      expect((await disk.instance('w', NOW))?.leases).toBe(2)
+      expect((await disk.instances({ after: null, limit: 9 }, NOW)).map(({ leases }) => leases)).toEqual([
+        1, 2,
+      ])
+    })
+
+    test('the newest tasks that a producer called back', async () => {
+      const { disk } = await create()
+      await disk.recordInstances([seen('p')], NOW)
+      const produced = (task: number, at: number) => [`${task}:p`, { task, instance: 'p', at }] as const
+      const records = tally({ done: 30, ready: 70 })
+      const tasks = Array.from({ length: MAX_PRODUCER_TASKS + 2 }, (_, at) =>
+        aTask(at + 1, { partitions: tally({ done: 3, leased: 4 }), records }),
+      )
+      await disk.flush(
+        images({
+          tasks: byId(...tasks),
+          produced: new Map(tasks.map(({ id }) => produced(id, NOW + id))),
+        }),
+        0,
+      )
+      await disk.flush(images({ produced: new Map([produced(1, NOW + 500)]) }), 0)
+      const found = (await disk.instance('p', NOW))?.tasks
+      expect(found).toHaveLength(MAX_PRODUCER_TASKS)
+      expect(found?.slice(0, 2)).toEqual([
+        {
+          taskId: 'task-1',
+          state: 'open',
+          lastCallBackAt: NOW + 500,
+          partitions: { total: 7, done: 3 },
+          records: { total: 100, done: 30 },
+        },
+        expect.objectContaining({ taskId: `task-${tasks.length}` }),
+      ])
+    })
+
+    test('those unseen for long are forgotten, unless they hold a lease', async () => {
+      const { disk } = await create()
+      const node = (draining: boolean) => ({ version: '1', startedAt: 1, draining })
+      await disk.recordInstances(
+        [
+          seen('gone'),
+          seen('gone-too'),
+          seen('holder'),
+          seen('up', {}, { role: 'service', node: node(false) }),
+          seen('ended', {}, { role: 'service', node: node(true) }),
+        ],
+        NOW,
+      )
+      await disk.recordInstances([seen('fresh')], NOW + 10)
+      await disk.stage(rows(1, 1, 1))
+      await disk.flush(images({ partitions: new Map([[1, leased({ holder: 'holder', dueAt: NOW })]]) }), 0)
+      const left = async () =>
+        (await disk.instances({ after: null, limit: 9 }, NOW)).map(({ instanceId }) => instanceId)
+      expect(await disk.forgetInstances(NOW, NOW + 1, 9)).toBe(1)
+      expect(await left()).toEqual(['fresh', 'gone', 'gone-too', 'holder', 'up'])
+      expect(await disk.forgetInstances(NOW + 1, NOW, 1)).toBe(1)
+      expect(await disk.forgetInstances(NOW + 1, NOW, 9)).toBe(2)
+      expect(await disk.forgetInstances(NOW + 1, NOW, 9)).toBe(0)
+      expect(await left()).toEqual(['fresh', 'holder'])
+    })
+  })
+}

@@ -1,0 +1,141 @@
+import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_TABLES } from '@baton/protocol'
+import { describe, expect, test } from 'vitest'
+import { PACE_SECONDS_KEPT } from '../../../src/handoff/shown/eta.ts'
+import { aLane, aRow, aTask, byId, images, NOW, status, tally } from './builders.ts'
+import { type DiskHarness, disksOf } from './harness.ts'
+
+export function viewsTopic(harness: DiskHarness): void {
+  describe('views', () => {
+    const create = disksOf(harness)
+
+    test('a task in detail', async () => {
+      const { disk } = await create()
+      const task = aTask(1, { levelBarrier: true, openLevel: 2, mismatched: 1 })
+      const lanes = [aLane(3, 1, { level: 7 }), aLane(4, 1, { level: 2, turn: 5n })]
+      await disk.stage([
+        aRow(1, 4, { index: 5, spelling: '05' }),
+        aRow(2, 4, { index: 6 }),
+        aRow(3, 3, { index: 1 }),
+      ])
+      const reported = (reportedRecords: number) => status({ state: 'done', term: 1, reportedRecords })
+      await disk.flush(
+        images({
+          tasks: byId(task, aTask(2)),
+          lanes: byId(...lanes, aLane(5, 2)),
+          partitions: new Map([
+            [1, reported(99)],
+            [2, reported(100)],
+            [3, reported(1)],
+          ]),
+          tables: new Map([
+            [1, new Set(['z', 'a'])],
+            [2, new Set(['b'])],
+          ]),
+          ranges: [{ lane: 4, first: 5, last: 6 }],
+        }),
+        0,
+      )
+      await disk.flush(images({ tables: new Map([[1, new Set(['a', 'm'])]]) }), 0)
+      expect(await disk.taskDetail('task-1')).toEqual({
+        task,
+        openLane: lanes[1],
+        pace: [],
+        lanes: [
+          { lane: lanes[1], ranges: [{ first: 5, last: 6 }], lastIndex: 6 },
+          { lane: lanes[0], ranges: [], lastIndex: 0 },
+        ],
+        laneCount: 2,
+        computeTables: ['z', 'a', 'm'],
+        mismatches: [
+          { level: 2, index: 5, spelling: '05', declared: 100, reported: 99 },
+          { level: 7, index: 1, spelling: null, declared: 100, reported: 1 },
+        ],
+      })
+      expect(await disk.taskDetail('task-3')).toBeNull()
+      expect(await disk.taskDetail('task-2')).toMatchObject({ openLane: null, computeTables: ['b'] })
+    })
+
+    test('lists are cut off', async () => {
+      const { disk } = await create()
+      const levels = MAX_LISTED_LEVELS + 2
+      const lanes = Array.from({ length: levels }, (_, level) => aLane(level + 1, 1, { level }))
+      const ranges = Array.from({ length: 40 }, (_, at) => ({ lane: 1, first: 10 * at, last: 10 * at + 1 }))
+      const tables = new Set(
+        Array.from({ length: MAX_LISTED_TABLES + 3 }, (_, at) => `t${String(at).padStart(3, '0')}`),
+      )
+      await disk.flush(
+        images({ tasks: byId(aTask(1)), lanes: byId(...lanes), ranges, tables: new Map([[1, tables]]) }),
+        0,
+      )
+      const detail = await disk.taskDetail('task-1')
+      expect(detail?.lanes).toHaveLength(MAX_LISTED_LEVELS)
+      expect(detail?.laneCount).toBe(levels)
+      expect(detail?.computeTables).toEqual([...tables].slice(0, MAX_LISTED_TABLES))
+      expect(detail?.lanes[0]?.ranges).toHaveLength(MAX_LISTED_GAPS + 1)
+      expect(detail?.lanes[0]?.lastIndex).toBe(391)
+    })
+
+    test('pages of tasks, newest first', async () => {
+      const { disk } = await create()
+      const lane = aLane(1, 3, { level: 6 })
+      await disk.flush(
+        images({
+          tasks: byId(
+            aTask(1, { state: 'done' }),
+            aTask(2, { partitions: tally({ parked: 1 }) }),
+            aTask(3, { levelBarrier: true, openLevel: 6 }),
+            aTask(4, { state: 'cancelled', cancelled: true, partitions: tally({ parked: 1 }) }),
+            aTask(5, { state: 'stalled', partitions: tally({ parked: 1 }) }),
+          ),
+          lanes: byId(lane),
+        }),
+        0,
+      )
+      type Which = 'all' | 'parked' | { state: 'open' | 'done' }
+      const page = async (before: number, limit: number, which: Which = 'all') =>
+        (await disk.taskPage({ before, limit, which })).map(({ task }) => task.id)
+      expect(await page(Number.MAX_SAFE_INTEGER, 10)).toEqual([5, 4, 3, 2, 1])
+      expect(await page(4, 2)).toEqual([3, 2])
+      expect(await page(Number.MAX_SAFE_INTEGER, 10, 'parked')).toEqual([5, 2])
+      expect(await page(5, 10, 'parked')).toEqual([2])
+      expect(await page(Number.MAX_SAFE_INTEGER, 10, { state: 'open' })).toEqual([3, 2])
+      expect(await page(3, 10, { state: 'open' })).toEqual([2])
+      const summaries = await disk.taskSummaries([3, 9, 1])
+      expect(summaries.map(({ task }) => task.id)).toEqual([3, 1])
+      expect(summaries.map(({ openLane }) => openLane)).toEqual([lane, null])
+    })
+
+    test('the pace of a task: the newest seconds stay', async () => {
+      const { disk } = await create()
+      const pace = (task: number, second: number, partitions: number) =>
+        [`${task}:${second}`, { task, second, partitions, records: 10 * partitions }] as const
+      await disk.flush(
+        images({
+          tasks: byId(aTask(1), aTask(2)),
+          pace: new Map([pace(1, 100, 1), pace(1, 101, 2), pace(2, 100, 9)]),
+        }),
+        0,
+      )
+      await disk.flush(images({ pace: new Map([pace(1, 101, 5)]) }), 0)
+      const of = async (taskId: string) => (await disk.taskDetail(taskId))?.pace
+      expect(await of('task-1')).toEqual([
+        { second: 101, partitions: 5, records: 50 },
+        { second: 100, partitions: 1, records: 10 },
+      ])
+      const more = Array.from({ length: PACE_SECONDS_KEPT + 20 }, (_, at) => pace(1, 200 + at, 1))
+      await disk.flush(images({ pace: new Map(more) }), 0)
+      const seconds = await of('task-1')
+      expect(seconds).toHaveLength(PACE_SECONDS_KEPT)
+      expect(seconds?.[0]?.second).toBe(200 + PACE_SECONDS_KEPT + 19)
+      await disk.flush(images({ pace: new Map([['1', null]]) }), 0)
+      expect(await of('task-1')).toEqual([])
+      expect(await of('task-2')).toHaveLength(1)
+    })
+
+    test('a finished task whose time is given', async () => {
+      const { disk } = await create()
+      await disk.flush(images({ tasks: byId(aTask(1, { state: 'done', finishedAt: NOW + 7 })) }), 0)
+      expect((await disk.taskDetail('task-1'))?.task.finishedAt).toBe(NOW + 7)
+    })
+  })
+}

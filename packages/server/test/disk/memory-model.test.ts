@@ -1,0 +1,16 @@
+import { describeModel } from '../handoff/model-properties.ts'
+import { memoryHarness } from './memory-harness.ts'
+
+describeModel(memoryHarness())
+/** So little memory that nearly everything is evicted and read again. */
+describeModel(
+  memoryHarness({
+    partitions: 4,
+    lanes: 2,
+    keys: 2,
+    flushRows: 5,
+    flushEntries: 3,
+    largeCallBack: 300,
+    piece: 40,
+  }),
+)

@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { DataFolder } from '../../src/disk/sqlite/folder.ts'
+import { Session } from '../../src/disk/sqlite/session.ts'
+
+/** How each statement finds its rows, by a piece of it that no other one has. */
+const ways: readonly [what: string, piece: RegExp, way: string][] = [
+  ['a task by its name', /FROM task WHERE task_id = /, 'sqlite_autoindex_task_1 (task_id=?)'],
+  ['a lane by its level', /FROM lane WHERE task = \? AND level = /, 'lane_identity (task=? AND level=?)'],
+  [
+    'a partition by its index',
+    /spelling.* FROM partition WHERE lane = \? AND idx = \?$/,
+    'partition_identity (lane=? AND idx=?)',
+  ],
+  ['the first lanes in order', /FROM lane WHERE turn IS NOT NULL/, 'SCAN lane USING INDEX lane_order'],
+  [
+    'lanes with the same turn',
+    /level = \? AND turn = \? AND id > /,
+    'lane_order (level=? AND turn=? AND rowid>?)',
+  ],
+  ['lanes with a later turn', /level = \? AND turn > /, 'lane_order (level=? AND turn>?)'],
+  ['lanes of later levels', /level > \? AND turn IS NOT NULL/, 'lane_order (level>?)'],
+  ['unfinished lanes', /\+ parked_partitions > 0 ORDER/, 'lane_unfinished (task=? AND level>?)'],
+  [
+    'lanes with parked partitions',
+    /level >= \? AND parked_partitions > 0/,
+    'lane_with_parked (task=? AND level>?)',
+  ],
+  ['lanes with rows', /level >= \? AND .* - purged > 0 ORDER/, 'lane_with_rows (task=? AND level>?)'],
+  [
+    'untouched partitions of a lane',
+    /lane = \? AND id > \? AND id <= \?/,
+    'partition_arrival (lane=? AND rowid>? AND rowid<?)',
+  ],
+  [
+    'returned partitions in the same place',
+    /ifnull\(due_at, 0\) = \?/,
+    'partition_returned (lane=? AND line=? AND <expr>=? AND rowid>?)',
+  ],
+  [
+    'returned partitions in later places',
+    /ifnull\(due_at, 0\) > \?/,
+    'partition_returned (lane=? AND line=? AND <expr>>?)',
+  ],
+  ['rows of a lane', /idx > \? AND id <= \? ORDER BY/, 'partition_identity (lane=? AND idx>?)'],
+  ['parked rows of a lane', /'parked' ORDER BY idx/, 'partition_parked (lane=? AND idx>?)'],
+  ['leases that are due', /'leased' AND due_at <= /, 'partition_leased (due_at<?)'],
+  ['the next lease to end', /^SELECT due_at .*'leased' AND due_at > /, 'COVERING INDEX partition_leased'],
+  ['back-offs that are due', /'delayed' AND due_at <= /, 'partition_delayed (due_at<?)'],
+  ['the next back-off to end', /'delayed' AND due_at > /, 'COVERING INDEX partition_delayed'],
+  ['keys that are due', /FROM pull_key WHERE forget_at <= /, 'pull_key_to_forget (forget_at<?)'],
+  ['the task to purge', /finished_at < \?/, 'task_to_purge (finished_at>? AND finished_at<?)'],
+  ['whether a task has rows to purge', /EXISTS \(SELECT 1 FROM lane/, 'lane_with_rows (task=?)'],
+  ['tasks with unfinished work', /staging IS NOT NULL\) ORDER BY id/, 'INDEX task_with_work'],
+  ['tasks in a state', /FROM task WHERE state = /, 'task_by_state (state=? AND id<?)'],
+  ['tasks with parked partitions', /INDEXED BY task_with_parked/, 'task_with_parked (id<?)'],
+  ['mismatches', /INDEXED BY partition_mismatch/, 'partition_mismatch (lane=?)'],
+  ['compute tables of a task', /FROM task_table/, 'task_table_order (task=?)'],
+  ['the leases of an instance', /'leased' AND holder = \?/, 'partition_holder (holder=? AND due_at>?)'],
+  ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
+  ['instances unseen', /instance WHERE last_seen_at < /, 'instance_to_forget (last_seen_at<?)'],
+  ['nodes that ended', /draining = 1 AND last_seen_at/, 'instance_ended (last_seen_at<?)'],
+]
+
+/** Walks along an index that holds only what is looked for, and reads of it no more than the limit. */
+const boundedWalks = [
+  /^SCAN lane USING INDEX lane_order$/,
+  /^SCAN task USING INDEX task_with_work$/,
+  /^SCAN purging$/,
+  // Read whole by intention, when the file is opened.
+  /^SCAN entry_slot$/,
+  // Rows that a statement brings along.
+  /^SCAN \d+-ROW VALUES CLAUSE$/,
+]
+
+/** The audit counts everything. */
+const auditing = [/ FROM lane $/, / FROM task $/, /GROUP BY state, line$/]
+
+let path: string
+let db: DatabaseSync
+let statements: string[]
+
+/** No statistics are gathered, so a plan depends on the schema alone and not on what is in the file. */
+const planOf = (sql: string): string[] =>
+  db
+    .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    .all()
+    .map(({ detail }) => String(detail))
+
+beforeAll(() => {
+  path = mkdtempSync(join(tmpdir(), 'baton-plans-'))
+  db = new DataFolder(path).open()
+  const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
+  new Session(db)
+  statements = [...new Set(prepare.mock.calls.map(([sql]) => sql.replaceAll(/\s+/g, ' ')))]
+  prepare.mockRestore()
+})
+
+afterAll(() => {
+  db.close()
+  rmSync(path, { recursive: true, force: true })
+})
+
+describe('plans', () => {
+  test.each(ways)('%s', (_what, piece, way) => {
+    const found = statements.filter((sql) => piece.test(sql))
+    expect(found).toHaveLength(1)
+    expect(planOf(found[0] ?? '').join(' | ')).toContain(way)
+  })
+
+  test('no statement reads a whole table, sorts, or builds an index of its own', () => {
+    const wasteful = statements
+      .filter((sql) => !/^(BEGIN|COMMIT)/.test(sql) && !auditing.some((text) => text.test(sql)))
+      .flatMap((sql) =>
+        planOf(sql)
+          .filter((step) => /^SCAN|TEMP B-TREE|AUTOMATIC/.test(step))
+          .filter((step) => !boundedWalks.some((walk) => walk.test(step)))
+          .map((step) => `${step}: ${sql}`),
+      )
+    expect(statements.length).toBeGreaterThan(60)
+    expect(wasteful).toEqual([])
+  })
+})
