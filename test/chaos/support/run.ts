@@ -50,6 +50,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     for (const finding of await fleet.audit()) findings.add(`audit: ${finding}`)
   } catch (error) {
     findings.add(`the run could not go on: ${error instanceof Error ? error.stack : error}`)
+    for (const { name, log } of fleet.nodes) tell(`the log of ${name} ends: ${log.slice(-2000)}`)
   } finally {
     asking.isClosed = true
     await fleet.dispose()
