@@ -115,8 +115,9 @@ function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefine
       lanesAtATime = Math.min(lanesAtATime * 2, LANES_AT_MOST)
       continue
     }
-    const { first } = lane.lines[lineToServe(lane)]
-    if (first !== undefined) return first
+    const line = lane.lines[lineToServe(lane)]
+    if (line.first !== undefined) return line.first
+    if (line.isComplete) throw new Error(`lane ${lane.id} counts partitions that it has no rows of`)
     yield* loadLines(tx, lane, demand)
   }
 }

@@ -1,16 +1,22 @@
-import type { Findings } from './findings.ts'
-import { doneAt, givenUpAt, type History, isAccepted, type SeenLease, story } from './history.ts'
+import {
+  doneAt,
+  givenUpAt,
+  type History,
+  isAccepted,
+  leasesByPartition,
+  type SeenLease,
+  story,
+} from './history.ts'
+import type { Findings } from './scene.ts'
 
 /** Times are rounded on their way. */
 export const ROUNDING_MILLIS = 5
 
-/** A partition has one live lease at most, is done once at most, and nobody loses a lease that runs. */
+/** A partition has one live lease at most, is done once at most, and no lease is lost while it runs. */
 export function checkLeases(history: History, findings: Findings): void {
-  const ofPartition = Map.groupBy(history.leases.values(), ({ partition }) => partition.partition_name)
-  for (const leases of ofPartition.values()) {
-    const inOrder = leases.toSorted((a, b) => a.term - b.term)
-    for (const [position, earlier] of inOrder.entries())
-      for (const later of inOrder.slice(position + 1)) checkPair(earlier, later, findings)
+  for (const leases of leasesByPartition(history).values()) {
+    for (const [position, earlier] of leases.entries())
+      for (const later of leases.slice(position + 1)) checkPair(earlier, later, findings)
     const done = leases.filter((lease) => doneAt(lease) !== undefined)
     if (done.length > 1) findings.add(`done under several leases: ${done.map(story).join(' | ')}`)
   }

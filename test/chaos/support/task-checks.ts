@@ -1,7 +1,7 @@
-import type { Findings } from './findings.ts'
 import { doneAt, type History, type SeenLease, story } from './history.ts'
-import { ROUNDING_MILLIS } from './lease-invariants.ts'
+import { ROUNDING_MILLIS } from './lease-checks.ts'
 import type { ProducedTask } from './produced-task.ts'
+import type { Findings } from './scene.ts'
 
 /** When each partition was done, by name. */
 export type DoneTimes = ReadonlyMap<string, number>
