@@ -84,7 +84,8 @@ export class Runner {
     this.#images = noImages()
     this.#entries = 0
     const memory = new Memory(images.nextIds ?? nextIds, last)
-    const tx = new Transaction(memory, last + 1, this.#surroundings())
+    // Nothing of it is appended. With the next number, lanes that catch up here would count as changed by the next entry.
+    const tx = new Transaction(memory, last, this.#surroundings())
     await this.drive(loadOrder(tx, LANES_AT_START))
     this.#memory = memory
     return memory
