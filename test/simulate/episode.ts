@@ -233,10 +233,15 @@ class Episode {
     const { model, faults } = simulation
     simulation.tell(() => 'everything heals')
     Object.assign(faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
-    for (const node of simulation.nodes) node.frozenUntil = 0
-    const node = simulation.kill(simulation.leader)
-    simulation.lead(node)
-    await simulation.until(() => node.store !== null, 'no leader starts')
+    const { name } = simulation.leader
+    for (const other of simulation.nodes) other.isDead = true
+    const node = simulation.addNode(name)
+    // What the others sent may still arrive and keep it from starting the first time.
+    const hasStarted = () => {
+      if (node.store === null) simulation.lead(node)
+      return node.store !== null
+    }
+    await simulation.until(hasStarted, 'no leader starts')
     for (const task of model.tasks.values())
       if (!task.cancelled) await this.#ask(node, { verb: 'resume', taskId: task.taskId })
     for (let round = 0; simulation.failure === null; round += 1) {

@@ -18,6 +18,9 @@ const elapsed = () => (performance.now() - startedAt) / 1000
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
 say(`seed ${first}`)
+// Faults are errors by the thousand; where one is a finding, the episode is told again with all that.
+const { stackTraceLimit } = Error
+Error.stackTraceLimit = 0
 let operations = 0
 let episodes = 0
 while (episodes === 0 || elapsed() < Number(values.seconds)) {
@@ -26,9 +29,10 @@ while (episodes === 0 || elapsed() < Number(values.seconds)) {
   operations += outcome.operations
   episodes += 1
   if (outcome.failure === null) continue
-  const { story } = await episode(seed, steps, {}, true)
+  Error.stackTraceLimit = stackTraceLimit
+  const { story, failure } = await episode(seed, steps, {}, true)
   for (const line of story.slice(Math.max(0, story.length - Number(values.lines)))) say(line)
-  say(`${outcome.failure.stack}`)
+  say(`${failure?.stack ?? outcome.failure}`)
   say(`npm run simulate -- --seed ${seed} --seconds 0${steps === 1500 ? '' : ` --steps ${steps}`}`)
   process.exitCode = 1
   break

@@ -25,7 +25,6 @@ const NODES = ['a', 'b', 'c']
 /** Where nothing is planned, somebody may still be waiting for a turn of the event loop. */
 const IDLE_TURNS = 100
 const START = 1_780_000_000_000
-const SECRET_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
 /**
  * Nodes on one medium, one of which leads, with everything that can go wrong between them, and the model of what was
@@ -83,7 +82,8 @@ export class Simulation {
     this.#options = {
       policy: this.policy,
       random: () => spread,
-      secret: () => Array.from({ length: 16 }, () => SECRET_LETTERS[secrets.below(64)]).join(''),
+      secret: () =>
+        (secrets.below(2 ** 32) + 2 ** 32 * (secrets.below(2 ** 20) + 2 ** 20)).toString(36).padEnd(16, '-'),
       limits: {
         partitions: chance.pick([20, 200, 50_000]),
         lanes: chance.pick([4, 50, 4096]),

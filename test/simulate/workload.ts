@@ -12,6 +12,8 @@ import type { Chance } from '../chaos/support/chance.ts'
 
 /** How much of what there is in one simulation: each has others, so that rare things come together in some. */
 interface Habits {
+  /** In one batch, at most. */
+  readonly requests: number
   readonly tasks: number
   readonly levels: number
   readonly indexes: number
@@ -25,7 +27,7 @@ interface Habits {
 }
 
 const RECORDS = [0, 1, 50, 100, 100, 1000]
-const LEASES_REMEMBERED = 60
+const LEASES_REMEMBERED = 150
 const KEYS_REMEMBERED = 8
 
 /** What producers, workers and operators ask. It knows what it was answered, and asks for that again, too. */
@@ -41,6 +43,7 @@ export class Workload {
     this.#chance = chance
     const { tasks, levels } = { tasks: chance.pick([2, 4, 8]), levels: chance.pick([1, 2, 3, 6]) }
     this.#habits = {
+      requests: chance.pick([2, 8, 24]),
       tasks,
       levels,
       indexes: chance.pick([8, 40, 200]),
@@ -59,7 +62,7 @@ export class Workload {
   batch(): HandOffBatch {
     const chance = this.#chance
     const batch = { ...emptyBatch(), pulls: [] as PullOrder[] }
-    for (let left = chance.between(1, 6); left > 0; left -= 1) {
+    for (let left = chance.between(1, this.#habits.requests); left > 0; left -= 1) {
       const drawn = chance.below(100)
       if (drawn < 12) batch.callBacks.push(this.callBack(chance.between(1, 6)))
       else if (drawn < 50) batch.pulls.push(this.#pull())
