@@ -5,14 +5,19 @@ import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import type { Election, Head, Peer } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink } from './leader-link.ts'
+import { MergedBatches } from './merged-batches.ts'
 import { NotTaken } from './peer-messages.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import { Vacancy } from './vacancy.ts'
 
+/** The engine of this node, while it leads. */
+export interface Led {
+  readonly engine: Store
+  readonly batches: MergedBatches
+}
+
 /** Where requests go: to the engine of this node, or to that of another. */
-export type Place =
-  | { readonly engine: Store; readonly link: null }
-  | { readonly engine: null; readonly link: LeaderLink }
+export type Place = (Led & { readonly link: null }) | { readonly engine: null; readonly link: LeaderLink }
 
 /** Nodes that miss the leader at the same moment should not all try to take its place. */
 const TAKE_OVER_WITHIN_MILLIS = 50
@@ -74,10 +79,10 @@ export class Leadership {
   }
 
   /** Works on the engine of this node, or rejects with NotTaken before anything happens. */
-  async lead<Result>(work: (engine: Store) => Promise<Result>): Promise<Result> {
-    const engine = this.place?.engine
-    if (engine == null) throw new NotTaken('this node does not lead')
-    const working = work(engine)
+  async lead<Result>(work: (led: Led) => Promise<Result>): Promise<Result> {
+    const { place } = this
+    if (place === null || place.engine === null) throw new NotTaken('this node does not lead')
+    const working = work(place)
     this.#underWay.add(working)
     try {
       return await working
@@ -172,7 +177,7 @@ export class Leadership {
       log.info({ term }, 'this node leads')
       this.#handOver = () => ended.resolve('handed over')
       if (this.#stopping.signal.aborted) this.#handOver()
-      this.#vacancy.fill({ engine, link: null })
+      this.#vacancy.fill({ engine, batches: new MergedBatches(engine), link: null })
       this.onLed()
       this.onReadied(Number.POSITIVE_INFINITY)
       const watch = setInterval(() => void this.#watch(() => ended.resolve('lost')), WATCH_MILLIS)
