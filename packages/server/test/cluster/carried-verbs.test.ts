@@ -1,5 +1,6 @@
 import { afterAll, describe } from 'vitest'
 import type { Store } from '../../src/handoff/store.ts'
+import { memoryHarness } from '../disk/memory-harness.ts'
 import { callBackTopic } from '../store/conformance/call-back.ts'
 import { changesTopic } from '../store/conformance/changes.ts'
 import type { StoreHarness, StoreUnderTest } from '../store/conformance/harness.ts'
@@ -12,7 +13,6 @@ import { sealTopic } from '../store/conformance/seal.ts'
 import { settleTopic } from '../store/conformance/settle.ts'
 import { taskViewsTopic } from '../store/conformance/task-views.ts'
 import { undoTopic } from '../store/conformance/undo.ts'
-import { sqliteHarness } from '../store/sqlite-harness.ts'
 import { SharedStore, startNodes, type TestNode } from './support/nodes.ts'
 
 let under: StoreUnderTest | undefined
@@ -27,7 +27,7 @@ const store = (): Store => {
 const followerHarness: StoreHarness = {
   name: 'carried',
   async open(options) {
-    const own = await sqliteHarness.open(options)
+    const own = await memoryHarness().open(options)
     under = own
     nodes ??= startNodes(new SharedStore(store), 2)
     const [leader, follower] = (await nodes) as [TestNode, TestNode]

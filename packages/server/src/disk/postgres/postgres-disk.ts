@@ -87,6 +87,7 @@ export async function openPostgresDisk({
 }
 
 export interface OpenedPostgres extends OpenedDisk {
+  readonly term: string
   /** The database's clock at the take-over, in milliseconds. */
   readonly now: number
 }
@@ -121,7 +122,7 @@ export class PostgresDisk implements Disk {
     this.#takenOverAt = last
     this.#flushed = flushed
     this.#deletedTo = 0
-    return { last, unflushed, nextIds, now }
+    return { last, unflushed, nextIds, now, term }
   }
 
   readHead(): Promise<Head> {
