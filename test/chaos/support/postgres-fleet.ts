@@ -24,7 +24,7 @@ export function startPostgresFleet(leaseMillis: number): Promise<Fleet> {
 
 /** One node that has PostgreSQL to itself most of the time. */
 export function startLoneFleet(leaseMillis: number): Promise<Fleet> {
-  return startOnOne(leaseMillis, ['alone'], '?alone=whenever-possible')
+  return startOnOne(leaseMillis, ['alone'])
 }
 
 async function startOnOne(leaseMillis: number, names: readonly string[], parameters: string): Promise<Fleet> {

@@ -14,13 +14,6 @@ export interface Size {
   /** How often clients do anything but pull and settle as done, as a share of how often they do otherwise. */
   readonly contrary: number
 }
-
-/**
- * A node that is alone hands out from memory as long as nothing else is asked of it. So those who use it rarely do, and tasks
- * are called back in bursts.
- */
-export function mostlyPlain(size: Size): Size {
-  return { ...size, ebb: size.backlog / 3, contrary: 0.01 }
 }
 
 /** What everyone who takes part in a run shares. */

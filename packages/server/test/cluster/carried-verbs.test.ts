@@ -1,6 +1,5 @@
 import { afterAll, describe } from 'vitest'
 import type { Store } from '../../src/handoff/store.ts'
-import { memoryHarness } from '../disk/memory-harness.ts'
 import { callBackTopic } from '../store/conformance/call-back.ts'
 import { changesTopic } from '../store/conformance/changes.ts'
 import type { StoreHarness, StoreUnderTest } from '../store/conformance/harness.ts'
@@ -13,6 +12,7 @@ import { sealTopic } from '../store/conformance/seal.ts'
 import { settleTopic } from '../store/conformance/settle.ts'
 import { taskViewsTopic } from '../store/conformance/task-views.ts'
 import { undoTopic } from '../store/conformance/undo.ts'
+import { memoryHarness } from '../store/memory-harness.ts'
 import { SharedStore, startNodes, type TestNode } from './support/nodes.ts'
 
 let under: StoreUnderTest | undefined

@@ -4,9 +4,9 @@ import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import { type HandedOut, type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
-import { memoryHarness } from '../disk/memory-harness.ts'
 import { callBackOrder, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
+import { memoryHarness } from '../store/memory-harness.ts'
 import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
 
 const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }

@@ -1,4 +1,4 @@
-import { describeStore } from '../store/conformance/index.ts'
+import { describeStore } from './conformance/index.ts'
 import { memoryHarness } from './memory-harness.ts'
 
 describeStore(memoryHarness())

@@ -3,7 +3,7 @@ import { MemoryDisk } from '../../src/disk/memory/memory-disk.ts'
 import { MemoryMedium } from '../../src/disk/memory/memory-medium.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import type { EngineLimits } from '../../src/handoff/engine/runner.ts'
-import type { StoreHarness } from '../store/conformance/harness.ts'
+import type { StoreHarness } from './conformance/harness.ts'
 
 /** The engine on a disk in memory. It is opened again without being closed, as after a crash. */
 export const memoryHarness = (limits: Partial<EngineLimits> = {}): StoreHarness => ({

@@ -1,4 +1,4 @@
-import { followsPlainOrder } from '../store/conformance/plain-order.ts'
+import { followsPlainOrder } from './conformance/plain-order.ts'
 import { memoryHarness } from './memory-harness.ts'
 
 followsPlainOrder(memoryHarness(), 100)
