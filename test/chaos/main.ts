@@ -1,15 +1,20 @@
 import { parseArgs } from 'node:util'
-import type { Disturbance } from './support/disturbances.ts'
 import { startEmbeddedFleet } from './support/embedded-fleet.ts'
-import { startLoneFleet, startPostgresFleet } from './support/postgres-fleet.ts'
+import type { Disturbance } from './support/fleet.ts'
+import { startLoneFleet, startLossyFleet, startPostgresFleet } from './support/postgres-fleet.ts'
 import { run } from './support/run.ts'
 import { mostlyPlain } from './support/scene.ts'
 import { longStorm } from './support/storm.ts'
 
-const size = { producers: 3, workers: 24, operators: 2, backlog: 6000, ebb: 6000, batch: 50, contrary: 1 }
+const size = { producers: 3, workers: 24, operators: 2, backlog: 12_000, ebb: 12_000, contrary: 1 }
 const fleets = {
   three: { on: 'three nodes on PostgreSQL', start: startPostgresFleet, size },
   lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size: mostlyPlain(size) },
+  lossy: {
+    on: 'a pair whose standby lacks commits',
+    start: startLossyFleet,
+    size: { ...size, operators: 0 },
+  },
   embedded: { on: 'the embedded store', start: startEmbeddedFleet, size },
 }
 const isFleet = (name: string): name is keyof typeof fleets => Object.hasOwn(fleets, name)

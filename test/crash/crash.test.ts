@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskView } from '@baton/protocol'
 import { expect, test } from 'vitest'
-import { openSqliteStore } from '../../packages/server/src/store/sqlite/store.ts'
+import { openEmbeddedStore } from '../../packages/server/src/open-store.ts'
 import { Driver, nameOf } from '../../packages/server/test/store/conformance/driver.ts'
 import { DAY, TestClock, testPolicy } from '../../packages/server/test/store/conformance/harness.ts'
-import { Chance } from '../chaos/support/chance.ts'
-import { seed } from '../chaos/support/seed.ts'
+import { Chance, seed } from '../chaos/support/chance.ts'
 import { testFolder } from '../support/test-folder.ts'
 import { produce, type Stage, work } from './support/clients.ts'
 import { ClientLedger } from './support/ledger.ts'
@@ -55,7 +54,7 @@ test(`a service killed ${KILLS} times under load keeps every promise that reache
   clock.advance(Date.now() + DAY - clock.now())
   // Some have failed often by then: what nobody received must come back, not be parked.
   const policy = { ...testPolicy, maxAttempts: 1_000_000 }
-  const store = await openSqliteStore({ folder, policy, clock: clock.now })
+  const store = await openEmbeddedStore({ folder, policy, clock: clock.now })
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   expect(await store.audit()).toEqual([])
   await driver.sweep()

@@ -25,6 +25,8 @@ import {
   transitions,
 } from '../../packages/server/src/handoff/rules/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
+import { MAX_WAITING_PULLS } from '../../packages/server/src/handoff/waiting-pulls.ts'
+import { MAX_UNDER_WAY } from '../../packages/server/src/http/requests/pipelining.ts'
 import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { errorsIn, problemsNamedFor, sharedErrors } from './support/errors.ts'
 import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
@@ -136,6 +138,8 @@ describe('limits', () => {
     ['leases in a settle or renew', grouped(MAX_LEASES_PER_REQUEST)],
     ['partitions in a pull', grouped(MAX_BATCH)],
     ['waiting pull', `${MAX_WAIT_SECONDS} s`],
+    ['pulls that wait on a node', grouped(MAX_WAITING_PULLS)],
+    ['requests under way on a connection', grouped(MAX_UNDER_WAY)],
     ['length of a lease', `${LEASE_MAX_MILLIS / 3_600_000} h`],
     [
       'reason of a settlement',

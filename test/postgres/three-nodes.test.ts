@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Chance } from '../chaos/support/chance.ts'
-import { seed } from '../chaos/support/seed.ts'
+import { Chance, seed } from '../chaos/support/chance.ts'
 import { PostgresServer } from './support/postgres-server.ts'
 import { expectAllDone, loadOn, startNode } from './support/scene.ts'
 

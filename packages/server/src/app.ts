@@ -2,16 +2,16 @@ import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { OpenedCluster } from './cluster/open-cluster.ts'
 import { type Config, pathPrefixOf } from './config.ts'
-import { systemClock, type WallClock } from './handoff/clock.ts'
-import { openEngine } from './handoff/engine/engine-store.ts'
+import type { WallClock } from './handoff/clock.ts'
 import { HandOff } from './handoff/hand-off.ts'
-import { Secrets } from './handoff/lease-secrets.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
 import { readTokensFile } from './http/admission/tokens-file.ts'
+import { keyOwners } from './http/requests/key-owner.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
+import { openEmbeddedStore, openSharedStore } from './open-store.ts'
 import { version } from './version.ts'
 
 export type { Config } from './config.ts'
@@ -59,6 +59,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         tableField: config.tableField,
         unknownFields: config.unknownFields,
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
+        keyOwner: keyOwners(tokens !== null),
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
@@ -86,37 +87,19 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   }
 }
 
-/** Only the store that is asked for is loaded: the driver of the other takes a tenth of the time to start. */
 async function openStore(
   config: Config,
   policy: Policy,
   { clock, log }: Pick<AppOptions, 'clock' | 'log'>,
 ): Promise<{ store: Store; keptIn: KeptIn; peers: OpenedCluster | null }> {
-  const secrets = new Secrets()
-  const parts = { policy, random: Math.random, secret: () => secrets.next() }
+  const options = { policy, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
-    const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
-    const disk = await openSqliteDisk({ folder: config.data })
-    try {
-      const store = await openEngine({ ...parts, disk, clock: clock ?? systemClock })
-      return { store, keptIn: { data: resolve(config.data) }, peers: null }
-    } catch (error) {
-      await disk.close()
-      throw error
-    }
+    const warn = (text: string) => log.warn({}, text)
+    const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
+    return { store, keptIn: { data: resolve(config.data) }, peers: null }
   }
-  const { databaseUrl: url } = config
-  const [{ openPostgresDisk }, { whereabouts }, { openCluster }] = await Promise.all([
-    import('./disk/postgres/postgres-disk.ts'),
-    import('./disk/postgres/session/whereabouts.ts'),
-    import('./cluster/open-cluster.ts'),
-  ])
-  const peers = await openCluster({
-    openDisk: (node) => openPostgresDisk({ url, node }),
-    openEngine: ({ disk, clock: leaders }) => openEngine({ ...parts, disk, clock: clock ?? leaders }),
-    log,
-  })
-  return { store: peers.store, keptIn: { database: whereabouts(url) }, peers }
+  const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, ...options })
+  return { store: peers.store, keptIn: { database }, peers }
 }
 
 function policyOf(config: Config): Policy {

@@ -13,9 +13,9 @@ const unwanted =
 /** Pages are drawn without an emulated graphics card, which takes eight times as long (20 frames: 5.5 instead of 0.7 s). */
 packed.setGraphicsMode = false
 
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium(...args: string[]): Promise<Browser> {
   return chromium.launch({
-    args: packed.args.filter((argument) => !unwanted.test(argument)),
+    args: [...packed.args.filter((argument) => !unwanted.test(argument)), ...args],
     executablePath: await (isPackedForThisMachine ? unpackedChromium() : installedChromium()),
     headless: true,
   })

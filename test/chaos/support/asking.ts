@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ErrorCode, errorCodes, PROBLEM_MEDIA_TYPE, type Problem } from '@baton/protocol'
-import type { NodeProcess } from '../../postgres/support/node-process.ts'
 import type { Chance } from './chance.ts'
-import type { Findings } from './findings.ts'
+import type { FleetNode } from './fleet.ts'
 import { askAgain, type Question } from './questions.ts'
+import type { Findings } from './scene.ts'
 
 /** Far longer than any node is kept from answering. */
 const ANSWER_MILLIS = 60_000
@@ -19,10 +19,12 @@ export interface Request {
 
 export interface Exchange {
   readonly node: string
-  /** By the clock of this machine, which is the database's too. */
+  /** When it was first sent, by the clock of this machine, which is the database's too: it may have happened from then on. */
   readonly sentAt: number
+  /** When the sending that was answered was sent: the answer is not older. */
+  readonly lastSentAt: number
   readonly receivedAt: number
-  /** It was asked before without an answer, so it may have happened before. */
+  /** An earlier sending was not answered, and may have had its effect nevertheless. */
   readonly wasRepeated?: boolean
 }
 
@@ -34,23 +36,23 @@ export type Answer<Body> =
 export class Asking {
   answers = 0
   unanswered = 0
-  /** When the run is over, nobody insists any more. */
+  /** When the run is over, requests are no longer sent again. */
   isClosed = false
-  readonly #nodes: readonly NodeProcess[]
+  readonly #nodes: readonly FleetNode[]
   readonly #findings: Findings
 
-  constructor(nodes: readonly NodeProcess[], findings: Findings) {
+  constructor(nodes: readonly FleetNode[], findings: Findings) {
     this.#nodes = nodes
     this.#findings = findings
   }
 
-  anyNode(chance: Chance): NodeProcess {
-    return chance.pick(this.#nodes)
+  anyNode(chance: Chance): FleetNode {
+    return chance.pick(this.#nodes.filter(({ isAway }) => !isAway))
   }
 
   /** Undefined where there was no answer, or one that says no more than "later": it may have happened or not. */
   async ask<Body>(
-    node: NodeProcess,
+    node: FleetNode,
     question: Question<Body>,
     request: Request,
   ): Promise<Answer<Body> | undefined> {
@@ -71,7 +73,7 @@ export class Asking {
       return undefined
     }
     this.answers += 1
-    const exchange = { node: node.name, sentAt, receivedAt: Date.now() }
+    const exchange = { node: node.name, sentAt, lastSentAt: sentAt, receivedAt: Date.now() }
     return this.#read(question, `${question.method} ${path} on ${node.name}`, response, text, exchange)
   }
 
@@ -86,8 +88,7 @@ export class Asking {
     let wasRepeated = false
     for (let node = first; ; node = this.anyNode(chance)) {
       const answer = await this.ask(node, question, request)
-      // What was asked may have happened when the answer was lost, so it counts as sent from then on.
-      if (answer !== undefined) return { ...answer, wasRepeated, sentAt: startedAt }
+      if (answer !== undefined) return { ...answer, sentAt: startedAt, wasRepeated }
       wasRepeated = true
       const isPatient = Date.now() - startedAt < PATIENCE_MILLIS
       if (this.isClosed || this.#findings.areEnough || !isPatient)
@@ -97,7 +98,7 @@ export class Asking {
   }
 
   /** For what can have no problem. */
-  async demand<Body>(question: Question<Body>, request: Request, chance: Chance, node?: NodeProcess) {
+  async demand<Body>(question: Question<Body>, request: Request, chance: Chance, node?: FleetNode) {
     const answer = await this.insist(question, request, chance, node)
     if (answer.problem !== undefined) throw new Error(`${request.path} was answered ${answer.problem}`)
     return answer

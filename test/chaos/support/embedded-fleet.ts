@@ -1,11 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqliteStore } from '../../../packages/server/src/store/sqlite/store.ts'
-import { testPolicy } from '../../../packages/server/test/store/conformance/test-policy.ts'
 import { NodeProcess } from '../../postgres/support/node-process.ts'
-import { freezeNode, killNode } from './disturbances.ts'
+import { auditEmbedded } from './audit.ts'
 import { type Fleet, settings } from './fleet.ts'
+import { freezeNode, killNode } from './node-disturbances.ts'
 
 /** A fleet of one: a node with its embedded store, which finds its data again when it is started again. */
 export async function startEmbeddedFleet(leaseMillis: number): Promise<Fleet> {
@@ -13,15 +12,10 @@ export async function startEmbeddedFleet(leaseMillis: number): Promise<Fleet> {
   const node = await NodeProcess.start('alone', [...settings(leaseMillis), '--data', folder])
   return {
     nodes: [node],
-    disturbances: [killNode([node]), freezeNode([node], leaseMillis * 3)],
+    disturbances: [killNode([node]), freezeNode([node], leaseMillis)],
     audit: async () => {
       await node.kill()
-      const store = await openSqliteStore({ folder, policy: testPolicy })
-      try {
-        return await store.audit()
-      } finally {
-        await store.close()
-      }
+      return auditEmbedded(folder)
     },
     dispose: async () => {
       await node.kill()

@@ -1,47 +1,63 @@
 import { type PartitionRow, partitionStates, type StateCounts } from '@baton/protocol'
-import type { NodeProcess } from '../../postgres/support/node-process.ts'
-import { doneAt, type SeenLease, story } from './history.ts'
+import type { FleetNode } from './fleet.ts'
+import { doneAt, type History, leasesByPartition, type SeenLease, story } from './history.ts'
 import type { ProducedTask } from './produced-task.ts'
 import { questions } from './questions.ts'
-import type { Scene } from './scene.ts'
-import type { DoneTimes } from './task-invariants.ts'
+import type { Findings, Scene } from './scene.ts'
+import type { DoneTimes } from './task-checks.ts'
 
-/** What became of everything, as the nodes show it: nothing is lost, and every counter is what the rows add up to. */
-export async function checkEndState(scene: Scene, nodes: readonly NodeProcess[]): Promise<DoneTimes> {
-  const doneTimes = new Map<string, number>()
-  const ofPartition = Map.groupBy(scene.history.leases.values(), ({ partition }) => partition.partition_name)
-  for (const task of scene.history.tasks.values()) {
-    if (task.accepted.size === 0) continue
-    const rows = await partitionsOf(scene, task.taskId)
-    for (const row of rows) {
-      checkRow(task, row, ofPartition.get(row.partition_name) ?? [], scene)
-      if (row.settledAt !== null) doneTimes.set(row.partition_name, Date.parse(row.settledAt))
-    }
-    checkNames(task, rows, scene)
-    for (const node of nodes) await checkCounters(scene, node, task.taskId, rows)
+export type Rows = ReadonlyMap<string, readonly PartitionRow[]>
+
+/** What became of everything, by task, as the nodes show it. Every counter must be what the rows add up to, on every node. */
+export async function readEndState(scene: Scene, nodes: readonly FleetNode[]): Promise<Rows> {
+  const rows = new Map<string, readonly PartitionRow[]>()
+  for (const { taskId, accepted } of scene.history.tasks.values()) {
+    if (accepted.size === 0) continue
+    const ofTask = await partitionsOf(scene, taskId)
+    rows.set(taskId, ofTask)
+    for (const node of nodes) if (!node.isAway) await checkCounters(scene, node, taskId, ofTask)
   }
   await checkInstances(scene)
-  return doneTimes
+  return rows
+}
+
+/** Nothing that was answered is lost, and nothing is there that was not asked for. `certain` is what cannot be lost. */
+export function checkEndState(rows: Rows, history: History, certain: History, findings: Findings): void {
+  const asked = leasesByPartition(history)
+  const answered = leasesByPartition(certain)
+  for (const [taskId, ofTask] of rows) {
+    const task = certain.tasks.get(taskId)
+    if (task === undefined) continue
+    for (const row of ofTask) {
+      checkRow(task, row, answered.get(row.partition_name) ?? [], findings)
+      const isSaid = asked.get(row.partition_name)?.some(({ sentAt }) => sentAt.done !== undefined) === true
+      if (row.state === 'done' && !isSaid)
+        findings.add(`${row.partition_name} is done, and no worker said so`)
+    }
+    checkNames(task, ofTask, findings)
+  }
+}
+
+export function doneTimesOf(rows: Rows): DoneTimes {
+  const settled = [...rows.values()].flat().filter(({ settledAt }) => settledAt !== null)
+  return new Map(settled.map((row) => [row.partition_name, Date.parse(row.settledAt ?? '')]))
 }
 
 function checkRow(
   task: ProducedTask,
   row: PartitionRow,
   leases: readonly SeenLease[],
-  { findings }: Scene,
+  findings: Findings,
 ): void {
   const { partition_name: name, state } = row
   const add = (what: string) => findings.add(`${what}: ${name} is ${state}; ${leases.map(story).join(' | ')}`)
   const isFinished = state === 'done' || (state === 'cancelled' && task.cancelledAt !== undefined)
   if (!isFinished) add('not finished')
-  if (state === 'done' && leases.every(({ sentAt }) => sentAt.done === undefined)) add('nobody said so')
   if (state !== 'done' && leases.some((lease) => doneAt(lease) !== undefined)) add('done was forgotten')
   if (row.record_count !== task.partitions.get(name)?.record_count) add('not what was called back')
-  const term = Math.max(0, ...leases.map((lease) => lease.term))
-  if (term === 0 && state === 'done') add('never handed out')
 }
 
-function checkNames(task: ProducedTask, rows: readonly PartitionRow[], { findings }: Scene): void {
+function checkNames(task: ProducedTask, rows: readonly PartitionRow[], findings: Findings): void {
   const stored = new Set(rows.map(({ partition_name }) => partition_name))
   if (stored.size < rows.length) findings.add(`${task.taskId} lists a partition twice`)
   for (const name of task.accepted) if (!stored.has(name)) findings.add(`${name} was accepted and is lost`)
@@ -52,7 +68,7 @@ function checkNames(task: ProducedTask, rows: readonly PartitionRow[], { finding
 
 async function checkCounters(
   { asking, findings, chance }: Scene,
-  node: NodeProcess,
+  node: FleetNode,
   taskId: string,
   rows: readonly PartitionRow[],
 ): Promise<void> {
@@ -83,7 +99,7 @@ async function partitionsOf({ asking, chance }: Scene, taskId: string): Promise<
   return rows
 }
 
-/** Nobody holds a lease when everything is finished. */
+/** No instance holds a lease when everything is finished. */
 async function checkInstances({ asking, findings, chance }: Scene): Promise<void> {
   const { body } = await asking.demand(questions.instances, { path: '/instances?limit=1000' }, chance)
   for (const { instanceId, leases } of body.instances)

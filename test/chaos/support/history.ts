@@ -3,10 +3,21 @@ import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-i
 import type { Exchange } from './asking.ts'
 import type { ProducedTask } from './produced-task.ts'
 
-/** A time during which a lease runs, unless it is settled. */
+/** A pull, or the pulling part of a settle, as it was asked: once, or several times with one key. */
+export interface AskedPull {
+  readonly batch: number
+  /** The record budget. */
+  readonly records: number | null
+  readonly key: string | null
+  /** When it was first sent: nothing that it gives was taken before. */
+  readonly sentAt: number
+}
+
+/** A time during which a lease runs, unless it is settled, and the answer that said so. */
 export interface Run {
   readonly from: number
   readonly until: number
+  readonly said: Exchange
 }
 
 export interface SeenSettlement extends Exchange {
@@ -22,9 +33,10 @@ export interface SeenRenewal extends Exchange {
 export interface SeenLease {
   readonly id: string
   readonly partition: PulledPartition
+  /** Counts the leases of a partition. One that is undone keeps its number, so no two seen ones of a store have the same. */
   readonly term: number
-  /** The pull that it came by, where that had a key. */
-  readonly key: string | null
+  /** The pull that it came by. */
+  readonly asked: AskedPull
   /** When the claim began. It may have taken the partition later, but not after `receivedAt`. */
   readonly claimedAt: number
   receivedAt: number
@@ -37,7 +49,7 @@ export interface SeenLease {
 
 /** An answer to a pull, or to the pulling part of a settle. */
 export interface SeenPull extends Exchange {
-  readonly batch: number
+  readonly asked: AskedPull
   readonly leases: readonly SeenLease[]
   readonly partitions: readonly PulledPartition[]
 }
@@ -48,8 +60,6 @@ export class History {
   readonly tasks = new Map<string, ProducedTask>()
   readonly leases = new Map<string, SeenLease>()
   readonly pulls: SeenPull[] = []
-  /** The answers to pulls with a key, by that key. */
-  readonly keys = new Map<string, SeenPull[]>()
   /** Leases that were accepted as done. */
   done = 0
 
@@ -57,23 +67,18 @@ export class History {
     this.leaseMillis = leaseMillis
   }
 
-  /** Partitions that were accepted and are not finished yet, as far as anybody was told. */
+  /** Partitions that were accepted and are not finished yet, as far as clients were told. */
   get waiting(): number {
     const open = [...this.tasks.values()].filter(({ cancelSentAt }) => cancelSentAt === undefined)
     return open.reduce((sum, { accepted, done }) => sum + accepted.size - done, 0)
   }
 
-  pulled(
-    partitions: readonly PulledPartition[],
-    exchange: Exchange,
-    batch: number,
-    key: string | null,
-  ): SeenLease[] {
-    const leases = partitions.map((partition) => this.#received(partition, exchange, key))
-    const pull = { ...exchange, batch, leases, partitions }
-    this.pulls.push(pull)
-    if (key !== null) this.keys.set(key, [...(this.keys.get(key) ?? []), pull])
-    return leases
+  /** Returns the leases of the answer, and of these the ones that no answer had before. */
+  pulled(partitions: readonly PulledPartition[], exchange: Exchange, asked: AskedPull) {
+    const known = new Set(partitions.map(({ lease }) => this.leases.get(lease?.id ?? '')))
+    const leases = partitions.map((partition) => this.#received(partition, exchange, asked))
+    this.pulls.push({ ...exchange, asked, leases, partitions })
+    return { leases, fresh: leases.filter((lease) => !known.has(lease)) }
   }
 
   settling(leases: readonly SeenLease[], outcome: Outcome): void {
@@ -96,7 +101,7 @@ export class History {
     for (const { leaseId, expiresAt } of answer.renewed) {
       const lease = this.leases.get(leaseId)
       lease?.renewals.push({ ...exchange, refusal: null })
-      lease?.runs.push(this.#runUntil(expiresAt))
+      lease?.runs.push(this.#runUntil(expiresAt, exchange))
     }
     for (const { leaseId, code } of answer.refused)
       this.leases.get(leaseId)?.renewals.push({ ...exchange, refusal: code })
@@ -108,9 +113,9 @@ export class History {
     if (task !== undefined) task.done += 1
   }
 
-  #received(partition: PulledPartition, exchange: Exchange, key: string | null): SeenLease {
+  #received(partition: PulledPartition, exchange: Exchange, asked: AskedPull): SeenLease {
     const { id, expiresAt } = partition.lease ?? { id: '', expiresAt: '' }
-    const run = this.#runUntil(expiresAt)
+    const run = this.#runUntil(expiresAt, exchange)
     const known = this.leases.get(id)
     if (known !== undefined) {
       known.receivedAt = Math.min(known.receivedAt, exchange.receivedAt)
@@ -120,16 +125,16 @@ export class History {
     const term = parseLeaseId(id)?.term
     if (term === undefined) throw new Error(`${partition.partition_name} was given without a lease`)
     const lease: SeenLease = {
-      ...{ id, partition, term, key, claimedAt: run.from, receivedAt: exchange.receivedAt },
+      ...{ id, partition, term, asked, claimedAt: run.from, receivedAt: exchange.receivedAt },
       ...{ runs: [run], settlements: [], renewals: [], sentAt: {} },
     }
     this.leases.set(id, lease)
     return lease
   }
 
-  #runUntil(expiresAt: string): Run {
+  #runUntil(expiresAt: string, said: Exchange): Run {
     const until = Date.parse(expiresAt)
-    return { from: until - this.leaseMillis, until }
+    return { from: until - this.leaseMillis, until, said }
   }
 }
 
@@ -150,9 +155,17 @@ export function givenUpAt(lease: SeenLease): number {
   return Math.min(...Object.values(lease.sentAt), Number.POSITIVE_INFINITY)
 }
 
-/** What happened to a lease, for whoever has to find out why. */
+/** The leases that were seen of each partition, in the order of their terms. */
+export function leasesByPartition({ leases }: History): Map<string, SeenLease[]> {
+  const byPartition = Map.groupBy(leases.values(), ({ partition }) => partition.partition_name)
+  for (const ofOne of byPartition.values()) ofOne.sort((a, b) => a.term - b.term)
+  return byPartition
+}
+
+/** What happened to a lease, for those who have to find out why. */
 export function story(lease: SeenLease): string {
   const lines = [
+    { at: lease.asked.sentAt, text: `asked for ${lease.asked.sentAt}` },
     ...lease.runs.map(({ from, until }) => ({ at: from, text: `runs ${from} until ${until}` })),
     { at: lease.receivedAt, text: `received ${lease.receivedAt}` },
     ...lease.settlements.map(({ outcome, refusal, sentAt, receivedAt, node }) => ({
@@ -165,5 +178,5 @@ export function story(lease: SeenLease): string {
     })),
   ]
   const told = lines.toSorted((a, b) => a.at - b.at).map(({ text }) => text)
-  return `${lease.partition.partition_name} under ${lease.id} (key ${lease.key}): ${told.join('; ')}`
+  return `${lease.partition.partition_name} under ${lease.id} (key ${lease.asked.key}): ${told.join('; ')}`
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chance } from './chance.ts'
-import type { ProducedTask } from './produced-task.ts'
+import type { Pause, ProducedTask } from './produced-task.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
@@ -37,11 +37,19 @@ class Operator {
   }
 
   async #pause(task: ProducedTask): Promise<void> {
+    const never = Number.POSITIVE_INFINITY
+    const pause: Pause = { sentAt: Date.now(), from: never, until: never, resumedAt: never }
+    task.pauses.push(pause)
     const paused = await this.#order(task, 'pause')
-    if (paused.problem !== undefined) return
+    if (paused.problem !== undefined) {
+      pause.resumedAt = paused.receivedAt
+      return
+    }
     await sleep(this.#chance.between(50, 500))
-    task.pauses.push({ from: paused.receivedAt, until: Date.now() })
+    pause.until = Date.now()
+    pause.from = paused.receivedAt
     const resumed = await this.#order(task, 'resume')
+    pause.resumedAt = resumed.receivedAt
     if (resumed.problem !== undefined)
       this.#scene.findings.add(`resuming ${task.taskId} was answered ${resumed.problem}`)
   }

@@ -1,71 +1,141 @@
-import { openPostgresStore } from '../../../packages/server/src/store/postgres/open.ts'
-import { testPolicy } from '../../../packages/server/test/store/conformance/test-policy.ts'
-import { CuttingProxy } from '../../postgres/support/cutting-proxy.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FaultyLink } from '../../postgres/support/faulty-link.ts'
+import { LaggingPair } from '../../postgres/support/lagging-pair.ts'
 import { NodeProcess } from '../../postgres/support/node-process.ts'
 import { PostgresServer } from '../../postgres/support/postgres-server.ts'
-import { crashDatabase, cutCommits, freezeNode, killNode, terminateBackends, visit } from './disturbances.ts'
-import { type Fleet, settings } from './fleet.ts'
+import { auditPostgres } from './audit.ts'
+import {
+  blackHole,
+  crashDatabase,
+  cutRequests,
+  OUTAGE,
+  partWithAnswers,
+  stall,
+  terminateBackends,
+} from './database-disturbances.ts'
+import { type Disturbance, type Fleet, settings } from './fleet.ts'
+import { freezeNode, killNode, visit } from './node-disturbances.ts'
+import type { Span } from './order-checks.ts'
 
 /** Three nodes on one PostgreSQL. */
 export function startPostgresFleet(leaseMillis: number): Promise<Fleet> {
-  return startFleet(leaseMillis, ['north', 'east', 'west'], '')
+  return startOnOne(leaseMillis, ['north', 'east', 'west'], '')
 }
 
 /** One node that has PostgreSQL to itself most of the time. */
 export function startLoneFleet(leaseMillis: number): Promise<Fleet> {
-  return startFleet(leaseMillis, ['alone'], '?alone=whenever-possible')
+  return startOnOne(leaseMillis, ['alone'], '?alone=whenever-possible')
 }
 
-/** Each of the nodes reaches PostgreSQL through a proxy that can cut its connections. */
-async function startFleet(leaseMillis: number, names: readonly string[], parameters: string): Promise<Fleet> {
+async function startOnOne(leaseMillis: number, names: readonly string[], parameters: string): Promise<Fleet> {
   const server = await PostgresServer.start()
-  const proxies: CuttingProxy[] = []
-  /** Those that requests are sent to: visitors only while they are there. */
-  const nodes: NodeProcess[] = []
-  const prepared: NodeProcess[] = []
-  const dispose = async () => {
-    await Promise.all(prepared.map((node) => node.kill()))
-    await Promise.all(proxies.map((proxy) => proxy.stop()))
-    await server.dispose()
-  }
+  const nodes = new LinkedNodes(leaseMillis)
+  const dispose = () => nodes.dispose().then(() => server.dispose())
   try {
     const { name: database, url } = await server.createDatabase()
-    const prepare = async (name: string) => {
-      const proxy = await CuttingProxy.start(server.port)
-      proxies.push(proxy)
-      const throughProxy = url.replace(`:${server.port}/`, `:${proxy.port}/`)
-      const args = [...settings(leaseMillis), '--database-url', throughProxy + parameters]
-      const node = await NodeProcess.prepare(name, args)
-      prepared.push(node)
-      return node
-    }
-    const residents = await Promise.all(names.map(prepare))
-    const visitors = residents.length === 1 ? [await prepare('visitor')] : []
+    const residents = await Promise.all(names.map((name) => nodes.prepare(name, url + parameters)))
+    const visitors = residents.length === 1 ? [await nodes.prepare('visitor', url + parameters)] : []
+    for (const visitor of visitors) visitor.isAway = true
     await Promise.all(residents.map((node) => node.start()))
-    nodes.push(...residents)
     return {
-      nodes,
+      nodes: nodes.all,
       disturbances: [
         killNode(residents),
-        freezeNode(residents, leaseMillis * 3),
+        freezeNode(residents, leaseMillis),
         terminateBackends(server, database),
-        cutCommits(proxies),
+        cutRequests(nodes.links),
+        stall(nodes.links, leaseMillis),
+        blackHole(nodes.links, leaseMillis),
+        partWithAnswers(nodes.links),
         crashDatabase(server),
-        ...visitors.map((visitor) => visit(nodes, visitor)),
+        ...visitors.map((visitor) => visit(residents, visitor)),
       ],
       audit: async () => {
-        await Promise.all(prepared.map((node) => node.kill()))
-        const store = await openPostgresStore({ url, policy: testPolicy })
-        try {
-          return await store.audit()
-        } finally {
-          await store.close()
-        }
+        await nodes.kill()
+        return auditPostgres(url)
       },
       dispose,
     }
   } catch (error) {
     await dispose()
     throw error
+  }
+}
+
+/** Two nodes on a primary whose standby lacks the last commits when it takes over. */
+export async function startLossyFleet(leaseMillis: number): Promise<Fleet> {
+  const pair = await LaggingPair.start()
+  const nodes = new LinkedNodes(leaseMillis)
+  const dispose = () => nodes.dispose().then(() => pair.dispose())
+  const lostTails: Span[] = []
+  try {
+    const url = () => pair.primary.url(pair.database)
+    const residents = await Promise.all(['north', 'east'].map((name) => nodes.prepare(name, url())))
+    await Promise.all(residents.map((node) => node.start()))
+    return {
+      nodes: nodes.all,
+      disturbances: [killNode(residents), loseTail(pair, nodes.links, lostTails)],
+      lostTails,
+      audit: async () => {
+        await nodes.kill()
+        return auditPostgres(url())
+      },
+      dispose,
+    }
+  } catch (error) {
+    await dispose()
+    throw error
+  }
+}
+
+/** The primary dies with commits that the standby does not have, as in any fail-over that is not synchronous. */
+function loseTail(pair: LaggingPair, links: readonly FaultyLink[], lostTails: Span[]): Disturbance {
+  let isFollowed = true
+  return {
+    name: 'tail',
+    explains: OUTAGE,
+    happen: async (chance) => {
+      if (!isFollowed) await pair.renewStandby()
+      isFollowed = false
+      lostTails.push(await pair.failOver(() => sleep(chance.between(100, 1500))))
+      for (const link of links) {
+        link.upstream = pair.primary.port
+        link.reset()
+      }
+    },
+  }
+}
+
+/** Nodes, each of which reaches PostgreSQL by a link that can fail. */
+class LinkedNodes {
+  readonly links: FaultyLink[] = []
+  readonly all: NodeProcess[] = []
+  readonly #leaseMillis: number
+
+  constructor(leaseMillis: number) {
+    this.#leaseMillis = leaseMillis
+  }
+
+  async prepare(name: string, url: string): Promise<NodeProcess> {
+    const link = await FaultyLink.start(Number(new URL(url).port))
+    this.links.push(link)
+    const linked = new URL(url)
+    linked.port = String(link.port)
+    const node = await NodeProcess.prepare(name, [
+      ...settings(this.#leaseMillis),
+      '--database-url',
+      linked.href,
+    ])
+    this.all.push(node)
+    return node
+  }
+
+  async kill(): Promise<void> {
+    await Promise.all(this.all.map((node) => node.kill()))
+  }
+
+  async dispose(): Promise<void> {
+    await this.kill()
+    await Promise.all(this.links.map((link) => link.stop()))
   }
 }

@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PartitionDescriptor } from '@baton/protocol'
 import type { Chance } from './chance.ts'
-import { ProducedTask } from './produced-task.ts'
+import { type CalledBack, ProducedTask } from './produced-task.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
+
+/** Lengths of arrays, in hundredths, and both included. */
+const LENGTHS = [
+  { below: 20, least: 1, most: 3 },
+  { below: 80, least: 10, most: 250 },
+  { below: 100, least: 500, most: 4000 },
+]
 
 /** Calls back one task after the other, each array until it is answered. */
 export async function produce(scene: Scene, name: string): Promise<void> {
@@ -14,6 +21,13 @@ export async function produce(scene: Scene, name: string): Promise<void> {
     if (history.waiting <= size.backlog) continue
     while (scene.isStormy && history.waiting > size.ebb) await sleep(20)
   }
+}
+
+/** Everything once more, for a store that may have lost some of it. The rest are duplicates. */
+export async function callBackAgain(scene: Scene): Promise<void> {
+  const producer = new Producer(scene, 'again')
+  for (const task of scene.history.tasks.values())
+    for (const array of task.arrays) await producer.send(task, array)
 }
 
 class Producer {
@@ -29,59 +43,80 @@ class Producer {
 
   async callBackTask(taskId: string): Promise<void> {
     const chance = this.#chance
-    const task = new ProducedTask(taskId, chance.happens(0.4 * this.#scene.size.contrary))
+    const { contrary, operators, backlog } = this.#scene.size
+    const task = new ProducedTask(taskId, operators > 0 && chance.happens(0.3 * contrary))
     this.#scene.history.tasks.set(taskId, task)
-    const levels = chance.between(task.hasBarrier ? 2 : 1, 4)
-    const largest = Math.max(40, this.#scene.size.backlog / 4)
-    for (let level = 0; level < levels; level += 1) {
-      const arrays = this.#arrays(task, level, chance.between(20, largest))
-      // Levels of a task with a barrier come one after the other: only then is it known when one was complete.
+    const levels = Array.from({ length: chance.between(task.hasBarrier ? 2 : 1, 4) }, (_, level) => level)
+    const largest = Math.max(40, backlog / 4)
+    // Levels of a task with a barrier come one after the other: only then is it known when one was complete. Those of others
+    // come in any order, so that lower ones arrive while higher ones wait.
+    const groups = task.hasBarrier
+      ? levels.map((level) => [level])
+      : chance.happens(0.3)
+        ? [levels]
+        : chance.shuffled(levels).map((level) => [level])
+    for (const [position, group] of groups.entries()) {
+      const arrays = this.#arrays(
+        group.flatMap((level) => this.#lane(taskId, level, chance.between(20, largest))),
+      )
       if (!task.hasBarrier && chance.happens(0.5))
         await Promise.all(arrays.map((array) => this.#callBack(task, array)))
       else for (const array of arrays) await this.#callBack(task, array)
-      if (task.hasBarrier && level === 0) await this.#setBarrier(task)
+      if (task.hasBarrier && position === 0) await this.#setBarrier(task)
       if (task.cancelledAt !== undefined) return
     }
   }
 
-  /** Arrays of all sizes, some of which repeat the end of the one before. */
-  #arrays(task: ProducedTask, level: number, size: number): PartitionDescriptor[][] {
-    const chance = this.#chance
-    const all = Array.from({ length: size }, (_, index) => ({
-      taskId: task.taskId,
-      computeTableName: `results.table_${level}`,
-      partition_name: `${task.taskId}-${level}-${index}`,
-      record_count: chance.happens(0.1) ? 0 : chance.between(1, 900),
-      priorityLevel: level,
-    }))
-    const arrays: PartitionDescriptor[][] = []
-    for (let start = 0; start < size; ) {
-      const end = start + (chance.happens(0.1) ? 1500 : chance.between(10, 250))
-      const repeated = chance.happens(0.4) ? chance.below(40) : 0
-      arrays.push(all.slice(Math.max(0, start - repeated), end))
-      start = end
-    }
-    return arrays
-  }
-
-  async #callBack(task: ProducedTask, array: readonly PartitionDescriptor[]): Promise<void> {
+  /** Until it is answered, at times twice at the same time. */
+  async send(task: ProducedTask, array: CalledBack): Promise<void> {
     const { asking, findings } = this.#scene
-    for (const partition of array) task.partitions.set(partition.partition_name, partition)
-    const request = { path: '/call-back', headers: { 'x-instance-id': this.#name }, body: array }
+    const { length } = array.descriptors
+    const request = { path: '/call-back', headers: { 'x-instance-id': this.#name }, body: array.descriptors }
     const times = this.#chance.happens(0.15) ? 2 : 1
     const answers = await Promise.all(
       Array.from({ length: times }, () => asking.insist(questions.callBack, request, this.#chance)),
     )
-    for (const { body, problem, wasRepeated } of answers) {
+    for (const answer of answers) {
+      const { body, problem } = answer
       task.saidToBeNew += body?.accepted ?? 0
-      if (wasRepeated === true) task.lacksAnswers = true
+      if (answer.wasRepeated === true) task.lacksAnswers = true
       if (body !== undefined) {
-        if (body.accepted + body.duplicates !== array.length)
-          findings.add(`an array of ${array.length} was answered ${JSON.stringify(body)}`)
-        for (const { partition_name } of array) task.accepted.add(partition_name)
+        if (body.accepted + body.duplicates !== length)
+          findings.add(`an array of ${length} was answered ${JSON.stringify(body)}`)
+        task.answered(array, answer)
       } else if (task.cancelSentAt === undefined)
-        findings.add(`a call-back of ${task.taskId}, which nobody cancelled, was answered ${problem}`)
+        findings.add(`a call-back of ${task.taskId}, which was not cancelled, was answered ${problem}`)
     }
+  }
+
+  #callBack(task: ProducedTask, descriptors: readonly PartitionDescriptor[]): Promise<void> {
+    return this.send(task, task.sending(descriptors))
+  }
+
+  #lane(taskId: string, level: number, size: number): PartitionDescriptor[] {
+    const chance = this.#chance
+    return Array.from({ length: size }, (_, index) => ({
+      taskId,
+      computeTableName: `results.table_${level}`,
+      partition_name: `${taskId}-${level}-${index}`,
+      record_count: chance.happens(0.1) ? 0 : chance.between(1, 900),
+      priorityLevel: level,
+    }))
+  }
+
+  /** Arrays of all sizes, some of which repeat the end of the one before. */
+  #arrays(all: readonly PartitionDescriptor[]): PartitionDescriptor[][] {
+    const chance = this.#chance
+    const arrays: PartitionDescriptor[][] = []
+    for (let start = 0; start < all.length; ) {
+      const draw = chance.below(100)
+      const { least, most } = LENGTHS.find(({ below }) => draw < below) ?? { least: 1, most: 1 }
+      const end = start + chance.between(least, most)
+      const repeated = chance.happens(0.3) ? chance.below(40) : 0
+      arrays.push(all.slice(Math.max(0, start - repeated), end))
+      start = end
+    }
+    return arrays
   }
 
   async #setBarrier(task: ProducedTask): Promise<void> {

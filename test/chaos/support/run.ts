@@ -1,17 +1,18 @@
 import { Asking } from './asking.ts'
 import { Chance } from './chance.ts'
-import type { Disturbance } from './disturbances.ts'
-import { drain } from './drain.ts'
-import { checkEndState } from './end-state.ts'
-import { Findings } from './findings.ts'
-import type { Fleet } from './fleet.ts'
+import { checkEndState, doneTimesOf, type Rows, readEndState } from './end-state.ts'
+import type { Disturbance, Fleet } from './fleet.ts'
 import { History } from './history.ts'
-import { checkLeases } from './lease-invariants.ts'
+import { checkLeases } from './lease-checks.ts'
+import { checkLogs, type Happened } from './log-checks.ts'
+import { withoutLostTails } from './lost-tails.ts'
 import { operate } from './operators.ts'
-import { produce } from './producers.ts'
-import { checkPulls } from './pull-invariants.ts'
-import type { Scene, Size } from './scene.ts'
-import { checkTasks } from './task-invariants.ts'
+import { checkOrder } from './order-checks.ts'
+import { callBackAgain, produce } from './producers.ts'
+import { checkKeys, checkPulls } from './pull-checks.ts'
+import { Findings, type Scene, type Size } from './scene.ts'
+import { drain } from './storm.ts'
+import { checkTasks } from './task-checks.ts'
 import { work } from './workers.ts'
 
 export interface RunOptions {
@@ -40,33 +41,57 @@ export async function run(options: RunOptions): Promise<Outcome> {
   const history = new History(leaseMillis)
   const chance = new Chance(seed)
   const scene: Scene = { asking, history, findings, chance, size, isStormy: true, isOver: false }
+  const happened: Happened[] = []
+  const disturbances = fleet.disturbances.map((disturbance) => noted(disturbance, happened))
+  let rows: Rows = new Map()
   try {
-    await perform(scene, () => options.storm(scene, fleet.disturbances))
-    checkTasks(history, await checkEndState(scene, fleet.nodes), findings)
+    await perform(scene, fleet, () => options.storm(scene, disturbances))
+    rows = await readEndState(scene, fleet.nodes)
     for (const finding of await fleet.audit()) findings.add(`audit: ${finding}`)
   } catch (error) {
     findings.add(`the run could not go on: ${error instanceof Error ? error.stack : error}`)
+    for (const { name, log } of fleet.nodes) tell(`the log of ${name} ends: ${log.slice(-2000)}`)
   } finally {
     asking.isClosed = true
     await fleet.dispose()
   }
-  checkLeases(history, findings)
-  checkPulls(history, findings)
+  judge(history, fleet, rows, findings)
+  checkLogs(fleet.nodes, happened, findings)
   for (const { name, ends, log } of fleet.nodes)
     if (ends > 0) findings.add(`${name} ended by itself ${ends} times: ${log}`)
-  if (findings.all.length > 0) for (const line of errorsLogged(fleet)) tell(line)
   const { unanswered } = asking
   return { findings: findings.all, leases: history.leases.size, done: history.done, unanswered }
 }
 
-async function perform(scene: Scene, storm: () => Promise<void>): Promise<void> {
+/** What was answered, against what must never be. */
+function judge(history: History, { lostTails = [] }: Fleet, rows: Rows, findings: Findings): void {
+  checkPulls(history, findings)
+  const certain = withoutLostTails(history, lostTails)
+  checkLeases(certain, findings)
+  checkKeys(certain, findings)
+  checkOrder(certain, findings, lostTails)
+  checkTasks(certain, doneTimesOf(rows), findings)
+  checkEndState(rows, history, certain, findings)
+}
+
+function noted(disturbance: Disturbance, happened: Happened[]): Disturbance {
+  return {
+    ...disturbance,
+    happen: (chance) => {
+      happened.push({ disturbance, at: Date.now() })
+      return disturbance.happen(chance)
+    },
+  }
+}
+
+async function perform(scene: Scene, { lostTails = [] }: Fleet, storm: () => Promise<void>): Promise<void> {
   const { producers, workers, operators } = scene.size
   const everyone = (count: number, name: string, play: (scene: Scene, name: string) => Promise<void>) =>
     Promise.all(Array.from({ length: count }, (_, number) => play(scene, `${name}-${number}`)))
   const working = everyone(workers, 'worker', work)
   const producing = everyone(producers, 'producer', produce)
   const operating = everyone(operators, 'operator', operate)
-  // Whoever cannot go on ends the run, whatever the others still do.
+  // A client that cannot go on ends the run, whatever the others still do.
   const failed = Promise.all([working, producing, operating]).then(() => new Promise<never>(() => {}))
   failed.catch(() => {
     scene.isStormy = false
@@ -75,18 +100,8 @@ async function perform(scene: Scene, storm: () => Promise<void>): Promise<void> 
   await Promise.race([failed, storm()])
   scene.isStormy = false
   await Promise.race([failed, Promise.all([producing, operating])])
+  if (lostTails.length > 0) await Promise.race([failed, callBackAgain(scene)])
   await Promise.race([failed, drain(scene)])
   scene.isOver = true
   await working
-}
-
-/** What nodes say about errors that nobody expects. */
-function errorsLogged({ nodes }: Fleet): string[] {
-  return nodes.flatMap(({ name, log }) =>
-    log
-      .split('\n')
-      .filter((line) => line.includes('"level":50'))
-      .slice(-5)
-      .map((line) => `${name} logged ${line}`),
-  )
 }

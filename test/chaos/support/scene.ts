@@ -1,28 +1,26 @@
 import type { Asking } from './asking.ts'
 import type { Chance } from './chance.ts'
-import type { Findings } from './findings.ts'
 import type { History } from './history.ts'
 
 /** How much goes on at a time. */
 export interface Size {
   readonly producers: number
   readonly workers: number
+  /** With none of them no task has a level barrier either: that is an order, too. */
   readonly operators: number
   /** Producers wait when so many partitions are not finished, until only `ebb` are left. */
   readonly backlog: number
   readonly ebb: number
-  /** The most that a pull asks for, but for the few large ones. */
-  readonly batch: number
-  /** How often anybody does anything but pull and settle as done, as a share of how often that is otherwise. */
+  /** How often clients do anything but pull and settle as done, as a share of how often they do otherwise. */
   readonly contrary: number
 }
 
 /**
- * A node that is alone hands out from memory as long as nobody wants anything else of it. So those who use it rarely do, their
- * pulls are small enough to be answered together, and tasks are called back in bursts.
+ * A node that is alone hands out from memory as long as nothing else is asked of it. So those who use it rarely do, and tasks
+ * are called back in bursts.
  */
 export function mostlyPlain(size: Size): Size {
-  return { ...size, ebb: size.backlog / 3, batch: 6, contrary: 0.01 }
+  return { ...size, ebb: size.backlog / 3, contrary: 0.01 }
 }
 
 /** What everyone who takes part in a run shares. */
@@ -36,4 +34,27 @@ export interface Scene {
   isStormy: boolean
   /** Nothing is left to do. */
   isOver: boolean
+}
+
+const ENOUGH = 40
+
+/** What a run has found that must not be. */
+export class Findings {
+  readonly all: string[] = []
+  readonly #tell: (finding: string) => void
+
+  constructor(tell: (finding: string) => void = () => {}) {
+    this.#tell = tell
+  }
+
+  /** More than these would only repeat them. */
+  get areEnough(): boolean {
+    return this.all.length >= ENOUGH
+  }
+
+  add(finding: string): void {
+    if (this.areEnough) return
+    this.all.push(finding)
+    this.#tell(finding)
+  }
 }

@@ -1,12 +1,16 @@
 import type { Outcome } from '@baton/protocol'
-import type { NodeProcess } from '../../postgres/support/node-process.ts'
 import type { Chance } from './chance.ts'
+import type { FleetNode } from './fleet.ts'
 import type { SeenLease } from './history.ts'
-import type { PullTerms } from './pull-terms.ts'
+import type { PullTerms } from './pulling.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
-/** How one worker settles: until it is answered, sometimes twice at the same time, not always where it pulled. */
+/** A settle is sent twice at the same time, and again when it was answered; more often with a key, which must not take twice. */
+const TWIN = 0.05
+const AGAIN = { withKey: 0.15, without: 0.03 }
+
+/** How one worker settles: until it is answered, sometimes more than once, not always where it pulled. */
 export class Settling {
   readonly #scene: Scene
   readonly #name: string
@@ -18,22 +22,18 @@ export class Settling {
     this.#chance = chance
   }
 
-  async settle(leases: readonly SeenLease[], outcome: Outcome, from: NodeProcess): Promise<void> {
+  async settle(leases: readonly SeenLease[], outcome: Outcome, from: FleetNode): Promise<void> {
     await this.#send(leases, outcome, from, undefined)
   }
 
-  async settleAndPull(
-    leases: readonly SeenLease[],
-    from: NodeProcess,
-    terms: PullTerms,
-  ): Promise<SeenLease[]> {
+  async settleAndPull(leases: readonly SeenLease[], from: FleetNode, terms: PullTerms): Promise<SeenLease[]> {
     return this.#send(leases, 'done', from, terms)
   }
 
   async #send(
     leases: readonly SeenLease[],
     outcome: Outcome,
-    from: NodeProcess,
+    from: FleetNode,
     terms: PullTerms | undefined,
   ): Promise<SeenLease[]> {
     if (leases.length === 0) return []
@@ -44,17 +44,19 @@ export class Settling {
       headers: { 'x-instance-id': this.#name, ...terms?.headers },
       body: leases.map((lease) => this.#settlement(lease, outcome)),
     }
-    history.settling(leases, outcome)
-    const nodes = [chance.happens(0.5) ? from : asking.anyNode(chance)]
-    if (chance.happens(0.05)) nodes.push(asking.anyNode(chance))
-    const answers = await Promise.all(
-      nodes.map((node) => asking.demand(questions.settle, request, chance, node)),
-    )
-    return answers.flatMap((answer) => {
+    const ask = async (node: FleetNode) => {
+      const answer = await asking.demand(questions.settle, request, chance, node)
       history.settled(leases, outcome, answer.body, answer)
       if (terms === undefined) return []
-      return history.pulled(answer.body.partitions ?? [], answer, terms.batch, terms.key)
-    })
+      return history.pulled(answer.body.partitions ?? [], answer, terms.asked).fresh
+    }
+    history.settling(leases, outcome)
+    const nodes = [chance.happens(0.5) ? from : asking.anyNode(chance)]
+    if (chance.happens(TWIN)) nodes.push(asking.anyNode(chance))
+    const fresh = await Promise.all(nodes.map(ask))
+    const hasKey = terms !== undefined && terms.asked.key !== null
+    if (chance.happens(hasKey ? AGAIN.withKey : AGAIN.without)) fresh.push(await ask(asking.anyNode(chance)))
+    return fresh.flat()
   }
 
   #settlement({ id, partition }: SeenLease, outcome: Outcome): object {

@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PullAnswer } from '@baton/protocol'
-import type { NodeProcess } from '../../postgres/support/node-process.ts'
-import type { Answer } from './asking.ts'
 import type { Chance } from './chance.ts'
+import type { FleetNode } from './fleet.ts'
 import type { SeenLease } from './history.ts'
-import { type PullTerms, pullTerms } from './pull-terms.ts'
+import { Pulling } from './pulling.ts'
 import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 import { Settling } from './settling.ts'
@@ -12,7 +10,7 @@ import { Settling } from './settling.ts'
 /** What a contrary worker does with its leases, in hundredths. */
 const FATES = [
   { fate: 'failed', below: 6 },
-  { fate: 'released', below: 12 },
+  { fate: 'released', below: 14 },
   { fate: 'forgotten', below: 20 },
   { fate: 'late', below: 26 },
   { fate: 'done', below: 100 },
@@ -29,8 +27,9 @@ class Worker {
   readonly #scene: Scene
   readonly #name: string
   readonly #chance: Chance
+  readonly #pulling: Pulling
   readonly #settling: Settling
-  #node: NodeProcess
+  #node: FleetNode
   #held: SeenLease[] = []
   #late: Promise<void>[] = []
 
@@ -38,57 +37,23 @@ class Worker {
     this.#scene = scene
     this.#name = name
     this.#chance = scene.chance.for(name)
+    this.#pulling = new Pulling(scene, name, this.#chance)
     this.#settling = new Settling(scene, name, this.#chance)
     this.#node = scene.asking.anyNode(this.#chance)
   }
 
   async turn(): Promise<void> {
-    if (this.#held.length === 0) this.#held = await this.#pull()
+    if (this.#held.length === 0) this.#held = await this.#pulling.pull(this.#node)
+    this.#held.push(...(await this.#pulling.pullLater()))
     const held = this.#held
     this.#held = []
     if (held.length === 0) await sleep(this.#chance.between(5, 40))
     else await this.#handle(held)
-    if (this.#chance.happens(0.05)) this.#node = this.#scene.asking.anyNode(this.#chance)
+    if (this.#node.isAway || this.#chance.happens(0.05)) this.#node = this.#scene.asking.anyNode(this.#chance)
   }
 
   async settledLate(): Promise<void> {
     await Promise.all(this.#late)
-  }
-
-  async #pull(): Promise<SeenLease[]> {
-    const { asking, isStormy, size } = this.#scene
-    const chance = this.#chance
-    const terms = pullTerms(chance, this.#scene)
-    const headers = { 'x-instance-id': this.#name, ...terms.headers }
-    const hangUpAfter = isStormy && chance.happens(0.04 * size.contrary) ? chance.below(15) : undefined
-    const hasTwin = terms.key !== null && chance.happens(0.08 * size.contrary)
-    const [first, twin] = await Promise.all([
-      asking.ask(this.#node, questions.pull, { path: '/pull', headers, hangUpAfter }),
-      hasTwin
-        ? asking.ask(asking.anyNode(chance), questions.pull, { path: '/pull', headers })
-        : Promise.resolve(undefined),
-    ])
-    const repeat = await this.#repeated(headers, terms.key, first !== undefined)
-    return this.#noted([first, twin, repeat], terms)
-  }
-
-  /** Because no answer came, or out of forgetfulness: then a node may have died in between, and leases have ended. */
-  async #repeated(headers: Readonly<Record<string, string>>, key: string | null, wasAnswered: boolean) {
-    const { isStormy, size } = this.#scene
-    const isForgetful = wasAnswered && isStormy && this.#chance.happens(0.06 * size.contrary)
-    if (key === null || (wasAnswered && !isForgetful)) return undefined
-    if (isForgetful) await sleep(this.#leaseTimes(0, 2))
-    return this.#scene.asking.insist(questions.pull, { path: '/pull', headers }, this.#chance)
-  }
-
-  /** What came by any of the answers to one pull. */
-  #noted(answers: readonly (Answer<PullAnswer> | undefined)[], { batch, key }: PullTerms): SeenLease[] {
-    const leases = answers.flatMap((answer) =>
-      answer?.body === undefined
-        ? []
-        : this.#scene.history.pulled(answer.body.partitions, answer, batch, key),
-    )
-    return [...new Set(leases)]
   }
 
   async #handle(held: readonly SeenLease[]): Promise<void> {
@@ -110,7 +75,7 @@ class Worker {
     await this.#settling.settle(done.slice(0, cut), 'done', this.#node)
     const rest = done.slice(cut)
     if (chance.happens(0.45))
-      this.#held = await this.#settling.settleAndPull(rest, this.#node, pullTerms(chance, this.#scene))
+      this.#held = await this.#settling.settleAndPull(rest, this.#node, this.#pulling.terms())
     else await this.#settling.settle(rest, 'done', this.#node)
   }
 
@@ -126,7 +91,7 @@ class Worker {
     return fates.get('done') ?? []
   }
 
-  #settleLate(leases: readonly SeenLease[], node: NodeProcess): void {
+  #settleLate(leases: readonly SeenLease[], node: FleetNode): void {
     if (leases.length === 0) return
     const settled = sleep(this.#leaseTimes(0.8, 1.8)).then(() => this.#settling.settle(leases, 'done', node))
     // Whether it failed is asked when everything is over.

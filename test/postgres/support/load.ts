@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
-import { Chance } from '../../chaos/support/chance.ts'
-import { seed } from '../../chaos/support/seed.ts'
+import { Chance, seed } from '../../chaos/support/chance.ts'
 
 interface Pulled {
   readonly partition_name: string

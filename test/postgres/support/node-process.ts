@@ -1,6 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { freePort } from '../../../bench/harness/free-port.ts'
+import { errorIn, type LoggedError } from '../../chaos/support/log-checks.ts'
 import { spawnService } from '../../support/spawn-service.ts'
 
 /** A Baton node as a process of its own, which keeps its address when it is started again. */
@@ -10,7 +12,10 @@ export class NodeProcess {
   readonly #args: readonly string[]
   #child: ChildProcess | undefined
   log = ''
-  /** How often it has ended although nobody killed it. */
+  readonly errors: LoggedError[] = []
+  /** It comes and goes, and is not here now. */
+  isAway = false
+  /** How often it has ended although it was not killed. */
   ends = 0
 
   private constructor(name: string, port: number, args: readonly string[]) {
@@ -39,9 +44,12 @@ export class NodeProcess {
         if (chunk.toString().includes('listening')) resolve()
       })
     })
-    child.stderr?.on('data', (chunk: Buffer) => {
-      this.log = (this.log + chunk.toString()).slice(-50_000)
-    })
+    if (child.stderr !== null)
+      createInterface({ input: child.stderr }).on('line', (line) => {
+        this.log = `${this.log}${line}\n`.slice(-50_000)
+        const error = errorIn(line)
+        if (error !== undefined) this.errors.push(error)
+      })
     await Promise.race([
       listening,
       exited.then(() => {

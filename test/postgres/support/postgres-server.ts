@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chmod, chown, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,8 +29,10 @@ export interface ServerOptions {
   readonly certificate?: Certificate
   /** Settings beyond those that make tests fast. */
   readonly settings?: Readonly<Record<string, string>>
-  /** A server at rest: this one becomes its standby. */
+  /** This one becomes the standby of that one. */
   readonly copyOf?: PostgresServer
+  /** The port by which a standby reaches its primary; the primary's own, unless something stands in between. */
+  readonly replicatesFrom?: number
 }
 
 /**
@@ -62,7 +64,8 @@ export class PostgresServer {
     this.#owner = owner
   }
 
-  static async start({ settings = {}, copyOf, certificate }: ServerOptions = {}): Promise<PostgresServer> {
+  static async start(options: ServerOptions = {}): Promise<PostgresServer> {
+    const { settings = {}, copyOf, certificate } = options
     const owner = await ownerOfServers()
     const folder = await mkdtemp(join(tmpdir(), 'baton-postgres-'))
     // The server runs as a user of its own where tests run as root, and must reach its folder.
@@ -70,7 +73,7 @@ export class PostgresServer {
     const withTls = certificate === undefined ? settings : { ...settings, ssl: 'on' }
     const server = new PostgresServer(await freePort(), folder, join(folder, 'data'), withTls, owner)
     if (copyOf === undefined) await server.#initialise()
-    else await server.#copy(copyOf)
+    else await server.#copy(copyOf, options.replicatesFrom ?? copyOf.port)
     if (certificate !== undefined) await server.putCertificate(certificate)
     await server.start()
     return server
@@ -193,13 +196,34 @@ export class PostgresServer {
     await ended
   }
 
-  /** The npm package has no pg_basebackup, but the folder of a server at rest is as good. */
-  async #copy({ data, port }: PostgresServer): Promise<void> {
-    await execute('cp', ['-a', data, this.data])
+  /** The npm package has no pg_basebackup, but the folder of a server at rest is as good, and of one at work with its marks. */
+  async #copy(primary: PostgresServer, port: number): Promise<void> {
+    if (primary.#process === undefined) await execute('cp', ['-a', primary.data, this.data])
+    else await this.#backUp(primary)
     const connection = `host=127.0.0.1 port=${port} user=postgres application_name=standby`
     await writeFile(join(this.data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`)
     await writeFile(join(this.data, 'standby.signal'), '')
     await this.#own(this.folder, join(this.data, 'postgresql.auto.conf'), join(this.data, 'standby.signal'))
+  }
+
+  /** As a base backup is made by hand. What is missing of the log is fetched from the primary. */
+  async #backUp(primary: PostgresServer): Promise<void> {
+    const client = new pg.Client({ connectionString: primary.url() })
+    await client.connect()
+    try {
+      await client.query(`SELECT pg_backup_start('standby', true)`)
+      await mkdir(this.data, { mode: 0o700 })
+      const leftOut = ['./postmaster.pid', './pg_wal/*', './postgresql.auto.conf']
+      const exclude = leftOut.map((path) => `--exclude='${path}'`).join(' ')
+      // Files change and vanish meanwhile, which tar reports by 1: the log makes up for it.
+      const copy = `(tar -C '${primary.data}' ${exclude} -cf - . || test $? -eq 1) | tar -C '${this.data}' -xpf -`
+      await execute('sh', ['-c', copy])
+      const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)')
+      await writeFile(join(this.data, 'backup_label'), String(rows[0]?.labelfile))
+    } finally {
+      await client.end()
+    }
+    await this.#own(this.data, join(this.data, 'backup_label'))
   }
 
   async #own(...paths: string[]): Promise<void> {

@@ -92,8 +92,8 @@ export class Pulls {
       this.#note(instance, result)
       return { ...result, waited }
     }
-    const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0 || this.#isClosed
-    if (isAnswer) return noted(found, false)
+    const isAnswer = found.partitions.length > 0 || found.repeated || waitMillis <= 0
+    if (isAnswer || this.#isClosed || this.#waiting.isFull) return noted(found, false)
     const waited = this.#waiting.wait(orderOf(request), waitMillis, signal, epoch)
     return waited.then((result) => noted(result, true))
   }

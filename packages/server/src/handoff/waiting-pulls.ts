@@ -1,5 +1,8 @@
 import type { PullOrder, PullResult } from './store.ts'
 
+/** Each costs about a kilobyte and a timer. Pulls beyond this are answered at once. */
+export const MAX_WAITING_PULLS = 20_000
+
 export const NOTHING: PullResult = { partitions: [], repeated: false }
 
 interface Waiter {
@@ -33,6 +36,10 @@ export class WaitingPulls {
 
   get size(): number {
     return this.#waiting.size
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.size >= MAX_WAITING_PULLS
   }
 
   /** `seenEpoch` is the epoch at which the caller looked and found nothing. */

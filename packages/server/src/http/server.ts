@@ -19,6 +19,7 @@ import { admitPeers, type Peers } from './peers.ts'
 import { meetExpectations } from './requests/expectations.ts'
 import { answerThoseWhoStoppedSending } from './requests/hang-up.ts'
 import { acceptJsonBodies } from './requests/json-body.ts'
+import { boundPipelining } from './requests/pipelining.ts'
 import { countRequests, RequestCounts } from './requests/request-counts.ts'
 import { logRequests, type RequestLog } from './requests/request-log.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
@@ -96,6 +97,7 @@ export async function buildHttp({
     frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
   })
   app.setErrorHandler(answerError)
+  boundPipelining(app)
   if (requestLog !== null) logRequests(app, requestLog)
   acceptJsonBodies(app)
   admitCallers(app, admission)

@@ -1,5 +1,6 @@
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
+import type { KeyOwner } from './requests/key-owner.ts'
 
 /** What the routes work with. */
 export interface Service {
@@ -9,6 +10,7 @@ export interface Service {
   readonly tableField: string
   readonly unknownFields: 'refuse' | 'ignore'
   readonly callBackLimitBytes: number
+  readonly keyOwner: KeyOwner
 }
 
 /** Settlements and renewals name at most ten thousand leases; more than this cannot be right. */

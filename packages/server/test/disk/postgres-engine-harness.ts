@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import { openPostgresDisk, type PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import type { StoreHarness } from '../store/conformance/harness.ts'
 import { makeTemplate } from './postgres-harness.ts'
@@ -20,8 +20,9 @@ export function postgresEngineHarness(): StoreHarness {
     name: 'engine on PostgreSQL',
     async open({ policy, clock }) {
       const { url } = await server.createDatabase('template_of_disks')
+      let disk: PostgresDisk
       const openStore = async (changed = policy) => {
-        const disk = await openPostgresDisk({ url, node })
+        disk = await openPostgresDisk({ url, node })
         const secret = () => randomBytes(12).toString('base64url')
         return openEngine({ disk, policy: changed, clock: clock.now, random: Math.random, secret })
       }
@@ -31,9 +32,10 @@ export function postgresEngineHarness(): StoreHarness {
           return store
         },
         async reopen(changed = policy) {
-          const before = store
+          const before = disk
+          await store.probe()
           store = await openStore(changed)
-          await before.close().catch(() => {})
+          await before.close()
         },
         dispose: () => store.close(),
       }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { openPostgresDisk, type PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
-import type { Disk } from '../../src/handoff/disk.ts'
+import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import type { DiskHarness } from './conformance/harness.ts'
 
 const node = { nodeId: 'node', url: null }
@@ -19,10 +18,9 @@ export function postgresHarness(): DiskHarness {
     async create() {
       const { url } = await server.createDatabase('template_of_disks')
       let disk = await openPostgresDisk({ url, node })
-      const numbers = new Numbers()
       return {
         get disk() {
-          return numbers.of(disk)
+          return disk
         },
         async crash() {
           const before = disk
@@ -40,38 +38,4 @@ export async function makeTemplate(server: PostgresServer): Promise<void> {
   await server.query('CREATE DATABASE template_of_disks')
   const disk = await openPostgresDisk({ url: server.url('template_of_disks'), node })
   await disk.close()
-}
-
-/** Opening this disk appends an entry. The suite numbers its own entries alone. */
-class Numbers {
-  /** The numbers on the disk of the entries of the suite, by theirs. */
-  readonly #numbers = [0]
-  #last = 0
-
-  of(disk: PostgresDisk): Disk {
-    const own: Partial<Disk> = {
-      open: async () => {
-        const { last, unflushed, nextIds } = await disk.open()
-        this.#last = last
-        return { last: this.#numbers.length - 1, unflushed, nextIds }
-      },
-      append: async (entry) => {
-        await disk.append({ ...entry, number: this.#last + 1 })
-        this.#last += 1
-        this.#numbers[entry.number] = this.#last
-      },
-      flush: (images, upTo) => disk.flush(images, this.#numberOf(upTo)),
-    }
-    return new Proxy(disk, {
-      get(target, name) {
-        if (name in own) return own[name as keyof Disk]
-        const value = Reflect.get(target, name, target) as unknown
-        return typeof value === 'function' ? value.bind(target) : value
-      },
-    })
-  }
-
-  #numberOf(upTo: number): number {
-    return upTo === this.#numbers.length - 1 ? this.#last : (this.#numbers[upTo] ?? 0)
-  }
 }

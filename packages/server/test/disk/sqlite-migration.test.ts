@@ -6,10 +6,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 import type { Disk, TaskDetail } from '../../src/handoff/disk.ts'
+import { openEngine } from '../../src/handoff/engine/engine-store.ts'
 import { totalOf } from '../../src/handoff/rules/tally.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import type { StoredPartition } from '../../src/handoff/stored.ts'
-import { leaseOf } from '../store/conformance/driver.ts'
+import { Driver, leaseOf, nameOf } from '../store/conformance/driver.ts'
+import { TestClock, testPolicy } from '../store/conformance/harness.ts'
 
 /**
  * Written by the last program that spoke version 6, and left as after a crash: with entries in its journal that are not in
@@ -53,6 +55,9 @@ const standing = async (taskId: string, level: number): Promise<Record<number, s
   Object.fromEntries(
     (await rowsOf(taskId, level)).map(({ index, state, line }) => [index, state === 'ready' ? line : state]),
   )
+
+const range = (first: number, last: number): number[] =>
+  Array.from({ length: last - first + 1 }, (_, at) => first + at)
 
 describe('a file of schema version 6', () => {
   test('starts without entries, behind the ids that are used', async () => {
@@ -208,6 +213,45 @@ describe('a file of schema version 6', () => {
     const byId = new Map(lanes.map((lane) => [lane.id, lane]))
     const levels = order.map((id) => byId.get(id)?.level)
     expect(levels).toEqual([0, 0, 0, 1, 2, 5, 6])
+  })
+
+  test('the engine finds nothing wrong with it, and goes on', async () => {
+    const [{ leases } = { leases: [] }] = (await disk.load({ keys: ['key-2'] })).keys
+    const store = await openEngine({
+      disk,
+      policy: testPolicy,
+      clock: () => 1_780_000_126_000,
+      random: Math.random,
+      secret: () => 's'.repeat(16),
+    })
+    const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, new TestClock())
+    expect(await store.audit()).toEqual([])
+    for (const lease of leases) expect(await driver.settle(lease)).toBeNull()
+    await driver.control({ verb: 'resume', taskId: 'paused' })
+    const { length } = leases
+    expect((await driver.task('main')).facts.partitions).toMatchObject({
+      done: 2 + length,
+      leased: 5 - length,
+    })
+    const handed = (await driver.pullAll(50)).map(nameOf)
+    expect(new Set(handed).size).toBe(handed.length)
+    const ofTask = (name: string) => handed.filter((one) => one.startsWith(`${name}-`))
+    const main = [...range(11, 59), ...range(70, 74)].map((index) => `main-0-${index}`)
+    expect(ofTask('main').filter((name) => name !== 'main-0-5')).toEqual([
+      ...main,
+      'main-5-0',
+      'main-5-1',
+      'main-5-2',
+    ])
+    expect(ofTask('paused')[0]).toBe('paused-0-100')
+    expect(ofTask('paused')).toHaveLength(28)
+    expect(ofTask('barrier')).toEqual(['barrier-1-1', 'barrier-1-2', 'barrier-1-3'])
+    expect(ofTask('lines')).toHaveLength(5)
+    expect(handed).toHaveLength(55 + 3 + 28 + 3 + 5)
+    while ((await driver.tidy()).more);
+    await driver.control({ verb: 'resume', taskId: 'rerun' })
+    expect(await driver.pullAll(100)).toHaveLength(520)
+    expect(await store.audit()).toEqual([])
   })
 
   test('is brought to the new version once', async () => {

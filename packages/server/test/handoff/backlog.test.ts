@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readBacklog } from '../../src/handoff/counts/backlog.ts'
 import type { Store } from '../../src/handoff/store.ts'
+import { memoryHarness } from '../disk/memory-harness.ts'
 import { callBackOrder, some } from '../store/conformance/driver.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
-import { sqliteHarness } from '../store/sqlite-harness.ts'
 
 let under: StoreUnderTest
 let asked: { state: string | null; limit: number }[]
 let store: Pick<Store, 'tasks'>
 
 beforeEach(async () => {
-  under = await sqliteHarness.open({ policy: testPolicy, clock: new TestClock() })
+  under = await memoryHarness().open({ policy: testPolicy, clock: new TestClock() })
   asked = []
   store = {
     tasks: (query) => {

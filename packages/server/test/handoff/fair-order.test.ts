@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
+import { memoryHarness } from '../disk/memory-harness.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import { storesOf } from '../store/conformance/harness.ts'
-import { sqliteHarness } from '../store/sqlite-harness.ts'
 import { type FairnessEvent, unfairness } from './fairness.ts'
 import {
   fairScheduler,
@@ -92,7 +92,7 @@ describe('the fair rule, alone', () => {
 })
 
 describe('the order of a store', () => {
-  const open = storesOf(sqliteHarness)
+  const open = storesOf(memoryHarness())
   let opened: Driver | undefined
   afterEach(() => {
     opened = undefined

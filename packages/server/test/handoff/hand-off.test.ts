@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { PullRequest } from '../../src/handoff/requests.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
+import { memoryHarness } from '../disk/memory-harness.ts'
 import { callBackOrder, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
-import { sqliteHarness } from '../store/sqlite-harness.ts'
 
 const LONG = 600_000
 
@@ -12,7 +12,7 @@ let under: StoreUnderTest
 let handOff: HandOff
 
 beforeEach(async () => {
-  under = await sqliteHarness.open({ policy: testPolicy, clock: new TestClock() })
+  under = await memoryHarness().open({ policy: testPolicy, clock: new TestClock() })
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const node = { instanceId: 'node', version: '0' }
   handOff = new HandOff({ store: under.store, policy: testPolicy, retentionMillis: DAY, node, log })

@@ -1,4 +1,7 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
 import { TestApp } from '../support/test-app.ts'
 
 const service = TestApp.shared({ allowedHosts: ['baton.internal', 'edge.example:8443'] })
@@ -51,12 +54,83 @@ describe.each(changing)('%s %s', (method, path) => {
   })
 })
 
+const firefoxAgent = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+const imageAccept = 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8'
+
+/** Over plain HTTP, and to a name that is not loopback, browsers send no Sec-Fetch headers. */
+describe.each(changing)('%s %s under the name of an allowed host', (method, path) => {
+  const named = (headers: Record<string, string>) => ({ host: 'baton.internal:7070', ...headers })
+
+  test.each<[string, Record<string, string>]>([
+    ['a page of another site', { referer: 'http://evil.example/page' }],
+    ['a page of a name that begins alike', { referer: 'http://baton.internal.evil.example/' }],
+    ['a page without an address', { referer: 'about:blank' }],
+    ['an image', { accept: imageAccept }],
+    ['an image of old browsers', { accept: 'image/png,image/*;q=0.8,*/*;q=0.5' }],
+    ['a document', { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }],
+    ['a style sheet', { accept: 'text/css,*/*;q=0.1' }],
+    ['an image of the own page', { accept: imageAccept, referer: 'http://baton.internal:7070/' }],
+    ['a script of a page that hides itself', { accept: '*/*', 'user-agent': firefoxAgent }],
+    ['a browser that hides itself', { accept: 'application/json', 'user-agent': firefoxAgent }],
+  ])('refuses %s', async (_, headers) => {
+    const answer = await service().app.http.inject({
+      method: method as 'GET',
+      url: path,
+      headers: named(headers),
+    })
+    expect(answer.statusCode).toBe(403)
+    if (method !== 'HEAD') expect(answer.json().code).toBe('cross_site_refused')
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['a program', {}],
+    ['curl', { accept: '*/*', 'user-agent': 'curl/8.5.0' }],
+    ['the client', { accept: 'application/json', 'user-agent': 'node' }],
+    [
+      'Java, which asks for images first',
+      { accept: 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', 'user-agent': 'Java/17.0.2' },
+    ],
+    [
+      'PowerShell, which begins like a browser',
+      { 'user-agent': 'Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1.19041.1' },
+    ],
+    ['the own page', { accept: '*/*', 'user-agent': firefoxAgent, origin: 'http://baton.internal:7070' }],
+    [
+      'the own page, which says its address',
+      { 'user-agent': firefoxAgent, referer: 'http://baton.internal:7070/?task=a' },
+    ],
+    [
+      'the own page behind a proxy that changed the Host',
+      { 'user-agent': firefoxAgent, referer: 'https://edge.example:8443/' },
+    ],
+    ['the own page over TLS', { 'user-agent': firefoxAgent, 'sec-fetch-site': 'same-origin' }],
+  ])('lets %s pass', async (_, headers) => {
+    expect((await service().ask(method, path, { headers: named(headers) })).status).not.toBe(403)
+  })
+
+  test('of loopback leaves it to what browsers say there', async () => {
+    const headers = { host: 'localhost:7070', accept: imageAccept, 'user-agent': firefoxAgent }
+    expect((await service().ask(method, path, { headers })).status).not.toBe(403)
+  })
+})
+
+test('with tokens, which no page knows, a browser passes', async () => {
+  const tokensFile = join(await testFolder(), 'tokens.json')
+  const tokens = [{ name: 'loaders', token: 'w-secret', roles: ['worker'] }]
+  await writeFile(tokensFile, JSON.stringify({ tokens }))
+  const baton = await TestApp.open({ tokensFile })
+  const headers = { host: 'baton.internal', accept: imageAccept, authorization: 'Bearer w-secret' }
+  expect((await baton.get('/pull', headers)).status).toBe(200)
+})
+
 describe('views', () => {
   test.each(['/tasks', '/instances', '/test/instance-status', '/openapi.json'])(
     '%s may be looked at by following a link',
     async (path) => {
       const answer = await service().get(path, { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' })
       expect(answer.status).toBe(200)
+      const document = { host: 'baton.internal', accept: 'text/html', 'user-agent': firefoxAgent }
+      expect((await service().get(path, document)).status).toBe(200)
     },
   )
 })

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { ExpressLane } from '../../src/http/express/express-lane.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
+import { keyOwners } from '../../src/http/requests/key-owner.ts'
 import { RequestCounts } from '../../src/http/requests/request-counts.ts'
 import { HOUR } from '../store/conformance/test-policy.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -28,7 +29,7 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, patienceMil
     ({ headers }) =>
       headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' },
     refuse,
-    { handOff } as never,
+    { handOff, keyOwner: keyOwners(false) } as never,
     requests,
   )
   lane.open('GET', '', '/pull', serve)
@@ -213,6 +214,27 @@ test('a connection that nobody uses is closed when its time is over', async () =
   const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
   client.send(pull)
   await client.answer()
+  await client.closed()
+})
+
+test('a connection whose time ends between a head and its body is kept for the body', async () => {
+  const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
+  const request = settle('[1,2,3]')
+  client.send(request.slice(0, -7))
+  await pause(2 * KEPT_MILLIS)
+  client.send(request.slice(-7))
+  expect((await client.answer()).text).toBe('{"lane":[1,2,3]}')
+})
+
+test('a request that has arrived when the time ends, and is not read yet, is answered', async () => {
+  const client = await (await laneBefore({ keepAliveTimeout: KEPT_MILLIS })).open()
+  client.send(pull)
+  await client.answer()
+  client.send(pull)
+  // The loop stands still: when it goes on, the timer is first.
+  const end = performance.now() + 2 * KEPT_MILLIS
+  while (performance.now() < end);
+  expect((await client.answer()).text).toBe('{"lane":null}')
   await client.closed()
 })
 

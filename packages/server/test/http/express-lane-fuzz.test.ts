@@ -34,6 +34,7 @@ const changes: readonly ((lines: string[], dice: Dice) => void)[] = [
   (lines) => lines.push('Transfer-Encoding: chunked'),
   (lines) => lines.push('Content-Length: 3'),
   (lines) => lines.push('Connection: close'),
+  (lines) => lines.push('Proxy-Connection: close'),
   (lines) => lines.push('Expect: 100-continue'),
   (lines) => lines.push('Origin: http://example.org'),
   (lines) => lines.push('Authorization: Bearer x'),
@@ -42,7 +43,13 @@ const changes: readonly ((lines: string[], dice: Dice) => void)[] = [
     lines[at] = (lines[at] ?? '').replace(':', dice.pick([' :', '', '::', ':\t']))
   },
   (lines, dice) => {
-    lines[0] = dice.pick(['GET /pull HTTP/1.0', 'POST /pull HTTP/1.1', 'GET /settle HTTP/1.1', 'GET /pull'])
+    lines[0] = dice.pick([
+      'GET /pull HTTP/1.0',
+      'GET /pull HTTP/2.0',
+      'POST /pull HTTP/1.1',
+      'GET /settle HTTP/1.1',
+      'GET /pull',
+    ])
   },
 ]
 

@@ -43,6 +43,7 @@ describe('past Fastify and through it', () => {
     ['a foreign host', 'GET', '/pull', { Host: 'example.org' }],
     ['a page of another site', 'GET', '/pull', { 'Sec-Fetch-Site': 'cross-site' }],
     ['a connection to be closed', 'GET', '/pull', { Connection: 'close' }],
+    ['a connection to be closed, as old proxies say it', 'GET', '/pull', { 'Proxy-Connection': 'close' }],
     ['a settlement', 'POST', '/settle', json, done],
     ['a settlement that also pulls', 'POST', '/settle', { ...json, Prefer: 'batch=2' }, done],
     ['a settlement with a key that is none', 'POST', '/settle', { ...json, 'Idempotency-Key': 'a b' }, done],

@@ -27,6 +27,7 @@ describe('a plain head', () => {
     ['with a carriage return inside a field', head('GET /pull HTTP/1.1', 'Host: a', 'Prefer: a\rb')],
     ['with an empty line before it', `\r\n${head('GET /pull HTTP/1.1', 'Host: a')}`],
     ['of HTTP/1.0', head('GET /pull HTTP/1.0', 'Host: a')],
+    ['of HTTP/2.0', head('GET /pull HTTP/2.0', 'Host: a')],
     ['of another method', head('HEAD /pull HTTP/1.1', 'Host: a')],
     ['with a whole address', head('GET http://a/pull HTTP/1.1', 'Host: a')],
     ['with two spaces in its first line', head('GET  /pull HTTP/1.1', 'Host: a')],
@@ -40,6 +41,10 @@ describe('a plain head', () => {
     ['with NUL in a field', head('GET /pull HTTP/1.1', 'Host: a', 'Prefer: \0')],
     ['with a body where none belongs', head('GET /pull HTTP/1.1', 'Host: a', 'Content-Length: 4')],
     ['that wants its connection closed', head('GET /pull HTTP/1.1', 'Host: a', 'Connection: close')],
+    [
+      'that wants it in the words of old proxies',
+      head('GET /pull HTTP/1.1', 'Host: a', 'Proxy-Connection: close'),
+    ],
     ['that wants another protocol', head('GET /pull HTTP/1.1', 'Host: a', 'Upgrade: h2c')],
     ['with chunks', head(...settle, 'Transfer-Encoding: chunked')],
     ['with a body that is encoded', head(...settle, 'Content-Encoding: gzip')],

@@ -149,9 +149,9 @@ describe('what is not HTTP behind a request', () => {
 })
 
 describe('the Host header', () => {
-  test('is demanded of HTTP/1.1', async () => {
+  test.each(['1.1', '2.0'])('is demanded of HTTP/%s', async (version) => {
     const { client } = await connected()
-    client.send('GET /pull HTTP/1.1\r\n\r\n')
+    client.send(`GET /pull HTTP/${version}\r\n\r\n`)
     const answer = await client.answer()
     expect([answer.status, answer.body.code]).toEqual([400, 'bad_request'])
   })

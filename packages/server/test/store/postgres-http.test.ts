@@ -18,6 +18,7 @@ keepDataIn(async () => {
 
 await import('../http/call-back.test.ts')
 await import('../http/pull.test.ts')
+await import('../http/key-owner.test.ts')
 await import('../http/settle.test.ts')
 await import('../http/renew.test.ts')
 await import('../http/control.test.ts')

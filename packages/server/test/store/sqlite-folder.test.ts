@@ -4,12 +4,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { testFolder } from '../../../../test/support/test-folder.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
-import { stuckTasks } from '../../src/store/sqlite/migrations/0005-stuck-tasks.ts'
-import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { openEmbeddedStore } from '../../src/open-store.ts'
 import { Driver, some } from './conformance/driver.ts'
 import { TestClock, testPolicy } from './conformance/harness.ts'
 import { SeparateStore } from './support/separate-store.ts'
-import { leaveStuckTasks, stalledOf } from './support/stuck-tasks.ts'
 
 let folder: string
 
@@ -17,7 +15,7 @@ beforeEach(async () => {
   folder = await testFolder()
 })
 
-const open = (path = folder) => openSqliteStore({ folder: path, policy: testPolicy })
+const open = (path = folder) => openEmbeddedStore({ folder: path, policy: testPolicy })
 
 test('closing waits for a call-back that is being written', async () => {
   const store = await open()
@@ -26,23 +24,6 @@ test('closing waits for a call-back that is being written', async () => {
   await store.close()
   expect(await writing).toMatchObject({ accepted: 30_000 })
   await expect(driver.pull()).rejects.toMatchObject({ code: 'store_unavailable' })
-})
-
-test('a task of an earlier version that only an operator can move is stalled from then on', async () => {
-  const openWithBarrier = () => openSqliteStore({ folder, policy: { ...testPolicy, levelBarrier: true } })
-  const before = await openWithBarrier()
-  const under = { store: before, reopen: async () => {}, dispose: async () => {} }
-  await leaveStuckTasks(new Driver(under, new TestClock()))
-  await before.close()
-  const db = new DatabaseSync(join(folder, 'baton.db'))
-  db.exec("UPDATE task SET state = 'open'")
-  // By itself: whatever comes after it would not stand being done twice.
-  db.exec(stuckTasks)
-  db.close()
-  const store = await openWithBarrier()
-  expect(await stalledOf(store)).toEqual(['stuck'])
-  expect(await store.audit()).toEqual([])
-  await store.close()
 })
 
 test('a foreign program that writes into the data file makes requests unavailable, not wait', async () => {

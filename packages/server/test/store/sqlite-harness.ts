@@ -1,7 +1,7 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { openEmbeddedStore } from '../../src/open-store.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 /**
@@ -14,7 +14,7 @@ export const sqliteHarness: StoreHarness = {
     const folder = await mkdtemp(join(tmpdir(), 'baton-store-'))
     let life = 0
     const data = () => join(folder, `life-${life}`)
-    let store = await openSqliteStore({ folder: data(), policy, clock: clock.now })
+    let store = await openEmbeddedStore({ folder: data(), policy, clock: clock.now })
     return {
       get store() {
         return store
@@ -26,7 +26,7 @@ export const sqliteHarness: StoreHarness = {
         for (const file of ['baton.db', 'baton.db-wal'])
           await cp(join(before.folder, file), join(data(), file))
         await before.store.close()
-        store = await openSqliteStore({ folder: data(), policy: changed, clock: clock.now })
+        store = await openEmbeddedStore({ folder: data(), policy: changed, clock: clock.now })
       },
       async dispose() {
         await store.close()

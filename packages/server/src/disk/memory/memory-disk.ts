@@ -50,10 +50,10 @@ export class MemoryDisk implements Disk {
 
   async open(): Promise<OpenedDisk> {
     this.#checkOpen()
-    const { term, folded, last, unflushed } = this.#medium.takeOver()
+    const { term, folded, last } = this.#medium.takeOver()
     this.#term = term
     this.#folded = folded
-    return { last, unflushed, nextIds: { ...this.#medium.nextIds } }
+    return { last, unflushed: this.#medium.unflushed(), nextIds: { ...this.#medium.nextIds } }
   }
 
   async load(needs: Needs): Promise<Loaded> {

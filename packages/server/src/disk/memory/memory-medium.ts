@@ -55,16 +55,21 @@ export class MemoryMedium {
   nextIds: NextIds = { task: 1, lane: 1, partition: 1 }
 
   /** A new term, and an entry that carries it: an append of the one before finds its number taken. */
-  takeOver(): { term: number; folded: number; last: number; unflushed: string[] } {
+  takeOver(): { term: number; folded: number; last: number } {
     this.#term += 1
     this.#last += 1
     this.#entries.set(this.#last, { term: this.#term, body: null })
-    const unflushed: string[] = []
+    return { term: this.#term, folded: this.#folded, last: this.#last }
+  }
+
+  /** Bodies of entries that rows do not contain yet. */
+  unflushed(): string[] {
+    const bodies: string[] = []
     for (let number = this.#folded + 1; number <= this.#last; number += 1) {
       const body = this.#entries.get(number)?.body
-      if (typeof body === 'string') unflushed.push(body)
+      if (typeof body === 'string') bodies.push(body)
     }
-    return { term: this.#term, folded: this.#folded, last: this.#last, unflushed }
+    return bodies
   }
 
   append(term: number, { number, body, newRows, newKeys }: Appended): void {

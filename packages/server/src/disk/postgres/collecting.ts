@@ -29,13 +29,15 @@ export class Collecting {
   }
 
   partitions(part: string, order: string, from: string): void {
-    const columns = partitionColumns.names.map((name) => `r.${name}`)
-    this.#partitions.push(`SELECT '${part}' AS part, ${order}, ${columns.join(', ')} FROM ${from}`)
+    this.#partitions.push(
+      `SELECT '${part}' AS part, ${order}, r.lane, ${partitionColumns.asJson('r')} AS row FROM ${from}`,
+    )
   }
 
   lanes(part: string, order: string, from: string): void {
-    const columns = laneColumns.names.map((name) => `r.${name}`)
-    this.#lanes.push(`SELECT '${part}' AS part, ${order}, ${columns.join(', ')} FROM ${from}`)
+    this.#lanes.push(
+      `SELECT '${part}' AS part, ${order}, r.task, r.level, ${laneColumns.asJson('r')} AS row FROM ${from}`,
+    )
   }
 
   /** SQL that yields ids of tasks. */
@@ -54,41 +56,39 @@ export class Collecting {
   get statement(): Statement {
     const found: string[] = []
     const columns: string[] = []
-    const take = (name: string, rows: string, json: string, order: string) => {
-      found.push(`${name} AS MATERIALIZED (${rows})`)
-      columns.push(`(SELECT json_agg(${json}${order}) FROM ${name} r) AS ${name}`)
+    // Rows become JSON where they are read: naming their columns once more would take the planner as long again.
+    const take = (name: string, rows: readonly string[]) => {
+      found.push(`${name} AS MATERIALIZED (${rows.join('\nUNION ALL ')})`)
+      columns.push(
+        `(SELECT json_agg(json_build_array(part, n, row) ORDER BY part, n, a, b) FROM ${name}) AS ${name}`,
+      )
+    }
+    const belonging = (name: string, table: string, key: string, ids: readonly string[], json: string) => {
+      columns.push(`(SELECT json_agg(${json}) FROM (SELECT DISTINCT * FROM (${ids.join(' UNION ALL ')}) u) w (key)
+        CROSS JOIN LATERAL (SELECT * FROM baton.${table} WHERE ${key} = w.key OFFSET 0) r) AS ${name}`)
     }
     const lanes = [...this.#lanes]
     const tasks = [...this.#tasks]
     const levels = [...this.#levels]
-    const inOrder = ' ORDER BY r.part, r.n, r.a, r.b'
-    const place = ['r.part', 'r.n']
     if (this.#partitions.length > 0) {
-      take('partitions', this.#partitions.join('\nUNION ALL '), partitionColumns.asJson('r', place), inOrder)
-      const names = laneColumns.names.map((name) => `r.${name}`).join(', ')
+      take('partitions', this.#partitions)
       lanes.push(
-        `SELECT 'of' AS part, 0 AS n, 0 AS a, 0 AS b, ${names}
+        `SELECT 'of' AS part, 0 AS n, 0 AS a, 0 AS b, r.task, r.level, ${laneColumns.asJson('r')} AS row
          FROM (SELECT DISTINCT lane FROM partitions) p CROSS JOIN LATERAL
            (SELECT * FROM baton.lane WHERE id = p.lane OFFSET 0) r`,
       )
     }
     if (lanes.length > 0) {
-      take('lanes', lanes.join('\nUNION ALL '), laneColumns.asJson('r', place), inOrder)
+      take('lanes', lanes)
       tasks.push('SELECT task FROM lanes')
       levels.push('SELECT level FROM lanes')
     }
-    if (tasks.length > 0) {
-      const rows = `SELECT r.* FROM (SELECT DISTINCT * FROM (${tasks.join(' UNION ALL ')}) u) t (id) CROSS JOIN LATERAL
-        (SELECT * FROM baton.task WHERE id = t.id OFFSET 0) r`
-      take('tasks', rows, taskColumns.asJson('r'), '')
-    }
-    if (levels.length > 0) {
-      const rows = `SELECT r.* FROM (SELECT DISTINCT * FROM (${levels.join(' UNION ALL ')}) u) v (level) CROSS JOIN LATERAL
-        (SELECT * FROM baton.level WHERE level = v.level OFFSET 0) r`
-      take('levels', rows, levelColumns.asJson('r'), '')
-    }
-    if (this.#keys !== undefined) take('keys', this.#keys, keyColumns.asJson('r'), '')
-    return { text: `WITH ${found.join(',\n')}\nSELECT ${columns.join(',\n')}`, values: this.#values }
+    if (tasks.length > 0) belonging('tasks', 'task', 'id', tasks, taskColumns.asJson('r'))
+    if (levels.length > 0) belonging('levels', 'level', 'level', levels, levelColumns.asJson('r'))
+    if (this.#keys !== undefined)
+      columns.push(`(SELECT json_agg(${keyColumns.asJson('r')}) FROM (${this.#keys}) r) AS keys`)
+    const before = found.length === 0 ? '' : `WITH ${found.join(',\n')}\n`
+    return { text: `${before}SELECT ${columns.join(',\n')}`, values: this.#values }
   }
 
   /** Whether anything is asked for. */
@@ -109,16 +109,16 @@ export class Collected {
   constructor(row: Row | undefined) {
     const read = (name: string) => (row?.[name] ?? []) as readonly Values[]
     const partitions = new Map<number, StoredPartition>()
-    for (const values of read('partitions')) {
-      const partition = partitionColumns.read(values, 2)
+    for (const [part, n, values] of read('partitions')) {
+      const partition = partitionColumns.read(values as Values)
       partitions.set(partition.id, partition)
-      this.#place(values, partition.id)
+      this.#place(part as string, n as number, partition.id)
     }
     const lanes = new Map<number, Loaded['lanes'][number]>()
-    for (const values of read('lanes')) {
-      const lane = laneColumns.read(values, 2)
+    for (const [part, n, values] of read('lanes')) {
+      const lane = laneColumns.read(values as Values)
       lanes.set(lane.id, lane)
-      this.#place(values, lane.id)
+      this.#place(part as string, n as number, lane.id)
     }
     this.rows = {
       partitions: [...partitions.values()],
@@ -135,11 +135,11 @@ export class Collected {
     return Array.from({ length: asked }, (_, at) => [...(found.get(at + 1) ?? [])])
   }
 
-  #place([part, n]: Values, id: number): void {
-    const found = this.#ids.get(part as string) ?? new Map<number, number[]>()
-    this.#ids.set(part as string, found)
-    const ids = found.get(n as number)
-    if (ids === undefined) found.set(n as number, [id])
+  #place(part: string, n: number, id: number): void {
+    const found = this.#ids.get(part) ?? new Map<number, number[]>()
+    this.#ids.set(part, found)
+    const ids = found.get(n)
+    if (ids === undefined) found.set(n, [id])
     else ids.push(id)
   }
 }

@@ -51,16 +51,16 @@ export class Columns<Stored extends object> {
     return this.#columns.map(({ name }) => name)
   }
 
-  /** In SQL: the columns of a row as one JSON array, behind others. */
-  asJson(alias: string, before: readonly string[] = []): string {
+  /** In SQL: the columns of a row as one JSON array. */
+  asJson(alias: string): string {
     const values = this.#columns.map(({ name, kind }) => `${alias}.${name}${kind === 'big' ? '::text' : ''}`)
-    return `json_build_array(${[...before, ...values].join(', ')})`
+    return `json_build_array(${values.join(', ')})`
   }
 
-  /** Reads such an array, from a position on. */
-  read(values: readonly unknown[], from = 0): Stored {
+  /** Reads such an array. */
+  read(values: readonly unknown[]): Stored {
     const row: Record<string, unknown> = {}
-    let at = from
+    let at = 0
     for (const [field, isBig] of this.#fields) {
       const value = values[at]
       row[field] = isBig && value !== null ? BigInt(value as string) : value

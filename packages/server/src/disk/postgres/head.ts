@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenedDisk } from '../../handoff/disk.ts'
+import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Channel } from './session/channel.ts'
 import type { Row, Statement } from './session/connection.ts'
-import { foundNoRow, LeadershipLost } from './session/failures.ts'
+import { foundNoRow } from './session/failures.ts'
 import { BEGIN_WRITING } from './settings.ts'
 
 /** The database's time in milliseconds, in SQL. */
@@ -72,21 +73,17 @@ const TRIES = 20
 /** A transaction that waits for its client holds a take-over up for so long. */
 const PATIENCE_MILLIS = 1000
 
-/**
- * Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. With `from` it takes
- * over from the leader of that term only, and leaves one that was faster alone.
- */
+/** Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. */
 export async function takeOver(
   channel: Channel,
   others: Channel,
   node: NodeAddress,
-  from?: string | null,
+  log?: Log,
 ): Promise<TakenOver> {
   for (let tried = 1; ; tried += 1) {
     const { term: seen } = await readHead(channel)
-    if (from !== undefined && seen !== from) throw new LeadershipLost()
     try {
-      return await tryToTakeOver(channel, others, node, seen)
+      return await tryToTakeOver(channel, others, node, seen, log)
     } catch (error) {
       if (!foundNoRow(error) || tried === TRIES) throw error
     }
@@ -98,10 +95,11 @@ async function tryToTakeOver(
   others: Channel,
   node: NodeAddress,
   seen: string | null,
+  log: Log | undefined,
 ): Promise<TakenOver> {
   const term = randomUUID()
   const over = new AbortController()
-  void endWhoBlocks(others, term, over.signal)
+  void endWhoBlocks(others, term, over.signal, log)
   try {
     const [, , state] = await channel.use((connection) =>
       connection.transact(BEGIN_WRITING, takeOverStatements(term, seen, node)),
@@ -145,15 +143,26 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
  * A transaction of the leader before holds the head until it ends. Where its client is frozen or cut off, it waits for
  * that, and is ended; one that runs ends by itself. A role may end the sessions of its own.
  */
-async function endWhoBlocks(others: Channel, term: string, signal: AbortSignal): Promise<void> {
-  const text = `SELECT pg_terminate_backend(idle.pid)
+async function endWhoBlocks(
+  others: Channel,
+  term: string,
+  signal: AbortSignal,
+  log: Log | undefined,
+): Promise<void> {
+  const text = `SELECT idle.pid, pg_terminate_backend(idle.pid) AS ended
     FROM pg_stat_activity AS waiting CROSS JOIN LATERAL unnest(pg_blocking_pids(waiting.pid)) AS blocking (pid)
     JOIN pg_stat_activity AS idle ON idle.pid = blocking.pid AND idle.state LIKE 'idle in transaction%'
     WHERE waiting.wait_event_type = 'Lock' AND waiting.pid <> pg_backend_pid() AND starts_with(waiting.query, $1)`
   const isOver = () => signal.aborted
   while (!isOver()) {
     await sleep(PATIENCE_MILLIS, undefined, { signal, ref: false }).catch(() => {})
-    if (!isOver()) await others.run({ text, values: [markOf(term)] }).catch(() => {})
+    if (isOver()) return
+    const found = await others.run({ text, values: [markOf(term)] }).catch((error: unknown) => {
+      log?.warn({ err: error }, 'a session that keeps this node from leading could not be ended')
+      return []
+    })
+    for (const { pid, ended } of found)
+      log?.warn({ pid, ended }, 'ended a session that kept this node from leading')
   }
 }
 

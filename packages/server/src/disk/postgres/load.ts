@@ -132,7 +132,10 @@ function addOrder(parts: Collecting, { after, limit }: Asked<'order'>): void {
   )
 }
 
-/** Those of one state are few only where they are parked: there an index has them alone. */
+/**
+ * Those of one state are few only where they are parked: there an index has them alone. A sum is no condition of an
+ * index: rows are to be read in the order of theirs.
+ */
 function addRows(parts: Collecting, asked: Asked<'rows'>): void {
   for (const [at, { lane, tail, state, afterIndex, limit }] of asked.entries()) {
     const isState =
@@ -145,7 +148,7 @@ function addRows(parts: Collecting, asked: Asked<'rows'>): void {
       'rows',
       `${at + 1} AS n, r.idx AS a, 0 AS b`,
       `(SELECT * FROM baton.partition WHERE lane = ${parts.value(lane, 'bigint')}
-          AND idx > ${parts.value(afterIndex, 'bigint')} AND id <= ${parts.value(tail, 'bigint')} ${isState}
+          AND idx > ${parts.value(afterIndex, 'bigint')} AND id + 0 <= ${parts.value(tail, 'bigint')} ${isState}
         ORDER BY idx LIMIT ${parts.value(limit, 'bigint')}) r`,
     )
   }

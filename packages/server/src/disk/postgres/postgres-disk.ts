@@ -13,6 +13,7 @@ import type {
   TaskSummary,
 } from '../../handoff/disk.ts'
 import { KnownKeys } from '../../handoff/disk.ts'
+import type { Log } from '../../handoff/log.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
@@ -57,6 +58,7 @@ export interface PostgresDiskOptions {
   /** As libpq writes it, also with several hosts. */
   readonly url: string
   readonly node: NodeAddress
+  readonly log?: Log | undefined
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -66,7 +68,12 @@ const MIGRATION_MILLIS = 3_600_000
 const TIMEOUTS: Timeouts = { connectMillis: 3000, appendMillis: 5000, answerMillis: 40_000 }
 
 /** Resolves when the schema is up to date; rejects with StoreRefused when the database must not be used. */
-export async function openPostgresDisk({ url, node, timeouts }: PostgresDiskOptions): Promise<PostgresDisk> {
+export async function openPostgresDisk({
+  url,
+  node,
+  log,
+  timeouts,
+}: PostgresDiskOptions): Promise<PostgresDisk> {
   const { hosts, where } = parseDatabaseUrl(url)
   const connector = new Connector(hosts)
   const allTimeouts = { ...TIMEOUTS, ...timeouts }
@@ -76,7 +83,7 @@ export async function openPostgresDisk({ url, node, timeouts }: PostgresDiskOpti
   } catch (error) {
     throw error instanceof CannotConnect ? error.asRefused() : asRefused(error, where)
   }
-  return new PostgresDisk(new Channels(connector, allTimeouts), node)
+  return new PostgresDisk(new Channels(connector, allTimeouts), node, log)
 }
 
 export interface OpenedPostgres extends OpenedDisk {
@@ -92,23 +99,24 @@ export interface OpenedPostgres extends OpenedDisk {
 export class PostgresDisk implements Disk {
   readonly #channels: Channels
   readonly #node: NodeAddress
+  readonly #log: Log | undefined
   /** Of this node's leadership, as far as it knows. Null before, and when it is in doubt. */
   #term: string | null = null
   #takenOverAt = 0
   #flushed = 0
   #deletedTo = 0
 
-  constructor(channels: Channels, node: NodeAddress) {
+  constructor(channels: Channels, node: NodeAddress, log?: Log) {
     this.#channels = channels
     this.#node = node
+    this.#log = log
   }
 
-  /** With `from` only if the head still has this term: of two that miss the same leader one takes over. */
-  async open(from?: string | null): Promise<OpenedPostgres> {
+  async open(): Promise<OpenedPostgres> {
     this.#term = null
     const { flush, beside } = this.#channels
     const { term, flushed, last, unflushed, nextIds, now } = await guard(
-      takeOver(flush, beside, this.#node, from),
+      takeOver(flush, beside, this.#node, this.#log),
     )
     this.#term = term
     this.#takenOverAt = last

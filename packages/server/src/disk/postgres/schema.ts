@@ -133,7 +133,7 @@ CREATE TABLE baton.partition (
     GENERATED ALWAYS AS (CASE WHEN state = 'ready' AND line <> 'fresh' THEN coalesce(due_at, 0) END) STORED,
   is_parked boolean GENERATED ALWAYS AS (CASE WHEN state = 'parked' THEN true END) STORED,
   is_mismatch boolean GENERATED ALWAYS AS (CASE WHEN reported_records <> record_count THEN true END) STORED
-) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+) WITH (fillfactor = 40, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE UNIQUE INDEX partition_by_index ON baton.partition (lane, idx);
 CREATE UNIQUE INDEX partition_by_arrival ON baton.partition (lane, id);
 CREATE INDEX partition_leased ON baton.partition (lease_ends_at, id) WHERE lease_ends_at IS NOT NULL;

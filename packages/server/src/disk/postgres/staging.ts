@@ -18,12 +18,12 @@ export const unstageStatement = ({ first, last }: StagedIds): Statement => ({
   values: [first, last],
 })
 
-/** Ranges outlive the rows that retention removes. */
+/** Ranges outlive the rows that retention removes. A sum is no condition of an index: rows are to be found by theirs. */
 export const knownStatement = (lane: number, tail: number, indexes: readonly number[]): Statement => ({
   text: `SELECT w.idx, p.record_count, p.compute_table, p.spelling
     FROM unnest($3::bigint[]) AS w (idx) LEFT JOIN LATERAL
       (SELECT record_count, compute_table, spelling FROM baton.partition
-       WHERE lane = $1 AND idx = w.idx AND id <= $2 OFFSET 0) p ON true
+       WHERE lane = $1 AND idx = w.idx AND id + 0 <= $2 OFFSET 0) p ON true
     WHERE p.record_count IS NOT NULL
       OR (SELECT last FROM baton.lane_range WHERE lane = $1 AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
   values: [lane, tail, plainArray(indexes)],

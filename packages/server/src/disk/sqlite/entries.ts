@@ -99,7 +99,7 @@ function prepare(db: DatabaseSync) {
   return {
     flushed: arrayQuery<[number]>(db, 'SELECT flushed FROM head WHERE id = 1'),
     slots: arrayQuery<SlotRow>(db, 'SELECT slot, number, part, size, body FROM entry_slot'),
-    flush: db.prepare('UPDATE head SET flushed = ? WHERE id = 1'),
+    flush: db.prepare('UPDATE head SET flushed = max(flushed, ?) WHERE id = 1'),
     overwrite: db.prepare('UPDATE entry_slot SET number = ?, part = ?, size = ?, body = ? WHERE slot = ?'),
     add: db.prepare('INSERT INTO entry_slot (slot, number, part, size, body) VALUES (?, ?, ?, ?, ?)'),
     remove: db.prepare('DELETE FROM entry_slot WHERE slot = ?'),

@@ -3,10 +3,19 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import { asRefused, isBusy } from './failures.ts'
+import { closeToOthers, makePrivateFile, makePrivateFolder } from './file-modes.ts'
 import { migrate, versionOf } from './migrations.ts'
 
 const DATA_FILE = 'baton.db'
 const LOCK_FILE = 'baton.lock'
+const FILES = [
+  DATA_FILE,
+  `${DATA_FILE}-wal`,
+  `${DATA_FILE}-shm`,
+  `${DATA_FILE}-journal`,
+  LOCK_FILE,
+  `${LOCK_FILE}-journal`,
+]
 
 /** Among the tables of every version; together no other program's. */
 const OUR_TABLES = ['task', 'lane', 'partition', 'pull_key']
@@ -33,7 +42,8 @@ export class DataFolder {
    */
   lock(): void {
     try {
-      makeFolder(this.#path)
+      makeFolder(this.#path, makePrivateFolder)
+      makePrivateFile(join(this.#path, LOCK_FILE))
       this.#lock = new DatabaseSync(join(this.#path, LOCK_FILE), { timeout: 0 })
       this.#lock.exec('BEGIN EXCLUSIVE')
     } catch (error) {
@@ -60,6 +70,7 @@ export class DataFolder {
 
   /** Opens the data file and brings it to the version that this program speaks. */
   open(): DatabaseSync {
+    makePrivateFile(join(this.#path, DATA_FILE))
     const db = new DatabaseSync(join(this.#path, DATA_FILE), { timeout: BUSY_MILLIS })
     try {
       this.#refuseForeign(db)
@@ -72,6 +83,11 @@ export class DataFolder {
       db.close()
       throw error
     }
+  }
+
+  /** Once the files are known to be ours. Returns what to tell the operator. */
+  closeToOthers(): string[] {
+    return closeToOthers(this.#path, FILES)
   }
 
   /** Whether there is space to accept more work. */
@@ -108,12 +124,12 @@ export class DataFolder {
 }
 
 /** With those above it. Node's own way to do that never ends below a folder that takes no others, as /proc. */
-function makeFolder(path: string): void {
+function makeFolder(path: string, make: (path: string) => void = mkdirSync): void {
   if (isFolder(path)) return
   const above = dirname(path)
   if (above !== path && !existsSync(above)) makeFolder(above)
   try {
-    mkdirSync(path)
+    make(path)
   } catch (error) {
     // Somebody else may have been faster.
     if (!isFolder(path)) throw error

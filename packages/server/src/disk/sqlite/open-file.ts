@@ -16,11 +16,12 @@ export class OpenFile {
     this.#folder = new DataFolder(path)
   }
 
-  /** Throws StoreRefused when the folder cannot or must not be used. */
-  lock(): void {
+  /** Returns what to tell the operator. Throws StoreRefused when the folder cannot or must not be used. */
+  lock(): readonly string[] {
     this.#folder.lock()
     try {
       this.session()
+      return this.#folder.closeToOthers()
     } catch (error) {
       this.#abandon()
       this.#folder.unlock()

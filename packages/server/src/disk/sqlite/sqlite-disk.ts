@@ -4,6 +4,12 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import { OpenFile } from './open-file.ts'
 import type { Session } from './session.ts'
 
+export interface SqliteDiskOptions {
+  readonly folder: string
+  /** For what an operator should know of the folder, in words. */
+  readonly warn?: ((text: string) => void) | undefined
+}
+
 /**
  * Resolves when the data folder is locked and its file has the schema of this program; rejects with StoreRefused when it must
  * not be used.
@@ -11,9 +17,9 @@ import type { Session } from './session.ts'
  * SQLite is synchronous, and so is this: a transaction keeps the event loop until it is on the disk. On a thread of its own
  * it was slower, because taking batches there and back cost more than the loop could do meanwhile (decision 0023).
  */
-export async function openSqliteDisk({ folder }: { readonly folder: string }): Promise<Disk> {
+export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promise<Disk> {
   const file = new OpenFile(resolve(folder))
-  file.lock()
+  for (const text of file.lock()) warn?.(text)
   let closed = false
   const call = async <Result>(work: (session: Session) => Result): Promise<Result> => {
     if (closed) throw new StoreUnavailable('store_unavailable', 'the store is closed')
@@ -45,7 +51,13 @@ export async function openSqliteDisk({ folder }: { readonly folder: string }): P
     forgetInstances: (unseenSince, endedSince, limit) =>
       call((session) => session.transaction(() => session.instances.forget(unseenSince, endedSince, limit))),
     probe: (now) => call((session) => session.probe(now)),
-    hasSpace: () => file.hasSpace(),
+    hasSpace() {
+      try {
+        return file.hasSpace()
+      } catch (error) {
+        throw file.failed(error)
+      }
+    },
     recount: () => call(({ upkeep }) => upkeep.recount()),
     async close() {
       if (closed) return

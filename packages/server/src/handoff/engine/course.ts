@@ -35,7 +35,7 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
   tx.touchTask(task)
   // Everything below is finished, so this is the only lane that can open.
   if (lane === undefined || !isLaneOpen(task, lane.level)) return
-  tx.reopen(task, lane)
+  tx.reopenLane(lane)
   tx.readied += lane.partitions.ready
 }
 

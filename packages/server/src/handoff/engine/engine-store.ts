@@ -6,21 +6,24 @@ import type { InstancePage, InstanceQuery, InstanceRecord } from '../shown/insta
 import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from '../shown/task-record.ts'
 import type { Sighting } from '../sightings.ts'
-import type {
-  Batching,
-  HandOffAnswers,
-  HandOffBatch,
-  Store,
-  SweepOrder,
-  SweepResult,
-  TidyOrder,
-  TidyResult,
+import {
+  type Batching,
+  type CallBackOrder,
+  type CallBackResult,
+  type HandOffAnswers,
+  type HandOffBatch,
+  type Store,
+  StoreUnavailable,
+  type SweepOrder,
+  type SweepResult,
+  type TidyOrder,
+  type TidyResult,
 } from '../store.ts'
 import { ChangeLog } from './change-log.ts'
 import { control } from './control.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
-import { handOff } from './hand-off-batch.ts'
-import { LargeCallBacks } from './large-call-back.ts'
+import { handOff, isEmptyPull, isNothing, weightOf } from './hand-off-batch.ts'
+import { LargeCallBacks, type Stored } from './large-call-back.ts'
 import { Maintenance } from './maintenance.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { endDue } from './settle.ts'
@@ -29,6 +32,12 @@ import { audit, viewPartitions, viewTask, viewTasks, viewTasksById } from './vie
 
 /** Requests share a transaction up to so many partitions: more would keep others waiting. */
 const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }
+
+interface Gathered {
+  readonly batch: HandOffBatch
+  readonly resolve: (answers: HandOffAnswers) => void
+  readonly reject: (error: unknown) => void
+}
 
 export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   const store = new EngineStore(options)
@@ -46,6 +55,7 @@ export class EngineStore implements Store {
   readonly #changes: ChangeLog
   /** Resolves when the work before has ended, well or not. */
   #turn: Promise<unknown> = Promise.resolve()
+  readonly #gathered = new Set<Gathered>()
   #closed = false
   /** The life of memory for which rows of unclosed call-backs were removed. */
   #cleanedFor = -1
@@ -55,9 +65,9 @@ export class EngineStore implements Store {
   constructor(options: EngineOptions) {
     this.#disk = options.disk
     this.#runner = new Runner(options, (tx) => this.#committed(tx))
-    const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
-    this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, inTurn)
-    this.#maintenance = new Maintenance(options.disk, this.#runner, inTurn)
+    // What was begun is brought to its end also while the store is being closed.
+    this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
+    this.#maintenance = new Maintenance(options.disk, this.#runner, (work) => this.#inTurn(work))
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
@@ -68,34 +78,84 @@ export class EngineStore implements Store {
   async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
     const { callBacks } = batch
     if (callBacks.length === 0) return this.#handOff(batch)
-    if (!this.#disk.hasSpace()) {
+    if (!this.#hasSpace()) {
       const answers = await this.#handOff({ ...batch, callBacks: [] })
       return { ...answers, callBacks: callBacks.map(() => ({ kind: 'store_full' })) }
     }
     const { largeCallBack } = this.#runner.limits
-    const [large] = callBacks.filter(({ callBack }) => callBack.partitions.length > largeCallBack)
-    if (large === undefined) return this.#handOff(batch)
-    if (callBacks.length > 1) throw new Error('a large call-back has a batch of its own')
-    const { result, readied } = await this.#largeCallBacks.run(large)
-    const answers = await this.#handOff({ ...batch, callBacks: [] })
-    return { ...answers, callBacks: [result], readied: answers.readied + readied }
+    const isLarge = ({ callBack }: CallBackOrder) => callBack.partitions.length > largeCallBack
+    if (!callBacks.some(isLarge)) return this.#handOff(batch)
+    if (this.#closed) throw storeClosed()
+    const stored: Stored[] = []
+    for (const order of callBacks.filter(isLarge)) stored.push(await this.#largeCallBacks.run(order))
+    const answers = await this.#handOff({ ...batch, callBacks: callBacks.filter((order) => !isLarge(order)) })
+    const [large, small] = [stored.values(), answers.callBacks.values()]
+    return {
+      ...answers,
+      callBacks: callBacks.map((order) =>
+        isLarge(order) ? (large.next().value as Stored).result : (small.next().value as CallBackResult),
+      ),
+      readied: stored.reduce((sum, { readied }) => sum + readied, answers.readied),
+    }
+  }
+
+  /** A disk that cannot tell is asked for everything again. */
+  #hasSpace(): boolean {
+    try {
+      return this.#disk.hasSpace()
+    } catch (error) {
+      this.#runner.drop()
+      throw error
+    }
   }
 
   /** A task takes one call-back at a time: behind a large one, others wait for their turn. */
   async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
     if (isNothing(batch)) return NOTHING
-    const isWriting =
-      batch.settles.length + batch.renews.length + batch.undos.length + batch.callBacks.length > 0
-    while (true) {
-      const answers = await this.#inTurn(async () => {
-        if (this.#largeCallBacks.isUnderWay(batch.callBacks)) return null
-        return this.#runner.transact(
-          (tx) => handOff(tx, batch),
-          ({ pulls }) => !isWriting && pulls.every(({ repeated }) => !repeated),
-        )
-      })
-      if (answers !== null) return answers
-      await this.#largeCallBacks.end(batch.callBacks)
+    while (this.#largeCallBacks.isUnderWay(batch.callBacks)) await this.#largeCallBacks.end(batch.callBacks)
+    return this.#shared(batch)
+  }
+
+  /** Batches that come while a transaction is under way share the next one: the first turn takes all that gathered. */
+  #shared(batch: HandOffBatch): Promise<HandOffAnswers> {
+    const { promise, resolve, reject } = Promise.withResolvers<HandOffAnswers>()
+    const gathered = { batch, resolve, reject }
+    this.#gathered.add(gathered)
+    this.#inTurn(() => this.#runGathered()).catch((error: unknown) => {
+      this.#gathered.delete(gathered)
+      reject(error)
+    })
+    return promise
+  }
+
+  async #runGathered(): Promise<void> {
+    const together: Gathered[] = []
+    let weight = 0
+    for (const gathered of this.#gathered) {
+      if (together.length > 0 && weight >= BATCHING.full) break
+      this.#gathered.delete(gathered)
+      // It came before a large call-back of its task, and its turn comes after that one began.
+      if (this.#largeCallBacks.isUnderWay(gathered.batch.callBacks))
+        this.#handOff(gathered.batch).then(gathered.resolve, gathered.reject)
+      else together.push(gathered)
+      weight += weightOf(gathered.batch)
+    }
+    if (together.length > 0) await this.#runTogether(together)
+  }
+
+  async #runTogether(together: readonly Gathered[]): Promise<void> {
+    const batches = together.map(({ batch }) => batch)
+    try {
+      const answers = await this.#runner.transact(
+        (tx) => handOff(tx, batches),
+        (results) => results.every((result, at) => isEmptyPull(batches[at] as HandOffBatch, result)),
+      )
+      for (const [at, { resolve }] of together.entries()) resolve(answers[at] as HandOffAnswers)
+    } catch (error) {
+      if (error instanceof StoreUnavailable || together.length === 1)
+        for (const { reject } of together) reject(error)
+      // One batch broke the transaction that all shared: alone, only its own fails.
+      else for (const one of together) await this.#runTogether([one])
     }
   }
 
@@ -197,13 +257,17 @@ export class EngineStore implements Store {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    await this.#largeCallBacks.ended()
     await this.#turn.catch(() => undefined)
     await this.#runner.close()
   }
 
-  /** One after the other, in the order of the calls. Who comes while memory is dropped waits until the disk was asked again. */
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#closed) return Promise.reject(storeClosed())
+    return this.#closed ? Promise.reject(storeClosed()) : this.#queue(work)
+  }
+
+  /** One after the other, in the order of the calls. If memory was dropped, the disk is asked first. */
+  #queue<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = this.#turn
     const result = (async () => {
       await before.catch(() => undefined)
@@ -250,9 +314,6 @@ const NOTHING: HandOffAnswers = {
   readied: 0,
   nextDueInMillis: null,
 }
-
-const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): boolean =>
-  settles.length + renews.length + undos.length + callBacks.length + pulls.length === 0
 
 const nothingDue = (nextDueAt: number | null, now: number): SweepResult => ({
   woken: 0,

@@ -1,34 +1,76 @@
-import type { CallBackResult, HandOffAnswers, HandOffBatch } from '../store.ts'
+import type {
+  CallBackResult,
+  HandOffAnswers,
+  HandOffBatch,
+  PullResult,
+  RenewResult,
+  SettleResult,
+} from '../store.ts'
 import { callBack } from './call-back.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
 import { pull } from './pull.ts'
 import { loadLeases, renew, settle, undo } from './settle.ts'
 import type { Steps, Transaction } from './transaction.ts'
 
-/** Everything that arrived together. Settles come first and pulls last, so that pulls see what the others brought. */
-export function* handOff(tx: Transaction, batch: HandOffBatch): Steps<HandOffAnswers> {
-  yield* loadLeases(tx, leasesOf(batch))
-  const settles = yield* settle(tx, batch.settles)
-  const renews = yield* renew(tx, batch.renews)
-  yield* undo(tx, batch.undos)
-  const callBacks: CallBackResult[] = []
-  for (const order of batch.callBacks) callBacks.push(yield* callBack(tx, order))
-  yield* moveBarriers(tx)
-  const pulls = yield* pull(tx, batch.pulls)
-  yield* concludeTasks(tx)
-  return {
-    settles,
-    renews,
-    undone: tx.undone,
-    callBacks,
-    pulls,
-    readied: tx.readied,
-    nextDueInMillis: tx.earliestDueAt === null ? null : tx.earliestDueAt - tx.now,
+/**
+ * Everything that arrived together, of this node and of others, in one transaction. Settles come first and pulls last, so
+ * that pulls see what the others brought.
+ */
+export function* handOff(tx: Transaction, batches: readonly HandOffBatch[]): Steps<HandOffAnswers[]> {
+  yield* loadLeases(tx, leasesOf(batches))
+  const settles: SettleResult[][] = []
+  const renews: RenewResult[][] = []
+  const undone: number[] = []
+  const callBacks: CallBackResult[][] = []
+  const pulls: PullResult[][] = []
+  for (const batch of batches) settles.push(yield* settle(tx, batch.settles))
+  for (const batch of batches) renews.push(yield* renew(tx, batch.renews))
+  for (const batch of batches) undone.push(yield* undo(tx, batch.undos))
+  for (const batch of batches) {
+    const results: CallBackResult[] = []
+    for (const order of batch.callBacks) results.push(yield* callBack(tx, order))
+    callBacks.push(results)
   }
+  yield* moveBarriers(tx)
+  for (const batch of batches) pulls.push(yield* pull(tx, batch.pulls))
+  yield* concludeTasks(tx)
+  const nextDueInMillis = tx.earliestDueAt === null ? null : tx.earliestDueAt - tx.now
+  return batches.map((_, at) => ({
+    settles: settles[at] as SettleResult[],
+    renews: renews[at] as RenewResult[],
+    undone: undone[at] as number,
+    callBacks: callBacks[at] as CallBackResult[],
+    pulls: pulls[at] as PullResult[],
+    // Told once, by whichever of them is answered first.
+    readied: at === 0 ? tx.readied : 0,
+    nextDueInMillis,
+  }))
 }
 
-function* leasesOf({ settles, renews, undos }: HandOffBatch) {
-  for (const { settlements } of settles) for (const { lease } of settlements) yield lease
-  for (const { leases } of renews) yield* leases
-  yield* undos
+/** In partitions: what the work of a batch is made of. */
+export function weightOf({ settles, renews, undos, callBacks, pulls }: HandOffBatch): number {
+  let weight = undos.length
+  for (const { settlements } of settles) weight += settlements.length
+  for (const { leases } of renews) weight += leases.length
+  for (const {
+    callBack: { partitions },
+  } of callBacks)
+    weight += partitions.length
+  for (const { batch } of pulls) weight += batch
+  return weight
+}
+
+export const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): boolean =>
+  settles.length + renews.length + undos.length + callBacks.length + pulls.length === 0
+
+/** A pull that found nothing needs no entry: there is nothing that a node that no longer leads could have made up. */
+export const isEmptyPull = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
+  isNothing({ ...batch, pulls: [] }) && pulls.every(({ repeated }) => !repeated)
+
+function* leasesOf(batches: readonly HandOffBatch[]) {
+  for (const { settles, renews, undos } of batches) {
+    for (const { settlements } of settles) for (const { lease } of settlements) yield lease
+    for (const { leases } of renews) yield* leases
+    yield* undos
+  }
 }

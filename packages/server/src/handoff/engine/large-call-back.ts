@@ -48,6 +48,11 @@ export class LargeCallBacks {
     for (const { callBack } of orders) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
   }
 
+  /** Resolves when none is under way any more. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#underWay.values())
+  }
+
   async run(order: CallBackOrder): Promise<Stored> {
     const { taskId } = order.callBack
     const before = this.#underWay.get(taskId)
@@ -74,21 +79,24 @@ export class LargeCallBacks {
   }
 
   async #run(order: CallBackOrder): Promise<Stored> {
-    const lanes = await this.#inTurn(() =>
-      this.#runner.transact(
+    // All of it belongs to one life of memory: after another, what was compared may be out of date, and what was staged gone.
+    let epoch = this.#runner.epoch
+    const lanes = await this.#inTurn(() => {
+      epoch = this.#runner.epoch
+      return this.#runner.transact(
         function* (tx) {
           const located = yield* locate(tx, order.callBack)
           return new Map([...located.lanes].map(([level, { id, tail }]) => [level, { id, tail }]))
         },
         () => true,
-      ),
-    )
+      )
+    })
     const comparison = await this.#runner.drive(compare(order.callBack, lanes, () => undefined))
-    const opened = await this.#inTurn(() =>
-      this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes)),
-    )
+    const opened = await this.#inTurn(async () => {
+      if (this.#runner.epoch !== epoch) throw interrupted()
+      return this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes))
+    })
     if ('kind' in opened) return { result: opened, readied: 0 }
-    const { epoch } = this.#runner
     try {
       const arrivals = await this.#stage(comparison, opened, epoch)
       return await this.#inTurn(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
@@ -154,6 +162,8 @@ export class LargeCallBacks {
     const { accepted, duplicates } = comparison
     const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
       const { task } = yield* locate(tx, order.callBack)
+      // A lane that another node made meanwhile: this one no longer leads, and would be told so when it appends.
+      if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane)) throw interrupted()
       const refusal = refusalOf(task, comparison)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)

@@ -53,10 +53,8 @@ export class LineBuffer {
     const place = placeOf(kept)
     const rest = items.splice(keep)
     for (const partition of rest) (isClean(partition) ? dropped : items).push(partition)
-    if (
-      dropped.length > 0 &&
-      (this.isComplete || this.loadedTo === null || comparePlaces(place, this.loadedTo) < 0)
-    ) {
+    const isBefore = this.isComplete || (this.loadedTo !== null && comparePlaces(place, this.loadedTo) < 0)
+    if (dropped.length > 0 && isBefore) {
       this.loadedTo = place
       this.isComplete = false
     }

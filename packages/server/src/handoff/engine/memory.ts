@@ -85,7 +85,9 @@ export class Memory {
     for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
     for (const level of loaded.levels) if (!this.levels.has(level.level)) this.#addLevel(level)
     for (const lane of loaded.lanes) if (!this.lanes.has(lane.id)) this.addLane(lane, false)
-    for (const row of loaded.partitions) if (!this.partitions.has(row.id)) this.addPartition(row)
+    // A row without its lane was written by a node that leads now: this one will be told when it appends.
+    for (const row of loaded.partitions)
+      if (!this.partitions.has(row.id) && this.lanes.has(row.lane)) this.addPartition(row)
   }
 
   addTask(row: StoredTask): Task {

@@ -54,14 +54,22 @@ export class Order {
     this.#sift(last)
   }
 
-  /** Lanes of a task come back that were set aside; one alone where a barrier opened one level. */
-  reopen(task: Task, only?: Lane): void {
-    if (only === undefined && task.asideForgotten) {
+  /** Lanes of a task come back that were set aside. */
+  reopen(task: Task): void {
+    if (task.asideForgotten) {
       task.asideForgotten = false
       this.rewind()
     }
-    for (const lane of only === undefined ? [...task.aside] : [only])
-      if (task.aside.delete(lane)) this.put(lane)
+    for (const lane of task.aside) {
+      task.aside.delete(lane)
+      this.put(lane)
+    }
+  }
+
+  /** One alone, where a barrier opened its level. It may have been forgotten while it was set aside, and read again. */
+  reopenLane(lane: Lane): void {
+    lane.owner.aside.delete(lane)
+    this.put(lane)
   }
 
   /** What is on the disk is read from the beginning; what is in memory stays as it is. */
@@ -79,13 +87,12 @@ export class Order {
   cut(keep: number): Lane[] {
     if (this.#heap.length <= keep) return []
     const sorted = this.#heap.toSorted(comparePositions)
-    const last = sorted[keep - 1]
+    const last = sorted[keep - 1] as Lane
     const dropped = sorted.slice(keep)
     for (const lane of dropped) this.remove(lane)
-    if (
-      last !== undefined &&
-      (this.isComplete || this.loadedTo === null || comparePositions(last, this.loadedTo) < 0)
-    ) {
+    // Where nothing was read yet, what is here is not the beginning of the order.
+    const isBefore = this.isComplete || (this.loadedTo !== null && comparePositions(last, this.loadedTo) < 0)
+    if (isBefore) {
       this.loadedTo = positionOf(last)
       this.isComplete = false
     }

@@ -3,7 +3,7 @@ import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
 import type { HandedOut, PullOrder, PullResult } from '../store.ts'
-import type { Line, StoredState } from '../stored.ts'
+import { type Line, type StoredState, untouched } from '../stored.ts'
 import type { Lane, Partition } from './memory.ts'
 import { loadLeases } from './settle.ts'
 import {
@@ -115,8 +115,9 @@ function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefine
       lanesAtATime = Math.min(lanesAtATime * 2, LANES_AT_MOST)
       continue
     }
-    const { first } = lane.lines[lineToServe(lane)]
-    if (first !== undefined) return first
+    const line = lane.lines[lineToServe(lane)]
+    if (line.first !== undefined) return line.first
+    if (line.isComplete) throw new Error(`lane ${lane.id} counts partitions that it has no rows of`)
     yield* loadLines(tx, lane, demand)
   }
 }
@@ -195,11 +196,23 @@ function* loadLines(tx: Transaction, front: Lane, demand: number): Steps<void> {
       if (partition?.state === 'ready' && partition.line === line && !there.has(partition))
         found.push(partition)
     }
+    if (line === 'fresh' && ids.length < most)
+      for (const partition of unwritten(tx, lane)) if (!there.has(partition)) found.push(partition)
     const lastRow = rows.get(ids.at(-1) ?? -1)
     const last =
       lastRow === undefined ? null : { dueAt: line === 'retry' ? (lastRow.dueAt ?? 0) : 0, id: lastRow.id }
     buffer.fill(found, last, ids.length < most)
   }
+}
+
+/** Partitions that this very batch brought: their rows are not on the disk yet, and nothing loads them later. */
+function unwritten(tx: Transaction, lane: Lane): Partition[] {
+  if (!tx.calledBack.has(lane.id)) return []
+  const { partitions } = tx.memory
+  return tx.newRows
+    .filter((row) => row.lane === lane.id)
+    .map((row) => partitions.get(row.id) ?? tx.memory.addPartition({ ...row, ...untouched() }))
+    .filter(({ state, line }) => state === 'ready' && line === 'fresh')
 }
 
 /** The leases that a key was given and that still live; undefined for a key that memory does not know. */

@@ -112,7 +112,7 @@ export class Runner {
         // Memory has changes that will never be durable, or that are and were not answered.
         this.drop()
         if (!(error instanceof KnownKeys)) throw error
-        known = error.keys
+        known = [...known, ...error.keys]
       }
     }
   }

@@ -58,14 +58,16 @@ function renewOne(tx: Transaction, partition: Partition | undefined, lease: Leas
 }
 
 /** Pulls whose client was gone before the answer: their leases end as if they had never been. */
-export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<void> {
+export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<number> {
+  let undone = 0
   for (const lease of leases) {
     const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
     const change = judgeUndo(standingOf(partition), lease)
     if (partition === undefined || change === null) continue
     applyChange(tx, partition, change)
-    tx.undone += 1
+    undone += 1
   }
+  return undone
 }
 
 /** Loads what a batch names and memory lacks, all at once. */

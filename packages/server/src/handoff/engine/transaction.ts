@@ -60,7 +60,6 @@ export class Transaction {
   readonly parked: Partition[] = []
   /** Partitions that pulls can take and could not before. */
   readied = 0
-  undone = 0
   earliestDueAt: number | null = null
 
   readonly #tasks: Task[] = []
@@ -216,18 +215,19 @@ export class Transaction {
 
   /** A lane that was set aside, or read from the disk, may be behind the level's time. */
   catchUp(lane: Lane): void {
-    const { virtual } = lane.time
-    if (lane.turn === null || lane.turn >= virtual) return
-    if (lane.tag < virtual) lane.tag = virtual
-    if (lane.retryTag < virtual) lane.retryTag = virtual
-    this.#turn(lane)
+    if (lane.turn !== null && lane.turn < lane.time.virtual) this.#turn(lane)
   }
 
   /** Of a task that may serve again: its lanes return to the order at the level's time. */
-  reopen(task: Task, only?: Lane): void {
-    this.memory.order.reopen(task, only)
+  reopen(task: Task): void {
+    this.memory.order.reopen(task)
     // Also those that were not met while they might not serve: they kept their place, and others moved on.
-    for (const lane of only === undefined ? task.lanes.values() : [only]) this.catchUp(lane)
+    for (const lane of task.lanes.values()) this.catchUp(lane)
+  }
+
+  reopenLane(lane: Lane): void {
+    this.memory.order.reopenLane(lane)
+    this.catchUp(lane)
   }
 
   /** A line that had nothing starts where the level stands. */
@@ -244,6 +244,12 @@ export class Transaction {
   }
 
   #turn(lane: Lane): void {
+    const { owner, level, time } = lane
+    if (isLaneOpen(owner, level)) {
+      // Behind the time is only one that might not serve for a while, and had not been met since.
+      if (lane.tag < time.virtual) lane.tag = time.virtual
+      if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
+    }
     const first = firstWaiting(lane) > 0 ? lane.tag : null
     const retry = lane.retries > 0 ? lane.retryTag : null
     lane.turn = first === null ? retry : retry === null || first <= retry ? first : retry

@@ -1,8 +1,10 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
-import { crossSiteFault } from './cross-site.ts'
+import { bearerToken } from '../requests/bearer-token.ts'
+import { browserFault } from './browser-signs.ts'
+import { crossSiteFault, isOwnAddress } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
 import { type Role, roles, type Tokens } from './tokens.ts'
 
@@ -55,7 +57,7 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
 export type Admission = (request: AskedWith) => UnwrittenProblem | undefined
 
 /** All of a request that decides about it. */
-type AskedWith = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersionMinor'>
+type AskedWith = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
 
 /** Sees to it that every route says who may call it, and puts the check in front of everything else. */
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
@@ -88,7 +90,8 @@ export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: A
     }
     const { headers } = request
     if (isChanging) {
-      const fault = crossSiteFault(headers, hosts)
+      const fault =
+        crossSiteFault(headers, hosts) ?? (tokens === null ? strangerFault(headers, hosts) : undefined)
       if (fault !== undefined) return { code: 'cross_site_refused', detail: fault }
     }
     if (tokens === null || allowed === null) return undefined
@@ -96,18 +99,25 @@ export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: A
   }
 }
 
+/** Loopback names are trustworthy to browsers: there they say where a request comes from. */
+function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | undefined {
+  const { host } = headers
+  if (host !== undefined && hosts.isLoopback(host)) return undefined
+  return browserFault(headers, (address) => isOwnAddress(address, host, hosts))
+}
+
 export const HOST_REFUSED =
   'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS'
 
 /** Also for paths that no route has: a foreign page learns nothing about what is here. */
 export function hostRefusal(
-  { headers: { host }, rawHeaders, httpVersionMinor }: AskedWith,
+  { headers: { host }, rawHeaders, httpVersion }: AskedWith,
   hosts: HostRule,
 ): UnwrittenProblem | undefined {
   if (host === undefined) {
-    // Left out by old clients only; HTTP/1.1 demands it.
-    if (httpVersionMinor === 0) return undefined
-    return { code: 'bad_request', detail: 'a request of HTTP/1.1 needs a Host header' }
+    // Left out by old clients only; HTTP/1.1 demands it. Node's parser also takes HTTP/2.0, which no client sends here.
+    if (httpVersion === '1.0') return undefined
+    return { code: 'bad_request', detail: 'the request needs a Host header' }
   }
   // Node takes the first. Whoever stands in between may have gone by the other.
   const isHost = (text: string, at: number) => at % 2 === 0 && text.toLowerCase() === 'host'
@@ -122,7 +132,7 @@ function tokenRefusal(
   tokens: Tokens,
   allowed: readonly Role[],
 ): UnwrittenProblem | undefined {
-  const token = authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
+  const token = bearerToken(authorization)
   if (token === undefined) {
     return {
       code: 'token_missing',

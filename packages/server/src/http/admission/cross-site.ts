@@ -17,7 +17,7 @@ export function crossSiteFault(headers: IncomingHttpHeaders, hosts: HostRule): s
     return 'the request is a prefetch, which must not have an effect'
   }
   const { origin } = headers
-  if (origin !== undefined && isForeign(origin, headers.host, hosts)) {
+  if (origin !== undefined && !isOwnAddress(origin, headers.host, hosts)) {
     return 'the request comes from a page of another origin (Origin)'
   }
   return undefined
@@ -27,9 +27,12 @@ function isPrefetch(purpose: string | string[] | undefined): boolean {
   return purpose !== undefined && String(purpose).toLowerCase().includes('prefetch')
 }
 
-/** The scheme is left out: a proxy may have ended TLS. Where one also changed the Host, its name can be allowed. */
-function isForeign(origin: string, host: string | undefined, hosts: HostRule): boolean {
-  const named = /^[a-z][a-z0-9+.-]*:\/\/([^/]+)$/i.exec(origin)?.[1]
-  if (named === undefined) return true
-  return named.toLowerCase() !== host?.toLowerCase() && !hosts.isNamed(named)
+/**
+ * Whether an Origin or a Referer names this service. The scheme is left out: a proxy may have ended TLS. Where one also
+ * changed the Host, its name can be allowed.
+ */
+export function isOwnAddress(address: string, host: string | undefined, hosts: HostRule): boolean {
+  const named = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i.exec(address)?.[1]
+  if (named === undefined) return false
+  return named.toLowerCase() === host?.toLowerCase() || hosts.isNamed(named)
 }

@@ -7,14 +7,18 @@ import { remembered } from '../requests/remembered.ts'
  */
 export class HostRule {
   readonly #allowed: ReadonlySet<string>
-  readonly #isAdmitted = remembered((host) => this.isNamed(host) || isLoopback(withoutPort(host)))
+  readonly #isLoopback = remembered((host) => isLoopback(withoutPort(host)))
 
   constructor(allowedHosts: readonly string[]) {
     this.#allowed = new Set(allowedHosts.map((host) => host.toLowerCase()))
   }
 
   admits(host: string): boolean {
-    return this.#isAdmitted(host)
+    return this.isLoopback(host) || this.isNamed(host)
+  }
+
+  isLoopback(host: string): boolean {
+    return this.#isLoopback(host)
   }
 
   /** Whether the operator named it, with this port or without any. */

@@ -48,7 +48,9 @@ export const pullHeaders = {
   'idempotency-key': Type.Optional(
     Type.String({
       ...idempotencyKeyKeywords,
-      description: 'Repeating a request with the same key gives its leases again, never new ones',
+      description:
+        'Repeating a request with the same key gives its leases again, never new ones. ' +
+        'A key belongs to the token, or without tokens to the instance, that it is sent with',
       examples: ['7f9c2ba4e88f827d'],
     }),
   ),

@@ -5,16 +5,20 @@ import type { Refuse } from '../answers/error-answers.ts'
 import type { Exchange } from '../requests/exchange.ts'
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
+import type { KeyOwner } from '../requests/key-owner.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
 import { type ExpressRequest, KnownHeads, type RouteOf } from './known-heads.ts'
 
 /** A thousand settlements with reasons; what is larger is not where a request's own cost counts. */
 const LONGEST_PLAIN_REQUEST = 256 * 1024
+/** What is read ahead of an answer. What follows it is left in the socket. */
+const MAX_SENT_AHEAD_BYTES = 16 * 1024
 /** A connection that has just come is not idle: its first request may be on the way, or wait to be read. */
 const FIRST_REQUEST_MILLIS = 1000
 
 export interface ExpressRules extends Staying {
   readonly routeOf: RouteOf
+  readonly keyOwner: KeyOwner
   readonly refuse: Refuse
   /** A body may come after its head, but those who keep us waiting for so long are left to Node's timers. */
   readonly patienceMillis: number
@@ -32,6 +36,7 @@ export class ExpressConnection {
   readonly #openedAt = performance.now()
   /** Not the socket's own timer: that starts anew with all that is read and written, which took 2 % of each request. */
   #idleTimer: NodeJS.Timeout
+  #idleCheck: NodeJS.Immediate | undefined
   #idleSince = this.#openedAt
   #isAnswering = false
   /** Something was sent to whoever made the request at hand. */
@@ -46,7 +51,7 @@ export class ExpressConnection {
   constructor(socket: Socket, rules: ExpressRules) {
     this.#socket = socket
     this.#rules = rules
-    this.#heads = new KnownHeads(rules.routeOf)
+    this.#heads = new KnownHeads(rules.routeOf, rules.keyOwner)
     socket.setNoDelay(true)
     this.#idleTimer = setTimeout(this.#onIdle, rules.keepAliveMillis)
     socket.on('error', this.#onError).on('end', this.#onEnd)
@@ -58,7 +63,12 @@ export class ExpressConnection {
   }
 
   closeIfIdle(): void {
-    if (!this.#isAnswering && this.#waitingBytes === 0 && !this.#isFresh) this.close()
+    if (!this.#isBusy && !this.#isFresh) this.close()
+  }
+
+  /** Also while the rest of a request is to come. */
+  get #isBusy(): boolean {
+    return this.#isAnswering || this.#waitingBytes > 0
   }
 
   get #isFresh(): boolean {
@@ -70,7 +80,7 @@ export class ExpressConnection {
       this.#waiting.push(bytes)
       this.#waitingBytes += bytes.length
       // Who sends ahead without end is not read ahead without end.
-      if (this.#isAnswering && this.#waitingBytes > LONGEST_PLAIN_REQUEST) this.#socket.pause()
+      if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) this.#socket.pause()
     } else this.#read(this.#withWaiting(bytes))
   }
 
@@ -159,10 +169,19 @@ export class ExpressConnection {
   }
 
   readonly #onIdle = (): void => {
-    const { keepAliveMillis } = this.#rules
-    const idleMillis = this.#isAnswering ? 0 : performance.now() - this.#idleSince
-    if (idleMillis >= keepAliveMillis) this.close()
-    else this.#idleTimer = setTimeout(this.#onIdle, keepAliveMillis - idleMillis)
+    if (this.#idleLeftMillis > 0) this.#idleTimer = setTimeout(this.#onIdle, this.#idleLeftMillis)
+    // Timers come before what has arrived is read: a request that is here already keeps the connection.
+    else this.#idleCheck = setImmediate(this.#closeIfStillIdle)
+  }
+
+  readonly #closeIfStillIdle = (): void => {
+    if (this.#idleLeftMillis > 0) this.#onIdle()
+    else this.close()
+  }
+
+  get #idleLeftMillis(): number {
+    const idleMillis = this.#isBusy ? 0 : performance.now() - this.#idleSince
+    return this.#rules.keepAliveMillis - idleMillis
   }
 
   readonly #onEnd = (): void => {
@@ -176,15 +195,20 @@ export class ExpressConnection {
 
   readonly #onClose = (): void => {
     clearTimeout(this.#patience)
-    clearTimeout(this.#idleTimer)
+    this.#stopIdleTimer()
     this.#rules.left()
+  }
+
+  #stopIdleTimer(): void {
+    clearTimeout(this.#idleTimer)
+    clearImmediate(this.#idleCheck)
   }
 
   #handOver(bytes: Buffer): void {
     const socket = this.#socket
     socket.off('data', this.#onData).off('drain', this.#onDrain)
     socket.off('error', this.#onError).off('end', this.#onEnd).off('close', this.#onClose)
-    clearTimeout(this.#idleTimer)
+    this.#stopIdleTimer()
     socket.pause()
     socket.unshift(bytes)
     this.#rules.left()

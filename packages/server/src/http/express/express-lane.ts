@@ -11,6 +11,8 @@ import type { PlainHead } from './plain-head.ts'
 
 const PATIENCE_MILLIS = 1000
 
+type LaneService = Pick<Service, 'handOff' | 'keyOwner'>
+
 /**
  * The way past Node's HTTP server and Fastify for the two requests that workers make all day. Both are made for any
  * request there is; a null server on them takes 50 µs of its thread for a pull and a settle, one on bare sockets 25.
@@ -21,20 +23,15 @@ const PATIENCE_MILLIS = 1000
 export class ExpressLane {
   readonly #admission: Admission
   readonly #refuse: Refuse
-  readonly #handOff: Service['handOff']
+  readonly #service: LaneService
   readonly #requests: RequestCounts
   readonly #routes = new Map<string, ExpressRoute>()
   readonly #connections = new Set<ExpressConnection>()
 
-  constructor(
-    admission: Admission,
-    refuse: Refuse,
-    { handOff }: Pick<Service, 'handOff'>,
-    requests: RequestCounts,
-  ) {
+  constructor(admission: Admission, refuse: Refuse, service: LaneService, requests: RequestCounts) {
     this.#admission = admission
     this.#refuse = refuse
-    this.#handOff = handOff
+    this.#service = service
     this.#requests = requests
   }
 
@@ -55,9 +52,10 @@ export class ExpressLane {
       const connection = new ExpressConnection(socket, {
         keepAliveMillis: server.keepAliveTimeout,
         routeOf: (head) => this.#routeOf(head),
+        keyOwner: this.#service.keyOwner,
         refuse: this.#refuse,
         patienceMillis,
-        isLast: () => this.#handOff.isDraining,
+        isLast: () => this.#service.handOff.isDraining,
         handOver: () => {
           for (const serve of others) serve.call(server, socket)
         },
@@ -79,7 +77,7 @@ export class ExpressLane {
     const route = this.#routes.get(`${head.method} ${head.url}`)
     if (route === undefined) return undefined
     // A plain head has no field twice, which is all that is looked for in raw headers.
-    const asked = { headers: head.headers, rawHeaders: [], httpVersionMinor: 1 }
+    const asked = { headers: head.headers, rawHeaders: [], httpVersion: '1.1' }
     return this.#admission(asked) === undefined ? route : undefined
   }
 }

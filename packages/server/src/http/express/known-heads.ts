@@ -1,4 +1,5 @@
 import type { Serve } from '../requests/exchange.ts'
+import type { KeyOwner } from '../requests/key-owner.ts'
 import type { RouteCounts } from '../requests/request-counts.ts'
 import { AskedInHeaders } from '../requests/request-headers.ts'
 import { LONGEST_PLAIN_HEAD, type PlainHead, readPlainHead } from './plain-head.ts'
@@ -27,10 +28,12 @@ export interface ExpressRequest extends ExpressRoute, Pick<PlainHead, 'method' |
  */
 export class KnownHeads {
   readonly #routeOf: RouteOf
+  readonly #keyOwner: KeyOwner
   readonly #known: KnownHead[] = []
 
-  constructor(routeOf: RouteOf) {
+  constructor(routeOf: RouteOf, keyOwner: KeyOwner) {
     this.#routeOf = routeOf
+    this.#keyOwner = keyOwner
   }
 
   /** The request at the beginning of `bytes`. Undefined when it is not a plain one, or has no route here. */
@@ -47,7 +50,7 @@ export class KnownHeads {
     const route = head === undefined ? undefined : this.#routeOf(head)
     if (head === undefined || route === undefined) return undefined
     if (this.#known.length === KNOWN_HEADS) this.#known.shift()
-    const known = new KnownHead(head, route)
+    const known = new KnownHead(head, route, new AskedInHeaders(head.headers, this.#keyOwner))
     this.#known.push(known)
     return known.request
   }
@@ -64,8 +67,11 @@ class KnownHead {
   readonly #keyLength: number
   readonly #afterKey: Buffer
 
-  constructor({ method, url, headers, text, bodyBytes }: PlainHead, { serve, counts }: ExpressRoute) {
-    const asked = new AskedInHeaders(headers)
+  constructor(
+    { method, url, text, bodyBytes }: PlainHead,
+    { serve, counts }: ExpressRoute,
+    asked: AskedInHeaders,
+  ) {
     this.request = { method, url, bodyBytes, headBytes: text.length, asked, serve, counts }
     const [, before = text, key = ''] = KEY.exec(text) ?? []
     this.#beforeKey = Buffer.from(before, 'latin1')

@@ -23,7 +23,16 @@ const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 const BLANKS = ' \t'
 
 /** Fields that change how a message is read, or what becomes of the connection. */
-const OUT_OF_THE_ORDINARY = ['transfer-encoding', 'content-encoding', 'expect', 'upgrade', 'te', 'trailer']
+const OUT_OF_THE_ORDINARY = [
+  'transfer-encoding',
+  'content-encoding',
+  'expect',
+  'upgrade',
+  'te',
+  'trailer',
+  // Node's parser reads it as it reads Connection.
+  'proxy-connection',
+]
 
 /**
  * Reads the head at the beginning of `text`, if there is a whole one and nothing about it is out of the ordinary:

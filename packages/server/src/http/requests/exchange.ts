@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { HandOff } from '../../handoff/hand-off.ts'
-import { JSON_TYPE } from '../service.ts'
+import { JSON_TYPE, type Service } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
 import { AskedInHeaders } from './request-headers.ts'
 
@@ -34,7 +33,7 @@ export const standingHeaders = ['content-type', JSON_TYPE, 'cache-control', 'no-
 export function exchangeOver(
   request: IncomingMessage,
   response: ServerResponse,
-  handOff: Pick<HandOff, 'isDraining'>,
+  { handOff, keyOwner }: Pick<Service, 'handOff' | 'keyOwner'>,
 ): Exchange {
   const { headers, socket } = request
   const send = (body: string, more: AnswerHeaders) => {
@@ -43,7 +42,7 @@ export function exchangeOver(
     response.writeHead(200, [...standingHeaders, ...more, ...closing, ...length]).end(body)
   }
   return {
-    asked: new AskedInHeaders(headers),
+    asked: new AskedInHeaders(headers, keyOwner),
     socket,
     answer: (body, more, lost) => sendOrLose(request, response, () => send(body, more), lost),
   }

@@ -1,5 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { SharedListeners } from './shared-listeners.ts'
+
+const ends = new SharedListeners('end')
+const closes = new SharedListeners('close')
 
 /**
  * A client that has stopped sending may still read, as `nc -N` does, or be gone: the network says the same of both. So
@@ -33,7 +37,8 @@ class ClientWatch {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    listenWithoutLimit(socket, this.#onEnd)
+    ends.add(socket, this.#onEnd)
+    closes.add(socket, this.#onEnd)
     if (socket.destroyed || socket.readableEnded) this.#controller.abort()
   }
 
@@ -42,7 +47,8 @@ class ClientWatch {
   }
 
   stop(): void {
-    this.#socket.off('end', this.#onEnd).off('close', this.#onEnd)
+    ends.remove(this.#socket, this.#onEnd)
+    closes.remove(this.#socket, this.#onEnd)
   }
 }
 
@@ -62,19 +68,23 @@ export function sendOrLose(
   const connection = socket ?? request.socket
   if (lost !== null && hasHungUp(connection)) {
     lost()
-    connection.destroySoon()
+    endConnection(connection)
     return
   }
   if (lost !== null && socket === null) {
     // The answer waits in memory for its turn.
-    const hungUp = () => connection.destroySoon()
-    connection.setMaxListeners(0).once('close', lost).once('end', hungUp)
-    response.once('socket', () => connection.off('close', lost).off('end', hungUp))
+    const hungUp = () => endConnection(connection)
+    closes.add(connection, lost)
+    ends.add(connection, hungUp)
+    response.once('socket', () => {
+      closes.remove(connection, lost)
+      ends.remove(connection, hungUp)
+    })
   }
   send()
 }
 
-/** Requests that a client sent ahead on one connection each listen, and there may be many. */
-function listenWithoutLimit(socket: Socket, onEnd: () => void): void {
-  socket.setMaxListeners(0).once('end', onEnd).once('close', onEnd)
+/** Once: each answer that waits for its turn asks for it. */
+function endConnection(socket: Socket): void {
+  if (socket.writable) socket.destroySoon()
 }

@@ -9,6 +9,7 @@ import {
 } from '@baton/protocol'
 import type { PullRequest } from '../../handoff/requests.ts'
 import { RequestProblem } from '../answers/problems.ts'
+import { type KeyOwner, ownedKey } from './key-owner.ts'
 import { remembered } from './remembered.ts'
 
 const readInstanceId = remembered((text: string): string => {
@@ -47,20 +48,28 @@ const noPreferences: Preferences = { applied: '' }
  */
 export class AskedInHeaders {
   readonly #headers: IncomingHttpHeaders
+  readonly #keyOwner: KeyOwner
   readonly #key: string | undefined
   #caller: string | null | undefined
+  #owner: string | undefined
   #preferences: Preferences | undefined
   #pull: PullRequest | undefined
 
-  constructor(headers: IncomingHttpHeaders, key = headers['idempotency-key']?.toString()) {
+  constructor(
+    headers: IncomingHttpHeaders,
+    keyOwner: KeyOwner,
+    key = headers['idempotency-key']?.toString(),
+  ) {
     this.#headers = headers
+    this.#keyOwner = keyOwner
     this.#key = key
   }
 
   /** The same under another key. */
   underKey(key: string): AskedInHeaders {
-    const asked = new AskedInHeaders(this.#headers, key)
+    const asked = new AskedInHeaders(this.#headers, this.#keyOwner, key)
     asked.#caller = this.#caller
+    asked.#owner = this.#owner
     asked.#preferences = this.#preferences
     return asked
   }
@@ -90,9 +99,16 @@ export class AskedInHeaders {
       // A budget of records is an amount of its own: whoever names only that leaves the number of partitions to it.
       batch: batch ?? (records === undefined ? 1 : MAX_BATCH),
       records: records ?? null,
-      key: readIdempotencyKey(this.#key),
+      key: this.#ownedKey,
       waitMillis: (this.preferences.waitSeconds ?? 0) * 1000,
     }
     return this.#pull
+  }
+
+  get #ownedKey(): string | null {
+    const key = readIdempotencyKey(this.#key)
+    if (key === null) return null
+    this.#owner ??= this.#keyOwner(this.#headers, this.caller)
+    return ownedKey(key, this.#owner)
   }
 }

@@ -13,7 +13,8 @@ import { JSON_TYPE, type Service } from '../service.ts'
 /** How soon an empty-handed client that does not wait may ask again. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
-export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
+export function pullRoute(app: FastifyInstance, service: Service, lane: ExpressLane): void {
+  const { handOff, tableField } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
   const config = { access: 'worker' as const }
@@ -53,7 +54,7 @@ export function pullRoute(app: FastifyInstance, { handOff, tableField }: Service
       ),
     },
     handler: async (request, reply) => {
-      const { waited } = await pull(exchangeOver(request.raw, reply.raw, handOff), undefined)
+      const { waited } = await pull(exchangeOver(request.raw, reply.raw, service), undefined)
       if (waited) leaveUntimed(reply)
       return reply.hijack()
     },

@@ -21,7 +21,8 @@ import { leaveUntimed } from '../requests/request-counts.ts'
 import { Standstill } from '../requests/standstill.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
-export function settleRoute(app: FastifyInstance, { handOff, tableField }: Service, lane: ExpressLane): void {
+export function settleRoute(app: FastifyInstance, service: Service, lane: ExpressLane): void {
+  const { handOff, tableField } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
   const settledJson = ({ settled, refused, pulled }: Settled) =>
@@ -61,7 +62,7 @@ export function settleRoute(app: FastifyInstance, { handOff, tableField }: Servi
       response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
     },
     handler: async (request, reply) => {
-      const { waited } = await settle(exchangeOver(request.raw, reply.raw, handOff), request.body)
+      const { waited } = await settle(exchangeOver(request.raw, reply.raw, service), request.body)
       if (waited) leaveUntimed(reply)
       return reply.hijack()
     },

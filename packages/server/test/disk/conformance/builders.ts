@@ -36,6 +36,7 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   reportedRecords: 0,
   mismatched: 0,
   ...noTallies(),
+  partitions: tally({ done: 1 }),
   reruns: [],
   staging: null,
   ...changes,

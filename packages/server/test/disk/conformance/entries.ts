@@ -1,113 +1,143 @@
 import { describe, expect, test } from 'vitest'
-import { KnownKeys } from '../../../src/handoff/disk.ts'
+import { type Appended, type Images, KnownKeys } from '../../../src/handoff/disk.ts'
 import { aRow, aTask, byId, images, NOW, partitionsById, rows, status } from './builders.ts'
-import { type DiskHarness, disksOf } from './harness.ts'
+import { type DiskHarness, type DiskUnderTest, disksOf } from './harness.ts'
 
-const entry = (number: number, body = `entry ${number}`) => ({ number, body, newRows: [], newKeys: [] })
+/**
+ * Numbers entries from where the disk stands. A disk that several nodes share appends an empty one of its own when it is
+ * opened.
+ */
+class Log {
+  readonly #under: DiskUnderTest
+  #last = 0
+
+  constructor(under: DiskUnderTest) {
+    this.#under = under
+  }
+
+  /** Returns what was appended and not flushed. */
+  async open(): Promise<string[]> {
+    const { last, unflushed } = await this.#under.disk.open()
+    expect(last).toBeGreaterThanOrEqual(this.#last)
+    this.#last = last
+    return unflushed.filter((body) => body !== '')
+  }
+
+  async crash(): Promise<string[]> {
+    await this.#under.crash()
+    return this.open()
+  }
+
+  async append(body: string, more: Partial<Appended> = {}): Promise<void> {
+    await this.#under.disk.append({ number: this.#last + 1, body, newRows: [], newKeys: [], ...more })
+    this.#last += 1
+  }
+
+  /** All but the last `butLast` entries. */
+  flush(changed: Images = images(), butLast = 0): Promise<void> {
+    return this.#under.disk.flush(changed, this.#last - butLast)
+  }
+}
 
 export function entriesTopic(harness: DiskHarness): void {
   describe('entries', () => {
     const create = disksOf(harness)
+    const createLog = async () => {
+      const under = await create()
+      const log = new Log(under)
+      expect(await log.open()).toEqual([])
+      return { under, log }
+    }
 
     test('a new disk has none', async () => {
-      const { disk } = await create()
-      expect(await disk.open()).toEqual({
-        last: 0,
-        unflushed: [],
-        nextIds: { task: 1, lane: 1, partition: 1 },
-      })
+      const { under } = await createLog()
+      expect((await under.disk.open()).nextIds).toEqual({ task: 1, lane: 1, partition: 1 })
     })
 
     test('what was appended is there after a crash, in order', async () => {
-      const under = await create()
-      for (let number = 1; number <= 12; number += 1) await under.disk.append(entry(number))
-      await under.crash()
-      const { last, unflushed } = await under.disk.open()
-      expect(last).toBe(12)
-      expect(unflushed).toEqual(Array.from({ length: 12 }, (_, at) => `entry ${at + 1}`))
+      const { log } = await createLog()
+      const bodies = Array.from({ length: 12 }, (_, at) => `entry ${at}`)
+      for (const body of bodies) await log.append(body)
+      expect(await log.crash()).toEqual(bodies)
     })
 
     test('what was flushed is not given back, and numbers go on', async () => {
-      const under = await create()
-      for (let number = 1; number <= 5; number += 1) await under.disk.append(entry(number))
-      await under.disk.flush(images(), 3)
-      expect(await under.disk.open()).toMatchObject({ last: 5, unflushed: ['entry 4', 'entry 5'] })
-      await under.disk.flush(images(), 5)
-      await under.crash()
-      expect(await under.disk.open()).toMatchObject({ last: 5, unflushed: [] })
-      await under.disk.append(entry(6))
-      await under.disk.append(entry(7))
-      await under.crash()
-      expect(await under.disk.open()).toMatchObject({ last: 7, unflushed: ['entry 6', 'entry 7'] })
+      const { log } = await createLog()
+      for (let at = 1; at <= 5; at += 1) await log.append(`entry ${at}`)
+      await log.flush(images(), 2)
+      expect(await log.open()).toEqual(['entry 4', 'entry 5'])
+      await log.flush()
+      expect(await log.crash()).toEqual([])
+      await log.append('entry 6')
+      await log.append('entry 7')
+      expect(await log.crash()).toEqual(['entry 6', 'entry 7'])
     })
 
     test('many rounds of appending and flushing', async () => {
-      const under = await create()
-      let number = 0
+      const { log } = await createLog()
+      let waiting: string[] = []
       for (let round = 1; round <= 20; round += 1) {
-        for (let at = 0; at < round % 7; at += 1) await under.disk.append(entry(++number))
-        await under.disk.flush(images(), Math.max(0, number - (round % 3)))
+        for (let at = 0; at < 1 + (round % 7); at += 1) {
+          waiting.push(`entry ${round}.${at}`)
+          await log.append(`entry ${round}.${at}`)
+        }
+        const butLast = round % 3
+        await log.flush(images(), butLast)
+        waiting = butLast === 0 ? [] : waiting.slice(-butLast)
       }
-      await under.disk.append(entry(++number))
-      await under.crash()
-      const { last, unflushed } = await under.disk.open()
-      expect(last).toBe(number)
-      expect(unflushed.at(-1)).toBe(`entry ${number}`)
-      expect(unflushed).toHaveLength((20 % 3) + 1)
+      expect(await log.crash()).toEqual(waiting)
     })
 
-    test('a body may be long, empty, end in blanks, and hold any character', async () => {
-      const under = await create()
-      const bodies = ['x'.repeat(300_000), '', 'ends in blanks   ', '"\u00e9\u{1f600}\\n"'.repeat(5000), '{}']
-      for (const [at, body] of bodies.entries()) await under.disk.append(entry(at + 1, body))
-      await under.crash()
-      expect((await under.disk.open()).unflushed).toEqual(bodies)
-      await under.disk.flush(images(), 4)
-      expect((await under.disk.open()).unflushed).toEqual(['{}'])
+    test('a body may be long, end in blanks, and hold any character', async () => {
+      const { log } = await createLog()
+      const bodies = ['x'.repeat(300_000), 'ends in blanks   ', '"\u00e9\u{1f600}\\n"'.repeat(5000), '{}']
+      for (const body of bodies) await log.append(body)
+      expect(await log.crash()).toEqual(bodies)
+      await log.flush()
+      await log.append('{}')
+      expect(await log.open()).toEqual(['{}'])
     })
 
     test('rows of new partitions come with their entry', async () => {
-      const under = await create()
+      const { under, log } = await createLog()
       const newRows = [
         ...rows(1, 1, 120),
         aRow(200, 2, { index: 7, spelling: 'task-1-2-07', recordCount: 0 }),
       ]
-      await under.disk.append({ number: 1, body: 'a', newRows, newKeys: [] })
-      await under.crash()
-      expect((await under.disk.open()).unflushed).toEqual(['a'])
+      await log.append('a', { newRows })
+      expect(await log.crash()).toEqual(['a'])
       const found = partitionsById(await under.disk.load({ partitions: newRows.map(({ id }) => id) }))
       expect(newRows.map(({ id }) => found.get(id))).toEqual(newRows.map((row) => ({ ...row, ...status() })))
     })
 
     test('an entry with a key that is known keeps nothing', async () => {
-      const { disk } = await create()
-      const key = (name: string) => ({ key: name, leases: [], forgetAt: NOW })
-      await disk.append(entry(1))
-      await disk.flush(images({ keys: new Map([['k', key('k')]]) }), 1)
-      const attempt = disk.append({ number: 2, body: 'b', newRows: rows(1, 1, 1), newKeys: ['j', 'k', 'l'] })
+      const { under, log } = await createLog()
+      await log.append('a')
+      await log.flush(images({ keys: new Map([['k', { key: 'k', leases: [], forgetAt: NOW }]]) }))
+      const attempt = log.append('b', { newRows: rows(1, 1, 1), newKeys: ['j', 'k', 'l'] })
       const error = await attempt.catch((reason: unknown) => reason)
       expect(error).toBeInstanceOf(KnownKeys)
       expect((error as KnownKeys).keys).toEqual(['k'])
-      expect((await disk.load({ partitions: [1] })).partitions).toEqual([])
-      await disk.append({ number: 2, body: 'c', newRows: rows(1, 1, 1), newKeys: ['j', 'l'] })
-      expect(await disk.open()).toMatchObject({ last: 2, unflushed: ['c'] })
+      expect((await under.disk.load({ partitions: [1] })).partitions).toEqual([])
+      await log.append('c', { newRows: rows(1, 1, 1), newKeys: ['j', 'l'] })
+      expect(await log.open()).toEqual(['c'])
     })
 
     test('images and the entries that they make superfluous go together', async () => {
-      const under = await create()
-      await under.disk.append(entry(1))
+      const { under, log } = await createLog()
+      await log.append('a')
       const nextIds = { task: 8, lane: 9, partition: 10 }
-      await under.disk.flush(images({ tasks: byId(aTask(1)), nextIds }), 1)
-      await under.crash()
-      expect(await under.disk.open()).toEqual({ last: 1, unflushed: [], nextIds })
+      await log.flush(images({ tasks: byId(aTask(1)), nextIds }))
+      expect(await log.crash()).toEqual([])
+      expect((await under.disk.open()).nextIds).toEqual(nextIds)
       expect((await under.disk.load({ tasks: [1] })).tasks).toEqual([aTask(1)])
     })
 
     test('the probe commits', async () => {
-      const { disk } = await create()
-      await disk.probe(NOW)
-      await disk.probe(NOW + 1)
-      expect(disk.hasSpace()).toBe(true)
+      const { under } = await createLog()
+      await under.disk.probe(NOW)
+      await under.disk.probe(NOW + 1)
+      expect(under.disk.hasSpace()).toBe(true)
     })
   })
 }

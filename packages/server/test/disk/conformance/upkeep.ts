@@ -47,6 +47,8 @@ export function upkeepTopic(harness: DiskHarness): void {
         aLane(10 * task + level, task, { level, purged, partitions: tally({ done: 2 }) })
       const laneIds = [1, 2, 3, 4, 5].flatMap((task) => [lane(task, 0), lane(task, 1)])
       const cancelled = { state: 'cancelled', cancelled: true }
+      const removed = (...gone: number[]) => new Map(gone.map((id) => [id, null]))
+      await disk.stage([...rows(10, 1, 2), ...rows(11, 3, 2)])
       await disk.flush(
         images({
           tasks: byId(
@@ -66,13 +68,17 @@ export function upkeepTopic(harness: DiskHarness): void {
       expect(await next(NOW + 9)).toBe(2)
       // The first of two levels is gone, and a restart comes in between.
       await disk.flush(
-        images({ tasks: byId(done(1, NOW + 2, { purgedAt: NOW + 9 })), lanes: byId(lane(1, 0, 2)) }),
+        images({
+          tasks: byId(done(1, NOW + 2, { purgedAt: NOW + 9 })),
+          lanes: byId(lane(1, 0, 2)),
+          partitions: removed(1, 2),
+        }),
         0,
       )
       expect(await next(NOW)).toBe(1)
-      await disk.flush(images({ lanes: byId(lane(1, 1, 1)) }), 0)
+      await disk.flush(images({ lanes: byId(lane(1, 1, 1)), partitions: removed(3) }), 0)
       expect(await next(NOW)).toBe(1)
-      await disk.flush(images({ lanes: byId(lane(1, 1, 2)) }), 0)
+      await disk.flush(images({ lanes: byId(lane(1, 1, 2)), partitions: removed(4) }), 0)
       expect(await next(NOW)).toBeNull()
       // Leases of a cancelled task need its rows until they end.
       await disk.flush(

@@ -122,6 +122,23 @@ describe('a flush', () => {
     await disk.open()
   })
 
+  test('deletes entries that were flushed a while ago, and never the newest', async () => {
+    const database = await databases.create()
+    await database.query(
+      `INSERT INTO baton.entry (number, term, body) SELECT n, 'before', 'x' FROM generate_series(1, 3000) n;
+       UPDATE baton.flushed SET number = 2999`,
+    )
+    const disk = await database.disk()
+    const { last, unflushed } = await disk.open()
+    expect([last, unflushed]).toEqual([3001, ['x']])
+    await disk.flush(noImages(), last)
+    const kept = 'SELECT min(number)::integer AS first, max(number)::integer AS last FROM baton.entry'
+    expect(await database.query(kept)).toEqual([{ first: 2002, last: 3001 }])
+    await disk.append(entry(last + 1))
+    await disk.flush(noImages(), last + 1)
+    expect(await database.query(kept)).toEqual([{ first: 2003, last: 3002 }])
+  })
+
   test('that does not stand where this node left the rows is refused', async () => {
     const database = await databases.create()
     const disk = await database.disk()
@@ -162,9 +179,12 @@ describe('a flush', () => {
     const frozen = await database.session()
     await frozen.query(`BEGIN; SELECT FROM baton.head WHERE term = '${term}' FOR SHARE`)
     const ended = new Promise((resolve) => frozen.once('end', resolve))
-    const leader = await database.disk()
+    const told: string[] = []
+    const log = { debug() {}, info() {}, error() {}, warn: (_: object, text: string) => void told.push(text) }
+    const leader = await database.disk({ log })
     await leader.open()
     await ended
+    expect(told).toContain('ended a session that kept this node from leading')
   })
 })
 

@@ -36,10 +36,14 @@ export class SeparateStore {
    * Opens the folder in a new process, or rejects with what it was refused for. `obeyModes` takes
    * from root the power to write where the file modes forbid it; others never had it.
    */
-  static async open(folder: string, { obeyModes = false } = {}): Promise<SeparateStore> {
+  static async open(
+    folder: string,
+    { obeyModes = false, umask }: { obeyModes?: boolean; umask?: string } = {},
+  ): Promise<SeparateStore> {
     const entry = fileURLToPath(new URL('./store-process.ts', import.meta.url))
     const command = [process.execPath, '--conditions=baton-source', entry, folder]
     if (obeyModes && process.getuid?.() === 0) command.unshift('setpriv', '--bounding-set=-dac_override')
+    if (umask !== undefined) command.unshift('sh', '-c', `umask ${umask}; exec "$@"`, 'sh')
     const [file = '', ...args] = command
     const child = spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
     const separate = new SeparateStore(child)

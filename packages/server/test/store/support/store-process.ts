@@ -1,4 +1,4 @@
-import { openSqliteStore } from '../../../src/store/sqlite/store.ts'
+import { openEmbeddedStore } from '../../../src/open-store.ts'
 import { testPolicy } from '../conformance/test-policy.ts'
 
 /**
@@ -26,11 +26,11 @@ function failure(id: number, error: unknown): StoreReply {
 }
 
 try {
-  const store = await openSqliteStore({ folder: process.argv[2] ?? '', policy: testPolicy })
+  const store = await openEmbeddedStore({ folder: process.argv[2] ?? '', policy: testPolicy })
   process.on('message', async ({ id, verb, argument }: StoreCall) => {
     try {
       const run = store[verb as keyof typeof store] as (argument: unknown) => Promise<unknown>
-      reply({ id, result: await run(argument) })
+      reply({ id, result: await run.call(store, argument) })
     } catch (error) {
       reply(failure(id, error))
     }

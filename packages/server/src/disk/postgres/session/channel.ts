@@ -52,11 +52,6 @@ export class Channel {
     return this.use((connection) => connection.run(statement))
   }
 
-  /** The one that is open is not used for new work any more: what it may still do cannot be told. */
-  drop(): void {
-    this.#open?.destroy()
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#opening?.catch(() => {})

@@ -1,0 +1,62 @@
+import type { OpenedCluster } from './cluster/open-cluster.ts'
+import { systemClock, type WallClock } from './handoff/clock.ts'
+import { openEngine } from './handoff/engine/engine-store.ts'
+import { Secrets } from './handoff/lease-secrets.ts'
+import type { Log } from './handoff/log.ts'
+import type { Policy } from './handoff/rules/policy.ts'
+import type { Store } from './handoff/store.ts'
+
+// The engine on either disk. Only the one that is asked for is loaded: the other's driver takes time to start.
+
+interface StoreOptions {
+  readonly policy: Policy
+  /** For tests that decide what time it is. */
+  readonly clock?: WallClock
+}
+
+export interface EmbeddedStoreOptions extends StoreOptions {
+  readonly folder: string
+  /** For what an operator should know of the folder, in words. */
+  readonly warn?: (text: string) => void
+}
+
+export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<Store> {
+  const { folder, warn, policy, clock = systemClock } = options
+  const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
+  const disk = await openSqliteDisk({ folder, warn })
+  try {
+    return await openEngine({ disk, clock, policy, ...chance() })
+  } catch (error) {
+    await disk.close()
+    throw error
+  }
+}
+
+export interface SharedStoreOptions extends StoreOptions {
+  readonly url: string
+  readonly log: Log
+}
+
+/** The store of one node among others on the same database; `database` says which, without a password. */
+export async function openSharedStore(
+  options: SharedStoreOptions,
+): Promise<{ peers: OpenedCluster; database: string }> {
+  const { url, log, policy, clock } = options
+  const [{ openPostgresDisk }, { whereabouts }, { openCluster }] = await Promise.all([
+    import('./disk/postgres/postgres-disk.ts'),
+    import('./disk/postgres/session/whereabouts.ts'),
+    import('./cluster/open-cluster.ts'),
+  ])
+  const peers = await openCluster({
+    openDisk: (node) => openPostgresDisk({ url, node }),
+    openEngine: ({ disk, clock: leaders }) =>
+      openEngine({ disk, clock: clock ?? leaders, policy, ...chance() }),
+    log,
+  })
+  return { peers, database: whereabouts(url) }
+}
+
+function chance() {
+  const secrets = new Secrets()
+  return { random: Math.random, secret: () => secrets.next() }
+}

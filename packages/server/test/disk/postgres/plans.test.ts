@@ -1,0 +1,133 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { flushStatements } from '../../../src/disk/postgres/flush.ts'
+import { fence } from '../../../src/disk/postgres/head.ts'
+import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
+import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
+import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
+import type { Statement } from '../../../src/disk/postgres/session/connection.ts'
+import { BEGIN_READING } from '../../../src/disk/postgres/settings.ts'
+import { knownStatement, unstageStatement } from '../../../src/disk/postgres/staging.ts'
+import {
+  taskDetailStatement,
+  taskPageStatement,
+  taskSummariesStatement,
+} from '../../../src/disk/postgres/task-views.ts'
+import {
+  dueKeysStatement,
+  purgeableStatement,
+  unfinishedWorkStatement,
+} from '../../../src/disk/postgres/upkeep.ts'
+import { untouched } from '../../../src/handoff/stored.ts'
+import { lane, noImages, row, task } from './samples.ts'
+import { diskDatabases } from './support.ts'
+
+const databases = diskDatabases()
+let explain: (statement: Statement) => Promise<string>
+
+beforeAll(async () => {
+  const { url, name } = await databases.server.createDatabase('template_of_disks')
+  const disk = await openPostgresDisk({ url, node: { nodeId: 'node', url: null } })
+  await disk.open()
+  await disk.stage(Array.from({ length: 2000 }, (_, at) => row(at + 1, { lane: 1 + (at % 40) })))
+  await disk.close()
+  await databases.server.query('ANALYZE', name)
+  explain = async ({ text, values = [] }) => {
+    const pg = await import('pg')
+    const client = new pg.default.Client({ connectionString: url })
+    await client.connect()
+    try {
+      await client.query(BEGIN_READING.replace('READ ONLY', 'READ WRITE'))
+      const { rows } = await client.query(`EXPLAIN ${text}`, [...values])
+      return rows.map((line: Record<string, unknown>) => line['QUERY PLAN']).join('\n')
+    } finally {
+      await client.end()
+    }
+  }
+})
+
+const images = {
+  ...noImages(),
+  tasks: new Map([[1, task(1)]]),
+  lanes: new Map([[1, lane(1)]]),
+  levels: new Map([[0, { level: 0, virtual: 1n, served: 2n }]]),
+  partitions: new Map([
+    [1, { ...untouched() }],
+    [2, null],
+  ]),
+  keys: new Map([
+    ['k', { key: 'k', leases: [], forgetAt: 1 }],
+    ['l', null],
+  ]),
+  pace: new Map([
+    ['1:20', { task: 1, second: 20, partitions: 1, records: 1 }],
+    ['2', null],
+  ]),
+  ranges: [{ lane: 1, first: 1, last: 2 }],
+  tables: new Map([[1, new Set(['t'])]]),
+  produced: new Map([['1:p', { task: 1, instance: 'p', at: 1 }]]),
+  instances: new Map([['p', { instanceId: 'p', role: 'producer' as const, at: 1 }]]),
+}
+
+const allNeeds = {
+  taskNames: ['a'],
+  tasks: [1],
+  lanes: [1],
+  levels: [0],
+  lanesOf: [{ task: 1, levels: [0] }],
+  nextLanes: (['any', 'parked', 'rows', 'unfinished'] as const).map((having) => ({
+    task: 1,
+    from: 0,
+    having,
+    limit: 5,
+  })),
+  partitions: [1],
+  named: [{ lane: 1, indexes: [1] }],
+  rows: ([null, 'parked'] as const).map((state) => ({ lane: 1, tail: 9, state, afterIndex: -1, limit: 5 })),
+  keys: ['k'],
+  order: { after: { level: 0, turn: 1n, lane: 1 }, limit: 5 },
+  fresh: [{ lane: 1, after: 0, tail: 9, limit: 5 }],
+  returned: [{ lane: 1, line: 'retry' as const, after: null, limit: 5 }],
+}
+
+/** The statements, and the indexes that they have to be carried out by where another one would do, too. */
+const statements: readonly (readonly [string, Statement | null, ...string[]])[] = [
+  [
+    'load',
+    loadStatement(allNeeds),
+    'lane_in_order',
+    'partition_returned',
+    'partition_parked',
+    'partition_by_arrival',
+  ],
+  ['due', dueStatement(1, 10, true), 'partition_leased', 'partition_delayed'],
+  ['known', knownStatement(1, 9, [1, 2]), 'partition_by_index', 'lane_range_pkey'],
+  ['due keys', dueKeysStatement(1, 10), 'pull_key_to_forget'],
+  ['purgeable', purgeableStatement(1), 'task_to_purge', 'task_purged'],
+  ['unfinished work', unfinishedWorkStatement(10), 'task_with_work'],
+  ['all tasks', taskPageStatement({ before: 9, limit: 5, which: 'all' })],
+  ['tasks with parked', taskPageStatement({ before: 9, limit: 5, which: 'parked' }), 'task_with_parked'],
+  ['tasks in a state', taskPageStatement({ before: 9, limit: 5, which: { state: 'open' } }), 'task_by_state'],
+  ['summaries', taskSummariesStatement([1, 2])],
+  ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_compute_table_in_order'],
+  ['an instance', instanceStatement('a', 1), 'partition_leased_by', 'produced_task_newest'],
+  ['instances', instancesStatement({ after: null, limit: 5 }, 1), 'partition_leased_by'],
+  ['unstage', unstageStatement({ first: 1, last: 2 }), 'partition_pkey'],
+  ...flushStatements({ term: 't', from: 0, upTo: 5000, takenOverAt: 1, deletedTo: 3, images }).map(
+    (statement) => [`flush: ${statement.text.trim().slice(0, 60)}`, statement] as const,
+  ),
+]
+
+describe('no statement reads a table from end to end', () => {
+  // The two that have one row, always.
+  const ONE_ROW = /Seq Scan on (?:head|flushed)\b/g
+
+  test.each(statements)('%s', async (_, statement, ...indexes) => {
+    const plan = await explain(statement as Statement)
+    expect(plan.replaceAll(ONE_ROW, '')).not.toContain('Seq Scan')
+    for (const index of indexes) expect(plan).toContain(index)
+  })
+
+  test('the fence', async () => {
+    expect(await explain(fence('t'))).not.toMatch(/Seq Scan on (?!head)/)
+  })
+})

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import {
+  type Certificate,
+  certificateFile,
+  PostgresServer,
+} from '../../../../../test/postgres/support/postgres-server.ts'
+import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
+import { StoreRefused } from '../../../src/handoff/store.ts'
+
+const VERIFIED = `sslmode=verify-full&sslrootcert=${certificateFile('ca.crt')}`
+
+/** One server, whose certificate changes: sessions that begin after it was told see the new one. */
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start({ certificate: 'right' })
+})
+afterAll(() => server.dispose())
+
+async function show(certificate: Certificate): Promise<void> {
+  await server.putCertificate(certificate)
+  const before = await server.query('SELECT pg_conf_load_time() AS at')
+  await server.query('SELECT pg_reload_conf()')
+  await expect.poll(() => server.query('SELECT pg_conf_load_time() AS at')).not.toEqual(before)
+}
+
+const open = (query: string, { url } = { url: server.url() }) =>
+  openPostgresDisk({ url: `${url}?${query}`, node: { nodeId: 'node', url: null } })
+
+async function refusalOf(query: string, of = { url: server.url() }): Promise<string> {
+  const refusal = await open(query, of).catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(StoreRefused)
+  return (refusal as Error).message.replace(`127.0.0.1:${server.port}`, 'HOST')
+}
+
+describe('a server with a certificate', () => {
+  test.each([
+    VERIFIED,
+    VERIFIED.replace('verify-full', 'require'),
+    'sslmode=no-verify',
+    'uselibpqcompat=true&sslmode=require',
+    'sslmode=disable',
+  ])('is used with %s', async (query) => {
+    const disk = await open(query)
+    await disk.probe()
+    const sessions = () =>
+      server.query(
+        `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'baton'`,
+      )
+    // Those of the test before may still be on their way out.
+    await expect.poll(sessions).toEqual([{ ssl: query !== 'sslmode=disable' }])
+    await disk.close()
+  })
+
+  test.each([
+    'sslmode=verify-full',
+    'sslmode=require',
+    'ssl=true',
+    `sslmode=verify-full&sslrootcert=${certificateFile('other-ca.crt')}`,
+  ])('of a CA that is not known is refused with %s', async (query) => {
+    expect(await refusalOf(query)).toBe(
+      'at HOST the certificate of PostgreSQL is not signed by a CA that is trusted here (unable to verify the first certificate); name the file of its CA with sslrootcert=FILE in the database URL, or in the variable NODE_EXTRA_CA_CERTS',
+    )
+  })
+
+  test('and a file that is not there', async () => {
+    expect(await refusalOf('sslmode=verify-full&sslrootcert=/nowhere/ca.crt')).toBe(
+      `a file that the database URL names cannot be read (ENOENT: no such file or directory, open '/nowhere/ca.crt'); sslrootcert, sslcert and sslkey are files on this machine`,
+    )
+  })
+
+  test('and a key that does not belong to our own certificate', async () => {
+    const own = `sslcert=${certificateFile('ca.crt')}&sslkey=${certificateFile('server.key')}`
+    expect(await refusalOf(`${VERIFIED}&${own}`)).toBe(
+      'at HOST TLS with PostgreSQL failed (key values mismatch); look at sslrootcert, sslcert and sslkey in the database URL, and at the log of PostgreSQL',
+    )
+  })
+})
+
+test('a certificate that has expired', async () => {
+  await show('expired')
+  expect(await refusalOf(VERIFIED)).toBe(
+    'at HOST the certificate of PostgreSQL, or of its CA, has expired; renew it there, and see that the clock of this machine is right',
+  )
+})
+
+test('a certificate for another host', async () => {
+  await show('other-host')
+  expect(await refusalOf(VERIFIED)).toBe(
+    'at HOST the certificate of PostgreSQL is for another host (it is for DNS:db.example, and not for 127.0.0.1); name a host of the certificate in the database URL, or have a certificate made for this one',
+  )
+})
+
+test('a server without TLS', async () => {
+  const plain = await PostgresServer.start()
+  onTestFinished(() => plain.dispose())
+  expect(await refusalOf('sslmode=require', { url: plain.url() })).toBe(
+    `at 127.0.0.1:${plain.port} PostgreSQL offers no TLS, and it is asked for; switch it on there (ssl = on), or, where the network can be trusted, say sslmode=disable in the database URL`,
+  )
+})

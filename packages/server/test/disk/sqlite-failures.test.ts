@@ -1,0 +1,112 @@
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
+import { asUnavailable } from '../../src/disk/sqlite/failures.ts'
+import { DataFolder } from '../../src/disk/sqlite/folder.ts'
+import { Session } from '../../src/disk/sqlite/session.ts'
+import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
+import { aTask, byId, images, rows } from './conformance/builders.ts'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await testFolder()
+})
+
+const entry = (number: number, body: string) => ({ number, body, newRows: [], newKeys: [] })
+
+test('a foreign program that writes into the data file makes calls unavailable, and they work again', async () => {
+  const disk = await openSqliteDisk({ folder })
+  await disk.open()
+  await disk.append(entry(1, 'a'))
+  const foreign = new DatabaseSync(join(folder, 'baton.db'))
+  foreign.exec('BEGIN IMMEDIATE')
+  for (const call of [
+    () => disk.append(entry(2, 'b')),
+    () => disk.flush(images({ tasks: byId(aTask(1)) }), 1),
+    () => disk.stage(rows(1, 1, 1)),
+    () => disk.probe(1),
+  ])
+    await expect(call()).rejects.toMatchObject({ name: 'StoreUnavailable', code: 'store_unavailable' })
+  foreign.exec('COMMIT')
+  foreign.close()
+  expect(await disk.open()).toMatchObject({ last: 1, unflushed: ['a'] })
+  expect((await disk.load({ tasks: [1], partitions: [1] })).tasks).toEqual([])
+  await disk.append(entry(2, 'c'))
+  expect((await disk.open()).unflushed).toEqual(['a', 'c'])
+  await disk.close()
+})
+
+test('a folder that is taken away has no space', async () => {
+  const data = join(folder, 'data')
+  const disk = await openSqliteDisk({ folder: data })
+  await rename(data, join(folder, 'elsewhere'))
+  expect(() => disk.hasSpace()).toThrow('is no longer there')
+  await disk.close()
+})
+
+/** The session alone: there the file can be kept from growing. */
+describe('a disk that is full', () => {
+  const open = () => {
+    const data = new DataFolder(folder)
+    data.lock()
+    const db = data.open()
+    const session = new Session(db)
+    const limit = (pages: number) => {
+      const { page_count: used } = db.prepare('PRAGMA page_count').get() as { page_count: number }
+      db.exec(`PRAGMA max_page_count = ${used + pages}`)
+    }
+    const failure = (work: () => void): unknown => {
+      try {
+        work()
+      } catch (error) {
+        return asUnavailable(error)
+      }
+      return undefined
+    }
+    const close = () => {
+      db.close()
+      data.unlock()
+    }
+    return { session, limit, failure, close }
+  }
+
+  test('is told apart from one that fails, and nothing is half done', () => {
+    const { session, limit, failure, close } = open()
+    session.append(entry(1, 'a'))
+    limit(2)
+    const full = { name: 'StoreUnavailable', code: 'store_full' }
+    expect(failure(() => session.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) }))).toMatchObject(full)
+    expect(session.open()).toMatchObject({ last: 1, unflushed: ['a'] })
+    expect(failure(() => session.append(entry(2, 'x'.repeat(100_000))))).toMatchObject(full)
+    expect(session.open()).toMatchObject({ last: 1, unflushed: ['a'] })
+    const tasks = Array.from({ length: 500 }, (_, at) => aTask(at + 1))
+    expect(failure(() => session.flush(images({ tasks: byId(...tasks) }), 1))).toMatchObject(full)
+    expect(session.open()).toMatchObject({ last: 1, unflushed: ['a'] })
+    expect(session.loads.load({ tasks: [1, 500], partitions: [1, 5000] })).toMatchObject({
+      tasks: [],
+      partitions: [],
+    })
+    limit(1_000_000)
+    session.flush(images({ tasks: byId(...tasks) }), 1)
+    session.append({ ...entry(2, 'b'), newRows: rows(1, 1, 5000) })
+    expect(session.loads.load({ tasks: [500], partitions: [5000] }).partitions).toHaveLength(1)
+    close()
+  })
+
+  test('slots of flushed entries are used again: settling needs no more space', () => {
+    const { session, limit, close } = open()
+    for (let number = 1; number <= 50; number += 1) session.append(entry(number, 'x'.repeat(3000)))
+    session.flush(images(), 50)
+    limit(0)
+    for (let round = 1; round <= 3; round += 1) {
+      for (let number = 1; number <= 50; number += 1)
+        session.append(entry(50 * round + number, 'y'.repeat(4000)))
+      session.flush(images(), 50 * round + 50)
+    }
+    expect(session.open()).toMatchObject({ last: 200, unflushed: [] })
+    close()
+  })
+})

@@ -1,0 +1,88 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
+import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
+import { StoreRefused } from '../../src/handoff/store.ts'
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await testFolder()
+})
+
+const open = (path = folder) => openSqliteDisk({ folder: path })
+
+const refusalOf = async (path?: string) => {
+  const refused = await open(path).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(StoreRefused)
+  return (refused as Error).message
+}
+
+const inFile = (sql: string) => {
+  const db = new DatabaseSync(join(folder, 'baton.db'))
+  db.exec(sql)
+  db.close()
+}
+
+test('folders that do not exist yet are made', async () => {
+  const disk = await open(join(folder, 'some', 'where'))
+  await disk.probe(1)
+  await disk.close()
+})
+
+test('a folder that was closed can be opened at once, one that is open cannot', async () => {
+  for (let times = 0; times < 3; times += 1) await (await open()).close()
+  const disk = await open()
+  expect(await refusalOf()).toBe(
+    `the data folder ${folder} is in use by another Baton; stop it, or give this one a folder of its own with --data`,
+  )
+  await disk.close()
+  await expect(disk.probe(1)).rejects.toMatchObject({ code: 'store_unavailable' })
+})
+
+describe('a folder that must not be used', () => {
+  test('a newer schema is refused and let go of', async () => {
+    await (await open()).close()
+    inFile('PRAGMA user_version = 4711')
+    expect(await refusalOf()).toMatch(/schema version 4711.*knows versions up to 7; start a Baton that knows/)
+    inFile('PRAGMA user_version = 7')
+    await (await open()).close()
+  })
+
+  test('a path that is no folder', async () => {
+    const path = join(folder, 'file')
+    await writeFile(path, '')
+    expect(await refusalOf(path)).toContain(
+      `the data folder ${path} cannot be used: there is a file of that name`,
+    )
+  })
+
+  test.each(['baton.db', 'baton.lock'])('a %s that is no database is not written to', async (name) => {
+    const notes = 'these are notes, not a database'.repeat(200)
+    await writeFile(join(folder, name), notes)
+    expect(await refusalOf()).toContain(`its ${name} is not a database, and was not touched`)
+    expect(await readFile(join(folder, name), 'utf8')).toBe(notes)
+  })
+
+  test('a damaged file', async () => {
+    await (await open()).close()
+    const path = join(folder, 'baton.db')
+    const bytes = await readFile(path)
+    await writeFile(path, bytes.fill(0xff, 100, 4096))
+    expect(await refusalOf()).toContain('baton.db is damaged; restore a backup')
+  })
+
+  test.each([
+    ['that looks new', 'CREATE TABLE note (text)'],
+    ['that has a version of its own', 'CREATE TABLE note (text); PRAGMA user_version = 2'],
+    ['with a table that is called like one of ours', 'CREATE TABLE task (id); PRAGMA user_version = 1'],
+    ['that has nothing but a version', 'PRAGMA user_version = 2'],
+  ])("another program's database %s is not written to", async (_, sql) => {
+    inFile(sql)
+    const before = await readFile(join(folder, 'baton.db'))
+    expect(await refusalOf()).toContain("is a database of some other program, not one of Baton's")
+    expect(await readFile(join(folder, 'baton.db'))).toEqual(before)
+  })
+})

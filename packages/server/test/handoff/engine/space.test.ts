@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
+import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
+import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
+import { callBackOrder, Driver, pullOrder, some } from '../../store/conformance/driver.ts'
+import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
+
+class ShortDisk extends MemoryDisk {
+  isShort = false
+
+  override hasSpace(): boolean {
+    return !this.isShort
+  }
+}
+
+test('while the disk is nearly full call-backs are refused; pulling and settling go on', async () => {
+  const disk = new ShortDisk(new MemoryMedium())
+  const clock = new TestClock()
+  const store = await openEngine({
+    disk,
+    policy: testPolicy,
+    clock: clock.now,
+    random: () => 0,
+    secret: () => 'A'.repeat(16),
+  })
+  const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
+  await driver.callBack('a', some(0, 2))
+  disk.isShort = true
+  const { callBacks, pulls } = await driver.batch({
+    callBacks: [callBackOrder('b', some(0, 1)), callBackOrder('a', some(0, 9))],
+    pulls: [pullOrder()],
+  })
+  expect(callBacks).toEqual([{ kind: 'store_full' }, { kind: 'store_full' }])
+  expect(await driver.settle(pulls[0]?.partitions[0]?.lease?.id ?? '')).toBeNull()
+  disk.isShort = false
+  expect(await driver.callBack('a', some(0, 3))).toEqual({ kind: 'stored', accepted: 1, duplicates: 2 })
+  expect(await store.audit()).toEqual([])
+})

@@ -1,0 +1,85 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { testFolder } from '../../../../test/support/test-folder.ts'
+import { keyOwners, ownedKey } from '../../src/http/requests/key-owner.ts'
+import { listening, RawConnection } from '../support/raw-connection.ts'
+import { descriptors, leaseId, TestApp } from '../support/test-app.ts'
+
+/** Two tokens of workers. */
+async function tokensFile(): Promise<string> {
+  const path = join(await testFolder(), 'tokens.json')
+  const tokens = ['one', 'other'].map((token) => ({ name: token, token, roles: ['worker', 'producer'] }))
+  await writeFile(path, JSON.stringify({ tokens }))
+  return path
+}
+
+/** A service with three partitions, and pulls with the key `job-1`: past Fastify, or through it by a query. */
+async function pulling(path: string, changed = {}, headers: Readonly<Record<string, string>> = {}) {
+  const baton = await TestApp.open(changed)
+  const called = await baton.post('/call-back', descriptors('orders', 3), headers)
+  expect(called.status).toBe(200)
+  const port = await listening(baton.app)
+  return async (by: Readonly<Record<string, string>>): Promise<string> => {
+    const client = await RawConnection.open(port)
+    const lines = Object.entries({ Host: 'localhost', 'Idempotency-Key': 'job-1', ...by })
+    client.send(
+      `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`,
+    )
+    const { status, body } = await client.answer()
+    expect(status).toBe(200)
+    return leaseId(body.partitions[0])
+  }
+}
+
+describe.each(['/pull', '/pull?'])('a key on %s', (path) => {
+  test('that another token used is a key of its own', async () => {
+    const one = { authorization: 'Bearer one', 'x-instance-id': 'loader' }
+    const other = { authorization: 'Bearer other', 'x-instance-id': 'loader' }
+    const pull = await pulling(path, { tokensFile: await tokensFile() }, one)
+    const lease = await pull(one)
+    expect(await pull(other)).not.toBe(lease)
+    expect(await pull({ authorization: 'bearer  one', 'x-instance-id': 'elsewhere' })).toBe(lease)
+  })
+
+  test('without tokens belongs to the instance that names itself, whatever token it sends', async () => {
+    const pull = await pulling(path)
+    const lease = await pull({ 'x-instance-id': 'loader-1', authorization: 'Bearer one' })
+    expect(await pull({ 'x-instance-id': 'loader-2' })).not.toBe(lease)
+    expect(await pull({ 'x-instance-id': 'loader-1', authorization: 'Bearer other' })).toBe(lease)
+  })
+
+  test('of those who do not name themselves is one for all of them', async () => {
+    const pull = await pulling(path)
+    const lease = await pull({})
+    expect(await pull({ 'x-instance-id': 'loader-1' })).not.toBe(lease)
+    expect(await pull({})).toBe(lease)
+  })
+})
+
+test('the key of a settle that pulls belongs to its sender, too', async () => {
+  const baton = await TestApp.open()
+  await baton.callBack(...descriptors('orders', 2))
+  const unknown = { leaseId: '1-1-aaaaaaaaaaaaaaaa', outcome: 'done' }
+  const settle = async (instance: string) => {
+    const headers = { 'x-instance-id': instance, 'idempotency-key': 'job-1', prefer: 'batch=1' }
+    return leaseId((await baton.post('/settle', [unknown], headers)).body.partitions[0])
+  }
+  const lease = await settle('loader-1')
+  expect(await settle('loader-2')).not.toBe(lease)
+  expect(await settle('loader-1')).toBe(lease)
+})
+
+test('no key of one owner can be spelt as that of another', () => {
+  const owners = [
+    keyOwners(true)({ authorization: 'Bearer one' }, 'one'),
+    keyOwners(false)({ authorization: 'Bearer one' }, 'one'),
+    keyOwners(false)({}, null),
+    keyOwners(false)({}, 'anyone'),
+  ]
+  const marks = owners.map((owner) => ownedKey('', owner))
+  expect(new Set(marks).size).toBe(owners.length)
+  expect(marks.map((mark) => mark.length)).toEqual(marks.map(() => 23))
+  // Keys that begin with the time lie side by side in the store.
+  expect(['k-1', 'k-2'].map((key) => ownedKey(key, 'b').startsWith(key))).toEqual([true, true])
+})

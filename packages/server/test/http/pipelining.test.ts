@@ -1,0 +1,116 @@
+import type { Socket } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { ServiceProcess } from '../../../../test/support/service-process.ts'
+import { until } from '../../../../test/support/until.ts'
+import { MAX_WAITING_PULLS } from '../../src/handoff/waiting-pulls.ts'
+import { MAX_UNDER_WAY } from '../../src/http/requests/pipelining.ts'
+import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
+import { descriptors, TestApp } from '../support/test-app.ts'
+
+const waitingPull = pullBytes({ Prefer: 'wait=60' })
+
+async function served() {
+  const baton = await TestApp.open()
+  const port = await listening(baton.app)
+  const sockets: Socket[] = []
+  baton.app.http.server.on('connection', (socket: Socket) => sockets.push(socket))
+  return { baton, port, sockets }
+}
+
+/** Other connections are answered, several times over: what has arrived was read as far as it is going to be. */
+async function turns(port: number): Promise<void> {
+  const other = await RawConnection.open(port)
+  for (let asked = 0; asked < 20; asked += 1) {
+    other.send('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    expect((await other.answer()).status).toBe(200)
+  }
+}
+
+describe('a connection with more requests than are served at once', () => {
+  test('has that many under way, and all of them are answered in the end', async () => {
+    const { baton, port } = await served()
+    const client = await RawConnection.open(port)
+    const sent = 20 * MAX_UNDER_WAY
+    client.send(waitingPull.repeat(sent))
+    await until(() => baton.app.handOff.waitingPulls >= MAX_UNDER_WAY)
+    await turns(port)
+    expect(baton.app.handOff.waitingPulls).toBe(MAX_UNDER_WAY)
+    await baton.callBack(...descriptors('orders', sent))
+    const names = new Set<string>()
+    for (let answers = 0; answers < sent; answers += 1)
+      names.add((await client.answer()).body.partitions[0].partition_name)
+    expect(names.size).toBe(sent)
+  })
+
+  test('is read to the end of a body that was sent behind them', async () => {
+    const { baton, port } = await served()
+    const client = await RawConnection.open(port)
+    const body = JSON.stringify(descriptors('orders', 2000))
+    const head = 'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+    client.send(waitingPull.repeat(MAX_UNDER_WAY + 50))
+    client.send(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
+    await until(() => baton.app.handOff.waitingPulls === MAX_UNDER_WAY)
+    await turns(port)
+    expect((await baton.get('/tasks/orders')).status).toBe(404)
+    await baton.callBack(...descriptors('first', MAX_UNDER_WAY + 50))
+    for (let answers = 0; answers < MAX_UNDER_WAY + 50; answers += 1)
+      expect((await client.answer()).body.partitions).toHaveLength(1)
+    expect((await client.answer()).body).toMatchObject({ accepted: 2000 })
+  })
+
+  test('is answered in order where there is nothing to wait for, on any path', async () => {
+    const { port } = await served()
+    const client = await RawConnection.open(port)
+    const paths = Array.from({ length: 1000 }, (_, at) => (at % 3 === 0 ? '/livez' : `/nowhere-${at}`))
+    client.send(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''))
+    for (const path of paths) expect((await client.answer()).status).toBe(path === '/livez' ? 200 : 404)
+  })
+})
+
+describe('a hang-up of a connection with many requests under way', () => {
+  test('finds no listener per request', async () => {
+    const { baton, port, sockets } = await served()
+    const client = await RawConnection.open(port)
+    const listenersFor = async (waiting: number) => {
+      client.send(waitingPull.repeat(waiting - baton.app.handOff.waitingPulls))
+      await until(() => baton.app.handOff.waitingPulls === waiting)
+      return ['end', 'close'].map((event) => sockets[0]?.listenerCount(event))
+    }
+    const withFew = await listenersFor(2)
+    expect(await listenersFor(90)).toEqual(withFew)
+  })
+
+  test('costs the service next to nothing', async () => {
+    const service = await ServiceProcess.started()
+    const measured = async (name: string) => {
+      const text = await (await fetch(`${service.url}/metrics`)).text()
+      return Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))
+          ?.split(' ')[1],
+      )
+    }
+    const cpuSeconds = () => measured('baton_process_cpu_seconds_total{mode="user"}')
+    const client = await RawConnection.open(service.port)
+    client.send(waitingPull.repeat(10_000))
+    await until(async () => (await measured('baton_waiting_pulls')) >= MAX_UNDER_WAY)
+    const before = await cpuSeconds()
+    client.socket.destroy()
+    for (let asked = 0; asked < 10; asked += 1) expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+    // In processor time, which does not depend on what else the machine does. It took more than four seconds.
+    expect((await cpuSeconds()) - before).toBeLessThan(1)
+  })
+})
+
+test('a pull beyond those that may wait in all is answered at once', async () => {
+  const { baton } = await served()
+  const { handOff } = baton.app
+  const request = { instance: null, batch: 1, records: null, key: null, waitMillis: 60_000 }
+  const waiting = Array.from({ length: MAX_WAITING_PULLS }, () => handOff.pull(request))
+  await until(() => handOff.waitingPulls === MAX_WAITING_PULLS)
+  const { status, headers, body } = await baton.get('/pull', { prefer: 'wait=60' })
+  expect([status, headers['retry-after'], body]).toEqual([200, '1', { partitions: [] }])
+  handOff.drain()
+  await Promise.all(waiting)
+})

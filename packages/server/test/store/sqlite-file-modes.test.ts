@@ -1,0 +1,89 @@
+import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ServiceProcess } from '../../../../test/support/service-process.ts'
+import { testFolder } from '../../../../test/support/test-folder.ts'
+import { openEmbeddedStore } from '../../src/open-store.ts'
+import { Driver, some } from './conformance/driver.ts'
+import { TestClock, testPolicy } from './conformance/harness.ts'
+import { SeparateStore } from './support/separate-store.ts'
+
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8)
+
+async function modesIn(folder: string): Promise<Record<string, string>> {
+  const names = await readdir(folder)
+  return Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await modeOf(join(folder, name))])),
+  )
+}
+
+async function warningsOfOpening(folder: string): Promise<string[]> {
+  const warnings: string[] = []
+  const store = await openEmbeddedStore({ folder, policy: testPolicy, warn: (text) => warnings.push(text) })
+  await store.close()
+  return warnings
+}
+
+const whileOpen = { 'baton.db': '600', 'baton.db-shm': '600', 'baton.db-wal': '600', 'baton.lock': '600' }
+
+test.each(['0000', '0022', '0777'])(
+  'a new folder is for its user alone, and so is all that is in it, under a umask of %s',
+  async (umask) => {
+    const folder = join(await testFolder(), 'data')
+    const separate = await SeparateStore.open(folder, { umask })
+    const driver = new Driver(
+      { store: separate.store, reopen: async () => {}, dispose: async () => {} },
+      new TestClock(),
+    )
+    await driver.callBack('a', some(0, 3))
+    expect(await modeOf(folder)).toBe('700')
+    expect(await modesIn(folder)).toMatchObject(whileOpen)
+    await separate.kill()
+    const again = await SeparateStore.open(folder, { umask: '0000' })
+    expect(await modesIn(folder)).toMatchObject(whileOpen)
+    await again.close()
+    expect(await warningsOfOpening(folder)).toEqual([])
+  },
+)
+
+test('files that were open to others are closed to them, and the operator is told', async () => {
+  const folder = await testFolder()
+  await warningsOfOpening(folder)
+  await chmod(join(folder, 'baton.db'), 0o644)
+  await chmod(join(folder, 'baton.lock'), 0o640)
+  // The files beside a database have its mode.
+  expect(await warningsOfOpening(folder)).toEqual([
+    `files in ${folder} were open to other users and no longer are: baton.db (mode 644), ` +
+      'baton.db-wal (mode 644), baton.db-shm (mode 644), baton.lock (mode 640), baton.lock-journal (mode 640)',
+  ])
+  expect(await warningsOfOpening(folder)).toEqual([])
+  expect(await modesIn(folder)).toEqual({ 'baton.db': '600', 'baton.lock': '600' })
+})
+
+test('a folder that is there already stays as it is, with all that is not ours, and the operator is told', async () => {
+  const folder = join(await testFolder(), 'shared')
+  await mkdir(folder)
+  await chmod(folder, 0o775)
+  await writeFile(join(folder, 'notes'), '')
+  await chmod(join(folder, 'notes'), 0o644)
+  const told = `the data folder ${folder} is open to other users (mode 775): chmod 700 ${folder}`
+  expect(await warningsOfOpening(folder)).toEqual([told])
+  expect(await modeOf(folder)).toBe('775')
+  expect(await modesIn(folder)).toEqual({ 'baton.db': '600', 'baton.lock': '600', notes: '644' })
+})
+
+test('the service logs it', async () => {
+  const folder = await testFolder()
+  await chmod(folder, 0o755)
+  const service = await ServiceProcess.started([], folder)
+  await service.logged('is open to other users (mode 755): chmod 700')
+})
+
+test('a file of somebody else is not touched', async () => {
+  const folder = await testFolder()
+  const path = join(folder, 'baton.db')
+  await writeFile(path, 'these are notes, not a database'.repeat(200))
+  await chmod(path, 0o644)
+  await expect(warningsOfOpening(folder)).rejects.toMatchObject({ name: 'StoreRefused' })
+  expect(await modeOf(path)).toBe('644')
+})

@@ -1,0 +1,115 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { until } from '../support/until.ts'
+import { launchChromium } from './support/chromium.ts'
+import { partitionsOf, startService } from './support/service.ts'
+
+/** Neither is loopback to the browser, and both lead here: it sends no Sec-Fetch headers to them over plain HTTP. */
+const BATON = 'baton.internal'
+const ELSEWHERE = 'elsewhere.example'
+
+let browser: Browser
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
+beforeAll(async () => {
+  browser = await launchChromium(`--host-resolver-rules=MAP ${BATON} 127.0.0.1, MAP ${ELSEWHERE} 127.0.0.1`)
+})
+afterAll(() => browser?.close())
+
+/** A service without tokens under the name of a host, with partitions to take. */
+async function startNamedService() {
+  const { url, client } = await startService('--allowed-hosts', BATON)
+  await client.callBack(partitionsOf('orders', [5]))
+  /** What the requests of a route were answered, as soon as there is one. Counted there: browsers keep some to themselves. */
+  const answered = (method: string, route: string) =>
+    until(async () => {
+      const text = await (await fetch(`${url}/metrics`)).text()
+      const start = `baton_requests_total{method="${method}",route="${route}",status="`
+      const lines = text.split('\n').filter((line) => line.startsWith(start))
+      return lines.length > 0 && lines.map((line) => line.slice(start.length, start.length + 3))
+    })
+  return { client, address: `http://${BATON}:${new URL(url).port}`, answered }
+}
+
+/** A page of another site. */
+async function openPage(html: string): Promise<Page> {
+  const server = createServer((_request, response) =>
+    response.setHeader('content-type', 'text/html').end(html),
+  )
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const page = await browser.newPage()
+  onTestFinished(async () => {
+    await page.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  await page.goto(`http://${ELSEWHERE}:${(server.address() as AddressInfo).port}/`)
+  return page
+}
+
+const script = (code: string) => `<script>function go() { ${code} }</script>`
+const element = (name: string, fields: string) =>
+  script(`document.body.append(Object.assign(document.createElement('${name}'), ${fields}))`)
+
+const pulls: [string, (url: string) => string][] = [
+  ['an image', (url) => element('img', `{ src: '${url}' }`)],
+  [
+    'an image that hides its page',
+    (url) => element('img', `{ referrerPolicy: 'no-referrer', src: '${url}' }`),
+  ],
+  [
+    'a script that hides its page',
+    (url) => element('script', `{ referrerPolicy: 'no-referrer', src: '${url}' }`),
+  ],
+  ['a style sheet', (url) => element('link', `{ rel: 'stylesheet', href: '${url}' }`)],
+  ['a film', (url) => element('video', `{ referrerPolicy: 'no-referrer', src: '${url}' }`)],
+  ['a frame', (url) => element('iframe', `{ referrerPolicy: 'no-referrer', src: '${url}' }`)],
+  ['a prefetch', (url) => element('link', `{ rel: 'prefetch', href: '${url}' }`)],
+  ['a page that is opened', (url) => script(`location.href = '${url}'`)],
+  [
+    'a request that hides its page and accepts what programs accept',
+    (url) =>
+      script(`fetch('${url}', {
+        mode: 'no-cors', referrerPolicy: 'no-referrer', headers: { accept: 'application/json' }
+      })`),
+  ],
+]
+
+test.each(pulls)('%s of another site takes no lease', async (_, htmlOf) => {
+  const { address, client, answered } = await startNamedService()
+  const page = await openPage(`<!doctype html><body>${htmlOf(`${address}/pull`)}`)
+  await page.evaluate('go()')
+  expect(await answered('GET', '/pull')).toEqual(['403'])
+  expect((await client.task('orders')).partitions).toMatchObject({ ready: 5, leased: 0 })
+})
+
+test.each<[string, (url: string) => string]>([
+  [
+    'a form',
+    (url) =>
+      `<meta name=referrer content=no-referrer><form method=post action="${url}"></form>${script('document.forms[0].submit()')}`,
+  ],
+  ['a beacon', (url) => script(`navigator.sendBeacon('${url}')`)],
+])('%s of another site gives no order', async (_, htmlOf) => {
+  const { address, client, answered } = await startNamedService()
+  const order = `${address}/tasks/orders/pause`
+  const page = await openPage(`<!doctype html><body>${htmlOf(order)}`)
+  await page.evaluate('go()')
+  expect(await answered('POST', '/tasks/{taskId}/pause')).toEqual(['403'])
+  expect((await client.task('orders')).state).toBe('open')
+})
+
+test('the page of the service gives orders under that name', async () => {
+  const { address, client } = await startNamedService()
+  const page = await browser.newPage()
+  onTestFinished(() => page.close())
+  await page.goto(address)
+  const status = await page.evaluate(
+    `fetch('tasks/orders/pause', { method: 'POST' }).then(({ status }) => status)`,
+  )
+  expect(status).toBe(200)
+  expect((await client.task('orders')).state).toBe('paused')
+})

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { seed } from './support/chance.ts'
+import type { Disturbance, FleetNode } from './support/fleet.ts'
+import { checkLogs, errorIn } from './support/log-checks.ts'
+import { type Mutant, mutants, startMutantFleet } from './support/mutants.ts'
+import { run } from './support/run.ts'
+import { Findings } from './support/scene.ts'
+
+const size = { producers: 2, workers: 8, operators: 0, backlog: 1000, ebb: 1000, contrary: 1 }
+
+/** Enough that each of them shows often, whatever chance has the clients do. */
+const PULLS = 120
+
+async function findingsAbout(mutant: Mutant): Promise<readonly string[]> {
+  const { findings } = await run({
+    ...{ seed, leaseMillis: 1000, size, tell: () => {} },
+    startFleet: (leaseMillis) => startMutantFleet(mutant, leaseMillis),
+    storm: async ({ history }) => {
+      while (history.pulls.filter(({ leases }) => leases.length > 0).length < PULLS) await sleep(20)
+    },
+  })
+  return findings
+}
+
+test.each(mutants)(
+  `the checker finds a store that $name (CHAOS_SEED=${seed})`,
+  async (mutant) => {
+    expect(await findingsAbout(mutant)).toContainEqual(expect.stringMatching(mutant.finding))
+  },
+  300_000,
+)
+
+test(`the checker finds nothing in a store without a defect (CHAOS_SEED=${seed})`, async () => {
+  expect(await findingsAbout({ name: 'is sound', finding: /^$/, make: () => ({}) })).toEqual([])
+}, 300_000)
+
+test('an error in a log is a finding, unless a disturbance before it explains it', async () => {
+  const errors = [
+    '{"level":50,"time":"2026-03-01T12:00:00.500Z","msg":"the store cannot commit"}',
+    '{"level":50,"time":"2026-03-01T12:00:01.500Z","msg":"the store cannot commit"}',
+    '{"level":60,"time":"2026-03-01T12:00:01.600Z","msg":"the service ends"}',
+  ].flatMap((line) => errorIn(line) ?? [])
+  const node: FleetNode = { name: 'north', url: '', isAway: false, ends: 0, log: '', errors }
+  const disturbance: Disturbance = { name: 'crash', explains: [/cannot commit/], happen: async () => {} }
+  const findings = new Findings()
+  checkLogs([node], [{ disturbance, at: Date.parse('2026-03-01T12:00:01.000Z') }], findings)
+  expect(findings.all).toEqual([`north logged ${errors[0]?.line}`, `north logged ${errors[2]?.line}`])
+  expect(errorIn('{"level":40,"time":1,"msg":"a warning"}')).toBeUndefined()
+  expect(errorIn('(node:1) Warning: of the runtime')).toBeUndefined()
+})

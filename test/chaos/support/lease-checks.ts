@@ -1,0 +1,60 @@
+import {
+  doneAt,
+  givenUpAt,
+  type History,
+  isAccepted,
+  leasesByPartition,
+  type SeenLease,
+  story,
+} from './history.ts'
+import type { Findings } from './scene.ts'
+
+/** Times are rounded on their way. */
+export const ROUNDING_MILLIS = 5
+
+/** A partition has one live lease at most, is done once at most, and no lease is lost while it runs. */
+export function checkLeases(history: History, findings: Findings): void {
+  for (const leases of leasesByPartition(history).values()) {
+    for (const [position, earlier] of leases.entries())
+      for (const later of leases.slice(position + 1)) checkPair(earlier, later, findings)
+    const done = leases.filter((lease) => doneAt(lease) !== undefined)
+    if (done.length > 1) findings.add(`done under several leases: ${done.map(story).join(' | ')}`)
+  }
+  for (const lease of history.leases.values()) checkRefusals(lease, history, findings)
+}
+
+function checkPair(earlier: SeenLease, later: SeenLease, findings: Findings): void {
+  const add = (what: string) => findings.add(`${what}: ${story(earlier)} | ${story(later)}`)
+  if (earlier.term === later.term) add('two leases of one term')
+  if (later.receivedAt < earlier.claimedAt) add('a later term was given earlier')
+  // The later one was taken at the latest when it was received, so the earlier one still ran.
+  const isLive = earlier.runs.some(({ until }) => later.receivedAt < until - ROUNDING_MILLIS)
+  if (isLive && later.receivedAt < givenUpAt(earlier)) add('two live leases')
+  if (earlier.runs.some(({ from }) => from > later.receivedAt + ROUNDING_MILLIS))
+    add('renewed after it was superseded')
+  const earlierDoneAt = doneAt(earlier)
+  if (earlierDoneAt !== undefined && later.claimedAt > earlierDoneAt + ROUNDING_MILLIS)
+    add('handed out again after it was done')
+}
+
+function checkRefusals(lease: SeenLease, history: History, findings: Findings): void {
+  const task = history.tasks.get(lease.partition.taskId)
+  for (const { refusal, receivedAt } of [...lease.settlements, ...lease.renewals]) {
+    if (refusal === null) continue
+    const add = () => findings.add(`refused as ${refusal}: ${story(lease)}`)
+    if (refusal === 'lease_unknown') add()
+    if (refusal === 'task_cancelled' && task?.cancelSentAt === undefined) add()
+    if (refusal === 'lease_settled' && !mayBeSettled(lease)) add()
+    const isRunning = lease.runs.some(({ until }) => receivedAt < until - ROUNDING_MILLIS)
+    if (refusal === 'lease_lost' && isRunning && receivedAt < givenUpAt(lease)) add()
+  }
+  const isDone = doneAt(lease) !== undefined
+  const wasRefused = lease.settlements.some((one) => one.outcome === 'done' && !isAccepted(one))
+  if (isDone && wasRefused) findings.add(`done was both accepted and refused: ${story(lease)}`)
+}
+
+/** By another outcome, or, for a renewal that comes later, by any. */
+function mayBeSettled({ sentAt, renewals }: SeenLease): boolean {
+  const outcomes = Object.keys(sentAt).length
+  return outcomes > 1 || (outcomes > 0 && renewals.some(({ refusal }) => refusal === 'lease_settled'))
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PullAnswer } from '@baton/protocol'
+import type { Answer } from './asking.ts'
+import type { Chance } from './chance.ts'
+import type { FleetNode } from './fleet.ts'
+import type { AskedPull, SeenLease } from './history.ts'
+import { questions } from './questions.ts'
+import type { Scene } from './scene.ts'
+
+/** A pull, and how it is put on the wire. */
+export interface PullTerms {
+  readonly asked: AskedPull
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const CALM_BATCH = 200
+/** In hundredths, and both included. Large ones are rarer, and still most of what is handed out. */
+const BATCHES = [
+  { below: 40, least: 1, most: 5 },
+  { below: 80, least: 1, most: 50 },
+  { below: 95, least: 50, most: 300 },
+  { below: 100, least: 300, most: 1000 },
+]
+const BUDGETS = [300, 6000, 200_000]
+
+const KEYED = 0.85
+/** Of pulls with a key: sent twice at the same time, and again when they were answered. */
+const TWIN = 0.15
+const AGAIN = 0.15
+/** How often one of the last pulls is sent once more, whatever became of its leases. */
+const LATER = 0.3
+const REMEMBERED = 12
+
+/** How one worker pulls: with and without a key, and with a key more than once, not always on the same node. */
+export class Pulling {
+  readonly #scene: Scene
+  readonly #name: string
+  readonly #chance: Chance
+  readonly #remembered: PullTerms[] = []
+
+  constructor(scene: Scene, name: string, chance: Chance) {
+    this.#scene = scene
+    this.#name = name
+    this.#chance = chance
+  }
+
+  terms(): PullTerms {
+    const chance = this.#chance
+    const { isStormy, size } = this.#scene
+    const batch = isStormy ? this.#batch() : CALM_BATCH
+    const records =
+      isStormy && chance.happens(0.12 * size.contrary) ? chance.between(1, chance.pick(BUDGETS)) : null
+    const preferences = [`batch=${batch}`]
+    if (records !== null) preferences.push(`records=${records}`)
+    if (chance.happens(0.3)) preferences.push('wait=1')
+    // No pull may have used it before, not even one of an earlier run with the same seed.
+    const key = chance.happens(KEYED) ? randomUUID() : null
+    return {
+      asked: { batch, records, key, sentAt: Date.now() },
+      headers: {
+        ...{ 'x-instance-id': this.#name, prefer: preferences.join(', ') },
+        ...(key === null ? {} : { 'idempotency-key': key }),
+      },
+    }
+  }
+
+  /** Returns the leases that were not known before. */
+  async pull(node: FleetNode): Promise<SeenLease[]> {
+    const { asking, isStormy, size } = this.#scene
+    const chance = this.#chance
+    const terms = this.terms()
+    const isKeyed = terms.asked.key !== null
+    const hangUpAfter = isStormy && chance.happens(0.06 * size.contrary) ? chance.below(15) : undefined
+    const request = { path: '/pull', headers: terms.headers }
+    const hasTwin = isStormy && isKeyed && chance.happens(TWIN)
+    const [first, twin] = await Promise.all([
+      asking.ask(node, questions.pull, { ...request, hangUpAfter }),
+      hasTwin ? asking.ask(asking.anyNode(chance), questions.pull, request) : undefined,
+    ])
+    if (isKeyed) this.#remember(terms)
+    // Without a key the leases of an answer that did not come are lost.
+    const isRepeated = isKeyed && (first === undefined || (isStormy && chance.happens(AGAIN)))
+    const repeat = isRepeated ? await this.#repeated(terms) : undefined
+    return [first, twin, repeat].flatMap((answer) => this.#noted(answer, terms))
+  }
+
+  /** One of the last pulls once more: leases of it may live, have been settled, have ended, or be with others by now. */
+  async pullLater(): Promise<SeenLease[]> {
+    if (!this.#scene.isStormy || this.#remembered.length === 0 || !this.#chance.happens(LATER)) return []
+    const terms = this.#chance.pick(this.#remembered)
+    return this.#noted(await this.#repeated(terms), terms)
+  }
+
+  async #repeated({ headers }: PullTerms): Promise<Answer<PullAnswer>> {
+    if (this.#chance.happens(0.1)) await sleep(this.#chance.below(this.#scene.history.leaseMillis))
+    return this.#scene.asking.insist(questions.pull, { path: '/pull', headers }, this.#chance)
+  }
+
+  #noted(answer: Answer<PullAnswer> | undefined, { asked }: PullTerms): SeenLease[] {
+    if (answer?.body === undefined) return []
+    return this.#scene.history.pulled(answer.body.partitions, answer, asked).fresh
+  }
+
+  #remember(terms: PullTerms): void {
+    this.#remembered.push(terms)
+    if (this.#remembered.length > REMEMBERED) this.#remembered.shift()
+  }
+
+  #batch(): number {
+    const draw = this.#chance.below(100)
+    const { least, most } = BATCHES.find(({ below }) => draw < below) ?? { least: 1, most: 1 }
+    return this.#chance.between(least, most)
+  }
+}

@@ -1,0 +1,255 @@
+import type { ControlOrder, ControlResult } from '../../packages/server/src/handoff/rules/control.ts'
+import { formatLeaseId, type LeaseRef } from '../../packages/server/src/handoff/rules/lease-id.ts'
+import type {
+  CallBackOrder,
+  CallBackResult,
+  HandOffAnswers,
+  HandOffBatch,
+  Store,
+  SweepOrder,
+  SweepResult,
+  TidyOrder,
+} from '../../packages/server/src/handoff/store.ts'
+import { disagree } from './model/disagreement.ts'
+import { learnPulls, learnSteps, learnSweep } from './model/learning.ts'
+import type { Model } from './model/model.ts'
+import { controlModel } from './model/model-control.ts'
+import { Truth } from './model/truth.ts'
+import type { Append, SimulatedNode } from './node.ts'
+
+/** What a call asks of a store, and what is made of the answer. */
+export interface Call {
+  readonly what: string
+  /** Those of hand-offs share a transaction. */
+  readonly batch: HandOffBatch | null
+  /** The task of a call-back so large that it goes beside other calls; its entries are known by the task. */
+  readonly largeTask: string | null
+  /** Among the calls of its process. */
+  number: number
+  append: Append | null
+  ask(store: Store): Promise<unknown>
+  /** Holds the answer against the model, which takes the same step. */
+  answered(answer: unknown, node: SimulatedNode, append: Append | null): void
+  /** It became durable, and its answer was lost or is still under way. */
+  lost(node: SimulatedNode, append: Append): void
+  /** Its answer arrives after that. */
+  late(answer: unknown, node: SimulatedNode): void
+}
+
+const call = (of: Pick<Call, 'what' | 'ask' | 'answered' | 'lost'> & Partial<Call>): Call => ({
+  batch: null,
+  largeTask: null,
+  number: 0,
+  append: null,
+  late: () => undefined,
+  ...of,
+})
+
+/** One batch, or several that shared a transaction. */
+export function handOffCall(batch: HandOffBatch, largeTask: string | null = null): Call {
+  return call({
+    what: largeTask === null ? 'hand-off' : `large call-back of ${largeTask}`,
+    batch,
+    largeTask,
+    ask: (store) => store.handOff(batch),
+    answered: (answer, node, append) => judgeHandOff(batch, answer as HandOffAnswers, node, append),
+    lost: ({ simulation: { model, medium } }, append) => {
+      const truth = new Truth(medium)
+      model.now = append.now
+      // Its entry may have been one before the last.
+      if (largeTask !== null && !batch.callBacks.some((order) => isStored(model, truth, order))) return
+      apply(batch, model)
+      learnPulls(model, truth, batch.pulls)
+      model.conclude()
+    },
+    late: (answer, { simulation: { model } }) => judgeLate(batch, answer as HandOffAnswers, model),
+  })
+}
+
+function judgeHandOff(
+  batch: HandOffBatch,
+  answer: HandOffAnswers,
+  node: SimulatedNode,
+  append: Append | null,
+): void {
+  const { model, writer } = node.simulation
+  if (append?.isDurable !== true) {
+    if (!isEmptyPull(batch, answer) && !isRefused(batch, answer))
+      disagree('a batch was answered before it was durable')
+    // One that no longer leads may find nothing where there is something.
+    if (writer !== node) return
+  }
+  model.now = append?.isDurable === true ? append.now : node.clockRead
+  judge(batch, answer, model)
+  model.conclude()
+}
+
+function judgeLate(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void {
+  for (const { partitions } of answer.pulls)
+    for (const { lease } of partitions)
+      if (lease !== null && !model.knowsLease(lease.id))
+        disagree(`the lease ${lease.id} was answered and is lost`)
+  for (const [at, { callBack }] of batch.callBacks.entries())
+    if (answer.callBacks[at]?.kind === 'stored')
+      for (const { level, index } of callBack.partitions)
+        if (model.tasks.get(callBack.taskId)?.find(level, index) === undefined)
+          disagree(`${callBack.taskId}-${level}-${index} was accepted and is lost`)
+}
+
+export function controlCall(order: ControlOrder): Call {
+  const take = ({ simulation: { model, medium } }: SimulatedNode, append: Append) => {
+    model.now = append.now
+    const kind = controlModel(model, order)
+    if (order.verb === 'retry' && order.done) learnSteps(model, new Truth(medium), 0)
+    model.conclude()
+    return kind
+  }
+  return call({
+    what: `${order.verb} ${order.taskId}`,
+    ask: (store) => store.control(order),
+    answered: (answer, node, append) => {
+      if (append?.isDurable !== true) disagree(`${order.verb} was answered before it was durable`)
+      const { kind } = answer as ControlResult
+      const expected = take(node, append)
+      if (kind !== expected) disagree(`${order.verb} was answered ${kind} instead of ${expected}`)
+    },
+    lost: take,
+  })
+}
+
+export function sweepCall(order: SweepOrder): Call {
+  const take = (
+    { simulation: { model, medium } }: SimulatedNode,
+    append: Append,
+    answer: SweepResult | null,
+  ) => {
+    model.now = append.now
+    learnSweep(model, new Truth(medium), order, answer)
+    model.conclude()
+  }
+  return call({
+    what: 'sweep',
+    ask: (store) => store.sweep(order),
+    answered: (answer, node, append) => {
+      const { expired, woken } = answer as SweepResult
+      if (append?.isDurable === true) take(node, append, answer as SweepResult)
+      else if (expired + woken > 0) disagree('a sweep was answered before it was durable')
+    },
+    lost: (node, append) => take(node, append, null),
+  })
+}
+
+/** It is alone: so what was removed or made to run again was so by this call. */
+export function tidyCall(order: TidyOrder): Call {
+  const take = ({ simulation: { model, medium } }: SimulatedNode, append: Append | null) => {
+    if (append === null) return
+    model.now = append.now
+    learnSteps(model, new Truth(medium), append.now - order.retentionMillis)
+    model.conclude()
+  }
+  return call({
+    what: 'tidy',
+    ask: (store) => store.tidy(order),
+    answered: (_answer, node, append) => take(node, append),
+    lost: take,
+  })
+}
+
+/** Batches that shared a transaction, as one: each kind of request of all of them has its turn before the next. */
+export function together(calls: readonly Call[], answers: ReadonlyMap<Call, unknown>): [Call, unknown] {
+  const [first] = calls as readonly [Call]
+  if (calls.length === 1) return [first, answers.get(first)]
+  const merged = handOffCall({
+    settles: calls.flatMap(({ batch }) => batch?.settles ?? []),
+    renews: calls.flatMap(({ batch }) => batch?.renews ?? []),
+    undos: calls.flatMap(({ batch }) => batch?.undos ?? []),
+    callBacks: calls.flatMap(({ batch }) => batch?.callBacks ?? []),
+    pulls: calls.flatMap(({ batch }) => batch?.pulls ?? []),
+  })
+  const all = calls.flatMap((one) => (answers.get(one) as HandOffAnswers | undefined) ?? [])
+  const answer: HandOffAnswers = {
+    settles: all.flatMap(({ settles }) => settles),
+    renews: all.flatMap(({ renews }) => renews),
+    undone: all.reduce((sum, { undone }) => sum + undone, 0),
+    callBacks: all.flatMap(({ callBacks }) => callBacks),
+    pulls: all.flatMap(({ pulls }) => pulls),
+    readied: 0,
+    nextDueInMillis: null,
+  }
+  return [merged, answer]
+}
+
+/** In the order in which a store goes through a batch. */
+function judge(batch: HandOffBatch, answer: HandOffAnswers, model: Model): void {
+  for (const [at, { settlements }] of batch.settles.entries())
+    for (const [position, { lease, order }] of settlements.entries())
+      judgeVerdict(lease, answer.settles[at]?.[position], (id) => model.settle(id, order))
+  for (const [at, { leases }] of batch.renews.entries())
+    for (const [position, lease] of leases.entries())
+      judgeVerdict(lease, answer.renews[at]?.[position]?.refused, (id) => model.renew(id))
+  let undone = 0
+  for (const lease of batch.undos) if (model.undo(formatLeaseId(lease))) undone += 1
+  if (answer.undone !== undone) disagree(`${answer.undone} leases were undone instead of ${undone}`)
+  for (const [at, order] of batch.callBacks.entries()) judgeCallBack(order, answer.callBacks[at], model)
+  for (const [at, order] of batch.pulls.entries())
+    model.pulled(order, answer.pulls[at] ?? disagree('a pull was not answered'))
+}
+
+/** The same without an answer. Pulls are left to what is stored. */
+function apply({ settles, renews, undos, callBacks }: HandOffBatch, model: Model): void {
+  for (const { settlements } of settles)
+    for (const { lease, order } of settlements) model.settle(formatLeaseId(lease), order)
+  for (const { leases } of renews) for (const lease of leases) model.renew(formatLeaseId(lease))
+  for (const lease of undos) model.undo(formatLeaseId(lease))
+  for (const { callBack } of callBacks) model.callBack(callBack, null)
+}
+
+/** Of a lease that is unknown, forged or of a partition long purged, it matters only that it has no effect. */
+function judgeVerdict(
+  lease: LeaseRef,
+  verdict: string | null | undefined,
+  expect: (leaseId: string) => string | null,
+): void {
+  const id = formatLeaseId(lease)
+  const expected = expect(id)
+  const isAsExpected = expected === 'lease_unknown' ? typeof verdict === 'string' : verdict === expected
+  if (!isAsExpected) disagree(`the lease ${id} was answered ${verdict} instead of ${expected}`)
+}
+
+function judgeCallBack({ callBack }: CallBackOrder, answer: CallBackResult | undefined, model: Model): void {
+  const expected = model.callBack(callBack, answer?.kind ?? null)
+  const { kind, accepted, duplicates } = { accepted: undefined, duplicates: undefined, kind: '', ...answer }
+  if (kind !== expected.kind || accepted !== expected.accepted || duplicates !== expected.duplicates)
+    disagree(
+      `a call-back of ${callBack.taskId} was answered ${kind} ${accepted} ${duplicates}, not ${JSON.stringify(expected)}`,
+    )
+}
+
+function isStored(model: Model, truth: Truth, { callBack }: CallBackOrder): boolean {
+  const stored = truth.task(callBack.taskId)
+  if (stored === undefined) return false
+  const known = model.tasks.get(callBack.taskId)
+  return callBack.partitions.some(
+    ({ level, index }) => known?.find(level, index) === undefined && truth.has(stored.id, level, index),
+  )
+}
+
+/** Of a large call-back that changes nothing, which of the entries is its own cannot be told. */
+const isRefused = ({ callBacks }: HandOffBatch, answer: HandOffAnswers): boolean =>
+  callBacks.length === 1 &&
+  answer.callBacks.every((result) => result.kind !== 'stored' || result.accepted === 0)
+
+function isEmptyPull({ settles, renews, undos, callBacks }: HandOffBatch, answer: HandOffAnswers): boolean {
+  if (settles.length + renews.length + undos.length + callBacks.length > 0) return false
+  return answer.pulls.every(({ partitions, repeated }) => partitions.length === 0 && !repeated)
+}
+
+/** Short enough to be read by the dozen. */
+export function brief(value: unknown): string {
+  const text = JSON.stringify(value, (name, part) =>
+    part === null || (Array.isArray(part) && part.length === 0) || name === 'computeTableName'
+      ? undefined
+      : part,
+  )
+  return text.replaceAll('"', '').slice(0, 1500)
+}

@@ -1,0 +1,305 @@
+import { parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
+import type { HandOffAnswers, HandOffBatch, SettleOrder } from '../../packages/server/src/handoff/store.ts'
+import { brief, controlCall, handOffCall, sweepCall, tidyCall } from './calls.ts'
+import type { SimulatedNode } from './node.ts'
+import { type Parts, Simulation } from './simulation.ts'
+import { emptyBatch, Workload } from './workload.ts'
+
+export interface Outcome {
+  readonly operations: number
+  /** Null where nothing was found. */
+  readonly failure: Error | null
+  readonly story: readonly string[]
+}
+
+/** How often what happens, among a thousand steps. */
+interface Weather {
+  readonly crash: number
+  readonly freeze: number
+  readonly takeOver: number
+  readonly clock: number
+  readonly lost: number
+  readonly doubled: number
+}
+
+const DAY = 86_400_000
+const STEPS_PER_COMPARISON = 25
+const COMPARISONS_PER_AUDIT = 8
+/** More are not sent to a node that does not answer. */
+const CALLS_UNDER_WAY = 6
+
+/** One life of a few nodes, from an empty medium to the end of all work. The same seed tells the same story. */
+export async function episode(
+  seed: number,
+  steps: number,
+  parts: Partial<Parts> = {},
+  isTold = false,
+): Promise<Outcome> {
+  const simulation = new Simulation(seed, parts, isTold)
+  try {
+    await new Episode(simulation).run(steps)
+  } catch (error) {
+    simulation.fail(error)
+  }
+  const { operations, failure, story } = simulation
+  return { operations, failure, story: story ?? [] }
+}
+
+class Episode {
+  readonly #simulation: Simulation
+  readonly #workload: Workload
+  readonly #weather: Weather
+  #steps = 0
+  #stepsLeft = 0
+  #isOver = false
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation
+    this.#workload = new Workload(simulation.chance.for('workload'))
+    const { chance } = simulation
+    this.#weather = {
+      crash: chance.pick([0, 2, 10]),
+      freeze: chance.pick([0, 2, 10]),
+      takeOver: chance.pick([0, 2, 20]),
+      clock: chance.pick([0, 1, 5]),
+      lost: chance.pick([0, 20, 100]),
+      doubled: chance.pick([0, 10, 50]),
+    }
+  }
+
+  async run(steps: number): Promise<void> {
+    const simulation = this.#simulation
+    this.#stepsLeft = steps
+    simulation.lead(simulation.leader)
+    this.#plan()
+    await simulation.until(() => this.#isOver, 'the steps do not end', 100 * steps)
+    if (simulation.failure === null) await this.#conclude()
+  }
+
+  #plan(): void {
+    const { time, chance } = this.#simulation
+    time.after(chance.below(8), () => {
+      if (this.#stepsLeft === 0) {
+        this.#isOver = true
+        return
+      }
+      this.#stepsLeft -= 1
+      this.#step()
+      this.#plan()
+    })
+  }
+
+  #step(): void {
+    const simulation = this.#simulation
+    const { chance } = simulation
+    this.#steps += 1
+    if (this.#steps % STEPS_PER_COMPARISON === 0) simulation.compare(false)
+    if (this.#steps % (STEPS_PER_COMPARISON * COMPARISONS_PER_AUDIT) === 0) {
+      simulation.compare(true)
+      void simulation.audit(this.#target())
+    }
+    if (simulation.leader.store === null && chance.happens(0.2)) simulation.lead(simulation.leader)
+    this.#disturb(chance.below(1000))
+    const drawn = chance.below(1000)
+    if (drawn < 20) this.#control()
+    else if (drawn < 60) this.#sweep()
+    else if (drawn < 70) this.#tidy()
+    else if (drawn < 80) this.#look()
+    else if (this.#workload.isLarge()) this.#largeCallBack()
+    else this.#send(this.#workload.batch())
+  }
+
+  #disturb(drawn: number): void {
+    const simulation = this.#simulation
+    const { chance, leader } = simulation
+    const { crash, freeze, takeOver, clock } = this.#weather
+    if (drawn < crash) {
+      simulation.tell(() => `${leader.name} is killed`)
+      const restarted = simulation.kill(leader)
+      simulation.lead(chance.happens(0.5) ? restarted : chance.pick(simulation.nodes))
+    } else if (drawn < crash + freeze) {
+      simulation.tell(() => `${leader.name} freezes`)
+      leader.frozenUntil = simulation.time.now + chance.between(5, 300)
+      if (chance.happens(0.8)) simulation.lead(chance.pick(simulation.nodes))
+    } else if (drawn < crash + freeze + takeOver) simulation.lead(chance.pick(simulation.nodes))
+    else if (drawn < crash + freeze + takeOver + clock)
+      simulation.shiftClock(chance.pick(simulation.nodes).name, chance.pick([-500, -50, 200, 3000, 20_000]))
+  }
+
+  /** Mostly the leader; who has not heard of a new one asks the old. */
+  #target(): SimulatedNode {
+    const { chance, leader, nodes } = this.#simulation
+    return chance.happens(0.95) ? leader : chance.pick(nodes)
+  }
+
+  /**
+   * Hand-offs share turns, so one that comes after another call may have its turn before that. None is sent then: it could
+   * not be told whose entry is whose.
+   */
+  #mayCall(node: SimulatedNode, isHandOff: boolean): boolean {
+    if (node.store === null || node.calls.size >= CALLS_UNDER_WAY) return false
+    for (const { what, batch } of node.calls)
+      if (what === 'tidy' || (isHandOff && batch === null)) return false
+    return true
+  }
+
+  /** Over a network that loses, delays and doubles what it carries, in both directions. */
+  #send(batch: HandOffBatch, largeTask: string | null = null): void {
+    const { time, chance } = this.#simulation
+    const { lost, doubled } = this.#weather
+    const carry = () => {
+      if (chance.below(1000) < lost) return
+      if (chance.happens(0.7)) void this.#handOff(batch, largeTask)
+      else time.after(chance.below(50), () => void this.#handOff(batch, largeTask))
+    }
+    carry()
+    if (chance.below(1000) < doubled) carry()
+  }
+
+  async #handOff(batch: HandOffBatch, largeTask: string | null): Promise<void> {
+    const simulation = this.#simulation
+    const node = this.#target()
+    if (!this.#mayCall(node, true) || requestsOf(batch) === 0) return
+    // A small call-back of a task loses its turn to a large one: it could not be told which of them an entry is for.
+    for (const call of node.calls)
+      if ((largeTask === null) !== (call.largeTask === null))
+        if (
+          batch.callBacks.some(({ callBack }) =>
+            call.batch?.callBacks.some((other) => other.callBack.taskId === callBack.taskId),
+          )
+        )
+          return
+    simulation.operations += requestsOf(batch)
+    simulation.tell(() => `${node.name} is asked ${brief(batch)}`)
+    const answer = await node.run(handOffCall(batch, largeTask))
+    if (answer !== undefined && !simulation.chance.happens(this.#weather.lost / 1000))
+      this.#workload.answered(answer as HandOffAnswers)
+  }
+
+  #largeCallBack(): void {
+    const order = this.#workload.callBack(this.#simulation.chance.between(11, 120))
+    const { taskId, partitions } = order.callBack
+    const isLarge = partitions.length > this.#simulation.largeCallBack
+    this.#send({ ...emptyBatch(), callBacks: [order] }, isLarge ? taskId : null)
+  }
+
+  #control(): void {
+    const order = this.#workload.control()
+    this.#call((node) => node.run(controlCall(order)))
+  }
+
+  #sweep(): void {
+    const { chance } = this.#simulation
+    const order = { limit: chance.pick([1, 10, 1000]), expireLeases: chance.happens(0.9) }
+    this.#call((node) => node.run(sweepCall(order)))
+  }
+
+  /** It takes several turns, so it is told apart from others only where there are none. */
+  #tidy(): void {
+    const { chance } = this.#simulation
+    const order = {
+      retentionMillis: chance.pick([0, 500, DAY]),
+      forgetInstancesMillis: DAY,
+      forgetEndedNodesMillis: DAY,
+    }
+    this.#call((node) => {
+      for (const { largeTask } of node.calls) if (largeTask === null) return
+      void node.run(tidyCall(order))
+    })
+  }
+
+  #look(): void {
+    const { chance } = this.#simulation
+    const taskId = `t${chance.between(1, 8)}`
+    this.#call((node) =>
+      node.look((store) =>
+        chance.happens(0.5)
+          ? store.task(taskId)
+          : store.partitions({ taskId, state: null, level: null, after: null, limit: 20 }),
+      ),
+    )
+  }
+
+  #call(ask: (node: SimulatedNode) => unknown): void {
+    const node = this.#target()
+    if (!this.#mayCall(node, false)) return
+    this.#simulation.operations += 1
+    void ask(node)
+  }
+
+  /** Everything heals, and all work comes to its end: nothing is stuck, nothing is lost. */
+  async #conclude(): Promise<void> {
+    const simulation = this.#simulation
+    const { model, faults } = simulation
+    simulation.tell(() => 'everything heals')
+    Object.assign(faults, { fails: 0, doubt: 0, late: 0, reads: 0 })
+    for (const node of simulation.nodes) node.frozenUntil = 0
+    const node = simulation.kill(simulation.leader)
+    simulation.lead(node)
+    await simulation.until(() => node.store !== null, 'no leader starts')
+    for (const task of model.tasks.values())
+      if (!task.cancelled) await this.#ask(node, { verb: 'resume', taskId: task.taskId })
+    for (let round = 0; simulation.failure === null; round += 1) {
+      if (round === 1000) throw new Error('work is left that is never handed out')
+      for (const task of model.tasks.values())
+        if (!task.cancelled && task.counts.parked > 0)
+          await this.#ask(node, {
+            verb: 'retry',
+            taskId: task.taskId,
+            level: null,
+            partitions: null,
+            done: false,
+          })
+      simulation.shiftClock(node.name, 20_000)
+      await this.#wait(node.run(sweepCall(ALL)))
+      const pulls = [{ instance: null, batch: 50, records: null, key: null }]
+      const pull = { ...emptyBatch(), pulls }
+      const answer = await this.#wait(node.run(handOffCall(pull, null)))
+      const leases = (answer as HandOffAnswers | undefined)?.pulls[0]?.partitions ?? []
+      if (leases.length > 0) await this.#finish(node, leases)
+      if (leases.length === 0 && [...model.tasks.values()].every((task) => task.cancelled || task.isDone))
+        break
+    }
+    simulation.compare(true)
+    await this.#wait(simulation.audit(node))
+  }
+
+  #ask(node: SimulatedNode, order: Parameters<typeof controlCall>[0]): Promise<unknown> {
+    return this.#wait(node.run(controlCall(order)))
+  }
+
+  async #finish(node: SimulatedNode, given: HandOffAnswers['pulls'][number]['partitions']): Promise<void> {
+    const batch = { ...emptyBatch(), settles: [allDone(given)] }
+    await this.#wait(node.run(handOffCall(batch, null)))
+  }
+
+  async #wait<Answer>(answer: Promise<Answer>): Promise<Answer | undefined> {
+    let isThere = false
+    let found: Answer | undefined
+    void answer.then((value) => {
+      isThere = true
+      found = value
+    })
+    await this.#simulation.until(() => isThere, 'a call is not answered')
+    return found
+  }
+}
+
+function allDone(given: HandOffAnswers['pulls'][number]['partitions']): SettleOrder {
+  const order = {
+    outcome: 'done',
+    reason: null,
+    retryAfterMillis: null,
+    final: false,
+    records: null,
+  } as const
+  const leases = given
+    .map(({ lease }) => parseLeaseId(lease?.id ?? ''))
+    .filter((lease) => lease !== undefined)
+  return { instance: null, settlements: leases.map((lease) => ({ lease, order })) }
+}
+
+const ALL = { limit: 10_000, expireLeases: true }
+
+const requestsOf = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): number =>
+  settles.length + renews.length + undos.length + callBacks.length + pulls.length

@@ -1,0 +1,81 @@
+import { disagree } from './disagreement.ts'
+import type { Model } from './model.ts'
+import { type ModelPartition, type ModelTask, nameOf } from './model-task.ts'
+import type { Truth } from './truth.ts'
+
+/** Holds what changed since the last time against what is durable. */
+export function compareChanged(model: Model, truth: Truth): void {
+  for (const partition of model.changed) comparePartition(partition, truth)
+  for (const task of model.changedTasks) compareTask(task, truth)
+  model.changed.clear()
+  model.changedTasks.clear()
+}
+
+/** Everything that was ever acknowledged must be there as it was. */
+export function compareAll(model: Model, truth: Truth): void {
+  for (const task of model.tasks.values()) {
+    compareTask(task, truth)
+    for (const partition of task.all()) comparePartition(partition, truth)
+  }
+  for (const [key, { leaseIds, surelyKnownUntil }] of model.keys) {
+    if (surelyKnownUntil <= model.now) continue
+    const stored = truth.key(key)?.leases.join()
+    if (stored !== leaseIds.join())
+      disagree(`the key ${key} has the leases ${stored} instead of ${leaseIds.join()}`)
+  }
+  model.changed.clear()
+  model.changedTasks.clear()
+}
+
+function compareTask(task: ModelTask, truth: Truth): void {
+  const stored = truth.task(task.taskId)
+  if (stored === undefined) disagree(`${task.taskId} was accepted and is not there`)
+  const { paused, cancelled, sealed, levelBarrier, partitions } = stored
+  if (
+    paused !== task.paused ||
+    cancelled !== task.cancelled ||
+    sealed !== task.sealed ||
+    levelBarrier !== task.barrier
+  )
+    disagree(
+      `${task.taskId} is stored with other flags: ${JSON.stringify({ paused, cancelled, sealed, levelBarrier })}`,
+    )
+  const { waiting, leased, delayed, parked, done, cancelled: over } = task.counts
+  const counts = [waiting, leased, delayed, parked, done, over].join()
+  const { ready } = partitions
+  const shown = [
+    ready,
+    partitions.leased,
+    partitions.delayed,
+    partitions.parked,
+    partitions.done,
+    partitions.cancelled,
+  ]
+  if (shown.join() !== counts) disagree(`${task.taskId} counts ${shown.join()} instead of ${counts}`)
+}
+
+function comparePartition(partition: ModelPartition, truth: Truth): void {
+  if (partition.purged) return
+  const row = truth.partition(partition)
+  const name = nameOf(partition)
+  if (row === undefined) disagree(`${name} was accepted and is not there`)
+  if (partition.id === 0) partition.id = row.id
+  const { place, attempts, releases, term, outcome, dueAt, line, holder } = partition
+  const { status } = row
+  const state = place === 'waiting' ? 'ready' : place
+  if (row.id !== partition.id || status.state !== state)
+    disagree(`${name} is stored as ${row.id} ${status.state} instead of ${partition.id} ${state}`)
+  if (status.attempts !== attempts || status.releases !== releases || status.term !== term)
+    disagree(
+      `${name} is stored with attempts ${status.attempts}, releases ${status.releases}, term ${status.term} ` +
+        `instead of ${attempts}, ${releases}, ${term}`,
+    )
+  if (status.outcome !== outcome)
+    disagree(`${name} is stored with the outcome ${status.outcome}, not ${outcome}`)
+  if ((place === 'leased' || place === 'delayed') && status.dueAt !== dueAt)
+    disagree(`${name} is stored as ${place} until ${status.dueAt} instead of ${dueAt}`)
+  if (place === 'leased' && status.holder !== holder)
+    disagree(`${name} is stored as held by ${status.holder}`)
+  if (place === 'waiting' && status.line !== line)
+    disagree(`${name} waits on the line ${status.line}, not ${line}`)
+}

@@ -1,0 +1,48 @@
+import { disagree } from './disagreement.ts'
+import { freshWaiting, type ModelLane } from './model-task.ts'
+
+interface Lead {
+  /** Those of the two lanes when it began. */
+  readonly ofEpoch: number
+  readonly overEpoch: number
+  records: number
+}
+
+/**
+ * Over any interval in which two lanes of a level both have fresh work, what they were handed differs by at most the sum
+ * of their largest partitions. Kept for each pair of lanes: by how much one got ahead of the other at worst.
+ */
+export class Fairness {
+  readonly #leads = new Map<ModelLane, Map<ModelLane, Lead>>()
+
+  /** A fresh partition of this cost goes out; `waiting` are the lanes with something to hand out. */
+  served(lane: ModelLane, cost: number, waiting: Iterable<ModelLane>): void {
+    for (const other of waiting) {
+      if (other === lane || other.level !== lane.level || freshWaiting(other) === 0) continue
+      if (!other.task.isOpen(other.level)) continue
+      const ahead = this.#lead(lane, other)
+      ahead.records += cost
+      const behind = this.#lead(other, lane)
+      behind.records = Math.max(0, behind.records - cost)
+      if (ahead.records > lane.largestCost + other.largestCost)
+        disagree(
+          `level ${lane.level}: ${lane.task.taskId} was handed ${ahead.records} records more than ` +
+            `${other.task.taskId}; their largest partitions are ${lane.largestCost} and ${other.largestCost}`,
+        )
+    }
+  }
+
+  #lead(of: ModelLane, over: ModelLane): Lead {
+    let leads = this.#leads.get(of)
+    if (leads === undefined) {
+      leads = new Map()
+      this.#leads.set(of, leads)
+    }
+    let lead = leads.get(over)
+    if (lead === undefined || lead.ofEpoch !== of.epoch || lead.overEpoch !== over.epoch) {
+      lead = { ofEpoch: of.epoch, overEpoch: over.epoch, records: 0 }
+      leads.set(over, lead)
+    }
+    return lead
+  }
+}

@@ -1,0 +1,118 @@
+import { formatLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
+import type { PullOrder, SweepOrder, SweepResult } from '../../../packages/server/src/handoff/store.ts'
+import { disagree } from './disagreement.ts'
+import type { Model } from './model.ts'
+import { rerun } from './model-control.ts'
+import { type ModelPartition, nameOf } from './model-task.ts'
+import type { Truth } from './truth.ts'
+
+// Where a store is free to choose, or its answer was lost, the model looks at what is durable, and accepts only what it
+// might have chosen.
+
+/** Of a sweep: which leases and back-offs it ended. */
+export function learnSweep(
+  model: Model,
+  truth: Truth,
+  { limit, expireLeases }: SweepOrder,
+  result: SweepResult | null,
+): void {
+  const ended = { expired: 0, parked: 0, woken: 0 }
+  const due = (partitions: Iterable<ModelPartition>) =>
+    [...partitions].filter(({ dueAt }) => dueAt <= model.now).sort((a, b) => a.dueAt - b.dueAt || a.id - b.id)
+  const hasLeft = (partition: ModelPartition, state: string) => {
+    const row = truth.partition(partition)
+    return row !== undefined && (row.status.state !== state || row.status.dueAt !== partition.dueAt)
+  }
+  const before = due(model.delayed)
+  for (const partition of due(model.leased)) {
+    if (!hasLeft(partition, 'leased')) continue
+    if (!expireLeases) disagree(`${nameOf(partition)} expired during the grace`)
+    model.expire(partition)
+    ended.expired += 1
+    if (partition.place === 'parked') ended.parked += 1
+    // Without a back-off it is ready at once.
+    else if (partition.place === 'delayed' && partition.dueAt <= model.now) before.push(partition)
+  }
+  for (const partition of before) {
+    if (!hasLeft(partition, 'delayed')) continue
+    model.wake(partition)
+    if (partition.place === 'waiting') ended.woken += 1
+  }
+  if (result === null) return
+  if (result.expired !== ended.expired || result.parked !== ended.parked)
+    disagree(
+      `a sweep tells of ${result.expired} expired and ${result.parked} parked, not ${JSON.stringify(ended)}`,
+    )
+  if (ended.expired > limit) disagree(`a sweep with the limit ${limit} ended ${ended.expired} leases`)
+}
+
+/** What retention removed, and what was made to run again, by a step that has not been answered yet. */
+export function learnSteps(model: Model, truth: Truth, finishedBefore: number): void {
+  for (const task of model.tasks.values()) {
+    const isOld = task.finishedAt !== null && task.finishedAt < finishedBefore
+    const mayBePurged = isOld && task.counts.leased === 0 && !task.purged
+    if (!mayBePurged && !task.rerunning) continue
+    const stored = truth.task(task.taskId)
+    for (const partition of task.all()) {
+      if (partition.purged) continue
+      const row = truth.partition(partition)
+      if (row === undefined && mayBePurged) {
+        partition.purged = true
+        task.purged = true
+        if (partition.place !== 'done') model.move(partition, 'cancelled')
+      } else if (
+        partition.place === 'done' &&
+        task.rerunning &&
+        row !== undefined &&
+        row.status.term > partition.term
+      )
+        rerun(model, partition)
+    }
+    if (task.rerunning && stored?.reruns.length === 0) task.rerunning = false
+  }
+}
+
+/** The leases that pulls were given whose answer was lost. */
+export function learnPulls(model: Model, truth: Truth, orders: readonly PullOrder[]): void {
+  const found: {
+    readonly partition: ModelPartition
+    readonly leaseId: string
+    readonly holder: string | null
+  }[] = []
+  for (const { row, lane, task } of truth.leased()) {
+    const partition = model.tasks.get(task.taskId)?.find(lane.level, row.index)
+    if (partition === undefined) disagree(`${task.taskId}-${lane.level}-${row.index} was never called back`)
+    if (row.term === partition.term) continue
+    const leaseId = formatLeaseId({ partition: row.id, term: row.term, secret: row.secret })
+    found.push({ partition, leaseId, holder: row.holder })
+    if (!orders.some(({ instance }) => instance === row.holder))
+      disagree(`${nameOf(partition)} is leased to ${row.holder}, who has not pulled`)
+  }
+  // Within a lane those given back went first; retries are a line of their own.
+  const rank = { released: 0, fresh: 1, retry: 2 }
+  const place = ({ partition: { lane, line, dueAt }, leaseId }: (typeof found)[number]) => [
+    lane.level,
+    rank[line],
+    line === 'retry' ? dueAt : 0,
+    Number.parseInt(leaseId, 36),
+  ]
+  found.sort((a, b) => compareArrays(place(a), place(b)))
+  for (const { partition, leaseId, holder } of found) model.lease(partition, leaseId, holder, false)
+  const expiresAt = model.now + model.policy.leaseMillis
+  for (const { key } of orders) {
+    const stored = key === null || model.keys.has(key) ? undefined : truth.key(key)
+    if (key !== null && stored !== undefined)
+      model.remember(
+        key,
+        stored.leases.map((id) => ({ lease: { id, attempt: 0, expiresAt, expiresInMillis: 0 } })),
+      )
+  }
+}
+
+function compareArrays(a: readonly number[], b: readonly number[]): number {
+  for (const [at, value] of a.entries()) {
+    const other = b[at] ?? 0
+    if (value !== other) return value - other
+  }
+  return 0
+}

@@ -1,0 +1,94 @@
+import type { ControlOrder, RetryOrder } from '../../../packages/server/src/handoff/rules/control.ts'
+import type { Model } from './model.ts'
+import type { ModelPartition, ModelTask } from './model-task.ts'
+
+/** What an operator's order does to the model; returns the kind of the answer. */
+export function controlModel(model: Model, order: ControlOrder): string {
+  const task = model.tasks.get(order.taskId)
+  if (task === undefined) return 'task_unknown'
+  if (task.cancelled && order.verb !== 'cancel') return 'task_cancelled'
+  model.touch(task)
+  switch (order.verb) {
+    case 'pause':
+      if (isOver(task)) return 'task_finished'
+      task.paused = true
+      break
+    case 'resume':
+      task.paused = false
+      break
+    case 'cancel':
+      if (isOver(task)) return 'task_finished'
+      task.cancelled = true
+      task.rerunning = false
+      break
+    case 'seal':
+      task.sealed = true
+      return 'applied'
+    case 'level-barrier':
+      task.barrier = order.enabled
+      break
+    case 'skip-parked':
+      if (isOver(task)) return 'task_finished'
+      skipParked(task)
+      break
+    case 'retry':
+      return retry(model, task, order)
+  }
+  model.interrupt(task)
+  return 'applied'
+}
+
+const isOver = (task: ModelTask): boolean => task.isDone && !task.rerunning
+
+function skipParked(task: ModelTask): void {
+  while (task.barrier) {
+    const level = task.lowestUnfinishedLevel()
+    const lane = level === null ? undefined : task.lanes.get(level)
+    if (lane === undefined || lane.counts.parked === 0 || lane.parkedSkipped) return
+    lane.parkedSkipped = true
+  }
+}
+
+function retry(model: Model, task: ModelTask, { level, partitions, done }: RetryOrder): string {
+  if (done && task.sealed && isOver(task)) return 'task_sealed'
+  if (done && task.purged) return 'task_purged'
+  if (partitions !== null) {
+    const named = partitions.map((name) => task.find(name.level, name.index))
+    if (named.some((partition) => partition === undefined || partition.purged)) return 'partitions_unknown'
+    for (const partition of new Set(named)) {
+      if (partition?.place === 'parked') revive(model, partition)
+      else if (partition?.place === 'done' && done) rerun(model, partition)
+    }
+    return 'applied'
+  }
+  if (level !== null && !task.lanes.has(level)) return 'level_unknown'
+  for (const partition of task.all())
+    if (
+      (level === null || partition.lane.level === level) &&
+      partition.place === 'parked' &&
+      !partition.purged
+    )
+      revive(model, partition)
+  // What is done follows in steps, which are learned from what is stored.
+  if (done) task.rerunning = true
+  return 'applied'
+}
+
+function revive(model: Model, partition: ModelPartition): void {
+  partition.lane.parkedSkipped = false
+  wait(model, partition)
+}
+
+export function rerun(model: Model, partition: ModelPartition): void {
+  partition.term += 1
+  partition.leaseId = null
+  partition.outcome = null
+  wait(model, partition)
+}
+
+function wait(model: Model, partition: ModelPartition): void {
+  partition.attempts = 0
+  partition.releases = 0
+  partition.dueAt = model.now
+  model.move(partition, 'waiting', 'retry')
+}

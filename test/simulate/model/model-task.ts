@@ -1,0 +1,134 @@
+import type { CalledBackPartition } from '@baton/protocol'
+
+/** Where a partition stands. Whether one that waits may be handed out follows from its task. */
+export type Place = 'waiting' | 'leased' | 'delayed' | 'parked' | 'done' | 'cancelled'
+
+export type WaitingLine = 'fresh' | 'released' | 'retry'
+
+export type Outcome = 'done' | 'failed' | 'released' | 'expired'
+
+export interface ModelPartition {
+  readonly lane: ModelLane
+  readonly descriptor: CalledBackPartition
+  /** Known from its first lease on. */
+  id: number
+  place: Place
+  line: WaitingLine
+  attempts: number
+  releases: number
+  term: number
+  /** The newest lease; null before the first one, and again after a rerun. */
+  leaseId: string | null
+  outcome: Outcome | null
+  holder: string | null
+  /** When the lease or the back-off ends, or ended. */
+  dueAt: number
+  purged: boolean
+}
+
+export interface ModelLane {
+  readonly task: ModelTask
+  readonly level: number
+  /** The store's id of the lane, once it is known. */
+  id: number
+  readonly partitions: Map<number, ModelPartition>
+  readonly counts: Record<Place, number>
+  /** Those never handed out, in the order of their arrival, from `freshFrom` on. */
+  readonly fresh: ModelPartition[]
+  freshFrom: number
+  readonly returned: Record<Exclude<WaitingLine, 'fresh'>, Set<ModelPartition>>
+  parkedSkipped: boolean
+  /** Changes whenever its fresh line was not waiting to be served without a break. */
+  epoch: number
+  largestCost: number
+}
+
+/** A task as the design describes it: flags, partitions, and what follows from the two. */
+export class ModelTask {
+  readonly taskId: string
+  readonly lanes = new Map<number, ModelLane>()
+  readonly counts = noCounts()
+  barrier: boolean
+  paused = false
+  cancelled = false
+  sealed = false
+  purged = false
+  /** Finished partitions are being made to run again, step by step. */
+  rerunning = false
+  finishedAt: number | null = null
+  openLevel: number | null = null
+
+  constructor(taskId: string, barrier: boolean) {
+    this.taskId = taskId
+    this.barrier = barrier
+  }
+
+  lane(level: number): ModelLane {
+    let lane = this.lanes.get(level)
+    if (lane === undefined) {
+      lane = {
+        task: this,
+        level,
+        id: 0,
+        partitions: new Map(),
+        counts: noCounts(),
+        fresh: [],
+        freshFrom: 0,
+        returned: { released: new Set(), retry: new Set() },
+        parkedSkipped: false,
+        epoch: 0,
+        largestCost: 1,
+      }
+      this.lanes.set(level, lane)
+    }
+    return lane
+  }
+
+  find(level: number, index: number): ModelPartition | undefined {
+    return this.lanes.get(level)?.partitions.get(index)
+  }
+
+  *all(): Generator<ModelPartition> {
+    for (const lane of this.lanes.values()) yield* lane.partitions.values()
+  }
+
+  get isKnown(): boolean {
+    return this.lanes.size > 0
+  }
+
+  get isDone(): boolean {
+    return !this.cancelled && unfinished(this.counts) === 0
+  }
+
+  isOpen(level: number): boolean {
+    if (this.paused || this.cancelled) return false
+    return !this.barrier || (this.openLevel !== null && level <= this.openLevel)
+  }
+
+  /** The lowest level that is not finished; a barrier closes all levels above it. */
+  lowestUnfinishedLevel(): number | null {
+    let lowest: number | null = null
+    for (const { level, counts, parkedSkipped } of this.lanes.values()) {
+      const holds = unfinished(counts) > (parkedSkipped ? counts.parked : 0)
+      if (holds && (lowest === null || level < lowest)) lowest = level
+    }
+    return lowest
+  }
+}
+
+const noCounts = (): Record<Place, number> => ({
+  waiting: 0,
+  leased: 0,
+  delayed: 0,
+  parked: 0,
+  done: 0,
+  cancelled: 0,
+})
+
+const unfinished = ({ waiting, leased, delayed, parked }: Record<Place, number>): number =>
+  waiting + leased + delayed + parked
+
+export const nameOf = ({ lane, descriptor }: ModelPartition): string =>
+  `${lane.task.taskId}-${lane.level}-${descriptor.index}`
+
+export const freshWaiting = ({ fresh, freshFrom }: ModelLane): number => fresh.length - freshFrom

@@ -1,0 +1,400 @@
+import type { CallBack } from '@baton/protocol'
+import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
+import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
+import type { SettlementOrder } from '../../../packages/server/src/handoff/rules/settlement.ts'
+import type { HandedOut, PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
+import { disagree } from './disagreement.ts'
+import { Fairness } from './fairness.ts'
+import {
+  freshWaiting,
+  type ModelLane,
+  type ModelPartition,
+  ModelTask,
+  nameOf,
+  type Place,
+  type WaitingLine,
+} from './model-task.ts'
+
+const KEY_GRACE = 600_000
+
+interface ModelKey {
+  readonly leaseIds: readonly string[]
+  readonly surelyKnownUntil: number
+}
+
+/**
+ * The hand-off as the design tells it, written from the text and not from the code, for one step after the other. It knows
+ * what was answered, judges each answer by it, and takes over what the store was free to choose.
+ */
+export class Model {
+  readonly tasks = new Map<string, ModelTask>()
+  readonly keys = new Map<string, ModelKey>()
+  /** What changed since it was last held against what is stored. */
+  readonly changed = new Set<ModelPartition>()
+  readonly changedTasks = new Set<ModelTask>()
+  readonly leased = new Set<ModelPartition>()
+  readonly delayed = new Set<ModelPartition>()
+  readonly policy: Policy
+  readonly #leases = new Map<string, ModelPartition>()
+  /** Lanes in which something waits. */
+  readonly #waiting = new Set<ModelLane>()
+  readonly #touched = new Set<ModelTask>()
+  readonly #fairness = new Fairness()
+  /** Back-offs are spread by chance; here it is the same share each time. */
+  readonly #spread: number
+  now = 0
+
+  constructor(policy: Policy, spread: number) {
+    this.policy = policy
+    this.#spread = spread
+  }
+
+  /** At the end of each step. */
+  conclude(): void {
+    for (const task of this.#touched) {
+      this.changedTasks.add(task)
+      const isOver = task.cancelled || (task.isDone && !task.rerunning)
+      task.finishedAt = isOver ? (task.finishedAt ?? this.now) : null
+      this.moveBarrier(task)
+    }
+    this.#touched.clear()
+  }
+
+  moveBarrier(task: ModelTask): void {
+    const openLevel = task.barrier ? task.lowestUnfinishedLevel() : null
+    if (openLevel === task.openLevel) return
+    task.openLevel = openLevel
+    this.interrupt(task)
+  }
+
+  /** Lanes of a task that could serve may not, or the other way round. */
+  interrupt(task: ModelTask): void {
+    for (const lane of task.lanes.values()) lane.epoch += 1
+  }
+
+  touch(task: ModelTask): void {
+    this.#touched.add(task)
+  }
+
+  /** `answer` is what the store says, where that is known: after a purge it may compare or not. */
+  callBack(
+    { taskId, partitions }: CallBack,
+    answer: string | null,
+  ): { kind: string; accepted?: number; duplicates?: number } {
+    const task = this.tasks.get(taskId) ?? new ModelTask(taskId, this.policy.levelBarrier)
+    let fresh = 0
+    for (const descriptor of partitions) {
+      const known = task.find(descriptor.level, descriptor.index)
+      if (known === undefined) fresh += 1
+      else if (!isSame(known.descriptor, descriptor) && (!known.purged || answer === 'conflict'))
+        return { kind: 'conflict' }
+    }
+    if (fresh > 0 && task.cancelled) return { kind: 'task_cancelled' }
+    if (fresh > 0 && task.sealed) return { kind: 'task_sealed' }
+    if (fresh > 0) {
+      if (task.isKnown && task.isDone) {
+        task.purged = false
+        task.finishedAt = null
+      }
+      this.tasks.set(taskId, task)
+      for (const descriptor of partitions)
+        if (task.find(descriptor.level, descriptor.index) === undefined) this.#arrive(task, descriptor)
+      this.#touched.add(task)
+      // A lower level closes those above it before anything is pulled.
+      this.moveBarrier(task)
+    }
+    return { kind: 'stored', accepted: fresh, duplicates: partitions.length - fresh }
+  }
+
+  #arrive(task: ModelTask, descriptor: ModelPartition['descriptor']): void {
+    const lane = task.lane(descriptor.level)
+    const partition: ModelPartition = {
+      lane,
+      descriptor,
+      id: 0,
+      place: 'waiting',
+      line: 'fresh',
+      attempts: 0,
+      releases: 0,
+      term: 0,
+      leaseId: null,
+      outcome: null,
+      holder: null,
+      dueAt: 0,
+      purged: false,
+    }
+    lane.partitions.set(descriptor.index, partition)
+    lane.counts.waiting += 1
+    task.counts.waiting += 1
+    lane.fresh.push(partition)
+    lane.largestCost = Math.max(lane.largestCost, descriptor.recordCount)
+    this.#waiting.add(lane)
+    this.changed.add(partition)
+  }
+
+  /** Judges what was handed out and takes it over. */
+  pulled(order: PullOrder, { partitions, repeated }: PullResult): void {
+    const key = order.key === null ? undefined : this.keys.get(order.key)
+    if (key !== undefined && (repeated || this.now < key.surelyKnownUntil)) {
+      if (!repeated) disagree(`the key ${order.key} was forgotten too early`)
+      const alive = key.leaseIds.filter((id) => this.#isAlive(id))
+      const given = partitions.map(({ lease }) => lease?.id)
+      if (given.join() !== alive.join())
+        disagree(`a repeat of ${order.key} got ${given.join()}, alive are ${alive.join()}`)
+      return
+    }
+    if (repeated) disagree(`the key ${order.key} was never recorded`)
+    let records = 0
+    for (const [position, handedOut] of partitions.entries()) {
+      if (position >= order.batch) disagree('a pull got more than it asked for')
+      if (position > 0 && records >= (order.records ?? Infinity)) disagree('a pull got more than its budget')
+      this.#handOut(handedOut, order.instance)
+      records += handedOut.recordCount
+    }
+    const isSated = order.records !== null && partitions.length > 0 && records >= order.records
+    if (partitions.length < order.batch && !isSated) {
+      const left = this.lowestOpen()
+      if (left !== null)
+        disagree(
+          `a pull got ${partitions.length} of ${order.batch}, and level ${left.level} of ${left.task.taskId} has more`,
+        )
+    }
+    if (order.key !== null && partitions.length > 0) this.remember(order.key, partitions)
+  }
+
+  remember(key: string, partitions: readonly Pick<HandedOut, 'lease'>[]): void {
+    const leaseIds = partitions.map(({ lease }) => lease?.id ?? '')
+    const lastExpiry = Math.max(...partitions.map(({ lease }) => lease?.expiresAt ?? 0))
+    this.keys.set(key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
+  }
+
+  /** The lane, or one of those, of the lowest level that has something to hand out. */
+  lowestOpen(): ModelLane | null {
+    let lowest: ModelLane | null = null
+    for (const lane of this.#waiting)
+      if ((lowest === null || lane.level < lowest.level) && lane.task.isOpen(lane.level)) lowest = lane
+    return lowest
+  }
+
+  #handOut(
+    { taskId, level, index, recordCount, computeTableName, lease }: HandedOut,
+    holder: string | null,
+  ): void {
+    const partition = this.tasks.get(taskId)?.find(level, index)
+    if (partition === undefined || lease === null)
+      disagree(`${taskId}-${level}-${index} was never called back`)
+    const { descriptor } = partition
+    if (recordCount !== descriptor.recordCount || computeTableName !== descriptor.computeTableName)
+      disagree(`${nameOf(partition)} came as ${recordCount} records of ${computeTableName}`)
+    if (lease.attempt !== partition.attempts + 1)
+      disagree(`${nameOf(partition)} came as attempt ${lease.attempt}`)
+    const expiresAt = this.now + this.policy.leaseMillis
+    if (lease.expiresAt !== expiresAt)
+      disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
+    this.lease(partition, lease.id, holder)
+  }
+
+  /** The partition whose turn it is, or one of those; where it was not answered, in which turn is unknown. */
+  lease(partition: ModelPartition, leaseId: string, holder: string | null, isInTurn = true): void {
+    const { lane, place, purged } = partition
+    const name = nameOf(partition)
+    if (place !== 'waiting' || purged)
+      disagree(`${name} was handed out while it was ${purged ? 'purged' : place}`)
+    if (!lane.task.isOpen(lane.level)) disagree(`${name} was handed out while its lane was closed`)
+    const lowest = this.lowestOpen()
+    if (lowest !== null && lowest.level < lane.level)
+      disagree(`${name} went before level ${lowest.level} of ${lowest.task.taskId}`)
+    if (this.#leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
+    const { partition: id = 0, term = 0 } = parseLeaseId(leaseId) ?? {}
+    if (partition.id !== 0 && partition.id !== id)
+      disagree(`${name} changed its id from ${partition.id} to ${id}`)
+    if (term !== partition.term + 1) disagree(`${name} came with term ${term} after ${partition.term}`)
+    partition.id = id
+    this.#checkPlaceInLine(partition)
+    if (!isInTurn) lane.epoch += 1
+    else if (partition.line === 'fresh')
+      this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
+    // Where it goes if it is given back.
+    this.move(partition, 'leased', 'released')
+    partition.term = term
+    partition.leaseId = leaseId
+    partition.outcome = null
+    partition.holder = holder
+    partition.dueAt = this.now + this.policy.leaseMillis
+    this.#leases.set(leaseId, partition)
+  }
+
+  /** Fresh ones go by arrival and after those given back, which go by id; retries go by the time they were due. */
+  #checkPlaceInLine(partition: ModelPartition): void {
+    const { lane, line } = partition
+    const { released, retry } = lane.returned
+    const first = lane.fresh[lane.freshFrom]
+    switch (line) {
+      case 'fresh':
+        if (released.size > 0) disagree(`${nameOf(partition)} went before one that was given back`)
+        if (first !== partition)
+          disagree(`${nameOf(partition)} went before ${first && nameOf(first)}, which came earlier`)
+        break
+      case 'released':
+        for (const other of released)
+          if (other.id < partition.id)
+            disagree(`${nameOf(partition)} went before ${nameOf(other)}, given back too`)
+        break
+      case 'retry':
+        for (const other of retry)
+          if (other.dueAt < partition.dueAt || (other.dueAt === partition.dueAt && other.id < partition.id))
+            disagree(`${nameOf(partition)} went before ${nameOf(other)}, which was due earlier`)
+    }
+  }
+
+  settle(leaseId: string, order: SettlementOrder): string | null {
+    const partition = this.#newest(leaseId)
+    if (partition === undefined) return this.#refusal(leaseId)
+    const { outcome } = partition
+    if (outcome !== null && outcome !== 'expired') return outcome === order.outcome ? null : 'lease_settled'
+    if (partition.lane.task.cancelled) return 'task_cancelled'
+    const isLate = outcome === 'expired'
+    if (order.outcome === 'done') {
+      // An expiry has counted the attempt, unless an operator took that back since.
+      partition.attempts = isLate ? Math.max(1, partition.attempts) : partition.attempts + 1
+      partition.releases = 0
+      partition.outcome = 'done'
+      this.move(partition, 'done')
+    } else if (order.outcome === 'failed') {
+      partition.outcome = 'failed'
+      if (!isLate) this.#useAttempt(partition, order.final, order.retryAfterMillis)
+      else if (order.final) this.move(partition, 'parked')
+      this.changed.add(partition)
+    } else if (!isLate) this.#release(partition, order.retryAfterMillis)
+    return null
+  }
+
+  renew(leaseId: string): string | null {
+    const partition = this.#newest(leaseId)
+    if (partition === undefined) return this.#refusal(leaseId)
+    const { outcome } = partition
+    if (outcome !== null && outcome !== 'expired') return 'lease_settled'
+    if (partition.lane.task.cancelled) return 'task_cancelled'
+    if (outcome === 'expired') partition.attempts = Math.max(0, partition.attempts - 1)
+    partition.outcome = null
+    this.move(partition, 'leased')
+    partition.dueAt = this.now + this.policy.leaseMillis
+    return null
+  }
+
+  undo(leaseId: string): boolean {
+    const partition = this.#newest(leaseId)
+    if (partition?.place !== 'leased' || partition.lane.task.cancelled) return false
+    partition.outcome = 'released'
+    this.#giveBack(partition)
+    return true
+  }
+
+  /** The time of its lease has come. */
+  expire(partition: ModelPartition): void {
+    if (partition.lane.task.cancelled) {
+      this.move(partition, 'cancelled')
+      return
+    }
+    partition.outcome = 'expired'
+    this.#useAttempt(partition, false, null)
+  }
+
+  /** The time of its back-off has come. */
+  wake(partition: ModelPartition): void {
+    if (partition.lane.task.cancelled) this.move(partition, 'cancelled')
+    else this.move(partition, 'waiting', partition.line)
+  }
+
+  #useAttempt(partition: ModelPartition, final: boolean, askedMillis: number | null): void {
+    partition.attempts += 1
+    partition.releases = 0
+    partition.line = 'retry'
+    if (final || partition.attempts >= this.policy.maxAttempts) this.move(partition, 'parked')
+    else this.#delay(partition, partition.attempts, askedMillis)
+  }
+
+  #release(partition: ModelPartition, askedMillis: number | null): void {
+    partition.outcome = 'released'
+    partition.releases += 1
+    const waits = askedMillis === null ? partition.releases > 2 : askedMillis > 0
+    if (waits) this.#delay(partition, partition.releases - 2, askedMillis)
+    else this.#giveBack(partition)
+  }
+
+  /** Before all others; unless its lease expired once and was renewed: then it waits with those that expired. */
+  #giveBack(partition: ModelPartition): void {
+    partition.dueAt = this.now
+    this.move(partition, 'waiting')
+  }
+
+  #delay(partition: ModelPartition, doubling: number, askedMillis: number | null): void {
+    const { backoffMillis, backoffMaxMillis } = this.policy
+    const full = Math.min(backoffMillis * 2 ** (doubling - 1), backoffMaxMillis)
+    this.move(partition, 'delayed')
+    partition.dueAt = this.now + (askedMillis ?? Math.round(full * (0.5 + 0.5 * this.#spread)))
+  }
+
+  /** The one way in which a partition changes its place. */
+  move(partition: ModelPartition, to: Place, line: WaitingLine = partition.line): void {
+    const { lane, place: from } = partition
+    if (from === 'waiting') this.#leaveLine(partition)
+    lane.counts[from] -= 1
+    lane.counts[to] += 1
+    lane.task.counts[from] -= 1
+    lane.task.counts[to] += 1
+    partition.place = to
+    partition.line = line
+    mark(this.leased, partition, to === 'leased')
+    mark(this.delayed, partition, to === 'delayed')
+    if (to === 'waiting' && line !== 'fresh') lane.returned[line].add(partition)
+    mark(this.#waiting, lane, lane.counts.waiting > 0)
+    this.#touched.add(lane.task)
+    this.changed.add(partition)
+    if (lane.task.barrier) this.moveBarrier(lane.task)
+  }
+
+  #leaveLine(partition: ModelPartition): void {
+    const { lane, line } = partition
+    if (line !== 'fresh') lane.returned[line].delete(partition)
+    else {
+      lane.freshFrom += 1
+      if (freshWaiting(lane) === 0) lane.epoch += 1
+    }
+  }
+
+  /** The partition whose newest lease this is. */
+  #newest(leaseId: string): ModelPartition | undefined {
+    const partition = this.#leases.get(leaseId)
+    return partition === undefined || partition.purged || partition.leaseId !== leaseId
+      ? undefined
+      : partition
+  }
+
+  #refusal(leaseId: string): string {
+    const partition = this.#leases.get(leaseId)
+    if (partition === undefined || partition.purged) return 'lease_unknown'
+    return partition.lane.task.cancelled ? 'task_cancelled' : 'lease_lost'
+  }
+
+  #isAlive(leaseId: string): boolean {
+    const partition = this.#newest(leaseId)
+    if (partition === undefined || partition.lane.task.cancelled) return false
+    return partition.place === 'leased' && partition.dueAt > this.now
+  }
+
+  knowsLease(leaseId: string): boolean {
+    return this.#leases.has(leaseId)
+  }
+}
+
+function isSame(a: ModelPartition['descriptor'], b: ModelPartition['descriptor']): boolean {
+  return (
+    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
+  )
+}
+
+function mark<Item>(items: Set<Item>, item: Item, isIn: boolean): void {
+  if (isIn) items.add(item)
+  else items.delete(item)
+}

@@ -1,0 +1,188 @@
+import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
+import type { Appended } from '../../packages/server/src/handoff/disk.ts'
+import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
+import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
+import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
+import type { Call } from './calls.ts'
+import { type Appending, FaultyDisk, type Host } from './faulty-disk.ts'
+import type { Simulation } from './simulation.ts'
+
+/** An append, and the calls that it makes durable. */
+export interface Append {
+  isDurable: boolean
+  /** Nothing is changed by it: a lost answer is nothing that was missed. */
+  readonly isEmpty: boolean
+  /** The time that the engine went by. */
+  readonly now: number
+  readonly calls: readonly Call[]
+  readonly answers: Map<Call, unknown>
+  /** The model has taken the same step. */
+  isJudged: boolean
+}
+
+/** How the body of an entry ends that is about tasks alone, or about nothing. */
+const TASKS_ALONE = `${',[]'.repeat(10)},null]`
+
+/** One process of a node, which may be killed, freeze, and think that it leads. */
+export class SimulatedNode implements Host {
+  readonly name: string
+  readonly simulation: Simulation
+  frozenUntil = 0
+  isDead = false
+  store: Store | null = null
+  isStarting = false
+  /** What the engine was told last, and the number of calls until then. */
+  clockRead = 0
+  #callsThen = 0
+  #calls = 0
+  /** A batch that is run again because its keys are known: with those calls that it had the first time. */
+  #again: number | null = null
+  /** Under way, in the order of the calls. */
+  readonly calls = new Set<Call>()
+  /** Failed, and may have become durable all the same. */
+  readonly inDoubt = new Set<Append>()
+
+  constructor(name: string, simulation: Simulation) {
+    this.name = name
+    this.simulation = simulation
+  }
+
+  get time() {
+    return this.simulation.time
+  }
+
+  get chance() {
+    return this.simulation.chance
+  }
+
+  get faults() {
+    return this.simulation.faults
+  }
+
+  async start(medium: MemoryMedium, options: Omit<EngineOptions, 'disk' | 'clock'>): Promise<void> {
+    this.isStarting = true
+    const clock = () => {
+      this.clockRead = this.simulation.clockOf(this.name)
+      this.#callsThen = this.#calls
+      return this.clockRead
+    }
+    try {
+      this.store = await this.simulation.engine({ ...options, disk: new FaultyDisk(medium, this), clock })
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
+    }
+    this.isStarting = false
+  }
+
+  /** Runs a call; what comes of it is judged when it is answered, or when somebody takes over. */
+  async run(call: Call): Promise<unknown> {
+    const { store, simulation } = this
+    if (store === null) return undefined
+    this.#calls += 1
+    call.number = this.#calls
+    this.calls.add(call)
+    try {
+      const answer = await call.ask(store)
+      this.calls.delete(call)
+      simulation.answered(this, call, answer)
+      return answer
+    } catch (error) {
+      this.calls.delete(call)
+      if (call.largeTask === null) this.#again = null
+      simulation.tell(() => `${this.name} ${call.what} failed: ${error}`)
+      if (!(error instanceof StoreUnavailable)) simulation.fail(error)
+      else if (call.append?.isJudged === false) this.inDoubt.add(call.append)
+      return undefined
+    }
+  }
+
+  /** A view: nothing becomes durable by it. */
+  async look(ask: (store: Store) => Promise<unknown>): Promise<unknown> {
+    try {
+      return this.store === null ? undefined : await ask(this.store)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) this.simulation.fail(error)
+      return undefined
+    }
+  }
+
+  /** Appends that changed something of which the model does not know yet. */
+  *missed(): Generator<Append> {
+    const appends = new Set(this.inDoubt)
+    for (const { append } of this.calls) if (append !== null) appends.add(append)
+    for (const append of appends) if (append.isDurable && !append.isEmpty && !append.isJudged) yield append
+  }
+
+  mayOpen(): boolean {
+    return this.simulation.leader === this || this.chance.happens(0.1)
+  }
+
+  opened(): void {
+    this.simulation.tookOver(this)
+  }
+
+  flushing(upTo: number): void {
+    this.simulation.tell(() => `${this.name} flushes up to ${upTo}`)
+  }
+
+  appending(entry: Appended): Appending {
+    const { simulation, clockRead: now } = this
+    const callsThen = this.#again ?? this.#callsThen
+    this.#again = null
+    const staged = this.#stagedBy(entry)
+    const isEmpty = this.#isEmpty(entry)
+    let append: Append | null = null
+    return {
+      // Not before: who was answered meanwhile is known only now.
+      isUnderWay: () => {
+        const calls = this.#callsOf(staged, callsThen)
+        append = { isDurable: false, isEmpty, now, calls, answers: new Map(), isJudged: false }
+        for (const call of calls) call.append = append
+        simulation.tell(
+          () => `${this.name} appends ${entry.number} for ${calls.map(({ what }) => what).join(', ')}`,
+        )
+      },
+      isDurable: () => {
+        if (append !== null) append.isDurable = true
+        if (staged !== null && !simulation.staging.delete(staged)) simulation.staging.add(staged)
+      },
+      isRunAgain: () => {
+        this.#again = callsThen
+      },
+    }
+  }
+
+  /** An entry is appended also where nothing changed, or to say again that a call-back is not under way. */
+  #isEmpty({ body }: Appended): boolean {
+    if (!body.endsWith(TASKS_ALONE)) return false
+    return decodeEntry(body).tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns }) => {
+      const task = this.simulation.model.tasks.get(taskId)
+      if (task === undefined) return true
+      const isSame = task.paused === paused && task.cancelled === cancelled && task.sealed === sealed
+      return isSame && task.barrier === levelBarrier && reruns.length === 0
+    })
+  }
+
+  /** The task whose large call-back an entry opens or closes. */
+  #stagedBy({ body }: Appended): string | null {
+    const { staging } = this.simulation
+    if (staging.size === 0 && !body.includes('{"first":')) return null
+    const changed = decodeEntry(body).tasks.find(
+      (task) => (task.staging !== null) !== staging.has(task.taskId),
+    )
+    return changed?.taskId ?? null
+  }
+
+  /**
+   * Calls have their turn in the order in which they came; hand-offs share the turn of the first of them, and large
+   * call-backs go beside all others.
+   */
+  #callsOf(staged: string | null, callsThen: number): Call[] {
+    const calls = [...this.calls].filter(
+      ({ largeTask, number }) => largeTask === staged && number <= callsThen,
+    )
+    const [first] = calls
+    if (first === undefined) return []
+    return first.batch === null || staged !== null ? [first] : calls.filter(({ batch }) => batch !== null)
+  }
+}

@@ -1,0 +1,207 @@
+import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
+import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
+import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
+import type { Policy } from '../../packages/server/src/handoff/rules/policy.ts'
+import type { Store } from '../../packages/server/src/handoff/store.ts'
+import { Chance } from '../chaos/support/chance.ts'
+import { brief, type Call, together } from './calls.ts'
+import type { DiskFaults } from './faulty-disk.ts'
+import { compareAll, compareChanged } from './model/comparing.ts'
+import { disagree } from './model/disagreement.ts'
+import { Model } from './model/model.ts'
+import { Truth } from './model/truth.ts'
+import { SimulatedNode } from './node.ts'
+import { VirtualTime } from './virtual-time.ts'
+
+/** What a simulation can be given instead of the real thing, to see whether it finds the difference. */
+export interface Parts {
+  readonly medium: () => MemoryMedium
+  readonly engine: (options: EngineOptions) => Promise<Store>
+}
+
+const REAL: Parts = { medium: () => new MemoryMedium(), engine: openEngine }
+
+const NODES = ['a', 'b', 'c']
+/** Where nothing is planned, somebody may still be waiting for a turn of the event loop. */
+const IDLE_TURNS = 100
+const START = 1_780_000_000_000
+const SECRET_LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/**
+ * Nodes on one medium, one of which leads, with everything that can go wrong between them, and the model of what was
+ * answered. All chance comes from the seed and time is virtual, so a seed always tells the same story.
+ */
+export class Simulation {
+  readonly seed: number
+  readonly chance: Chance
+  readonly time = new VirtualTime()
+  readonly medium: MemoryMedium
+  readonly model: Model
+  readonly policy: Policy
+  readonly engine: Parts['engine']
+  readonly faults: { -readonly [Fault in keyof DiskFaults]: number }
+  /** Tasks with a large call-back that is not closed. */
+  readonly staging = new Set<string>()
+  /** What happened, if somebody wants to read it. */
+  readonly story: string[] | null
+  leader: SimulatedNode
+  /** The last one to take over. */
+  writer: SimulatedNode | null = null
+  failure: Error | null = null
+  /** Requests that a store was asked. */
+  operations = 0
+  /** How far the clock of each node is off. */
+  readonly #clocks = new Map<string, number>()
+  /** Also those that were killed and may have left something behind. */
+  readonly #processes = new Set<SimulatedNode>()
+  readonly #options: Omit<EngineOptions, 'disk' | 'clock'>
+  /** A call-back of more partitions goes beside other calls. */
+  readonly largeCallBack: number
+
+  constructor(seed: number, parts: Partial<Parts> = {}, isTold = false) {
+    const { medium, engine } = { ...REAL, ...parts }
+    this.seed = seed
+    this.chance = new Chance(seed).for('simulation')
+    this.story = isTold ? [] : null
+    this.medium = medium()
+    this.engine = engine
+    const { chance } = this
+    this.faults = faultsOf(chance)
+    this.policy = {
+      delivery: 'at-least-once',
+      leaseMillis: chance.pick([500, 2000, 10_000]),
+      leaseMillisPerThousandRecords: 0,
+      maxAttempts: chance.pick([2, 5]),
+      backoffMillis: chance.pick([100, 1000]),
+      backoffMaxMillis: 4000,
+      levelBarrier: chance.happens(0.3),
+    }
+    const spread = chance.below(1000) / 1000
+    this.model = new Model(this.policy, spread)
+    this.largeCallBack = chance.pick([10, 40])
+    const secrets = chance.for('secrets')
+    this.#options = {
+      policy: this.policy,
+      random: () => spread,
+      secret: () => Array.from({ length: 16 }, () => SECRET_LETTERS[secrets.below(64)]).join(''),
+      limits: {
+        partitions: chance.pick([20, 200, 50_000]),
+        lanes: chance.pick([4, 50, 4096]),
+        keys: chance.pick([5, 20_000]),
+        flushRows: chance.pick([10, 100, 1500]),
+        flushEntries: chance.pick([2, 10, 50]),
+        largeCallBack: this.largeCallBack,
+        piece: chance.pick([3, 20]),
+      },
+    }
+    this.leader = this.addNode(NODES[0] as string)
+    for (const name of NODES.slice(1)) this.addNode(name)
+  }
+
+  get nodes(): SimulatedNode[] {
+    return [...this.#processes].filter(({ isDead }) => !isDead)
+  }
+
+  addNode(name: string): SimulatedNode {
+    const node = new SimulatedNode(name, this)
+    this.#processes.add(node)
+    return node
+  }
+
+  clockOf(name: string): number {
+    return START + Math.floor(this.time.now) + (this.#clocks.get(name) ?? 0)
+  }
+
+  shiftClock(name: string, millis: number): void {
+    this.#clocks.set(name, (this.#clocks.get(name) ?? 0) + millis)
+  }
+
+  lead(node: SimulatedNode): void {
+    this.leader = node
+    if (node.store === null && !node.isStarting) void node.start(this.medium, this.#options)
+  }
+
+  kill(node: SimulatedNode): SimulatedNode {
+    node.isDead = true
+    return this.addNode(node.name)
+  }
+
+  /** Calls that shared a transaction are answered together, and judged when all of them are. */
+  answered(node: SimulatedNode, call: Call, answer: unknown): void {
+    const { append } = call
+    this.tell(() => `${node.name} ${call.what} ${brief(answer)}`)
+    if (append?.isDurable !== true) call.answered(answer, node, append)
+    else if (append.isJudged) call.late(answer, node)
+    else {
+      append.answers.set(call, answer)
+      if (append.answers.size < append.calls.length) return
+      append.isJudged = true
+      const [all, answers] = together(append.calls, append.answers)
+      all.answered(answers, node, append)
+    }
+  }
+
+  /** What became durable and was not answered is known from here on: nothing of the writers before can be added. */
+  tookOver(node: SimulatedNode): void {
+    this.tell(() => `${node.name} takes over`)
+    this.writer = node
+    try {
+      for (const process of this.#processes) {
+        for (const append of process.missed()) {
+          append.isJudged = true
+          const [all] = together(append.calls, append.answers)
+          this.tell(() => `${process.name} ${all.what} unanswered`)
+          all.lost(process, append)
+        }
+        process.inDoubt.clear()
+        if (process.isDead) this.#processes.delete(process)
+      }
+      const truth = new Truth(this.medium)
+      this.staging.clear()
+      for (const taskId of truth.staging()) this.staging.add(taskId)
+      compareChanged(this.model, truth)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** Holds the model against what is durable, unless something is durable that was not answered yet. */
+  compare(all: boolean): boolean {
+    for (const process of this.#processes) for (const _ of process.missed()) return false
+    const truth = new Truth(this.medium)
+    if (all) compareAll(this.model, truth)
+    else compareChanged(this.model, truth)
+    return true
+  }
+
+  async audit(node: SimulatedNode): Promise<boolean> {
+    const findings = (await node.look((store) => store.audit())) as string[] | undefined
+    if (findings !== undefined && findings.length > 0)
+      this.fail(new Error(`the audit found: ${findings.join('; ')}`))
+    return findings !== undefined
+  }
+
+  fail(error: unknown): void {
+    this.failure ??= error instanceof Error ? error : new Error(String(error))
+  }
+
+  tell(text: () => string): void {
+    this.story?.push(`${String(this.time.now).padStart(7)} ${text()}`)
+  }
+
+  /** Runs until this is true, and tells where it never will be. */
+  async until(isSo: () => boolean, what: string, events = 100_000): Promise<void> {
+    let idle = 0
+    for (let left = events; left > 0 && idle < IDLE_TURNS && this.failure === null; left -= 1) {
+      if (isSo()) return
+      idle = (await this.time.next()) ? 0 : idle + 1
+    }
+    if (this.failure === null && !isSo()) disagree(`${what}, however long one waits`)
+  }
+}
+
+function faultsOf(chance: Chance): DiskFaults {
+  const often = chance.pick([0, 0.002, 0.01, 0.05])
+  const share = () => (often * chance.below(100)) / 100
+  return { fails: share(), doubt: share(), late: share(), reads: share() / 10 }
+}

@@ -1,0 +1,63 @@
+interface Event {
+  readonly at: number
+  /** Events of the same time happen in the order in which they were planned. */
+  readonly order: number
+  readonly happen: () => void
+}
+
+/** Time that passes when nothing is left to happen before. What was planned first happens first: no timer, no chance. */
+export class VirtualTime {
+  now = 0
+  readonly #heap: Event[] = []
+  #order = 0
+
+  after(millis: number, happen: () => void): void {
+    this.#order += 1
+    this.#push({ at: this.now + millis, order: this.#order, happen })
+  }
+
+  /** Lets the earliest event happen, and everything that follows from it at once. False where nothing is planned. */
+  async next(): Promise<boolean> {
+    const event = this.#pop()
+    if (event !== undefined) {
+      this.now = Math.max(this.now, event.at)
+      event.happen()
+    }
+    await new Promise(setImmediate)
+    return event !== undefined
+  }
+
+  #push(event: Event): void {
+    const heap = this.#heap
+    let at = heap.push(event) - 1
+    while (at > 0) {
+      const up = (at - 1) >> 1
+      const parent = heap[up] as Event
+      if (isBefore(parent, event)) break
+      heap[at] = parent
+      at = up
+    }
+    heap[at] = event
+  }
+
+  #pop(): Event | undefined {
+    const heap = this.#heap
+    const first = heap[0]
+    const last = heap.pop()
+    if (first === undefined || last === undefined || first === last) return first
+    let at = 0
+    while (true) {
+      let down = 2 * at + 1
+      if (down >= heap.length) break
+      if (down + 1 < heap.length && isBefore(heap[down + 1] as Event, heap[down] as Event)) down += 1
+      const child = heap[down] as Event
+      if (isBefore(last, child)) break
+      heap[at] = child
+      at = down
+    }
+    heap[at] = last
+    return first
+  }
+}
+
+const isBefore = (a: Event, b: Event): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)

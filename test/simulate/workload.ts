@@ -1,0 +1,202 @@
+import type { CalledBackPartition } from '@baton/protocol'
+import type { ControlOrder } from '../../packages/server/src/handoff/rules/control.ts'
+import { type LeaseRef, parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
+import type {
+  CallBackOrder,
+  HandOffAnswers,
+  HandOffBatch,
+  PullOrder,
+  SettleOrder,
+} from '../../packages/server/src/handoff/store.ts'
+import type { Chance } from '../chaos/support/chance.ts'
+
+/** How much of what there is in one simulation: each has others, so that rare things come together in some. */
+interface Habits {
+  readonly tasks: number
+  readonly levels: number
+  readonly indexes: number
+  readonly largeCallBacks: number
+  readonly keys: number
+  readonly repeats: number
+  readonly batch: number
+  readonly undos: number
+  readonly renews: number
+  readonly careless: number
+}
+
+const RECORDS = [0, 1, 50, 100, 100, 1000]
+const LEASES_REMEMBERED = 60
+const KEYS_REMEMBERED = 8
+
+/** What producers, workers and operators ask. It knows what it was answered, and asks for that again, too. */
+export class Workload {
+  readonly #chance: Chance
+  readonly #habits: Habits
+  readonly #leases: LeaseRef[] = []
+  readonly #keys: string[] = []
+  #keysMade = 0
+  #tasksMade = 0
+
+  constructor(chance: Chance) {
+    this.#chance = chance
+    const { tasks, levels } = { tasks: chance.pick([2, 4, 8]), levels: chance.pick([1, 2, 3, 6]) }
+    this.#habits = {
+      tasks,
+      levels,
+      indexes: chance.pick([8, 40, 200]),
+      largeCallBacks: chance.pick([0, 0.05, 0.2]),
+      keys: chance.pick([0.1, 0.5, 0.9]),
+      repeats: chance.pick([0.05, 0.3]),
+      batch: chance.pick([1, 5, 30]),
+      undos: chance.pick([0, 0.1]),
+      renews: chance.pick([0.02, 0.2]),
+      careless: chance.pick([0.02, 0.2]),
+    }
+    this.#tasksMade = tasks
+  }
+
+  /** What arrives together at a node. */
+  batch(): HandOffBatch {
+    const chance = this.#chance
+    const batch = { ...emptyBatch(), pulls: [] as PullOrder[] }
+    for (let left = chance.between(1, 6); left > 0; left -= 1) {
+      const drawn = chance.below(100)
+      if (drawn < 12) batch.callBacks.push(this.callBack(chance.between(1, 6)))
+      else if (drawn < 50) batch.pulls.push(this.#pull())
+      else if (drawn < 90 && this.#leases.length > 0) batch.settles.push(this.#settle())
+      else if (chance.happens(this.#habits.renews)) batch.renews.push({ leases: this.#some() })
+      else if (chance.happens(this.#habits.undos)) batch.undos.push(...this.#some())
+    }
+    return batch
+  }
+
+  isLarge(): boolean {
+    return this.#chance.happens(this.#habits.largeCallBacks)
+  }
+
+  /** Runs of neighbours, mostly, of a few levels; what they say follows from their place, unless it contradicts. */
+  callBack(count: number): CallBackOrder {
+    const chance = this.#chance
+    const taskId = this.#task()
+    const { levels, indexes } = this.#habits
+    const places = new Map<string, CalledBackPartition>()
+    const contradicts = chance.happens(0.02)
+    while (places.size < count) {
+      const level = chance.below(levels)
+      const first = chance.below(indexes)
+      for (let at = 0; at < Math.min(count - places.size, chance.between(1, count)); at += 1) {
+        const index = first + at
+        const recordCount = (RECORDS[(index * 7 + level) % RECORDS.length] ?? 0) + (contradicts ? 1 : 0)
+        places.set(`${level}-${index}`, {
+          level,
+          index,
+          recordCount,
+          computeTableName: `r.l${level}`,
+          spelling: null,
+        })
+      }
+      // Where places are few, they are soon taken.
+      if (chance.happens(0.3)) break
+    }
+    const partitions = [...places.values()].sort((a, b) => a.level - b.level)
+    const recordTotal = partitions.reduce((sum, partition) => sum + partition.recordCount, 0)
+    return { callBack: { taskId, recordTotal, partitions }, producer: chance.pick([null, 'p1', 'p2']) }
+  }
+
+  control(): ControlOrder {
+    const chance = this.#chance
+    const taskId = this.#task()
+    const { levels, indexes } = this.#habits
+    const drawn = chance.below(100)
+    if (drawn < 20) return { verb: 'pause', taskId }
+    if (drawn < 50) return { verb: 'resume', taskId }
+    if (drawn < 54) return { verb: 'cancel', taskId }
+    if (drawn < 56) return { verb: 'seal', taskId, expectedPartitions: null }
+    if (drawn < 66) return { verb: 'level-barrier', taskId, enabled: chance.happens(0.5) }
+    if (drawn < 76) return { verb: 'skip-parked', taskId }
+    const named = chance.happens(0.3) ? [{ level: chance.below(levels), index: chance.below(indexes) }] : null
+    const level = chance.happens(0.3) ? chance.below(levels) : null
+    return { verb: 'retry', taskId, level, partitions: named, done: chance.happens(0.3) }
+  }
+
+  /** The answer reached whoever asked. */
+  answered(answers: HandOffAnswers): void {
+    for (const { partitions } of answers.pulls)
+      for (const { lease } of partitions) {
+        const ref = lease === null ? undefined : parseLeaseId(lease.id)
+        if (ref === undefined) continue
+        if (this.#leases.length < LEASES_REMEMBERED) this.#leases.push(ref)
+        else this.#leases[this.#chance.below(LEASES_REMEMBERED)] = ref
+      }
+  }
+
+  /** Now and then a new one takes the place of an old one. */
+  #task(): string {
+    const chance = this.#chance
+    if (chance.happens(0.01)) this.#tasksMade += 1
+    return `t${this.#tasksMade - chance.below(this.#habits.tasks)}`
+  }
+
+  #pull(): PullOrder {
+    const chance = this.#chance
+    return {
+      instance: chance.pick([null, 'w1', 'w2', 'w3']),
+      batch: chance.happens(0.5) ? 1 : chance.between(1, this.#habits.batch),
+      records: chance.happens(0.2) ? chance.pick([0, 150, 1000]) : null,
+      key: chance.happens(this.#habits.keys) ? this.#key() : null,
+    }
+  }
+
+  #key(): string {
+    const chance = this.#chance
+    if (this.#keys.length > 0 && chance.happens(this.#habits.repeats)) return chance.pick(this.#keys)
+    this.#keysMade += 1
+    const key = `k${this.#keysMade}`
+    if (this.#keys.length < KEYS_REMEMBERED) this.#keys.push(key)
+    else this.#keys[chance.below(KEYS_REMEMBERED)] = key
+    return key
+  }
+
+  #settle(): SettleOrder {
+    const chance = this.#chance
+    const settlements = this.#some().map((lease) => ({
+      lease,
+      order: {
+        outcome: chance.pick(['done', 'done', 'done', 'failed', 'released'] as const),
+        reason: null,
+        retryAfterMillis: chance.happens(0.2) ? chance.pick([0, 300]) : null,
+        final: chance.happens(0.1),
+        records: chance.happens(0.3) ? 100 : null,
+      },
+    }))
+    return { instance: null, settlements }
+  }
+
+  /** Leases are mostly settled once; the careless do so again, or have them wrong. */
+  #some(): LeaseRef[] {
+    const chance = this.#chance
+    const { careless, batch } = this.#habits
+    const found: LeaseRef[] = []
+    for (let left = chance.between(1, Math.min(batch, 6)); left > 0 && this.#leases.length > 0; left -= 1) {
+      const at = chance.below(this.#leases.length)
+      const lease = this.#leases[at] as LeaseRef
+      if (!chance.happens(careless)) {
+        this.#leases[at] = this.#leases.at(-1) as LeaseRef
+        this.#leases.pop()
+      } else if (chance.happens(0.1)) {
+        found.push({ ...lease, secret: 'A'.repeat(16) })
+        continue
+      }
+      if (!found.some(({ partition }) => partition === lease.partition)) found.push(lease)
+    }
+    return found
+  }
+}
+
+export const emptyBatch = () => ({
+  settles: [] as SettleOrder[],
+  renews: [] as { leases: LeaseRef[] }[],
+  undos: [] as LeaseRef[],
+  callBacks: [] as CallBackOrder[],
+  pulls: [] as PullOrder[],
+})
