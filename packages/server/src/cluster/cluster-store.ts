@@ -55,8 +55,8 @@ export class ClusterStore implements Store, Carried {
 
   async handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
     return this.#anywhere(
-      async ({ batches }) => {
-        const answers = await batches.handOff(batch)
+      async ({ engine }) => {
+        const answers = await engine.handOff(batch)
         this.#streams.tell(answers.readied)
         return answers
       },
@@ -146,7 +146,7 @@ export class ClusterStore implements Store, Carried {
 
   /** A batch of another node. Its waiting pulls are woken by its answer. */
   async runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
-    const answers = await this.#leadership.lead(({ batches }) => batches.handOff(batch))
+    const answers = await this.#leadership.lead(({ engine }) => engine.handOff(batch))
     this.#streams.tell(answers.readied, from)
     this.#hint(answers.readied, answers.nextDueInMillis)
     return answers

@@ -5,7 +5,6 @@ import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink } from './leader-link.ts'
-import { MergedBatches } from './merged-batches.ts'
 import { NotTaken } from './peer-messages.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import { Vacancy } from './vacancy.ts'
@@ -20,7 +19,6 @@ export interface TermEvents {
 /** The engine of this node, while it leads. */
 export interface Led {
   readonly engine: Store
-  readonly batches: MergedBatches
 }
 
 /** Where requests go: to the engine of this node, or to that of another. */
@@ -191,7 +189,7 @@ export class Leadership {
       log.info({ term }, 'this node leads')
       this.#handOver = () => ended.resolve('handed over')
       if (this.#stopping.signal.aborted) this.#handOver()
-      this.#vacancy.fill({ engine, batches: new MergedBatches(engine), link: null })
+      this.#vacancy.fill({ engine, link: null })
       this.onLed()
       this.onReadied(Number.POSITIVE_INFINITY)
       const watch = setInterval(() => void this.#watch(lost), WATCH_MILLIS)

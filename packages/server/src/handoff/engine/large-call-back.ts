@@ -163,7 +163,8 @@ export class LargeCallBacks {
     const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
       const { task } = yield* locate(tx, order.callBack)
       // A lane that another node made meanwhile: this one no longer leads, and would be told so when it appends.
-      if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane)) throw interrupted()
+      if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
+        throw interrupted()
       const refusal = refusalOf(task, comparison)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)
