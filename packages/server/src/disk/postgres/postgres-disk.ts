@@ -112,11 +112,12 @@ export class PostgresDisk implements Disk {
     this.#log = log
   }
 
-  async open(): Promise<OpenedPostgres> {
+  /** With `from` only if the head still has this term: of two that miss the same leader one takes over. */
+  async open(from?: string | null): Promise<OpenedPostgres> {
     this.#term = null
     const { flush, beside } = this.#channels
     const { term, flushed, last, unflushed, nextIds, now } = await guard(
-      takeOver(flush, beside, this.#node, this.#log),
+      takeOver(flush, beside, this.#node, this.#log, from),
     )
     this.#term = term
     this.#takenOverAt = last
