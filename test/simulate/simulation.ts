@@ -154,6 +154,8 @@ export class Simulation {
           all.lost(process, append)
         }
         process.inDoubt.clear()
+        // An answer that is still under way tells of a time before.
+        for (const { append } of process.calls) if (append?.isDurable === true) append.isJudged = true
         if (process.isDead) this.#processes.delete(process)
       }
       const truth = new Truth(this.medium)

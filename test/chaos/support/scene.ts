@@ -14,7 +14,6 @@ export interface Size {
   /** How often clients do anything but pull and settle as done, as a share of how often they do otherwise. */
   readonly contrary: number
 }
-}
 
 /** What everyone who takes part in a run shares. */
 export interface Scene {

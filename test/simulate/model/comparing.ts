@@ -1,6 +1,7 @@
+import type { Tally } from '../../../packages/server/src/handoff/rules/tally.ts'
 import { disagree } from './disagreement.ts'
 import type { Model } from './model.ts'
-import { type ModelPartition, type ModelTask, nameOf } from './model-task.ts'
+import { type ModelPartition, type ModelTask, nameOf, type Place } from './model-task.ts'
 import type { Truth } from './truth.ts'
 
 /** Holds what changed since the last time against what is durable. */
@@ -40,18 +41,21 @@ function compareTask(task: ModelTask, truth: Truth): void {
     disagree(
       `${task.taskId} is stored with other flags: ${JSON.stringify({ paused, cancelled, sealed, levelBarrier })}`,
     )
-  const { waiting, leased, delayed, parked, done, cancelled: over } = task.counts
-  const counts = [waiting, leased, delayed, parked, done, over].join()
-  const { ready } = partitions
-  const shown = [
-    ready,
-    partitions.leased,
-    partitions.delayed,
-    partitions.parked,
-    partitions.done,
-    partitions.cancelled,
-  ]
-  if (shown.join() !== counts) disagree(`${task.taskId} counts ${shown.join()} instead of ${counts}`)
+  compareCounts(task.taskId, task.counts, partitions)
+  for (const lane of task.lanes.values())
+    compareCounts(`${task.taskId}-${lane.level}`, lane.counts, truth.lane(lane)?.partitions)
+}
+
+function compareCounts(name: string, counts: Record<Place, number>, stored: Tally | undefined): void {
+  const { waiting, leased, delayed, parked, done, cancelled } = counts
+  const isSame =
+    stored?.ready === waiting &&
+    stored.leased === leased &&
+    stored.delayed === delayed &&
+    stored.parked === parked &&
+    stored.done === done &&
+    stored.cancelled === cancelled
+  if (!isSame) disagree(`${name} counts ${JSON.stringify(stored)} instead of ${JSON.stringify(counts)}`)
 }
 
 function comparePartition(partition: ModelPartition, truth: Truth): void {

@@ -2,7 +2,7 @@ import { isLaneOpen } from '../rules/lane-rules.ts'
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
-import type { HandedOut, PullOrder, PullResult } from '../store.ts'
+import { type HandedOut, type PullOrder, type PullResult, StoreUnavailable } from '../store.ts'
 import { type Line, type StoredState, untouched } from '../stored.ts'
 import type { Lane, Partition } from './memory.ts'
 import { loadLeases } from './settle.ts'
@@ -117,7 +117,12 @@ function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefine
     }
     const line = lane.lines[lineToServe(lane)]
     if (line.first !== undefined) return line.first
-    if (line.isComplete) throw new Error(`lane ${lane.id} counts partitions that it has no rows of`)
+    // Memory and rows disagree: another node leads and has written. Asking the disk again tells.
+    if (line.isComplete)
+      throw new StoreUnavailable(
+        'store_unavailable',
+        `lane ${lane.id} counts partitions that it has no rows of; another node may lead by now`,
+      )
     yield* loadLines(tx, lane, demand)
   }
 }

@@ -90,7 +90,8 @@ export class Runner {
   /** Everything is in rows, and is read as it is needed. */
   async #begin(nextIds: NextIds): Promise<Memory> {
     const memory = new Memory(nextIds, this.#last)
-    const tx = new Transaction(memory, this.#last + 1, this.#surroundings())
+    // Nothing of it is appended. With the next number, lanes that catch up here would count as changed by the next entry.
+    const tx = new Transaction(memory, this.#last, this.#surroundings())
     await this.drive(loadOrder(tx, LANES_AT_START))
     this.#memory = memory
     return memory

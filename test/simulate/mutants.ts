@@ -1,0 +1,206 @@
+import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
+import type { Appended, Disk, Images } from '../../packages/server/src/handoff/disk.ts'
+import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
+import { Order } from '../../packages/server/src/handoff/engine/order.ts'
+import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
+import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
+import { isLaneOpen } from '../../packages/server/src/handoff/rules/lane-rules.ts'
+import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
+import type { PartitionDescriptor } from '../../packages/server/src/handoff/stored.ts'
+import type { Parts } from './simulation.ts'
+
+export interface Mutant {
+  readonly bug: string
+  readonly parts?: Partial<Parts>
+  /** Changes the program itself; what is returned puts it back. */
+  readonly patch?: () => () => void
+}
+
+/** Knows what the last one to take over knows, whoever sends something. */
+class UnfencedMedium extends MemoryMedium {
+  protected term = 0
+  protected folded = 0
+  protected last = 0
+
+  override takeOver(): ReturnType<MemoryMedium['takeOver']> {
+    const taken = super.takeOver()
+    ;({ term: this.term, folded: this.folded, last: this.last } = taken)
+    return taken
+  }
+
+  override append(term: number, entry: Appended): void {
+    super.append(term, entry)
+    this.last = entry.number
+  }
+
+  override flush(term: number, folded: number, images: Images, upTo: number): void {
+    super.flush(term, folded, images, upTo)
+    this.folded = upTo
+  }
+}
+
+class UncheckedAppend extends UnfencedMedium {
+  override append(_term: number, entry: Appended): void {
+    super.append(this.term, { ...entry, number: this.last + 1 })
+  }
+}
+
+class UncheckedFlush extends UnfencedMedium {
+  override flush(_term: number, _folded: number, images: Images, upTo: number): void {
+    super.flush(this.term, this.folded, images, upTo)
+  }
+}
+
+class UncheckedStage extends UnfencedMedium {
+  override stage(_term: number, rows: readonly PartitionDescriptor[]): void {
+    super.stage(this.term, rows)
+  }
+}
+
+/** The engine on a disk that does some things otherwise. */
+function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
+  return {
+    engine: (options) => {
+      const changes = change(options.disk)
+      const disk = new Proxy(options.disk, {
+        get: (real, name) => {
+          const value = Reflect.get(changes, name) ?? Reflect.get(real, name)
+          return typeof value === 'function' ? value.bind(real) : value
+        },
+      })
+      return openEngine({ ...options, disk })
+    },
+  }
+}
+
+function patched<Name extends string>(
+  prototype: { [name in Name]: unknown },
+  name: Name,
+  replace: (original: (...args: never[]) => unknown) => (...args: never[]) => unknown,
+): () => () => void {
+  return () => {
+    const original = prototype[name]
+    prototype[name] = replace(original as (...args: never[]) => unknown)
+    return () => {
+      prototype[name] = original
+    }
+  }
+}
+
+/** Bugs put in on purpose. */
+export const mutants: readonly Mutant[] = [
+  {
+    bug: 'an append does not check the entry before it',
+    parts: { medium: () => new UncheckedAppend() },
+  },
+  {
+    bug: 'an append is sent again after doubt',
+    parts: onDisk((disk) => ({
+      append: async (entry) => {
+        try {
+          await disk.append(entry)
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable)) throw error
+          const { last } = await disk.open()
+          await disk.append({ ...entry, number: last + 1 })
+        }
+      },
+    })),
+  },
+  {
+    bug: 'a flush has no compare-and-set',
+    parts: { medium: () => new UncheckedFlush() },
+  },
+  {
+    bug: 'a piece of a call-back is written without the fence',
+    parts: { medium: () => new UncheckedStage() },
+  },
+  {
+    bug: 'an answer does not wait for its append',
+    parts: onDisk((disk) => ({
+      append: async (entry) => {
+        disk.append(entry).catch(() => undefined)
+      },
+    })),
+  },
+  {
+    bug: 'rows beyond the tail count',
+    parts: onDisk((disk) => ({
+      load: (needs) => {
+        const fresh = needs.fresh?.map((part) => ({ ...part, tail: Number.MAX_SAFE_INTEGER }))
+        return disk.load(fresh === undefined ? needs : { ...needs, fresh })
+      },
+      known: (lane, _tail, indexes) => disk.known(lane, Number.MAX_SAFE_INTEGER, indexes),
+    })),
+  },
+  {
+    bug: 'memory is kept after its append failed',
+    patch: patched(Runner.prototype, 'drop', () => () => undefined),
+  },
+  {
+    bug: 'entries that were not flushed are forgotten at a take-over',
+    parts: onDisk((disk) => ({ open: async () => ({ ...(await disk.open()), unflushed: [] }) })),
+  },
+  {
+    bug: 'a flush leaves a row out',
+    parts: onDisk((disk) => ({
+      flush: (images, upTo) => {
+        for (const id of images.partitions.keys()) if (id % 97 === 0) images.partitions.delete(id)
+        return disk.flush(images, upTo)
+      },
+    })),
+  },
+  {
+    bug: 'a counter is not moved',
+    patch: patched(
+      Transaction.prototype,
+      'count',
+      (count) =>
+        function (this: Transaction, ...args: never[]) {
+          const [, , to] = args as unknown as Parameters<Transaction['count']>
+          return to === 'parked' ? undefined : count.apply(this, args)
+        },
+    ),
+  },
+  {
+    bug: 'a key is forgotten',
+    patch: patched(
+      Transaction.prototype,
+      'remember',
+      (remember) =>
+        function (this: Transaction, ...args: never[]) {
+          const [key] = args as unknown as Parameters<Transaction['remember']>
+          return key.endsWith('7') ? undefined : remember.apply(this, args)
+        },
+    ),
+  },
+  {
+    bug: 'a lease is not undone',
+    parts: {
+      engine: async (options) => {
+        const store = await openEngine(options)
+        const { handOff } = store
+        store.handOff = async (batch) => ({
+          ...(await handOff.call(store, { ...batch, undos: [] })),
+          undone: batch.undos.length,
+        })
+        return store
+      },
+    },
+  },
+  {
+    bug: 'the highest level goes first',
+    patch: patched(
+      Order.prototype,
+      'front',
+      (front) =>
+        function (this: Order, ...args: never[]) {
+          const open = this.ahead(Number.MAX_SAFE_INTEGER).filter(({ owner, level }) =>
+            isLaneOpen(owner, level),
+          )
+          const highest = open.toSorted((a, b) => b.level - a.level)[0]
+          return highest ?? front.apply(this, args)
+        },
+    ),
+  },
+]
