@@ -22,6 +22,9 @@ export interface Sizes {
   storedAtStart: number
   /** How often a round looks at each view. */
   looks: number
+  /** How often the leader is killed, and frozen. */
+  kills: number
+  freezes: number
 }
 
 export interface Options {
@@ -51,6 +54,8 @@ const NORMAL: Sizes = {
   idleSeconds: 10,
   storedAtStart: 1_000_000,
   looks: 50,
+  kills: 30,
+  freezes: 3,
 }
 
 const QUICK: Sizes = {
@@ -69,6 +74,8 @@ const QUICK: Sizes = {
   idleSeconds: 0.5,
   storedAtStart: 5_000,
   looks: 5,
+  kills: 1,
+  freezes: 0,
 }
 
 export const HELP = `npm run bench -- [flags]

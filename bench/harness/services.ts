@@ -35,7 +35,8 @@ export async function startBaton(store: BatonStore, cleanUp: CleanUp): Promise<S
         command: process.execPath,
         args: [SOURCE_CONDITION, BATON_MAIN],
         env,
-        readyPattern: /(http:\/\/127\.0\.0\.1:\d+)/,
+        // A node also logs where it finds another one.
+        readyPattern: /listening on (http:\/\/127\.0\.0\.1:\d+)/,
         readyWithinSeconds: 120,
         // pino's levels from error on.
         alarming: /^\{"level":[56]0,/,

@@ -4,6 +4,7 @@ import { batches } from './batches.ts'
 import { callBack } from './call-back.ts'
 import { callBackStall } from './call-back-stall.ts'
 import { coldStart } from './cold-start.ts'
+import { failOver } from './fail-over.ts'
 import { littleWork } from './little-work.ts'
 import { longPolls } from './long-polls.ts'
 import { oneByOne } from './one-by-one.ts'
@@ -22,6 +23,7 @@ export const scenarios: readonly Scenario[] = [
   postgresOneByOne,
   postgresBatches,
   postgresNodes,
+  failOver,
   callBack,
   callBackStall,
   backlog,

@@ -3,7 +3,6 @@ import { seed } from './support/chance.ts'
 import { startEmbeddedFleet } from './support/embedded-fleet.ts'
 import { startLoneFleet, startLossyFleet, startPostgresFleet } from './support/postgres-fleet.ts'
 import { run } from './support/run.ts'
-import { mostlyPlain } from './support/scene.ts'
 import { everyDisturbance } from './support/storm.ts'
 
 const size = { producers: 2, workers: 8, operators: 2, backlog: 2500, ebb: 2500, contrary: 1 }
@@ -11,7 +10,7 @@ const size = { producers: 2, workers: 8, operators: 2, backlog: 2500, ebb: 2500,
 // Much of the time a disturbance lasts, and the machine is idle: so they are at the same time.
 describe.concurrent.each([
   { name: 'a fleet of three nodes on PostgreSQL', startFleet: startPostgresFleet, size },
-  { name: 'a lone node on PostgreSQL', startFleet: startLoneFleet, size: mostlyPlain(size) },
+  { name: 'a lone node on PostgreSQL', startFleet: startLoneFleet, size },
   {
     name: 'a fleet whose database comes back without its last commits',
     startFleet: startLossyFleet,

@@ -3,13 +3,12 @@ import { startEmbeddedFleet } from './support/embedded-fleet.ts'
 import type { Disturbance } from './support/fleet.ts'
 import { startLoneFleet, startLossyFleet, startPostgresFleet } from './support/postgres-fleet.ts'
 import { run } from './support/run.ts'
-import { mostlyPlain } from './support/scene.ts'
 import { longStorm } from './support/storm.ts'
 
 const size = { producers: 3, workers: 24, operators: 2, backlog: 12_000, ebb: 12_000, contrary: 1 }
 const fleets = {
   three: { on: 'three nodes on PostgreSQL', start: startPostgresFleet, size },
-  lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size: mostlyPlain(size) },
+  lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size },
   lossy: {
     on: 'a pair whose standby lacks commits',
     start: startLossyFleet,

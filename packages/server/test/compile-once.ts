@@ -5,7 +5,12 @@ import type { TestProject } from 'vitest/node'
 const source = (path: string) => new URL(`../src/${path}`, import.meta.url)
 
 /** What the service loads only when it starts in earnest, or on one of the stores. */
-const onDemand = ['app.ts', 'disk/sqlite/sqlite-disk.ts', 'store/postgres/open.ts']
+const onDemand = [
+  'app.ts',
+  'disk/sqlite/sqlite-disk.ts',
+  'disk/postgres/postgres-disk.ts',
+  'cluster/open-cluster.ts',
+]
 
 /**
  * Node keeps what it has compiled when a process ends by itself. Tests kill most of their services, so in a fresh checkout

@@ -34,6 +34,7 @@ describe('settings', () => {
       tokensFile: null,
       data: './data',
       databaseUrl: null,
+      peerUrl: null,
       delivery: 'at-least-once',
       leaseSeconds: 300,
       leasePerThousandRecords: 0,
@@ -92,6 +93,8 @@ describe('settings', () => {
     [['--host', '::1'], { host: '::1' }],
     [['--allowed-hosts', '10.0.0.7,[fd00::7]:80'], { allowedHosts: ['10.0.0.7', '[fd00::7]:80'] }],
     [['--host', '0.0.0.0', '--allow-anonymous'], { host: '0.0.0.0' }],
+    [['--peer-url', 'https://[fd00::7]:7070/baton'], { peerUrl: 'https://[fd00::7]:7070/baton' }],
+    [['--database-url', 'postgres://db/baton', '--host', '127.0.0.1'], { peerUrl: null }],
     [['--host', '0.0.0.0', '--tokens-file', 't.json'], { host: '0.0.0.0' }],
   ])('are read from %j', (args, expected) => {
     expect(configFor(args)).toMatchObject(expected)
@@ -164,6 +167,7 @@ describe('a value that cannot be used', () => {
 describe('settings that contradict each other', () => {
   test.each([
     [['--host', '0.0.0.0'], '--allow-anonymous'],
+    [['--host', '::', '--allow-anonymous', '--database-url', 'postgres://db/baton'], '--peer-url'],
     [['--host', '192.168.1.5'], '--tokens-file'],
     [['--host', '::'], '--tokens-file'],
     [['--delivery', 'at-most-once', '--level-barrier'], '--delivery at-most-once'],

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
+import { openPostgresDisk } from '../../../packages/server/src/disk/postgres/postgres-disk.ts'
+import { openEngine } from '../../../packages/server/src/handoff/engine/engine-store.ts'
 import { openEmbeddedStore } from '../../../packages/server/src/open-store.ts'
-import { openPostgresStore } from '../../../packages/server/src/store/postgres/open.ts'
 import { testPolicy } from '../../../packages/server/test/store/conformance/test-policy.ts'
 
 /** Recounts everything in a store that no node has open. The only look that chaos takes at the inside. */
@@ -8,7 +10,9 @@ export async function auditEmbedded(folder: string): Promise<string[]> {
 }
 
 export async function auditPostgres(url: string): Promise<string[]> {
-  return audited(await openPostgresStore({ url, policy: testPolicy }))
+  const disk = await openPostgresDisk({ url, node: { nodeId: 'audit', url: null } })
+  const secret = () => randomBytes(12).toString('base64url')
+  return audited(await openEngine({ disk, policy: testPolicy, clock: Date.now, random: Math.random, secret }))
 }
 
 async function audited(store: { audit(): Promise<string[]>; close(): Promise<void> }): Promise<string[]> {

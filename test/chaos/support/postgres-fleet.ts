@@ -19,22 +19,22 @@ import type { Span } from './order-checks.ts'
 
 /** Three nodes on one PostgreSQL. */
 export function startPostgresFleet(leaseMillis: number): Promise<Fleet> {
-  return startOnOne(leaseMillis, ['north', 'east', 'west'], '')
+  return startOnOne(leaseMillis, ['north', 'east', 'west'])
 }
 
-/** One node that has PostgreSQL to itself most of the time. */
+/** One node, which others join now and then. */
 export function startLoneFleet(leaseMillis: number): Promise<Fleet> {
-  return startOnOne(leaseMillis, ['alone'], '?alone=whenever-possible')
+  return startOnOne(leaseMillis, ['alone'])
 }
 
-async function startOnOne(leaseMillis: number, names: readonly string[], parameters: string): Promise<Fleet> {
+async function startOnOne(leaseMillis: number, names: readonly string[]): Promise<Fleet> {
   const server = await PostgresServer.start()
   const nodes = new LinkedNodes(leaseMillis)
   const dispose = () => nodes.dispose().then(() => server.dispose())
   try {
     const { name: database, url } = await server.createDatabase()
-    const residents = await Promise.all(names.map((name) => nodes.prepare(name, url + parameters)))
-    const visitors = residents.length === 1 ? [await nodes.prepare('visitor', url + parameters)] : []
+    const residents = await Promise.all(names.map((name) => nodes.prepare(name, url)))
+    const visitors = residents.length === 1 ? [await nodes.prepare('visitor', url)] : []
     for (const visitor of visitors) visitor.isAway = true
     await Promise.all(residents.map((node) => node.start()))
     return {

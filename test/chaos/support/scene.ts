@@ -15,14 +15,6 @@ export interface Size {
   readonly contrary: number
 }
 
-/**
- * A node that is alone hands out from memory as long as nothing else is asked of it. So those who use it rarely do, and tasks
- * are called back in bursts.
- */
-export function mostlyPlain(size: Size): Size {
-  return { ...size, ebb: size.backlog / 3, contrary: 0.01 }
-}
-
 /** What everyone who takes part in a run shares. */
 export interface Scene {
   readonly asking: Asking

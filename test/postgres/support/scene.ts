@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { openPostgresStore } from '../../../packages/server/src/store/postgres/open.ts'
+import { openPostgresDisk } from '../../../packages/server/src/disk/postgres/postgres-disk.ts'
+import { openEngine } from '../../../packages/server/src/handoff/engine/engine-store.ts'
 import { testPolicy } from '../../../packages/server/test/store/conformance/harness.ts'
 import { Load, type LoadOptions } from './load.ts'
 import { NodeProcess } from './node-process.ts'
@@ -23,11 +24,14 @@ export function loadOn(choice: Choice): Load {
 /** Everything was done once, and the database agrees. */
 export async function expectAllDone(load: Load, databaseUrl: string): Promise<void> {
   expect(load.findings()).toEqual([])
-  const store = await openPostgresStore({ url: databaseUrl, policy: testPolicy })
+  // Takes over from the nodes, and they from it.
+  const disk = await openPostgresDisk({ url: databaseUrl, node: { nodeId: 'judge', url: null } })
+  const parts = { policy: testPolicy, clock: Date.now, random: Math.random, secret: () => 'secretsecret' }
+  const store = await openEngine({ disk, ...parts })
   try {
     const task = await store.task('orders')
     expect(task?.facts.partitions).toMatchObject({
-      ...{ done: load.size, ready: 0, held: 0, leased: 0, delayed: 0 },
+      ...{ done: load.size, ready: 0, leased: 0, delayed: 0 },
     })
     expect(await store.audit()).toEqual([])
   } finally {

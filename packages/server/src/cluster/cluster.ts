@@ -4,7 +4,7 @@ import type { Store } from '../handoff/store.ts'
 import { ClusterStore } from './cluster-store.ts'
 import type { Election, Head } from './head.ts'
 import { HintStreams } from './hint-streams.ts'
-import { Leadership } from './leadership.ts'
+import { Leadership, type TermEvents } from './leadership.ts'
 import { PeerServer } from './peer-server.ts'
 import { PeerSignature } from './peer-signature.ts'
 
@@ -12,8 +12,8 @@ export interface ClusterParts {
   /** Another one with each start. */
   readonly nodeId: string
   readonly election: Election
-  /** Takes over. `lost` is to be called when another node has done so since. */
-  open(head: Head, lost: () => void): Promise<Store>
+  /** Takes over from the leader of that head, and from no other. */
+  open(seen: Head, events: TermEvents): Promise<Store>
   /** Closes what is left when this node neither leads nor follows any more. */
   close(): Promise<void>
   readonly log: Log

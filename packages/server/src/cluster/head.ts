@@ -10,6 +10,13 @@ export interface Head {
   readonly now: number
 }
 
+export interface LedHead extends Head {
+  readonly term: string
+  readonly leader: Peer
+}
+
+export const isLed = (head: Head): head is LedHead => head.term !== null && head.leader !== null
+
 /** A node as others know it: its id is new with each start of its process, its URL is where they reach it. */
 export interface Peer {
   readonly nodeId: string

@@ -3,7 +3,7 @@ import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { StoreUnavailable } from '../handoff/store.ts'
-import type { Head, Peer } from './head.ts'
+import type { LedHead, Peer } from './head.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
   errorOf,
@@ -56,11 +56,7 @@ export class LeaderLink {
   #isOpen = false
   #isLeaving = false
 
-  constructor(
-    head: Head & { readonly leader: Peer; readonly term: string },
-    signature: PeerSignature,
-    events: LinkEvents,
-  ) {
+  constructor(head: LedHead, signature: PeerSignature, events: LinkEvents) {
     this.leader = head.leader
     this.#term = head.term
     this.#signature = signature

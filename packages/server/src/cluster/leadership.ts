@@ -2,20 +2,30 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../handoff/in-time.ts'
 import type { Log } from '../handoff/log.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
-import type { Election, Head, Peer } from './head.ts'
+import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink } from './leader-link.ts'
 import { NotTaken } from './peer-messages.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import { Vacancy } from './vacancy.ts'
 
+export interface TermEvents {
+  /** The disk was opened, for the first time or again: this node leads in this term. */
+  opened(term: string): void
+  /** Another node has taken over since. */
+  lost(): void
+}
+
+/** The engine of this node, while it leads. */
+export interface Led {
+  readonly engine: Store
+}
+
 /** Where requests go: to the engine of this node, or to that of another. */
-export type Place =
-  | { readonly engine: Store; readonly link: null }
-  | { readonly engine: null; readonly link: LeaderLink }
+export type Place = (Led & { readonly link: null }) | { readonly engine: null; readonly link: LeaderLink }
 
 /** Nodes that miss the leader at the same moment should not all try to take its place. */
-const TAKE_OVER_WITHIN_MILLIS = 50
+const TAKE_OVER_WITHIN_MILLIS = 20
 /** One that is about to stop lets others go first. */
 const RELUCTANT_MILLIS = 300
 /** How often a leader makes sure that it still is one. Nothing depends on it but how soon it knows. */
@@ -31,8 +41,8 @@ export interface LeadershipOptions {
   readonly election: Election
   readonly streams: HintStreams
   readonly log: Log
-  /** Takes over. `lost` is called when another node has done so since. */
-  open(head: Head, lost: () => void): Promise<Store>
+  /** Takes over from the leader of that head, and from no other. */
+  open(seen: Head, events: TermEvents): Promise<Store>
 }
 
 /**
@@ -45,8 +55,6 @@ export class Leadership {
   readonly #vacancy = new Vacancy<Place>('this node has not joined the others yet')
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
-  /** The term of a leader that is known to be gone. */
-  #gone: string | null = null
   #tries = 0
   #isLeaving = false
   /** Ends the time as leader, in order. */
@@ -74,10 +82,10 @@ export class Leadership {
   }
 
   /** Works on the engine of this node, or rejects with NotTaken before anything happens. */
-  async lead<Result>(work: (engine: Store) => Promise<Result>): Promise<Result> {
-    const engine = this.place?.engine
-    if (engine == null) throw new NotTaken('this node does not lead')
-    const working = work(engine)
+  async lead<Result>(work: (led: Led) => Promise<Result>): Promise<Result> {
+    const { place } = this
+    if (place === null || place.engine === null) throw new NotTaken('this node does not lead')
+    const working = work(place)
     this.#underWay.add(working)
     try {
       return await working
@@ -113,15 +121,11 @@ export class Leadership {
     while (!this.#stopping.signal.aborted) {
       try {
         const head = await this.#readHead()
-        const { leader, term } = head
-        if (leader === null || term === null || term === this.#gone || leader.nodeId === this.#nodeId)
+        if (!isLed(head) || head.leader.nodeId === this.#nodeId || (await this.#follow(head)))
           await this.#takeOver(head)
-        else await this.#follow({ ...head, leader, term })
         pause = RETRY_MILLIS
       } catch (error) {
-        this.#vacancy.empty(
-          `nobody can be asked who leads: ${error instanceof Error ? error.message : error}`,
-        )
+        this.#vacancy.empty(error instanceof Error ? error.message : String(error))
         if (!(error instanceof StoreUnavailable)) this.#options.log.error({ err: error }, 'leading failed')
         await this.#pause(pause)
         pause = Math.min(pause * 2, WATCH_MILLIS)
@@ -129,44 +133,57 @@ export class Leadership {
     }
   }
 
-  async #follow(head: Head & { readonly leader: Peer; readonly term: string }): Promise<void> {
+  /** Follows as long as there is something to follow. True: the place is vacant. False: the head says more. */
+  async #follow(head: LedHead): Promise<boolean> {
     const { log, signature } = this.#options
     const { url } = head.leader
-    const link: LeaderLink = new LeaderLink(head, signature, {
-      opened: () => {
-        this.#tries = 0
-        this.#vacancy.fill({ engine: null, link })
-        log.info({ leader: url }, 'this node follows the one that leads')
-        this.onReadied(Number.POSITIVE_INFINITY)
-      },
-      readied: (count) => this.onReadied(count),
-      leaving: () => this.#vacancy.empty('the node that led is stopping'),
-    })
-    const stop = () => link.close()
-    this.#stopping.signal.addEventListener('abort', stop)
-    const { kind, reason } = await link.ended
-    this.#stopping.signal.removeEventListener('abort', stop)
-    this.#vacancy.empty(reason)
-    if (kind === 'closed' || kind === 'left') return
-    log.warn({ leader: url, reason }, 'the node that leads does not answer')
-    if (link.wasOpen) return
-    this.#tries += 1
-    if (kind === 'gone' || this.#tries >= MOST_TRIES) this.#gone = head.term
-    else await this.#pause(RETRY_MILLIS)
+    while (true) {
+      const link: LeaderLink = new LeaderLink(head, signature, {
+        opened: () => {
+          this.#tries = 0
+          this.#vacancy.fill({ engine: null, link })
+          log.info({ leader: url }, 'this node follows the one that leads')
+          this.onReadied(Number.POSITIVE_INFINITY)
+        },
+        readied: (count) => this.onReadied(count),
+        leaving: () => this.#vacancy.empty('the node that led is stopping'),
+      })
+      const stop = () => link.close()
+      this.#stopping.signal.addEventListener('abort', stop)
+      const { kind, reason } = await link.ended
+      this.#stopping.signal.removeEventListener('abort', stop)
+      this.#vacancy.empty(reason)
+      if (kind === 'closed') return false
+      if (kind === 'left') return true
+      log.warn({ leader: url, reason }, 'the node that leads does not answer')
+      if (kind === 'gone') return true
+      // Its stream broke: whether it is still there, the next one shows at once.
+      if (link.wasOpen) continue
+      this.#tries += 1
+      if (this.#tries >= MOST_TRIES) return true
+      await this.#pause(RETRY_MILLIS)
+      return false
+    }
   }
 
+  /** Compares with the term that was seen: where another was faster, opening fails, and the head says who. */
   async #takeOver(seen: Head): Promise<void> {
     const { open, streams, election, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
-    const head = await this.#readHead()
-    if (head.term !== seen.term || this.#stopping.signal.aborted) return
+    if (this.#stopping.signal.aborted) return
     const ended = Promise.withResolvers<'lost' | 'handed over'>()
+    const lost = () => ended.resolve('lost')
     let engine: Store | undefined
+    let term = ''
     streams.prepare()
     try {
-      engine = await open(head, () => ended.resolve('lost'))
-      const { leader, term } = await this.#readHead()
-      if (leader?.nodeId !== this.#nodeId || term === null) return
+      engine = await open(seen, {
+        opened: (opened) => {
+          if (term !== '') streams.lead(opened)
+          term = opened
+        },
+        lost,
+      })
       this.#tries = 0
       streams.lead(term)
       log.info({ term }, 'this node leads')
@@ -175,7 +192,7 @@ export class Leadership {
       this.#vacancy.fill({ engine, link: null })
       this.onLed()
       this.onReadied(Number.POSITIVE_INFINITY)
-      const watch = setInterval(() => void this.#watch(() => ended.resolve('lost')), WATCH_MILLIS)
+      const watch = setInterval(() => void this.#watch(lost), WATCH_MILLIS)
       const why = await ended.promise
       clearInterval(watch)
       this.#handOver = undefined
@@ -202,9 +219,8 @@ export class Leadership {
 
   async #watch(lost: () => void): Promise<void> {
     try {
-      const { leader, term } = await this.#readHead()
-      if (leader?.nodeId !== this.#nodeId || term === null) lost()
-      else this.#options.streams.lead(term)
+      const { leader } = await this.#readHead()
+      if (leader?.nodeId !== this.#nodeId) lost()
     } catch {
       // The engine says so to those who ask it.
     }

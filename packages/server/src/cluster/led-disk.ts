@@ -5,7 +5,18 @@ import type { Election, Head } from './head.ts'
 /** A disk that several nodes share, and that says which of them leads. */
 export interface SharedDisk extends Omit<Disk, 'open'>, Election {
   /** Takes over, if the head still has this term. */
-  open(from: string | null): Promise<OpenedDisk>
+  open(from: string | null): Promise<OpenedSharedDisk>
+}
+
+export interface OpenedSharedDisk extends OpenedDisk {
+  readonly term: string
+  /** The database's clock. */
+  readonly now: number
+}
+
+export interface LedDiskEvents {
+  opened(term: string, now: number): void
+  lost(): void
 }
 
 /**
@@ -13,12 +24,12 @@ export interface SharedDisk extends Omit<Disk, 'open'>, Election {
  * opens it again, after something failed, may do so only while the head still names this node. When another has taken
  * over, this time is over: nothing works any more, and the leadership is told.
  */
-export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, lost: () => void): Disk {
+export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: LedDiskEvents): Disk {
   let known: Head | null = seen
   let isOver = false
   const end = () => {
     isOver = true
-    lost()
+    events.lost()
   }
   const guarded =
     <Arguments extends unknown[], Result>(run: (...given: Arguments) => Promise<Result>) =>
@@ -31,7 +42,9 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, lost: () =
       throw deposed()
     }
     known = null
-    return disk.open(head.term)
+    const opened = await disk.open(head.term)
+    events.opened(opened.term, opened.now)
+    return opened
   }
   return {
     open: guarded(open),

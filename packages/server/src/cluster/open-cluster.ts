@@ -28,9 +28,15 @@ export async function openCluster({ openDisk, openEngine, log }: OpenClusterOpti
   const cluster = clusterOf({
     nodeId: self.nodeId,
     election: disk,
-    open: (head, lost) => {
-      clock.set(head.now)
-      return openEngine({ disk: ledDisk(disk, self.nodeId, head, lost), clock: clock.now })
+    open: (seen, { opened, lost }) => {
+      const events = {
+        lost,
+        opened: (term: string, now: number) => {
+          clock.set(now)
+          opened(term)
+        },
+      }
+      return openEngine({ disk: ledDisk(disk, self.nodeId, seen, events), clock: clock.now })
     },
     close: () => disk.close(),
     log,

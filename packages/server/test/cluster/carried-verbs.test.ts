@@ -12,7 +12,7 @@ import { sealTopic } from '../store/conformance/seal.ts'
 import { settleTopic } from '../store/conformance/settle.ts'
 import { taskViewsTopic } from '../store/conformance/task-views.ts'
 import { undoTopic } from '../store/conformance/undo.ts'
-import { sqliteHarness } from '../store/sqlite-harness.ts'
+import { memoryHarness } from '../store/memory-harness.ts'
 import { SharedStore, startNodes, type TestNode } from './support/nodes.ts'
 
 let under: StoreUnderTest | undefined
@@ -27,7 +27,7 @@ const store = (): Store => {
 const followerHarness: StoreHarness = {
   name: 'carried',
   async open(options) {
-    const own = await sqliteHarness.open(options)
+    const own = await memoryHarness().open(options)
     under = own
     nodes ??= startNodes(new SharedStore(store), 2)
     const [leader, follower] = (await nodes) as [TestNode, TestNode]

@@ -6,7 +6,7 @@ import { HandOff } from '../../src/handoff/hand-off.ts'
 import { type HandedOut, type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
 import { callBackOrder, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
-import { sqliteHarness } from '../store/sqlite-harness.ts'
+import { memoryHarness } from '../store/memory-harness.ts'
 import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
 
 const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
@@ -22,7 +22,7 @@ let nodes: TestNode[] = []
 const handOffs: HandOff[] = []
 
 beforeEach(async () => {
-  under = await sqliteHarness.open({ policy: testPolicy, clock: new TestClock() })
+  under = await memoryHarness().open({ policy: testPolicy, clock: new TestClock() })
   shared = new SharedStore(() => under.store)
   return async () => {
     for (const handOff of handOffs.splice(0)) await handOff.stop()

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readBacklog } from '../../src/handoff/counts/backlog.ts'
 import type { Store } from '../../src/handoff/store.ts'
-import { memoryHarness } from '../disk/memory-harness.ts'
 import { callBackOrder, some } from '../store/conformance/driver.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
+import { memoryHarness } from '../store/memory-harness.ts'
 
 let under: StoreUnderTest
 let asked: { state: string | null; limit: number }[]

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { memoryHarness } from '../disk/memory-harness.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import { storesOf } from '../store/conformance/harness.ts'
+import { memoryHarness } from '../store/memory-harness.ts'
 import { type FairnessEvent, unfairness } from './fairness.ts'
 import {
   fairScheduler,

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import type { PullRequest } from '../../src/handoff/requests.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
-import { memoryHarness } from '../disk/memory-harness.ts'
 import { callBackOrder, nameOf, one, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
+import { memoryHarness } from '../store/memory-harness.ts'
 
 const LONG = 600_000
 

@@ -1,34 +1,43 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { openPostgresStore } from '../../src/store/postgres/open.ts'
-import type { AloneMode } from '../../src/store/postgres/session/database-url.ts'
+import { openPostgresDisk, type PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import { openEngine } from '../../src/handoff/engine/engine-store.ts'
+import { makeTemplate } from '../disk/postgres-harness.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
-/** A real PostgreSQL, one server for all tests of a file and a database for each of them. */
-export function postgresHarness(alone: AloneMode = 'when-it-pays'): StoreHarness {
+const node = { nodeId: 'node', url: null }
+
+/** The engine on a real PostgreSQL. It is opened again by another node, which takes over from one that was not closed. */
+export function postgresHarness(): StoreHarness {
   let server: PostgresServer
   beforeAll(async () => {
     server = await PostgresServer.start()
+    await makeTemplate(server)
   })
   afterAll(() => server.dispose())
   return {
-    name: alone === 'whenever-possible' ? 'lone PostgreSQL' : 'PostgreSQL',
+    name: 'engine on PostgreSQL',
     async open({ policy, clock }) {
-      const { name, url: database } = await server.borrowDatabase()
-      const url = `${database}?alone=${alone}`
-      let store = await openPostgresStore({ url, policy, clock: clock.now })
+      const { url } = await server.createDatabase('template_of_disks')
+      let disk: PostgresDisk
+      const openStore = async (changed = policy) => {
+        disk = await openPostgresDisk({ url, node })
+        const secret = () => randomBytes(12).toString('base64url')
+        return openEngine({ disk, policy: changed, clock: clock.now, random: Math.random, secret })
+      }
+      let store = await openStore()
       return {
         get store() {
           return store
         },
         async reopen(changed = policy) {
-          await store.close()
-          store = await openPostgresStore({ url, policy: changed, clock: clock.now })
+          const before = disk
+          await store.probe()
+          store = await openStore(changed)
+          await before.close()
         },
-        async dispose() {
-          await store.close()
-          await server.giveBack(name)
-        },
+        dispose: () => store.close(),
       }
     },
   }

@@ -5,7 +5,7 @@ import type { Log } from '../../handoff/log.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Channel } from './session/channel.ts'
 import type { Row, Statement } from './session/connection.ts'
-import { foundNoRow } from './session/failures.ts'
+import { foundNoRow, LeadershipLost } from './session/failures.ts'
 import { BEGIN_WRITING } from './settings.ts'
 
 /** The database's time in milliseconds, in SQL. */
@@ -73,15 +73,20 @@ const TRIES = 20
 /** A transaction that waits for its client holds a take-over up for so long. */
 const PATIENCE_MILLIS = 1000
 
-/** Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. */
+/**
+ * Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. With `from` it takes
+ * over from the leader of that term only, and leaves one that was faster alone.
+ */
 export async function takeOver(
   channel: Channel,
   others: Channel,
   node: NodeAddress,
   log?: Log,
+  from?: string | null,
 ): Promise<TakenOver> {
   for (let tried = 1; ; tried += 1) {
     const { term: seen } = await readHead(channel)
+    if (from !== undefined && seen !== from) throw new LeadershipLost()
     try {
       return await tryToTakeOver(channel, others, node, seen, log)
     } catch (error) {

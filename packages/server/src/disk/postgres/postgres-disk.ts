@@ -87,6 +87,7 @@ export async function openPostgresDisk({
 }
 
 export interface OpenedPostgres extends OpenedDisk {
+  readonly term: string
   /** The database's clock at the take-over, in milliseconds. */
   readonly now: number
 }
@@ -111,17 +112,18 @@ export class PostgresDisk implements Disk {
     this.#log = log
   }
 
-  async open(): Promise<OpenedPostgres> {
+  /** With `from` only if the head still has this term: of two that miss the same leader one takes over. */
+  async open(from?: string | null): Promise<OpenedPostgres> {
     this.#term = null
     const { flush, beside } = this.#channels
     const { term, flushed, last, unflushed, nextIds, now } = await guard(
-      takeOver(flush, beside, this.#node, this.#log),
+      takeOver(flush, beside, this.#node, this.#log, from),
     )
     this.#term = term
     this.#takenOverAt = last
     this.#flushed = flushed
     this.#deletedTo = 0
-    return { last, unflushed, nextIds, now }
+    return { last, unflushed, nextIds, now, term }
   }
 
   readHead(): Promise<Head> {

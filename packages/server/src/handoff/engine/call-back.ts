@@ -11,7 +11,7 @@ import type { Lane, Task } from './memory.ts'
 import { type Ask, firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
 
 /** A lane as far as a comparison goes: rows beyond its tail do not count. */
-export type ComparedLane = Pick<Lane, 'id' | 'tail'>
+export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
 
 /** What a call-back comes to, compared with what is known of its task. */
 export interface Comparison {
@@ -205,7 +205,10 @@ function join(tx: Transaction, lane: Lane, { count, records, lastId, head, runs 
     const last = fresh.items.at(-1)
     if (last !== undefined) fresh.loadedTo = { dueAt: 0, id: last.id }
   }
-  for (const { first, last } of runs) tx.addRange(lane.id, first, last)
+  for (const { first, last } of runs) {
+    tx.addRange(lane.id, first, last)
+    if (lane.lastIndex !== null && last > lane.lastIndex) lane.lastIndex = last
+  }
   tx.enqueueFresh(lane, waitedBefore)
   if (isLaneOpen(lane.owner, lane.level)) tx.readied += count
 }
@@ -270,9 +273,11 @@ export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefi
 }
 
 function* known(
-  { id, tail }: ComparedLane,
+  { id, tail, lastIndex }: ComparedLane,
   piece: readonly CalledBackPartition[],
 ): Steps<ReadonlyMap<number, KnownPartition | null>> {
+  // Most arrays go on where the last one ended: nothing has to be looked up for them.
+  if (lastIndex !== null && piece.every(({ index }) => index > lastIndex)) return new Map()
   const ask: Ask = { ask: 'known', lane: id, tail, indexes: piece.map(({ index }) => index) }
   return (yield ask) as ReadonlyMap<number, KnownPartition | null>
 }

@@ -251,10 +251,31 @@ export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   reason: status.reason,
 })
 
-export function imageOfTask(task: StoredTask): StoredTask {
-  const image = unpick(pick(task, taskFields), taskFields) as Omit<StoredTask, 'partitions' | 'records'>
-  return { ...image, partitions: { ...task.partitions }, records: { ...task.records } }
-}
+export const imageOfTask = (task: StoredTask): StoredTask => ({
+  id: task.id,
+  taskId: task.taskId,
+  state: task.state,
+  paused: task.paused,
+  cancelled: task.cancelled,
+  sealed: task.sealed,
+  expectedPartitions: task.expectedPartitions,
+  levelBarrier: task.levelBarrier,
+  openLevel: task.openLevel,
+  generation: task.generation,
+  firstCallBackAt: task.firstCallBackAt,
+  lastCallBackAt: task.lastCallBackAt,
+  finishedAt: task.finishedAt,
+  purgedAt: task.purgedAt,
+  delivered: task.delivered,
+  attemptsWasted: task.attemptsWasted,
+  reportedDeclared: task.reportedDeclared,
+  reportedRecords: task.reportedRecords,
+  mismatched: task.mismatched,
+  partitions: { ...task.partitions },
+  records: { ...task.records },
+  reruns: task.reruns,
+  staging: task.staging,
+})
 
 export const imageOfLane = (lane: StoredLane): StoredLane => ({
   id: lane.id,

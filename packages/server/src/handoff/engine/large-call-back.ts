@@ -86,7 +86,9 @@ export class LargeCallBacks {
       return this.#runner.transact(
         function* (tx) {
           const located = yield* locate(tx, order.callBack)
-          return new Map([...located.lanes].map(([level, { id, tail }]) => [level, { id, tail }]))
+          return new Map(
+            [...located.lanes].map(([level, { id, tail, lastIndex }]) => [level, { id, tail, lastIndex }]),
+          )
         },
         () => true,
       )

@@ -41,6 +41,8 @@ export interface Lane extends StoredLane, Changing {
   readonly owner: Task
   readonly time: Level
   readonly lines: Record<Line, LineBuffer>
+  /** The largest index that was ever called back here; null for a lane that was read, whose indexes are on the disk. */
+  lastIndex: number | null
   /** Its place in the heap of the order; -1 outside of it. */
   heapIndex: number
   /** Partitions in memory that point here. */
@@ -122,6 +124,7 @@ export class Memory {
         retry: new LineBuffer(isNew || row.retries === 0),
       },
       changedIn: 0,
+      lastIndex: isNew ? -1 : null,
       heapIndex: -1,
       pins: 0,
     }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Disk, type Images, KnownKeys } from '../disk.ts'
 import type { Policy } from '../rules/policy.ts'
 import { StoreUnavailable } from '../store.ts'
+import type { NextIds } from '../stored.ts'
 import { addToImages, decodeEntry, encodeEntry, noImages, rowsOf } from './entry.ts'
 import { Memory, type MemoryBounds } from './memory.ts'
 import { loadKeys, loadOrder } from './pull.ts'
@@ -83,9 +84,14 @@ export class Runner {
     this.#last = last
     this.#images = noImages()
     this.#entries = 0
-    const memory = new Memory(images.nextIds ?? nextIds, last)
+    return this.#begin(images.nextIds ?? nextIds)
+  }
+
+  /** Everything is in rows, and is read as it is needed. */
+  async #begin(nextIds: NextIds): Promise<Memory> {
+    const memory = new Memory(nextIds, this.#last)
     // Nothing of it is appended. With the next number, lanes that catch up here would count as changed by the next entry.
-    const tx = new Transaction(memory, last, this.#surroundings())
+    const tx = new Transaction(memory, this.#last, this.#surroundings())
     await this.drive(loadOrder(tx, LANES_AT_START))
     this.#memory = memory
     return memory
@@ -111,9 +117,14 @@ export class Runner {
         return result
       } catch (error) {
         // Memory has changes that will never be durable, or that are and were not answered.
-        this.drop()
-        if (!(error instanceof KnownKeys)) throw error
-        known = [...known, ...error.keys]
+        if (error instanceof KnownKeys) {
+          known = [...known, ...error.keys]
+          await this.flush()
+          await this.#begin(memory.nextIds)
+        } else {
+          this.drop()
+          throw error
+        }
       }
     }
   }

@@ -67,7 +67,13 @@ export class TestNode {
     this.cluster = clusterOf({
       nodeId: this.self.nodeId,
       election,
-      open: async (_head, lost) => this.#engineOf(shared.takeOver(this.self), lost),
+      open: async (seen, { opened, lost }) => {
+        this.#live()
+        if (shared.term !== seen.term) throw new StoreUnavailable('store_unavailable', 'another was faster')
+        const term = shared.takeOver(this.self)
+        opened(term)
+        return this.#engineOf(term, lost)
+      },
       close: async () => {},
       log,
     })

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { ledDisk } from '../../src/cluster/led-disk.ts'
+import type { PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import { StoreUnavailable } from '../../src/handoff/store.ts'
+import { entry } from '../disk/postgres/samples.ts'
+import { diskDatabases } from '../disk/postgres/support.ts'
+
+const databases = diskDatabases()
+
+async function twoNodes() {
+  const database = await databases.create()
+  const disk = (nodeId: string) => database.disk({ node: { nodeId, url: `http://${nodeId}` } })
+  const [one, two] = [await disk('one'), await disk('two')]
+  const led = async (under: PostgresDisk, nodeId: string) => {
+    const told: string[] = []
+    const events = { opened: (term: string) => told.push(`opened ${term}`), lost: () => told.push('lost') }
+    return { told, disk: ledDisk(under, nodeId, await under.readHead(), events) }
+  }
+  return { one, two, led }
+}
+
+describe('the disk of one time as leader', () => {
+  test('of two that miss the same leader one takes over, and the other leaves it alone', async () => {
+    const { one, two, led } = await twoNodes()
+    const [first, second] = [await led(one, 'one'), await led(two, 'two')]
+    const { last } = await first.disk.open()
+    await expect(second.disk.open()).rejects.toThrow(StoreUnavailable)
+    await first.disk.append(entry(last + 1))
+    const { term, leader } = await two.readHead()
+    expect(leader?.nodeId).toBe('one')
+    expect(first.told).toEqual([`opened ${term}`])
+  })
+
+  test('is opened again after a failure, in another term', async () => {
+    const { one, led } = await twoNodes()
+    const { told, disk } = await led(one, 'one')
+    await disk.open()
+    const before = await one.readHead()
+    const { last } = await disk.open()
+    await disk.append(entry(last + 1))
+    const { term } = await one.readHead()
+    expect(term).not.toBe(before.term)
+    expect(told).toEqual([`opened ${before.term}`, `opened ${term}`])
+  })
+
+  test('is over when another node has taken over: it takes nothing back, and says so', async () => {
+    const { one, two, led } = await twoNodes()
+    const { told, disk } = await led(one, 'one')
+    const { last } = await disk.open()
+    await two.open()
+    await expect(disk.append(entry(last + 1))).rejects.toThrow(StoreUnavailable)
+    await expect(disk.open()).rejects.toThrow('another node leads now')
+    await expect(disk.probe(0)).rejects.toThrow('another node leads now')
+    expect(told.at(-1)).toBe('lost')
+    expect((await two.readHead()).leader?.nodeId).toBe('two')
+  })
+})

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { MemoryDisk } from '../../src/disk/memory/memory-disk.ts'
+import { MemoryMedium } from '../../src/disk/memory/memory-medium.ts'
+import { openEngine } from '../../src/handoff/engine/engine-store.ts'
+import type { EngineLimits } from '../../src/handoff/engine/runner.ts'
+import type { StoreHarness } from './conformance/harness.ts'
+
+/** The engine on a disk in memory. It is opened again without being closed, as after a crash. */
+export const memoryHarness = (limits: Partial<EngineLimits> = {}): StoreHarness => ({
+  name: 'engine in memory',
+  async open({ policy, clock }) {
+    const medium = new MemoryMedium()
+    const openStore = (changed = policy) =>
+      openEngine({
+        disk: new MemoryDisk(medium),
+        policy: changed,
+        clock: clock.now,
+        random: Math.random,
+        secret: () => randomBytes(12).toString('base64url'),
+        limits,
+      })
+    let store = await openStore()
+    return {
+      get store() {
+        return store
+      },
+      async reopen(changed = policy) {
+        await store.probe()
+        store = await openStore(changed)
+      },
+      async dispose() {
+        await store.close()
+      },
+    }
+  },
+})

@@ -1,0 +1,4 @@
+import { followsPlainOrder } from './conformance/plain-order.ts'
+import { memoryHarness } from './memory-harness.ts'
+
+followsPlainOrder(memoryHarness(), 100)

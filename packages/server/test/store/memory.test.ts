@@ -1,0 +1,4 @@
+import { describeStore } from './conformance/index.ts'
+import { memoryHarness } from './memory-harness.ts'
+
+describeStore(memoryHarness())

@@ -1,4 +1,0 @@
-import { describeStore } from './conformance/index.ts'
-import { postgresHarness } from './postgres-harness.ts'
-
-describeStore(postgresHarness('whenever-possible'))

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  type Certificate,
+  certificateFile,
+  PostgresServer,
+} from '../../../../test/postgres/support/postgres-server.ts'
+import { ServiceProcess } from '../../../../test/support/service-process.ts'
+
+// What the service as a process says of its database when it starts and while it runs.
+
+const VERIFIED = `sslmode=verify-full&sslrootcert=${certificateFile('ca.crt')}`
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start({ certificate: 'right' })
+})
+afterAll(() => server.dispose())
+
+/** Sessions that begin after this see the certificate. */
+async function show(certificate: Certificate): Promise<void> {
+  await server.putCertificate(certificate)
+  const before = await server.query('SELECT pg_conf_load_time() AS at')
+  await server.query('SELECT pg_reload_conf()')
+  await expect.poll(() => server.query('SELECT pg_conf_load_time() AS at')).not.toEqual(before)
+}
+
+test('a start logs where the database is, and no password', async () => {
+  const { url } = await server.createDatabase()
+  const secretive = new URL(url)
+  secretive.password ||= 'secret'
+  const service = await ServiceProcess.started(['--database-url', secretive.href])
+  await service.logged('accepting requests')
+  const line = service.logLines.find(({ msg }) => msg === 'accepting requests')
+  expect(line).toMatchObject({ database: `${secretive.host}${secretive.pathname}` })
+  expect(line).not.toHaveProperty('data')
+  expect(service.stderr).not.toContain(secretive.password)
+  service.signal('SIGTERM')
+  await service.exited
+})
+
+test('the driver has nothing to say of a URL that asks for TLS', async () => {
+  const service = ServiceProcess.run(['--database-url', 'postgres://u@127.0.0.1:1/db?sslmode=require'])
+  expect(await service.exited).toMatchObject({ code: 1 })
+  expect(service.stderr).toContain('PostgreSQL cannot be reached (ECONNREFUSED)')
+  expect(service.stderr).not.toContain('WARNING')
+})
+
+test('a certificate is trusted when its CA is named in the environment', async () => {
+  const { url } = await server.createDatabase()
+  const service = ServiceProcess.run(['--port', '0'], {
+    BATON_DATABASE_URL: `${url}?sslmode=verify-full`,
+    NODE_EXTRA_CA_CERTS: certificateFile('ca.crt'),
+  })
+  await service.listening()
+  service.signal('SIGTERM')
+  expect(await service.exited).toMatchObject({ code: 0 })
+})
+
+test('a certificate that expires while a node runs is what readiness and the log speak of', async () => {
+  await show('right')
+  const { name, url } = await server.createDatabase()
+  const service = await ServiceProcess.started(['--database-url', `${url}?${VERIFIED}`])
+  const readiness = async () => {
+    const answer = await fetch(`${service.url}/readyz`)
+    return { status: answer.status, detail: ((await answer.json()) as { detail?: string }).detail }
+  }
+  expect(await readiness()).toMatchObject({ status: 200 })
+  await show('expired')
+  await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`)
+  await expect
+    .poll(readiness, { timeout: 60_000 })
+    .toMatchObject({ status: 503, detail: expect.stringContaining('has expired') })
+  await service.logged('the store cannot commit')
+  await show('right')
+  await expect.poll(readiness, { timeout: 60_000 }).toMatchObject({ status: 200 })
+  service.signal('SIGTERM')
+  await service.exited
+})
