@@ -1,6 +1,7 @@
 import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended, Disk, Images } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
+import type { Lane } from '../../packages/server/src/handoff/engine/memory.ts'
 import { Order } from '../../packages/server/src/handoff/engine/order.ts'
 import { Runner } from '../../packages/server/src/handoff/engine/runner.ts'
 import { Transaction } from '../../packages/server/src/handoff/engine/transaction.ts'
@@ -194,7 +195,7 @@ export const mutants: readonly Mutant[] = [
       Order.prototype,
       'front',
       (front) =>
-        function (this: Order, ...args: never[]) {
+        function (this: Order<Lane>, ...args: never[]) {
           const open = this.ahead(Number.MAX_SAFE_INTEGER).filter(({ owner, level }) =>
             isLaneOpen(owner, level),
           )

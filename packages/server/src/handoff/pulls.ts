@@ -22,7 +22,7 @@ export class Pulls {
     if (this.#isClosed) return { ...NOTHING, waited: false }
     const { epoch } = this
     const answer = await this.#coalescer.ask({ pull: orderOf(request) })
-    return this.#handOut(request, decided(answer.pull), signal, epoch)
+    return this.#handOut(request, answer.pull, signal, epoch)
   }
 
   /** What the transaction of a settle asks for beside it. */
@@ -77,7 +77,7 @@ export class Pulls {
   async #tryAgain(order: PullOrder): Promise<PullResult> {
     if (this.#isClosed) return NOTHING
     const { pull } = await this.#coalescer.ask({ pull: order })
-    return decided(pull)
+    return pull ?? NOTHING
   }
 
   /** What the transaction found, or what comes while the caller is ready to wait. */
@@ -97,12 +97,6 @@ export class Pulls {
     const waited = this.#waiting.wait(orderOf(request), waitMillis, signal, epoch)
     return waited.then((result) => noted(result, true))
   }
-}
-
-/** A settle that also pulls has settled, so it is answered all the same: without partitions. Who only pulls is told. */
-function decided(found: PullResult = NOTHING): PullResult {
-  if (found.undecided !== undefined) throw found.undecided
-  return found
 }
 
 function orderOf({ instance, batch, records, key }: PullRequest): PullOrder {

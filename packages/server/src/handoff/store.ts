@@ -132,8 +132,6 @@ export interface PullResult {
   readonly partitions: readonly HandedOut[]
   /** The key was seen before: these are its leases that still live. */
   readonly repeated: boolean
-  /** Nothing was found, and the store went away before it could make sure that there is nothing. */
-  readonly undecided?: StoreUnavailable
 }
 
 export interface HandedOut {

@@ -142,35 +142,10 @@ describe('settling', () => {
   })
 })
 
-describe('when the store went away before it looked for partitions', () => {
-  const away = new StoreUnavailable('store_unavailable', 'the store is away')
-  beforeEach(() => {
-    const answer = under.store.handOff
-    under.store.handOff = async (batch) => ({
-      ...(await answer(batch)),
-      pulls: batch.pulls.map(() => ({ partitions: [], repeated: false, undecided: away })),
-    })
-  })
-
-  test('a pull is told so', async () => {
-    await expect(pull()).rejects.toBe(away)
-  })
-
-  test('a settle that also pulls is answered: it has settled', async () => {
-    await callBack(1)
-    const settled = await handOff.settle({
-      instance: null,
-      settlements: [{ leaseId: 'a-lease', order: settlement() }],
-      pull: pullRequest(),
-    })
-    expect(settled).toMatchObject({ refused: [{ leaseId: 'a-lease' }], pulled: { partitions: [] } })
-  })
-})
-
 describe('when the store goes away while a pull waits', () => {
   const away = new StoreUnavailable('store_unavailable', 'the store is away')
   const goAwayForPulls = () => {
-    const answer = under.store.handOff
+    const answer = under.store.handOff.bind(under.store)
     under.store.handOff = async (batch) => {
       if (batch.pulls.length > 0) throw away
       return answer(batch)

@@ -69,6 +69,8 @@ export class TestApp {
     }
     const config = { ...defaults, ...own, ...changed }
     const app = await openApp(config, { log: quiet, ...options })
+    // Requests are injected, and no other node is there to reach this one.
+    await app.join('http://127.0.0.1:1')
     atEnd(() => app.close())
     return new TestApp(app, config)
   }

@@ -23,7 +23,7 @@ import { ChangeLog } from './change-log.ts'
 import { control } from './control.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
 import { handOff, isEmptyPull, isNothing, weightOf } from './hand-off-batch.ts'
-import { LargeCallBacks, type Stored } from './large-call-back.ts'
+import { LargeCallBacks } from './large-call-back.ts'
 import { Maintenance } from './maintenance.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { endDue } from './settle.ts'
@@ -84,19 +84,35 @@ export class EngineStore implements Store {
     }
     const { largeCallBack } = this.#runner.limits
     const isLarge = ({ callBack }: CallBackOrder) => callBack.partitions.length > largeCallBack
-    if (!callBacks.some(isLarge)) return this.#handOff(batch)
+    return callBacks.some(isLarge) ? this.#inParts(batch, isLarge) : this.#handOff(batch)
+  }
+
+  /** In the same order as in one transaction: what stands before a large call-back, that one, and so on; pulls at the end. */
+  async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
     if (this.#closed) throw storeClosed()
-    const stored: Stored[] = []
-    for (const order of callBacks.filter(isLarge)) stored.push(await this.#largeCallBacks.run(order))
-    const answers = await this.#handOff({ ...batch, callBacks: callBacks.filter((order) => !isLarge(order)) })
-    const [large, small] = [stored.values(), answers.callBacks.values()]
-    return {
-      ...answers,
-      callBacks: callBacks.map((order) =>
-        isLarge(order) ? (large.next().value as Stored).result : (small.next().value as CallBackResult),
-      ),
-      readied: stored.reduce((sum, { readied }) => sum + readied, answers.readied),
+    const results: CallBackResult[] = []
+    let readied = 0
+    let answers: HandOffAnswers | undefined
+    let part: HandOffBatch = { ...batch, callBacks: [], pulls: [] }
+    const run = async (following: HandOffBatch) => {
+      const answered = await this.#handOff(part)
+      answers ??= answered
+      results.push(...answered.callBacks)
+      readied += answered.readied
+      part = following
+      return answered
     }
+    for (const order of batch.callBacks) {
+      if (isLarge(order)) {
+        await run(EMPTY)
+        const stored = await this.#largeCallBacks.run(order)
+        results.push(stored.result)
+        readied += stored.readied
+      } else part = { ...part, callBacks: [...part.callBacks, order] }
+    }
+    part = { ...part, pulls: batch.pulls }
+    const { pulls, nextDueInMillis } = await run(EMPTY)
+    return { ...(answers ?? NOTHING), callBacks: results, pulls, readied, nextDueInMillis }
   }
 
   /** A disk that cannot tell is asked for everything again. */
@@ -304,6 +320,8 @@ export class EngineStore implements Store {
     )
   }
 }
+
+const EMPTY: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
 
 const NOTHING: HandOffAnswers = {
   settles: [],

@@ -1,11 +1,14 @@
 import type { LinePosition } from '../disk.ts'
-import type { Partition } from './memory.ts'
+import type { StoredPartition } from '../stored.ts'
+
+/** What of a partition tells its place in a line. */
+type Waiting = Pick<StoredPartition, 'id' | 'line' | 'dueAt'>
 
 /**
  * The beginning of one of a lane's lines, in memory. Everything on the disk up to `loadedTo` is among `items`; beyond it
  * `items` has only what changed lately and may lack others, so nothing beyond it can be first.
  */
-export class LineBuffer {
+export class LineBuffer<Partition extends Waiting> {
   /** In the order of the line. */
   readonly items: Partition[] = []
   loadedTo: LinePosition | null = null
@@ -75,7 +78,7 @@ export class LineBuffer {
 }
 
 /** Fresh and released partitions go by arrival, retries by the time at which they became due. */
-export const placeOf = ({ line, dueAt, id }: Partition): LinePosition => ({
+const placeOf = ({ line, dueAt, id }: Waiting): LinePosition => ({
   dueAt: line === 'retry' ? (dueAt ?? 0) : 0,
   id,
 })

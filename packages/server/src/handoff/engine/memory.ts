@@ -3,8 +3,6 @@ import type { Loaded } from '../disk.ts'
 import type {
   Line,
   NextIds,
-  PartitionStatus,
-  Rerun,
   StoredKey,
   StoredLane,
   StoredLevel,
@@ -13,7 +11,7 @@ import type {
   StoredTask,
 } from '../stored.ts'
 import { LineBuffer } from './line-buffer.ts'
-import { Order } from './order.ts'
+import { Order, type OrderedLane, type OrderedTask } from './order.ts'
 
 /** What changed last in the entry of this number: until that is flushed, the row on the disk is older than memory. */
 interface Changing {
@@ -26,25 +24,19 @@ export interface Level extends StoredLevel, Changing {
   queued: number
 }
 
-export interface Task extends StoredTask, Changing {
+export interface Task extends StoredTask, OrderedTask<Lane>, Changing {
   readonly rerunning: boolean
   /** Those in memory, by level. */
   readonly lanes: Map<number, Lane>
-  /** Lanes that were met at the front of the order while they may not serve. */
-  readonly aside: Set<Lane>
-  /** Some of them were forgotten: when the task may serve again, the order is read from its beginning. */
-  asideForgotten: boolean
   pace: StoredPace | null
 }
 
-export interface Lane extends StoredLane, Changing {
+export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   readonly owner: Task
   readonly time: Level
-  readonly lines: Record<Line, LineBuffer>
+  readonly lines: Record<Line, LineBuffer<Partition>>
   /** The largest index that was ever called back here; null for a lane that was read, whose indexes are on the disk. */
   lastIndex: number | null
-  /** Its place in the heap of the order; -1 outside of it. */
-  heapIndex: number
   /** Partitions in memory that point here. */
   pins: number
 }
@@ -71,7 +63,7 @@ export class Memory {
   readonly keys = new Map<string, Key>()
   /** Names that the disk was told of: their instances have rows. */
   readonly instances = new Map<string, InstanceRole>()
-  readonly order: Order = new Order()
+  readonly order = new Order<Lane>()
   readonly nextIds: NextIds
   /** The number of the last entry that rows on the disk contain. */
   flushed: number
@@ -225,5 +217,3 @@ export interface MemoryBounds {
   readonly lanes: number
   readonly keys: number
 }
-
-export type { PartitionStatus, Rerun }

@@ -1,12 +1,32 @@
 import type { OrderPosition } from '../disk.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
-import type { Lane, Task } from './memory.ts'
+import type { StoredTask } from '../stored.ts'
+
+/** What of a lane the order goes by. */
+export interface OrderedLane<Lane> {
+  readonly id: number
+  readonly level: number
+  turn: bigint | null
+  readonly owner: OrderedTask<Lane>
+  /** Counts the lanes of its level that are in the order. */
+  readonly time: { queued: number }
+  /** Its place in the heap; -1 outside of it. */
+  heapIndex: number
+}
+
+export interface OrderedTask<Lane>
+  extends Pick<StoredTask, 'paused' | 'cancelled' | 'levelBarrier' | 'openLevel'> {
+  /** Lanes that were met at the front of the order while they may not serve. */
+  readonly aside: Set<Lane>
+  /** Some of them were forgotten: when the task may serve again, the order is read from its beginning. */
+  asideForgotten: boolean
+}
 
 /**
  * Whose turn it is: lanes with work in the order (level, turn, id), as a heap of those in memory. All lanes on the disk
  * up to `loadedTo` are in memory, or belong to a task that may not serve; beyond it others may come first.
  */
-export class Order {
+export class Order<Lane extends OrderedLane<Lane>> {
   readonly #heap: Lane[] = []
   loadedTo: OrderPosition | null = null
   isComplete = false
@@ -55,7 +75,7 @@ export class Order {
   }
 
   /** Lanes of a task come back that were set aside. */
-  reopen(task: Task): void {
+  reopen(task: OrderedTask<Lane>): void {
     if (task.asideForgotten) {
       task.asideForgotten = false
       this.rewind()
@@ -126,14 +146,16 @@ export class Order {
   }
 }
 
-export const positionOf = ({ level, turn, id }: Lane): OrderPosition => ({
+type Placed = Pick<OrderedLane<never>, 'id' | 'level' | 'turn'>
+
+const positionOf = ({ level, turn, id }: Placed): OrderPosition => ({
   level,
   turn: turn ?? 0n,
   lane: id,
 })
 
 /** Ties go to the older lane. */
-function comparePositions(a: Lane, b: Lane | OrderPosition): number {
+function comparePositions(a: Placed, b: Placed | OrderPosition): number {
   if (a.level !== b.level) return a.level - b.level
   const turn = a.turn ?? 0n
   const other = b.turn ?? 0n
