@@ -63,8 +63,6 @@ export class FairnessSimulation {
     await this.#driver.settle(partition.leaseId, { outcome, retryAfterMillis: 0 })
     await this.#driver.sweep()
     partition.place = outcome === 'done' ? 'done' : 'waiting'
-    // In a closed lane it is held, and becomes eligible anew when the lane opens.
-    partition.isFirst = this.#paused.has(partition.task)
     this.#update(partition.task)
   }
 
@@ -101,8 +99,6 @@ export class FairnessSimulation {
     if (result.kind !== 'applied' || paused === this.#paused.has(task)) return
     if (paused) this.#paused.add(task)
     else this.#paused.delete(task)
-    for (const partition of this.#partitions.values())
-      if (partition.task === task && partition.place === 'waiting') partition.isFirst = true
     this.#update(task)
   }
 
