@@ -22,6 +22,7 @@ import { describe, expect, test } from 'vitest'
 import {
   partitionEvents,
   partitionStates,
+  type StoredState,
   transitions,
 } from '../../packages/server/src/handoff/rules/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
@@ -97,7 +98,7 @@ describe('the life of a partition', () => {
     const shown = steps.flatMap(([step, from = '', to]) =>
       from.split(', ').map((state) => `${state} ${inCode(step ?? '')[0]} ${to}`),
     )
-    const real = partitionStates.flatMap((state) =>
+    const real = (Object.keys(transitions) as StoredState[]).flatMap((state) =>
       partitionEvents.flatMap((event) => {
         const to = transitions[state][event]
         return to === null ? [] : [`${state} ${event} ${to}`]

@@ -47,7 +47,6 @@ export class PostgresServer {
   readonly #owner: Owner
   #process: ChildProcess | undefined
   #databases = 0
-  readonly #givenBack: string[] = []
   #listener: (log: string) => void = () => {}
 
   private constructor(
@@ -93,34 +92,6 @@ export class PostgresServer {
     const name = `test_${this.#databases}`
     await this.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
     return { name, url: this.url(name) }
-  }
-
-  /** As `createDatabase`, but one that was given back is taken again: that is several times faster. */
-  async borrowDatabase(): Promise<{ name: string; url: string }> {
-    const name = this.#givenBack.pop()
-    return name === undefined ? this.createDatabase() : { name, url: this.url(name) }
-  }
-
-  /**
-   * Empties a database, and keeps its schema for who borrows it next. Truncating takes new files for a table and its indexes,
-   * 63 ms for all of them: so it is done to those that have grown, and from the others what is there is deleted.
-   */
-  async giveBack(name: string): Promise<void> {
-    await this.query(
-      `SET session_replication_role = replica;
-       DO $$ DECLARE filled regclass; bytes bigint; sequence text; BEGIN
-         FOR filled, bytes IN SELECT oid::regclass, pg_relation_size(oid) FROM pg_class
-           WHERE relnamespace = 'baton'::regnamespace AND relkind = 'r' AND relname <> 'schema_version'
-             AND pg_relation_size(oid) > 0
-         LOOP EXECUTE format(CASE WHEN bytes > 100000 THEN 'TRUNCATE %s CASCADE' ELSE 'DELETE FROM %s' END, filled); END LOOP;
-         FOR sequence IN SELECT format('baton.%I', sequencename) FROM pg_sequences
-           WHERE schemaname = 'baton' AND last_value IS NOT NULL
-         LOOP EXECUTE format('ALTER SEQUENCE %s RESTART', sequence); END LOOP;
-       END $$;
-       SELECT setval('baton.change_order', 1)`,
-      name,
-    )
-    this.#givenBack.push(name)
   }
 
   async query(text: string, database = 'postgres'): Promise<Record<string, unknown>[]> {

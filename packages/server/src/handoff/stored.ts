@@ -1,11 +1,11 @@
-import type { PartitionState, TaskState } from '@baton/protocol'
+import type { TaskState } from '@baton/protocol'
+import type { StoredState } from './rules/life-cycle.ts'
 import type { Tally } from './rules/tally.ts'
 
 // What is kept of tasks, lanes and partitions: one list of fields, which the engine holds in memory, an entry carries as
 // after-images and a disk keeps as rows. Disks add nothing to it and leave nothing out.
 
-/** `held` is never stored: a waiting partition is ready, and its task says whether it may be handed out. */
-export type StoredState = Exclude<PartitionState, 'held'>
+export type { StoredState }
 
 /**
  * Where a ready partition waits in its lane, or a leased or delayed one will when it is given back: not handed out yet (`fresh`, in the order of ids), given back unused

@@ -3,6 +3,9 @@ import { PostgresServer } from '../../../../test/postgres/support/postgres-serve
 import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import type { DiskHarness } from './conformance/harness.ts'
 
+/** A database with the schema and nothing in it. */
+export const TEMPLATE = 'template_of_disks'
+
 const node = { nodeId: 'node', url: null }
 
 /** A real PostgreSQL, one server for all tests of a file and a database for each of them. */
@@ -16,7 +19,7 @@ export function postgresHarness(): DiskHarness {
   return {
     name: 'PostgreSQL',
     async create() {
-      const { url } = await server.createDatabase('template_of_disks')
+      const { url } = await server.createDatabase(TEMPLATE)
       let disk = await openPostgresDisk({ url, node })
       return {
         get disk() {
@@ -35,7 +38,7 @@ export function postgresHarness(): DiskHarness {
 
 /** A database with the schema in it is copied several times faster than the schema is made. */
 export async function makeTemplate(server: PostgresServer): Promise<void> {
-  await server.query('CREATE DATABASE template_of_disks')
-  const disk = await openPostgresDisk({ url: server.url('template_of_disks'), node })
+  await server.query(`CREATE DATABASE ${TEMPLATE}`)
+  const disk = await openPostgresDisk({ url: server.url(TEMPLATE), node })
   await disk.close()
 }

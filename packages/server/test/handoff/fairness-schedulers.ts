@@ -1,10 +1,4 @@
-import {
-  advance,
-  drain,
-  type LaneTags,
-  type LevelTime,
-  rankFresh,
-} from '../../src/handoff/rules/fair-order.ts'
+import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 
 /** A rule for who goes first on one level, without a store around it. */
@@ -28,23 +22,27 @@ function takeFirst(waiting: Waiting[]): Waiting | undefined {
   return first
 }
 
-/** The rule of the design, from the core's own functions. */
+/** The rule of the design, from the core's own functions: a lane is a line with one tag. */
 export function fairScheduler(): Scheduler {
   const level: LevelTime = { virtual: 0n, served: 0n }
-  const lanes = new Map<string, LaneTags>()
-  const waiting: Waiting[] = []
+  const lanes = new Map<string, { tag: bigint; waiting: number[] }>()
+  const withWork = () => [...lanes].filter(([, { waiting }]) => waiting.length > 0)
   return {
     callBack(task, recordCounts) {
-      const lane = lanes.get(task) ?? { finish: 0n, retryFinish: 0n }
+      const lane = lanes.get(task) ?? { tag: 0n, waiting: [] }
       lanes.set(task, lane)
-      if (waiting.length === 0) drain(level)
-      for (const records of recordCounts)
-        waiting.push({ task, records, rank: rankFresh(level, lane, records) })
+      if (withWork().length === 0) drain(level)
+      if (lane.waiting.length === 0 && lane.tag < level.virtual) lane.tag = level.virtual
+      lane.waiting.push(...recordCounts)
     },
     next() {
-      const first = takeFirst(waiting)
-      if (first !== undefined) advance(level, first.rank, first.records)
-      return first
+      const [first] = withWork().toSorted(([, a], [, b]) => (a.tag < b.tag ? -1 : a.tag > b.tag ? 1 : 0))
+      const records = first?.[1].waiting.shift()
+      if (first === undefined || records === undefined) return undefined
+      const [task, lane] = first
+      advance(level, lane.tag, records)
+      lane.tag += cost(records)
+      return { task, records }
     },
   }
 }

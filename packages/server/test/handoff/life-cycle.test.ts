@@ -3,25 +3,20 @@ import {
   ImpossibleTransition,
   next,
   type PartitionEvent,
-  type PartitionState,
   partitionEvents,
-  partitionStates,
+  type StoredState,
   transitions,
 } from '../../src/handoff/rules/life-cycle.ts'
 
 /** Every arrow of the design's drawing and of the sentences below it; whatever is not listed cannot happen. */
-const arrows: readonly [PartitionState, PartitionEvent, PartitionState][] = [
+const arrows: readonly [StoredState, PartitionEvent, StoredState][] = [
   // pull
   ['ready', 'lease', 'leased'],
   ['ready', 'deliver', 'done'],
-  // hold / unhold
-  ['ready', 'hold', 'held'],
-  ['held', 'admit', 'ready'],
   // settle: done, in time or late
   ['leased', 'finish', 'done'],
   ['ready', 'finish', 'done'],
   ['delayed', 'finish', 'done'],
-  ['held', 'finish', 'done'],
   ['parked', 'finish', 'done'],
   // settle: released, or a pull that was undone
   ['leased', 'return', 'ready'],
@@ -31,31 +26,28 @@ const arrows: readonly [PartitionState, PartitionEvent, PartitionState][] = [
   // no attempt left, or failed for good: in time, or late
   ['leased', 'park', 'parked'],
   ['ready', 'park', 'parked'],
-  ['held', 'park', 'parked'],
   ['delayed', 'park', 'parked'],
   ['parked', 'park', 'parked'],
   // renew, also of a lease that expired
   ['leased', 'renew', 'leased'],
   ['ready', 'renew', 'leased'],
-  ['held', 'renew', 'leased'],
   ['delayed', 'renew', 'leased'],
   ['parked', 'renew', 'leased'],
-  // operator: eligible again as soon as the lane is open and has room
-  ['parked', 'retry', 'held'],
-  ['done', 'rerun', 'held'],
+  // operator: waits again
+  ['parked', 'retry', 'ready'],
+  ['done', 'rerun', 'ready'],
   // operator: cancel, everything that is not done
   ['ready', 'cancel', 'cancelled'],
-  ['held', 'cancel', 'cancelled'],
   ['leased', 'cancel', 'cancelled'],
   ['delayed', 'cancel', 'cancelled'],
   ['parked', 'cancel', 'cancelled'],
 ]
 
-const arrow = (from: PartitionState, event: PartitionEvent) =>
+const arrow = (from: StoredState, event: PartitionEvent) =>
   arrows.find(([state, happening]) => state === from && happening === event)?.[2] ?? null
 
 describe('the life of a partition', () => {
-  for (const state of partitionStates) {
+  for (const state of Object.keys(transitions) as StoredState[]) {
     for (const event of partitionEvents) {
       const to = arrow(state, event)
       test(`${state}, ${event}: ${to ?? 'cannot happen'}`, () => {
@@ -67,7 +59,7 @@ describe('the life of a partition', () => {
   }
 
   test('done ends only in a rerun, cancelled in nothing', () => {
-    const leaving = (state: PartitionState) =>
+    const leaving = (state: StoredState) =>
       partitionEvents.filter((event) => transitions[state][event] !== null)
     expect(leaving('done')).toEqual(['rerun'])
     expect(leaving('cancelled')).toEqual([])

@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { openPostgresDisk, type PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
-import { makeTemplate } from '../disk/postgres-harness.ts'
+import { makeTemplate, TEMPLATE } from '../disk/postgres-harness.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 const node = { nodeId: 'node', url: null }
@@ -19,7 +19,7 @@ export function postgresHarness(): StoreHarness {
   return {
     name: 'engine on PostgreSQL',
     async open({ policy, clock }) {
-      const { url } = await server.createDatabase('template_of_disks')
+      const { url } = await server.createDatabase(TEMPLATE)
       let disk: PostgresDisk
       const openStore = async (changed = policy) => {
         disk = await openPostgresDisk({ url, node })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { makeTemplate, TEMPLATE } from '../disk/postgres-harness.ts'
 import { keepDataIn } from '../support/test-app.ts'
 
 /**
@@ -9,11 +10,12 @@ import { keepDataIn } from '../support/test-app.ts'
 let server: PostgresServer
 beforeAll(async () => {
   server = await PostgresServer.start()
+  await makeTemplate(server)
 })
 afterAll(() => server.dispose())
 keepDataIn(async () => {
-  const { name, url } = await server.borrowDatabase()
-  return { url, dispose: () => server.giveBack(name) }
+  const { url } = await server.createDatabase(TEMPLATE)
+  return { url, dispose: async () => {} }
 })
 
 await import('../http/call-back.test.ts')

@@ -1,5 +1,6 @@
 import type { ControlOrder, ControlResult, RetryOrder } from '../rules/control.ts'
 import { refusalOf } from '../rules/control-rules.ts'
+import { next } from '../rules/life-cycle.ts'
 import { unfinishedOf } from '../rules/tally.ts'
 import { takeBack } from '../rules/task-course.ts'
 import type { Rerun } from '../stored.ts'
@@ -185,13 +186,13 @@ function* retryNamed(
 /** Another chance with all attempts. It waits with those that failed, and keeps the barrier closed again. */
 function retryOne(tx: Transaction, partition: Partition): void {
   partition.home.parkedSkipped = false
-  wait(tx, partition, 'parked')
+  wait(tx, partition, 'retry')
 }
 
 /** As if it had just been called back; who finished it before no longer holds a lease of it. */
 function rerunOne(tx: Transaction, partition: Partition): void {
   takeBack(partition.home.owner, [partition])
-  wait(tx, partition, 'done')
+  wait(tx, partition, 'rerun')
   partition.term += 1
   partition.secret = ''
   partition.outcome = null
@@ -199,10 +200,11 @@ function rerunOne(tx: Transaction, partition: Partition): void {
   partition.reportedRecords = null
 }
 
-function wait(tx: Transaction, partition: Partition, from: 'parked' | 'done'): void {
-  tx.count(partition.home, from, 'ready', partition.recordCount)
+function wait(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): void {
+  const to = next(partition.state, event)
+  tx.count(partition.home, partition.state, to, partition.recordCount)
   tx.touchPartition(partition)
-  partition.state = 'ready'
+  partition.state = to
   partition.line = 'retry'
   partition.dueAt = tx.now
   partition.attempts = 0

@@ -3,7 +3,7 @@ import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
 import { type HandedOut, type PullOrder, type PullResult, StoreUnavailable } from '../store.ts'
-import { type Line, type StoredState, untouched } from '../stored.ts'
+import { type Line, untouched } from '../stored.ts'
 import type { Lane, Partition } from './memory.ts'
 import { loadLeases } from './settle.ts'
 import {
@@ -69,7 +69,7 @@ function handOut(tx: Transaction, partition: Partition, instance: string | null)
   const { home, recordCount } = partition
   const { delivery } = tx.policy
   tx.serve(partition)
-  const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease') as StoredState
+  const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(home, 'ready', to, recordCount)
   tx.requeue(home)
   tx.touchPartition(partition)

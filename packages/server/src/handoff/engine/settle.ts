@@ -1,4 +1,5 @@
 import type { LeaseRef } from '../rules/lease-id.ts'
+import { next } from '../rules/life-cycle.ts'
 import { leaseMillis } from '../rules/policy.ts'
 import {
   type Change,
@@ -133,9 +134,10 @@ function wake(tx: Transaction, partition: Partition): boolean {
     applyChange(tx, partition, judgeCancellation(standingOf(partition)))
     return false
   }
-  tx.count(home, 'delayed', 'ready', recordCount)
+  const to = next(partition.state, 'wake')
+  tx.count(home, partition.state, to, recordCount)
   tx.touchPartition(partition)
-  partition.state = 'ready'
+  partition.state = to
   if (partition.line === 'released') partition.dueAt = null
   tx.enqueue(partition)
   return true
@@ -155,7 +157,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   partition.attempts = change.attempts
   partition.releases = change.releasesInARow
   if (change.event === null) return
-  const to = change.to as StoredState
+  const { to } = change
   const waited = partition.state === 'ready'
   if (waited) tx.dequeue(partition)
   tx.count(home, partition.state, to, recordCount)

@@ -4,20 +4,19 @@ import { type PartitionState, partitionStates } from '@baton/protocol'
  * The life of a partition: every state, everything that can happen to it, and where that leads.
  *
  * The table is exhaustive by type: a new state or event does not compile until each of its cells is
- * decided. Stores look transitions up here; none of them knows a rule of its own.
+ * decided. The engine looks transitions up here.
  */
 
 export { type PartitionState, partitionStates }
+
+/** `held` is shown and never stored: a waiting partition is ready, and its task says whether it may be handed out. */
+export type StoredState = Exclude<PartitionState, 'held'>
 
 export const partitionEvents = [
   /** A pull hands the partition out under a lease. */
   'lease',
   /** A pull in at-most-once delivery: handing out is settling. */
   'deliver',
-  /** Its lane closed: out of the reach of pulls, still waiting. */
-  'hold',
-  /** Its lane is open and has room in its window: into the reach of pulls. */
-  'admit',
   /** Settled as done, in time or late. */
   'finish',
   /** Given back early: a release, or a pull whose client was gone before the answer. */
@@ -39,28 +38,11 @@ export const partitionEvents = [
 ] as const
 export type PartitionEvent = (typeof partitionEvents)[number]
 
-/** `null` marks what cannot happen; a store that meets it has a defect and must not commit. */
+/** `null` marks what cannot happen; where it is met there is a defect, and nothing is committed. */
 export const transitions = {
   ready: {
     lease: 'leased',
     deliver: 'done',
-    hold: 'held',
-    admit: null,
-    finish: 'done',
-    return: null,
-    postpone: null,
-    park: 'parked',
-    wake: null,
-    renew: 'leased',
-    retry: null,
-    rerun: null,
-    cancel: 'cancelled',
-  },
-  held: {
-    lease: null,
-    deliver: null,
-    hold: null,
-    admit: 'ready',
     finish: 'done',
     return: null,
     postpone: null,
@@ -74,8 +56,6 @@ export const transitions = {
   leased: {
     lease: null,
     deliver: null,
-    hold: null,
-    admit: null,
     finish: 'done',
     return: 'ready',
     postpone: 'delayed',
@@ -89,8 +69,6 @@ export const transitions = {
   delayed: {
     lease: null,
     deliver: null,
-    hold: null,
-    admit: null,
     finish: 'done',
     return: null,
     postpone: null,
@@ -104,23 +82,19 @@ export const transitions = {
   parked: {
     lease: null,
     deliver: null,
-    hold: null,
-    admit: null,
     finish: 'done',
     return: null,
     postpone: null,
     park: 'parked',
     wake: null,
     renew: 'leased',
-    retry: 'held',
+    retry: 'ready',
     rerun: null,
     cancel: 'cancelled',
   },
   done: {
     lease: null,
     deliver: null,
-    hold: null,
-    admit: null,
     finish: null,
     return: null,
     postpone: null,
@@ -128,14 +102,12 @@ export const transitions = {
     wake: null,
     renew: null,
     retry: null,
-    rerun: 'held',
+    rerun: 'ready',
     cancel: null,
   },
   cancelled: {
     lease: null,
     deliver: null,
-    hold: null,
-    admit: null,
     finish: null,
     return: null,
     postpone: null,
@@ -146,9 +118,9 @@ export const transitions = {
     rerun: null,
     cancel: null,
   },
-} as const satisfies Record<PartitionState, Record<PartitionEvent, PartitionState | null>>
+} as const satisfies Record<StoredState, Record<PartitionEvent, StoredState | null>>
 
-export function next(state: PartitionState, event: PartitionEvent): PartitionState {
+export function next(state: StoredState, event: PartitionEvent): StoredState {
   const to = transitions[state][event]
   if (to === null) throw new ImpossibleTransition(state, event)
   return to
@@ -156,8 +128,8 @@ export function next(state: PartitionState, event: PartitionEvent): PartitionSta
 
 export class ImpossibleTransition extends Error {
   override name = 'ImpossibleTransition'
-  constructor(state: PartitionState, event: PartitionEvent) {
-    super(`a ${state} partition cannot ${event}; the store's rows and the life cycle disagree`)
+  constructor(state: StoredState, event: PartitionEvent) {
+    super(`a ${state} partition cannot ${event}; what is stored and the life cycle disagree`)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { RefusalCode } from '@baton/protocol'
 import type { LeaseRef } from './lease-id.ts'
-import { next, type PartitionEvent, type PartitionState } from './life-cycle.ts'
+import { next, type PartitionEvent, type StoredState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
 
 /** How the last lease of a partition ended; `null` while it runs. */
@@ -8,9 +8,9 @@ export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'deliver
 
 export type { RefusalCode }
 
-/** What a store reads of a partition to have a lease judged. */
+/** What a lease is judged by. */
 export interface Standing {
-  readonly state: PartitionState
+  readonly state: StoredState
   readonly term: number
   readonly secret: string
   readonly outcome: LeaseOutcome | null
@@ -28,11 +28,11 @@ export interface SettlementOrder {
   readonly records: number | null
 }
 
-/** What becomes of the partition: the store writes it as it stands. */
+/** What becomes of the partition. */
 export interface Change {
   /** `null`: the partition stays where it is, only what is recorded of the lease changes. */
   readonly event: PartitionEvent | null
-  readonly to: PartitionState
+  readonly to: StoredState
   readonly outcome: LeaseOutcome | null
   readonly attempts: number
   readonly releasesInARow: number

@@ -1,6 +1,4 @@
 import type { InstanceRole, InstanceTotals, ProducedTask } from '@baton/protocol'
-import { totalOf } from '../rules/tally.ts'
-import type { TaskEntry } from '../rules/task-entry.ts'
 
 export const noTotals = (): InstanceTotals => ({
   pulls: 0,
@@ -40,14 +38,3 @@ export interface InstancePage {
 
 /** A task as the record of its producer has it; times are numbers until somebody is told. */
 export type ProducedTaskRecord = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
-
-export function producedTask(task: TaskEntry, lastCallBackAt: number): ProducedTaskRecord {
-  const { taskId, state, partitions, records } = task
-  return {
-    taskId,
-    state,
-    lastCallBackAt,
-    partitions: { total: totalOf(partitions), done: partitions.done },
-    records: { total: totalOf(records), done: records.done },
-  }
-}
