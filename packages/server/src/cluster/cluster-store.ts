@@ -25,7 +25,7 @@ import type { Carried } from './peer-server.ts'
 /**
  * One small batch under way, which waits for a moment for those who were just answered: each costs the leader an entry and
  * an HTTP exchange. With two of them a carried pair of pull and settle took 0.7 to 0.9 of the leader's processor time for one
- * that it serves itself, so 0.5 to 0.6 (48 clients on one follower). Full ones pay for themselves.
+ * that it serves itself, so 0.5 to 0.7 (48 clients on one follower, a noisy machine). Full ones pay for themselves.
  */
 const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, patience: 0.5 }
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
