@@ -126,7 +126,7 @@ describe('imports', () => {
   test('a disk is chosen in one place', () => {
     const sources = globSync('packages/server/src/*.ts', { cwd: root })
     const choosing = sources.filter((path) => importsOf(path).some((name) => name.includes('/disk/')))
-    expect(choosing).toEqual(['packages/server/src/app.ts'])
+    expect(choosing).toEqual(['packages/server/src/open-store.ts'])
   })
 })
 
