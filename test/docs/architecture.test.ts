@@ -9,7 +9,8 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/protocol/src': [],
   'packages/server/src/handoff': ['packages/protocol/src'],
   'packages/server/src/handoff/shown': ['packages/protocol/src', 'packages/server/src/handoff/rules'],
-  'packages/server/src/store': ['packages/protocol/src', 'packages/server/src/handoff'],
+  'packages/server/src/disk': ['packages/protocol/src', 'packages/server/src/handoff'],
+  'packages/server/src/cluster': ['packages/protocol/src', 'packages/server/src/handoff'],
   'packages/server/src/http': [
     'packages/protocol/src',
     'packages/server/src/handoff',
@@ -43,7 +44,7 @@ describe('imports', () => {
     expect(wrong).toEqual([])
   })
 
-  test.each(['packages/server/src/http', 'packages/server/src/store/postgres'])(
+  test.each(['packages/server/src/http', 'packages/server/src/disk/postgres'])(
     'folders of %s lead one way',
     (part) => {
       const sources = globSync(`${part}/*/**/*.ts`, { cwd: root })
@@ -118,7 +119,7 @@ describe('imports', () => {
   })
 
   test('times and names are put into the form of the wire in one part', () => {
-    const sources = globSync('packages/server/src/{handoff,store}/**/*.ts', { cwd: root })
+    const sources = globSync('packages/server/src/{handoff,disk,cluster}/**/*.ts', { cwd: root })
     const translating = /\.toISOString\(|\bpartition_name\b/
     expect(sources.filter((path) => translating.test(readFileSync(root + path, 'utf8')))).toEqual([])
   })
