@@ -48,7 +48,7 @@ export async function openSharedStore(
     import('./cluster/open-cluster.ts'),
   ])
   const peers = await openCluster({
-    openDisk: (node) => openPostgresDisk({ url, node }),
+    openDisk: (node) => openPostgresDisk({ url, node, log }),
     openEngine: ({ disk, clock: leaders }) =>
       openEngine({ disk, clock: clock ?? leaders, policy, ...chance() }),
     log,

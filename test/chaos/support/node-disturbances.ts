@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { NodeProcess } from '../../postgres/support/node-process.ts'
+import { OUTAGE } from './database-disturbances.ts'
 import type { Disturbance } from './fleet.ts'
+
+/** The others have no leader for a moment, if it was this one. A node that has none has nothing to tell of. */
+const explainsOf = (nodes: readonly NodeProcess[]) => (nodes.length > 1 ? { explains: OUTAGE } : {})
 
 /** In the middle of whatever it does. Others have to finish it, until it is back. */
 export function killNode(nodes: readonly NodeProcess[]): Disturbance {
   return {
     name: 'kill',
+    ...explainsOf(nodes),
     happen: async (chance) => {
       const node = chance.pick(nodes)
       await node.kill()
@@ -19,6 +24,7 @@ export function killNode(nodes: readonly NodeProcess[]): Disturbance {
 export function freezeNode(nodes: readonly NodeProcess[], leaseMillis: number): Disturbance {
   return {
     name: 'freeze',
+    ...explainsOf(nodes),
     happen: async (chance) => {
       const node = chance.pick(nodes)
       node.signal('SIGSTOP')
@@ -32,6 +38,7 @@ export function freezeNode(nodes: readonly NodeProcess[], leaseMillis: number): 
 export function visit(nodes: readonly NodeProcess[], visitor: NodeProcess): Disturbance {
   return {
     name: 'visit',
+    explains: OUTAGE,
     happen: async (chance) => {
       const frozen = chance.happens(0.5) ? chance.pick(nodes) : undefined
       frozen?.signal('SIGSTOP')

@@ -104,7 +104,7 @@ export class EngineStore implements Store {
     }
     for (const order of batch.callBacks) {
       if (isLarge(order)) {
-        await run(EMPTY)
+        if (!isNothing(part)) await run(EMPTY)
         const stored = await this.#largeCallBacks.run(order)
         results.push(stored.result)
         readied += stored.readied
