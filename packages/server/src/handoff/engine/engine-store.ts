@@ -186,7 +186,6 @@ export class EngineStore implements Store {
       const more = due.leased.length === limit || due.delayed.length === limit
       if (more) this.#quietUntil = 0
       return this.#runner.transact(function* (tx) {
-        tx.memory.take(due)
         const ended = yield* endDue(tx, due.leased, due.delayed)
         const woken = tx.readied
         yield* moveBarriers(tx)

@@ -98,6 +98,9 @@ export function* endDue(
   delayed: readonly number[],
 ): Steps<Expired> {
   const ended: Expired = { expired: 0, parked: 0, woken: 0 }
+  // Read within the transaction: since they were found to be due, another node may have led.
+  const missing = [...leased, ...delayed].filter((id) => !tx.memory.partitions.has(id))
+  if (missing.length > 0) yield* load(tx, { partitions: missing })
   const isDue = (partition: Partition | undefined, state: StoredState): partition is Partition =>
     partition?.state === state && partition.dueAt !== null && partition.dueAt <= tx.now
   const waking: number[] = []

@@ -106,8 +106,15 @@ function taskRow({ task, openLane, pace }: TaskSummary): TaskRow {
   const stored = { ...rest, rerunning: reruns.length > 0 }
   const { partitions, records } = shownProgress({ facts: stored, openLane })
   const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
-  return { facts, openLane, pace }
+  // Only what is shown: it may travel to another node, and tags are no JSON.
+  return { facts, openLane: openLane === null ? null : shownOpenLane(openLane), pace }
 }
+
+const shownOpenLane = ({ parkedSkipped, partitions, records }: StoredLane) => ({
+  parkedSkipped,
+  partitions,
+  records,
+})
 
 function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['lanes'][number]): LaneFacts {
   const { level, parkedSkipped, partitions, records } = lane
