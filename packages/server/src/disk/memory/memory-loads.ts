@@ -215,7 +215,7 @@ export function dueKeysIn(medium: MemoryMedium, now: number, limit: number): Sto
 export function purgeableIn(medium: MemoryMedium, finishedBefore: number): StoredTask | null {
   let first: StoredTask | null = null
   for (const task of medium.tasks.values()) {
-    if (task.finishedAt === null || task.partitions.leased > 0) continue
+    if (task.finishedAt === null || task.partitions.leased + task.partitions.delayed > 0) continue
     if (task.purgedAt !== null) {
       const lanes = medium.lanesOf.get(task.id) ?? []
       if (lanes.some(({ id }) => medium.partitions.ofLane(id).ids.length > 0)) return copyTask(task)
