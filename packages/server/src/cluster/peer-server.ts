@@ -59,23 +59,27 @@ export class PeerServer {
         send(response, 200, JSON.stringify((await this.#carried.run(verb, argument)) ?? null))
         return
       }
-      const answers = await this.#carried.runBatch(argument as HandOffBatch, from)
+      const batch = argument as HandOffBatch
+      const answers = await this.#carried.runBatch(batch, from)
       if (isThere(response)) send(response, 200, JSON.stringify(answers))
-      else this.#undo(answers, from)
+      else this.#undo(batch, answers, from)
     } catch (error) {
       if (error instanceof NotTaken) refuse(response, 'not_leading')
       else send(response, error instanceof StoreUnavailable ? 503 : 500, JSON.stringify(problemOf(error)))
     }
   }
 
-  /** The node that asked is gone, and with it those who would have had these leases. Best effort: they expire anyway. */
-  #undo({ pulls }: HandOffAnswers, from: string): void {
-    const undos = pulls
-      .flatMap(({ partitions, repeated }) => (repeated ? [] : partitions))
+  /**
+   * The node that sent the batch is gone, and so are the connections of its clients. A pull with a key keeps its leases:
+   * the client repeats it at another node, and may already have its answer. Best effort: leases expire anyway.
+   */
+  #undo(batch: HandOffBatch, answers: HandOffAnswers, from: string): void {
+    const undos = answers.pulls
+      .flatMap(({ partitions }, position) => (batch.pulls[position]?.key === null ? partitions : []))
       .flatMap(({ lease }) => (lease === null ? [] : (parseLeaseId(lease.id) ?? [])))
     if (undos.length === 0) return
-    const batch = { settles: [], renews: [], undos, callBacks: [], pulls: [] }
-    this.#carried.runBatch(batch, from).catch(() => undefined)
+    const undoing = { settles: [], renews: [], undos, callBacks: [], pulls: [] }
+    this.#carried.runBatch(undoing, from).catch(() => undefined)
   }
 }
 

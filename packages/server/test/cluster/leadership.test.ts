@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
 import { type HandedOut, type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
-import { callBackOrder, some } from '../store/conformance/driver.ts'
+import { callBackOrder, leaseOf, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
 import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
@@ -155,20 +155,26 @@ test('without a leader requests wait for a moment and are then answered 503 with
   await expect(follower.store.probe()).rejects.toThrow(/no node leads/)
 })
 
-test('leases that a follower was granted and did not live to hear of are taken back', async () => {
+test('leases that a follower was granted and did not live to hear of are taken back, unless a key repeats them', async () => {
   const [leader, follower] = (await start(2)) as [TestNode, TestNode]
-  await leader.store.handOff(calling(1))
+  await leader.store.handOff(calling(2))
   const { arrived, release } = holdUp(leader)
-  const underWay = pull(follower)
+  const plain = { instance: null, batch: 1, records: null, key: null }
+  const keyed = { ...plain, key: 'k' }
+  const underWay = follower.store.handOff({ ...empty, pulls: [keyed, plain] })
   const refused = expect(underWay).rejects.toThrow(StoreUnavailable)
   await arrived
   await follower.store.close()
   await refused
   await until(async () => (await promisify(leader.server.getConnections.bind(leader.server))()) === 0)
   release()
+  const { pulls } = await leader.store.handOff({ ...empty, pulls: [keyed] })
   const again: HandedOut[] = []
   await until(async () => again.push(...(await pull(leader))) > 0)
   expect(again).toHaveLength(1)
+  const lease = leaseOf(pulls[0]?.partitions[0]?.lease?.id as string)
+  const settle = { instance: null, settlements: [{ lease, order: settlement({ outcome: 'done' }) }] }
+  expect((await leader.store.handOff({ ...empty, settles: [settle] })).settles).toEqual([[null]])
 })
 
 test('a large call-back travels in pieces and is stored as one', async () => {
