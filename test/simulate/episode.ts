@@ -257,7 +257,7 @@ class Episode {
           })
       simulation.shiftClock(node.name, 20_000)
       await this.#wait(node.run(sweepCall(ALL)))
-      const pulls = [{ instance: null, batch: 50, records: null, key: null }]
+      const pulls = [{ instance: null, batch: 50, records: null, key: null, tables: null, tasks: null }]
       const pull = { ...emptyBatch(), pulls }
       const answer = await this.#wait(node.run(handOffCall(pull, null)))
       const leases = (answer as HandOffAnswers | undefined)?.pulls[0]?.partitions ?? []

@@ -147,6 +147,8 @@ export class Workload {
       batch: chance.happens(0.5) ? 1 : chance.between(1, this.#habits.batch),
       records: chance.happens(0.2) ? chance.pick([0, 150, 1000]) : null,
       key: chance.happens(this.#habits.keys) ? this.#key() : null,
+      tables: null,
+      tasks: null,
     }
   }
 

@@ -49,7 +49,7 @@ export class ClusterStore implements Store, Carried {
     this.#leadership = leadership
     this.#streams = streams
     this.#close = close
-    leadership.onReadied = (count) => this.#hint(count)
+    leadership.onReadied = (count, readiedOf = null) => this.#hint(count, null, readiedOf)
     this.batching = batchingOf(leadership)
   }
 
@@ -57,7 +57,7 @@ export class ClusterStore implements Store, Carried {
     return this.#anywhere(
       async ({ engine }) => {
         const answers = await engine.handOff(batch)
-        this.#streams.tell(answers.readied)
+        this.#streams.tell(answers.readied, answers.readiedOf)
         return answers
       },
       async (link) => {
@@ -72,7 +72,7 @@ export class ClusterStore implements Store, Carried {
     const { place } = this.#leadership
     if (place?.engine == null) return NOTHING_SWEPT
     const swept = await place.engine.sweep(order)
-    this.#streams.tell(swept.woken)
+    this.#streams.tell(swept.woken, swept.readiedOf)
     return swept
   }
 
@@ -88,7 +88,7 @@ export class ClusterStore implements Store, Carried {
     return this.#anywhere(
       async ({ engine }) => {
         const result = await engine.control(order)
-        if (result.kind === 'applied') this.#streams.tell(result.readied)
+        if (result.kind === 'applied') this.#streams.tell(result.readied, result.readiedOf)
         return result
       },
       (link) => carry(link, 'control', order),
@@ -147,8 +147,8 @@ export class ClusterStore implements Store, Carried {
   /** A batch of another node. Its waiting pulls are woken by its answer. */
   async runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
     const answers = await this.#leadership.lead(({ engine }) => engine.handOff(batch))
-    this.#streams.tell(answers.readied, from)
-    this.#hint(answers.readied, answers.nextDueInMillis)
+    this.#streams.tell(answers.readied, answers.readiedOf, from)
+    this.#hint(answers.readied, answers.nextDueInMillis, answers.readiedOf ?? null)
     return answers
   }
 
@@ -157,8 +157,8 @@ export class ClusterStore implements Store, Carried {
     if (verb === 'control') {
       const applied = result as ControlResult
       if (applied.kind !== 'applied') return result
-      this.#streams.tell(applied.readied)
-      this.#hint(applied.readied)
+      this.#streams.tell(applied.readied, applied.readiedOf)
+      this.#hint(applied.readied, null, applied.readiedOf ?? null)
     }
     return result
   }

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readied } from '../handoff/readied.ts'
+import type { ReadiedOf } from '../handoff/store.ts'
 import type { StreamLine } from './peer-messages.ts'
 import type { PeerSignature, SignedRequest } from './peer-signature.ts'
 
@@ -10,11 +12,13 @@ const ALIVE_MILLIS = 1000
 const GATHER_MILLIS = 5
 /** A follower that does not read is cut off: it looks now and then all the same. */
 const MOST_UNREAD_BYTES = 1_000_000
+/** A follower takes lines of 10,000 characters. */
+const LONGEST_KINDS = 3000
 
 interface Stream {
   readonly follower: Pick<SignedRequest, 'from' | 'number'>
   readonly response: ServerResponse
-  untold: number
+  untold: Readied
 }
 
 /**
@@ -70,7 +74,7 @@ export class HintStreams {
   /** False when there is nothing to follow here. */
   open(follower: SignedRequest, request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#term === undefined) return false
-    const stream: Stream = { follower, response, untold: 0 }
+    const stream: Stream = { follower, response, untold: new Readied() }
     this.#streams.add(stream)
     const close = () => {
       this.#streams.delete(stream)
@@ -90,9 +94,10 @@ export class HintStreams {
   }
 
   /** Tells all but the one whose request it was. */
-  tell(readied: number, except?: string): void {
+  tell(readied: number, readiedOf: readonly ReadiedOf[] | null = null, except?: string): void {
     if (readied <= 0 || this.#streams.size === 0) return
-    for (const stream of this.#streams) if (stream.follower.from !== except) stream.untold += readied
+    for (const stream of this.#streams)
+      if (stream.follower.from !== except) stream.untold.merge(readied, readiedOf)
     this.#telling ??= setTimeout(() => {
       this.#telling = undefined
       for (const stream of this.#streams) this.#tellOne(stream)
@@ -101,16 +106,20 @@ export class HintStreams {
 
   #tellOne(stream: Stream): void {
     const { response, untold } = stream
-    if (untold === 0) return
-    stream.untold = 0
+    if (untold.count === 0) return
+    stream.untold = new Readied()
     if (response.writableLength > MOST_UNREAD_BYTES) response.destroy()
-    else write(response, { readied: untold })
+    else write(response, { readied: untold.count, readiedOf: shortEnough(untold.kinds) })
   }
 
   #greet({ follower, response }: Stream, term: string): void {
     write(response, { hello: { term, mac: this.#signature.signHello(term, follower) } })
   }
 }
+
+/** Where names would make the line too long to be read, waiting pulls look without them. */
+const shortEnough = (kinds: readonly ReadiedOf[] | null): readonly ReadiedOf[] | null =>
+  kinds === null || JSON.stringify(kinds).length > LONGEST_KINDS ? null : kinds
 
 function write(response: ServerResponse, line: StreamLine): void {
   response.write(`${JSON.stringify(line)}\n`)

@@ -2,7 +2,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
-import { StoreUnavailable } from '../handoff/store.ts'
+import { type ReadiedOf, StoreUnavailable } from '../handoff/store.ts'
 import type { LedHead, Peer } from './head.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
@@ -32,7 +32,7 @@ export interface LinkEnd {
 export interface LinkEvents {
   /** The leader has proved who it is. */
   opened(): void
-  readied(count: number): void
+  readied(count: number, readiedOf: readonly ReadiedOf[] | null): void
   /** It takes no more requests. */
   leaving(): void
 }
@@ -185,7 +185,7 @@ export class LeaderLink {
     } else if ('leaving' in line) {
       this.#isLeaving = true
       this.#events.leaving()
-    } else if (this.#isOpen) this.#events.readied(line.readied)
+    } else if (this.#isOpen) this.#events.readied(line.readied, line.readiedOf ?? null)
   }
 
   #tick(): void {

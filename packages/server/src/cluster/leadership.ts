@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../handoff/in-time.ts'
 import type { Log } from '../handoff/log.ts'
-import { type Store, StoreUnavailable } from '../handoff/store.ts'
+import { type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { LeaderLink } from './leader-link.ts'
@@ -63,7 +63,7 @@ export class Leadership {
   /** This node has taken over. */
   onLed: () => void = () => undefined
   /** So many partitions became ready; without end after a change of the leader, when hints may have been missed. */
-  onReadied: (count: number) => void = () => undefined
+  onReadied: (count: number, readiedOf?: readonly ReadiedOf[] | null) => void = () => undefined
 
   constructor(options: LeadershipOptions) {
     this.#options = options
@@ -145,7 +145,7 @@ export class Leadership {
           log.info({ leader: url }, 'this node follows the one that leads')
           this.onReadied(Number.POSITIVE_INFINITY)
         },
-        readied: (count) => this.onReadied(count),
+        readied: (count, readiedOf) => this.onReadied(count, readiedOf),
         leaving: () => this.#vacancy.empty('the node that led is stopping'),
       })
       const stop = () => link.close()

@@ -13,10 +13,12 @@ import type {
   StagedIds,
   StoredKey,
   StoredLane,
+  StoredLaneTable,
   StoredLevel,
   StoredPace,
   StoredPartition,
   StoredState,
+  StoredTableTime,
   StoredTask,
 } from './stored.ts'
 
@@ -34,7 +36,7 @@ export interface Disk {
   /** Becomes the one writer. Entries that were appended and not flushed are given back, in order, for the engine to flush. */
   open(): Promise<OpenedDisk>
 
-  /** Reads rows. With each partition comes its lane, with each lane its task and its level. */
+  /** Reads rows. With each partition comes its lane, with each lane its task, its level, its tables and their times. */
   load(needs: Needs): Promise<Loaded>
 
   /**
@@ -119,6 +121,10 @@ export interface Images {
   readonly tasks: Map<number, StoredTask>
   readonly lanes: Map<number, StoredLane>
   readonly levels: Map<number, StoredLevel>
+  /** By `<lane>:<table>`. */
+  readonly laneTables: Map<string, StoredLaneTable>
+  /** By `<level>:<table>`. */
+  readonly tableTimes: Map<string, StoredTableTime>
   /** Null removes the row. */
   readonly partitions: Map<number, PartitionStatus | null>
   /** Null forgets the key. */
@@ -162,8 +168,8 @@ export interface Needs {
   readonly nextLanes?: readonly {
     readonly task: number
     readonly from: number
-    /** `rows`: rows that were not purged; `any`: all lanes. */
-    readonly having: 'unfinished' | 'parked' | 'rows' | 'any'
+    /** `waiting`: a turn; `rows`: rows that were not purged; `any`: all lanes. */
+    readonly having: 'unfinished' | 'parked' | 'waiting' | 'rows' | 'any'
     readonly limit: number
   }[]
   readonly partitions?: readonly number[]
@@ -177,18 +183,27 @@ export interface Needs {
     readonly limit: number
   }[]
   readonly keys?: readonly string[]
-  /** The next lanes in the order of the hand-off: those with a turn, by (level, turn, lane), behind a position. */
-  readonly order?: { readonly after: OrderPosition | null; readonly limit: number }
-  /** Untouched partitions of a lane, by id: after < id <= tail. */
+  readonly tableTimes?: readonly { readonly level: number; readonly table: string }[]
+  /**
+   * The next lanes in the order of the hand-off: those with a turn, by (level, turn, lane), behind a position. With a
+   * table: those that have a turn for it, by that turn.
+   */
+  readonly order?: { readonly after: OrderPosition | null; readonly limit: number; readonly table?: string }
+  /**
+   * Partitions of a lane by id: after < id <= tail. They are untouched, but for those that a pull by table has taken
+   * before their turn. With a table: only those of the table.
+   */
   readonly fresh?: readonly {
     readonly lane: number
+    readonly table?: string
     readonly after: number
     readonly tail: number
     readonly limit: number
   }[]
-  /** Ready partitions of a lane's other lines, by (dueAt or 0, id), behind a position. */
+  /** Ready partitions of a lane's other lines, by (dueAt or 0, id), behind a position. With a table: only those of it. */
   readonly returned?: readonly {
     readonly lane: number
+    readonly table?: string
     readonly line: Exclude<Line, 'fresh'>
     readonly after: LinePosition | null
     readonly limit: number
@@ -200,6 +215,9 @@ export interface Loaded {
   readonly tasks: readonly StoredTask[]
   readonly lanes: readonly StoredLane[]
   readonly levels: readonly StoredLevel[]
+  /** Of all lanes that are loaded. */
+  readonly laneTables: readonly StoredLaneTable[]
+  readonly tableTimes: readonly StoredTableTime[]
   readonly partitions: readonly StoredPartition[]
   readonly keys: readonly StoredKey[]
   /** The ids found by each `order`, `nextLanes`, `rows`, `fresh` and `returned`, in its order. */
@@ -212,7 +230,13 @@ export interface Loaded {
 
 export type KnownPartition = Pick<PartitionDescriptor, 'recordCount' | 'computeTable' | 'spelling'>
 
-export interface Due extends Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'> {
+/** Rows and those they belong to. */
+export type LoadedRows = Pick<
+  Loaded,
+  'tasks' | 'lanes' | 'levels' | 'laneTables' | 'tableTimes' | 'partitions'
+>
+
+export interface Due extends LoadedRows {
   readonly leased: readonly number[]
   readonly delayed: readonly number[]
   /** When the next of the others is due; leases among them only if they were asked for. */
@@ -254,5 +278,12 @@ export interface Recount extends Tallies {
   readonly lane: StoredLane
   readonly task: StoredTask
   /** Rows that count and wait, by line. */
+  readonly waiting: Record<Line, number>
+  readonly tables: readonly RecountedTable[]
+}
+
+export interface RecountedTable {
+  readonly row: StoredLaneTable
+  /** Rows of this table that count and wait, by line. */
   readonly waiting: Record<Line, number>
 }

@@ -70,8 +70,8 @@ export class HandOff {
     const failed = (error: unknown) => (isLackOfRoom(error) ? room.refused(error) : outage.failed(error))
     this.#failed = failed
     this.#coalescer = new Coalescer(store, {
-      committed: ({ readied, nextDueInMillis }) => {
-        this.#pulls.wake(readied)
+      committed: ({ readied, readiedOf, nextDueInMillis }) => {
+        this.#pulls.wake(readied, readiedOf)
         if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
       },
       failed: (error, asks) => {
@@ -99,14 +99,14 @@ export class HandOff {
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
-      readied: (count) => this.#pulls.wake(count),
+      readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
       lookAround: () => this.#pulls.wakeAll(),
       parked: (count) =>
         log.warn({ parked: count }, 'partitions were parked: their leases expired too often'),
       failed,
     })
-    store.onHint?.((readied, nextDueInMillis = null) => {
-      this.#pulls.wake(readied)
+    store.onHint?.((readied, nextDueInMillis = null, readiedOf = null) => {
+      this.#pulls.wake(readied, readiedOf)
       if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
     })
     // Leases that seem overdue may be of workers that had nobody to renew them with.
@@ -206,7 +206,7 @@ export class HandOff {
       const result = await this.#store.control(order)
       if (result.kind !== 'applied') return result
       changed += result.changed
-      this.#pulls.wake(result.readied)
+      this.#pulls.wake(result.readied, result.readiedOf)
       if (!result.more) {
         this.#upkeep.tidySoon(0)
         return { ...result, changed }

@@ -1,6 +1,6 @@
 import type { Coalescer } from './coalescer.ts'
 import type { Pulled, PullRequest } from './requests.ts'
-import { type PullOrder, type PullResult, StoreUnavailable } from './store.ts'
+import { type PullOrder, type PullResult, type ReadiedOf, StoreUnavailable } from './store.ts'
 import { NOTHING, WaitingPulls } from './waiting-pulls.ts'
 
 /** Told what a caller is about to be given. */
@@ -58,9 +58,9 @@ export class Pulls {
     return this.#waiting.size
   }
 
-  /** So many partitions became ready. */
-  wake(readied: number): void {
-    this.#waiting.wake(readied)
+  /** So many partitions became ready; of which tasks and tables, where that is known. */
+  wake(readied: number, readiedOf?: readonly ReadiedOf[] | null): void {
+    this.#waiting.wake(readied, readiedOf)
   }
 
   /** Something may be ready that nobody was told of. */
@@ -99,6 +99,6 @@ export class Pulls {
   }
 }
 
-function orderOf({ instance, batch, records, key }: PullRequest): PullOrder {
-  return { instance, batch, records, key }
+function orderOf({ instance, batch, records, key, tables, tasks }: PullRequest): PullOrder {
+  return { instance, batch, records, key, tables, tasks }
 }

@@ -49,7 +49,14 @@ export interface Store {
   readonly batching?: Batching
 }
 
-export type HintListener = (readied: number, nextDueInMillis?: number | null) => void
+export type HintListener = (
+  readied: number,
+  nextDueInMillis?: number | null,
+  readiedOf?: readonly ReadiedOf[] | null,
+) => void
+
+/** So many partitions of a task and a table; null: of any of its tables. */
+export type ReadiedOf = readonly [task: string, table: string | null, count: number]
 
 /** For a store that works on several batches side by side. */
 export interface Batching {
@@ -98,6 +105,8 @@ export interface HandOffAnswers {
    * others were woken for before.
    */
   readonly readied: number
+  /** Of which tasks and tables they are, for pulls that choose; null or absent: it may be anything. */
+  readonly readiedOf?: readonly ReadiedOf[] | null
   /** When the earliest lease or back-off of this batch ends, on the store's clock. */
   readonly nextDueInMillis: number | null
 }
@@ -126,6 +135,10 @@ export interface PullOrder {
   readonly batch: number
   readonly records: number | null
   readonly key: string | null
+  /** Only partitions of these compute tables; null: of any. */
+  readonly tables: readonly string[] | null
+  /** Only partitions of these tasks; null: of any. */
+  readonly tasks: readonly string[] | null
 }
 
 export interface PullResult {
@@ -177,6 +190,7 @@ export interface SweepOrder {
 export interface SweepResult {
   /** Partitions that became ready: their back-off ended, or a barrier that waited for others opened. */
   readonly woken: number
+  readonly readiedOf?: readonly ReadiedOf[] | null
   readonly expired: number
   readonly parked: number
   /** More is due than the limit allowed. */

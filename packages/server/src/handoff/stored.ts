@@ -90,6 +90,34 @@ export interface StoredLane {
   readonly records: Tally
 }
 
+/**
+ * One compute table of a lane: the lane's place in the order of pulls that name this table. Nearly every lane has one. It
+ * then has the counts and the cursor of the lane, and its own are not kept.
+ */
+export interface StoredLaneTable {
+  readonly lane: number
+  readonly table: string
+  /** That of its lane. */
+  readonly level: number
+  /** Where its next fresh partition, and its next retry, start in the virtual time of (level, table). 64-bit. */
+  tag: bigint
+  retryTag: bigint
+  turn: bigint | null
+  /** The largest id of this table that was handed out from the fresh line. */
+  cursor: number
+  /** How many of this table are ready; of them those on the two lines of those given back. */
+  ready: number
+  released: number
+  retries: number
+}
+
+/** The virtual time of the pulls that name a table, on one level; 64-bit. */
+export interface StoredTableTime {
+  readonly level: number
+  readonly table: string
+  virtual: bigint
+}
+
 /** The part of a partition that never changes. Ids grow in the order of arrival within a lane. */
 export interface PartitionDescriptor {
   readonly id: number

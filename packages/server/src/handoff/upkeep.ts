@@ -2,7 +2,7 @@ import { systemClock, systemStopwatch } from './clock.ts'
 import { Recurring } from './recurring.ts'
 import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import { FORGET_ENDED_NODES_MILLIS, FORGET_INSTANCES_MILLIS } from './sightings.ts'
-import type { Store } from './store.ts'
+import type { ReadiedOf, Store } from './store.ts'
 
 /** The longest that upkeep sleeps: what other nodes brought about is noticed within it. */
 const SWEEP_AT_LEAST_MILLIS = 1000
@@ -16,7 +16,7 @@ const CLOCK_JUMP_MILLIS = 1000
 const LOOK_AROUND_MILLIS = 2000
 
 export interface UpkeepEvents {
-  readied(count: number): void
+  readied(count: number, readiedOf?: readonly ReadiedOf[] | null): void
   /** Other nodes may have made something ready unheard. */
   lookAround(): void
   /** Partitions ran out of attempts because nobody settled them. */
@@ -77,7 +77,7 @@ export class Upkeep {
       if (this.#clockWasSetAhead()) this.beginGrace()
       const expireLeases = systemStopwatch() >= this.#expireFrom
       const swept = await this.#store.sweep({ limit: SWEEP_LIMIT, expireLeases })
-      if (swept.woken > 0) this.#events.readied(swept.woken)
+      if (swept.woken > 0) this.#events.readied(swept.woken, swept.readiedOf)
       this.#lookAround()
       if (swept.parked > 0) this.#events.parked(swept.parked)
       return swept.more ? 0 : Math.min(SWEEP_AT_LEAST_MILLIS, swept.nextDueInMillis ?? SWEEP_AT_LEAST_MILLIS)

@@ -1,4 +1,5 @@
-import type { PullOrder, PullResult } from './store.ts'
+import type { PullOrder, PullResult, ReadiedOf } from './store.ts'
+import { type Filter, groupOf, Wishes, wantedOf } from './wishes.ts'
 
 /** Each costs about a kilobyte and a timer. Pulls beyond this are answered at once. */
 export const MAX_WAITING_PULLS = 20_000
@@ -15,23 +16,34 @@ interface Waiter {
   over: boolean
 }
 
+/** Waiting pulls with the same filter. */
+interface Group {
+  readonly filter: Filter
+  readonly waiters: Set<Waiter>
+}
+
 type TryPull = (order: PullOrder) => Promise<PullResult>
 
 /**
  * Pulls that found nothing and were asked to wait, first come first served. When partitions become
- * ready only as many are woken as there are partitions: ten thousand may wait at no cost.
+ * ready only as many are woken as there are partitions: ten thousand may wait at no cost. Of those that name tables or
+ * tasks, only pulls that may have what became ready are woken; pulls with the same filter are one group.
  */
 export class WaitingPulls {
   readonly #tryPull: TryPull
   readonly #waiting = new Set<Waiter>()
+  readonly #groups = new Map<string, Group>()
   readonly #byKey = new Map<string, Set<Waiter>>()
+  readonly #wishes = new Wishes()
   #closed = false
-
-  /** Goes up whenever something became ready. Whoever found nothing before must look again. */
-  epoch = 0
 
   constructor(tryPull: TryPull) {
     this.#tryPull = tryPull
+  }
+
+  /** Goes up whenever something became ready. Whoever found nothing before must look again. */
+  get epoch(): number {
+    return this.#wishes.epoch
   }
 
   get size(): number {
@@ -79,22 +91,26 @@ export class WaitingPulls {
       }, millis)
       signal?.addEventListener('abort', giveUp)
       this.#add(waiter)
-      if (seenEpoch !== this.epoch) void this.#try(waiter)
+      if (this.#wishes.mayHaveCome(order, seenEpoch)) void this.#try(waiter)
     })
   }
 
-  /** So many partitions became ready. */
-  wake(readied: number): void {
+  /** So many partitions became ready; of which tasks and tables, where that is known. */
+  wake(readied: number, readiedOf: readonly ReadiedOf[] | null = null): void {
     if (readied <= 0) return
-    this.epoch += 1
-    let left = readied
-    for (const waiter of this.#waiting) {
-      if (left === 0) return
-      if (waiter.trying) continue
-      left -= 1
-      void this.#try(waiter)
-      // The twin of a keyed pull is answered with it, not when its own wait ends.
-      for (const twin of this.#byKey.get(waiter.order.key ?? '') ?? []) if (!twin.trying) void this.#try(twin)
+    this.#wishes.note(readiedOf)
+    for (const { filter, waiters } of this.#groups.values()) {
+      // Each group by itself: what one may take, another may take instead.
+      let left = wantedOf(filter, readied, readiedOf)
+      for (const waiter of waiters) {
+        if (left <= 0) break
+        if (waiter.trying) continue
+        left -= 1
+        void this.#try(waiter)
+        // The twin of a keyed pull is answered with it, not when its own wait ends.
+        for (const twin of this.#byKey.get(waiter.order.key ?? '') ?? [])
+          if (!twin.trying) void this.#try(twin)
+      }
     }
   }
 
@@ -112,7 +128,7 @@ export class WaitingPulls {
       waiter.trying = false
       if (result.partitions.length > 0 || result.repeated || waiter.over || this.#closed)
         waiter.answer(result)
-      else if (epoch !== this.epoch) void this.#try(waiter)
+      else if (this.#wishes.mayHaveCome(waiter.order, epoch)) void this.#try(waiter)
     } catch (error) {
       waiter.fail(error)
     }
@@ -120,6 +136,10 @@ export class WaitingPulls {
 
   #add(waiter: Waiter): void {
     this.#waiting.add(waiter)
+    const name = groupOf(waiter.order)
+    const group = this.#groups.get(name)
+    if (group === undefined) this.#groups.set(name, { filter: waiter.order, waiters: new Set([waiter]) })
+    else group.waiters.add(waiter)
     const { key } = waiter.order
     if (key === null) return
     const twins = this.#byKey.get(key)
@@ -129,6 +149,10 @@ export class WaitingPulls {
 
   #remove(waiter: Waiter): void {
     this.#waiting.delete(waiter)
+    const name = groupOf(waiter.order)
+    const group = this.#groups.get(name)
+    group?.waiters.delete(waiter)
+    if (group?.waiters.size === 0) this.#groups.delete(name)
     const { key } = waiter.order
     const twins = key === null ? undefined : this.#byKey.get(key)
     if (key === null || twins === undefined) return

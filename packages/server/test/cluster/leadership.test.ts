@@ -10,7 +10,10 @@ import { memoryHarness } from '../store/memory-harness.ts'
 import { SharedStore, startNodes, TestNode } from './support/nodes.ts'
 
 const empty: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
-const pulling: HandOffBatch = { ...empty, pulls: [{ instance: null, batch: 1, records: null, key: null }] }
+const pulling: HandOffBatch = {
+  ...empty,
+  pulls: [{ instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }],
+}
 const calling = (count: number, taskId = 'a'): HandOffBatch => ({
   ...empty,
   callBacks: [callBackOrder(taskId, some(0, count))],
@@ -159,7 +162,7 @@ test('leases that a follower was granted and did not live to hear of are taken b
   const [leader, follower] = (await start(2)) as [TestNode, TestNode]
   await leader.store.handOff(calling(2))
   const { arrived, release } = holdUp(leader)
-  const plain = { instance: null, batch: 1, records: null, key: null }
+  const plain = { instance: null, batch: 1, records: null, key: null, tables: null, tasks: null }
   const keyed = { ...plain, key: 'k' }
   const underWay = follower.store.handOff({ ...empty, pulls: [keyed, plain] })
   const refused = expect(underWay).rejects.toThrow(StoreUnavailable)
@@ -194,7 +197,15 @@ describe('a pull that waits', () => {
     handOffs.push(handOff)
     return handOff
   }
-  const waiting = { instance: null, batch: 1, records: null, key: null, waitMillis: 600_000 }
+  const waiting = {
+    instance: null,
+    batch: 1,
+    records: null,
+    key: null,
+    tables: null,
+    tasks: null,
+    waitMillis: 600_000,
+  }
 
   test.each([
     ['the leader', 'a follower', 0, 1],

@@ -29,6 +29,8 @@ const pullRequest = (changes: Partial<PullRequest> = {}): PullRequest => ({
   batch: 1,
   records: null,
   key: null,
+  tables: null,
+  tasks: null,
   waitMillis: 0,
   ...changes,
 })

@@ -91,6 +91,8 @@ function pull({ batch }: Sizes): fc.Arbitrary<PullOrder> {
     batch: fc.integer({ min: 1, max: batch }),
     records: fc.constantFrom(null, null, 0, 150),
     key: fc.constantFrom(null, null, 'k', 'l'),
+    tables: fc.constant(null),
+    tasks: fc.constant(null),
   })
 }
 

@@ -89,7 +89,16 @@ afterEach(async () => {
 })
 
 const callBack = () => handOff.callBack(callBackOrder('a', some(0, 1)).callBack, null)
-const pull = () => handOff.pull({ instance: null, batch: 1, records: null, key: null, waitMillis: 0 })
+const pull = () =>
+  handOff.pull({
+    instance: null,
+    batch: 1,
+    records: null,
+    key: null,
+    tables: null,
+    tasks: null,
+    waitMillis: 0,
+  })
 
 const settleAgain = () =>
   handOff.settle({

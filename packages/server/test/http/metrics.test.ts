@@ -137,7 +137,15 @@ describe('the hand-off', () => {
   })
 })
 
-const pullOrder = { instance: null, batch: 1, records: null, key: null, waitMillis: 0 }
+const pullOrder = {
+  instance: null,
+  batch: 1,
+  records: null,
+  key: null,
+  tables: null,
+  tasks: null,
+  waitMillis: 0,
+}
 
 describe('requests', () => {
   test('are counted by route and status, whichever way they came', async () => {

@@ -106,7 +106,15 @@ describe('a hang-up of a connection with many requests under way', () => {
 test('a pull beyond those that may wait in all is answered at once', async () => {
   const { baton } = await served()
   const { handOff } = baton.app
-  const request = { instance: null, batch: 1, records: null, key: null, waitMillis: 60_000 }
+  const request = {
+    instance: null,
+    batch: 1,
+    records: null,
+    key: null,
+    tables: null,
+    tasks: null,
+    waitMillis: 60_000,
+  }
   const waiting = Array.from({ length: MAX_WAITING_PULLS }, () => handOff.pull(request))
   await until(() => handOff.waitingPulls === MAX_WAITING_PULLS)
   const { status, headers, body } = await baton.get('/pull', { prefer: 'wait=60' })

@@ -1,4 +1,4 @@
-import type { Due, KnownPartition, Loaded, Needs, Recount } from '../../handoff/disk.ts'
+import type { Due, KnownPartition, Loaded, LoadedRows, Needs, Recount } from '../../handoff/disk.ts'
 import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/tally.ts'
 import type { StoredKey, StoredLane, StoredPartition, StoredTask } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyPartition, copyTask } from './copies.ts'
@@ -10,6 +10,8 @@ class Collected {
   readonly tasks = new Map<number, StoredTask>()
   readonly lanes = new Map<number, StoredLane>()
   readonly levels: Loaded['levels'][number][] = []
+  readonly laneTables: Loaded['laneTables'][number][] = []
+  readonly tableTimes = new Map<string, Loaded['tableTimes'][number]>()
   readonly partitions = new Map<number, StoredPartition>()
   readonly #levels = new Set<number>()
   readonly #medium: MemoryMedium
@@ -29,6 +31,16 @@ class Collected {
     this.lanes.set(id, copyLane(lane))
     this.task(lane.task)
     this.level(lane.level)
+    for (const row of this.#medium.laneTables.get(id)?.values() ?? []) {
+      this.laneTables.push({ ...row })
+      this.tableTime(row.level, row.table)
+    }
+  }
+
+  tableTime(level: number, table: string): void {
+    const name = `${level}:${table}`
+    const time = this.#medium.tableTimes.get(name)
+    if (time !== undefined) this.tableTimes.set(name, { ...time })
   }
 
   level(at: number): void {
@@ -45,11 +57,13 @@ class Collected {
     this.lane(partition.lane)
   }
 
-  rows(): Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'> {
+  rows(): LoadedRows {
     return {
       tasks: [...this.tasks.values()],
       lanes: [...this.lanes.values()],
       levels: this.levels,
+      laneTables: this.laneTables,
+      tableTimes: [...this.tableTimes.values()],
       partitions: [...this.partitions.values()],
     }
   }
@@ -70,6 +84,7 @@ export function loadFrom(medium: MemoryMedium, needs: Needs): Loaded {
   for (const id of needs.tasks ?? []) found.task(id)
   lanes(needs.lanes ?? [])
   for (const level of needs.levels ?? []) found.level(level)
+  for (const { level, table } of needs.tableTimes ?? []) found.tableTime(level, table)
   for (const { task, levels } of needs.lanesOf ?? []) {
     const wanted = new Set(levels)
     for (const lane of medium.lanesOf.get(task) ?? []) if (wanted.has(lane.level)) found.lane(lane.id)
@@ -96,10 +111,11 @@ export function loadFrom(medium: MemoryMedium, needs: Needs): Loaded {
 
 type Asked<Part extends keyof Needs> = NonNullable<Needs[Part]> extends readonly (infer One)[] ? One : never
 
-function inOrder(medium: MemoryMedium, { after, limit }: NonNullable<Needs['order']>): number[] {
+function inOrder(medium: MemoryMedium, { after, limit, table }: NonNullable<Needs['order']>): number[] {
   const behind: { level: number; turn: bigint; id: number }[] = []
-  for (const id of medium.waiting) {
-    const lane = medium.lanes.get(id)
+  const waiting = table === undefined ? medium.waiting : (medium.waitingByTable.get(table) ?? [])
+  for (const id of waiting) {
+    const lane = table === undefined ? medium.lanes.get(id) : medium.laneTables.get(id)?.get(table)
     if (lane === undefined || lane.turn === null) continue
     const { level, turn } = lane
     if (after === null || isBehind({ level, turn, id }, after)) behind.push({ level, turn, id })
@@ -117,12 +133,14 @@ function isBehind(
 }
 
 function nextLanes(medium: MemoryMedium, { task, from, having, limit }: Asked<'nextLanes'>): number[] {
-  const has = ({ partitions, purged }: StoredLane) => {
+  const has = ({ partitions, purged, turn }: StoredLane) => {
     switch (having) {
       case 'any':
         return true
       case 'parked':
         return partitions.parked > 0
+      case 'waiting':
+        return turn !== null
       case 'unfinished':
         return unfinishedOf(partitions) > 0
       case 'rows':
@@ -148,17 +166,22 @@ function rowsByIndex(
   return found.slice(0, limit).map(({ id }) => id)
 }
 
-function freshOf(medium: MemoryMedium, { lane, after, tail, limit }: Asked<'fresh'>): number[] {
+function freshOf(medium: MemoryMedium, { lane, table, after, tail, limit }: Asked<'fresh'>): number[] {
   const { ids } = medium.partitions.ofLane(lane)
   const first = firstAbove(ids, after)
+  if (table !== undefined) {
+    const rows = ids.slice(first, firstAbove(ids, tail))
+    return rows.filter((id) => medium.partitions.rows.get(id)?.computeTable === table).slice(0, limit)
+  }
   return ids.slice(first, Math.min(first + limit, firstAbove(ids, tail)))
 }
 
-function returnedOf(medium: MemoryMedium, { lane, line, after, limit }: Asked<'returned'>): number[] {
+function returnedOf(medium: MemoryMedium, { lane, table, line, after, limit }: Asked<'returned'>): number[] {
   const found: { id: number; dueAt: number }[] = []
   for (const id of medium.partitions.ofLane(lane).returned) {
     const row = medium.partitions.rows.get(id)
     if (row === undefined || row.line !== line) continue
+    if (table !== undefined && row.computeTable !== table) continue
     const dueAt = row.dueAt ?? 0
     const isAhead = after !== null && (dueAt < after.dueAt || (dueAt === after.dueAt && id <= after.id))
     if (!isAhead) found.push({ id, dueAt })
@@ -241,15 +264,31 @@ export function recountOf(medium: MemoryMedium): Recount[] {
     if (task === undefined) throw new Error(`lane ${lane.id} has no task`)
     const { partitions, records } = noTallies()
     const waiting = { fresh: 0, released: 0, retry: 0 }
+    const tables = new Map(
+      [...(medium.laneTables.get(lane.id)?.values() ?? [])].map((one) => [
+        one.table,
+        { row: { ...one }, waiting: { fresh: 0, released: 0, retry: 0 } },
+      ]),
+    )
     for (const id of medium.partitions.ofLane(lane.id).ids) {
       if (id > lane.tail) break
       const row = medium.partitions.rows.get(id)
       if (row === undefined) continue
       partitions[row.state] += 1
       records[row.state] += row.recordCount
-      if (row.state === 'ready') waiting[row.line] += 1
+      if (row.state !== 'ready') continue
+      waiting[row.line] += 1
+      const table = tables.get(row.computeTable)
+      if (table !== undefined) table.waiting[row.line] += 1
     }
-    counts.push({ lane: copyLane(lane), task: copyTask(task), partitions, records, waiting })
+    counts.push({
+      lane: copyLane(lane),
+      task: copyTask(task),
+      partitions,
+      records,
+      waiting,
+      tables: [...tables.values()],
+    })
   }
   return counts
 }

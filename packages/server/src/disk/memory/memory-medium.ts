@@ -10,8 +10,10 @@ import type {
   StagedIds,
   StoredKey,
   StoredLane,
+  StoredLaneTable,
   StoredLevel,
   StoredPace,
+  StoredTableTime,
   StoredTask,
 } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyTask } from './copies.ts'
@@ -42,6 +44,12 @@ export class MemoryMedium {
   /** Lanes with a turn. */
   readonly waiting = new Set<number>()
   readonly levels = new Map<number, StoredLevel>()
+  /** By lane, then by name. */
+  readonly laneTables = new Map<number, Map<string, StoredLaneTable>>()
+  /** Lanes with a turn for a table, by its name. */
+  readonly waitingByTable = new Map<string, Set<number>>()
+  /** By `<level>:<table>`. */
+  readonly tableTimes = new Map<string, StoredTableTime>()
   readonly partitions = new PartitionTable()
   readonly keys = new Map<string, StoredKey>()
   /** By task and second. */
@@ -111,6 +119,8 @@ export class MemoryMedium {
     }
     for (const lane of images.lanes.values()) this.#writeLane(copyLane(lane))
     for (const level of images.levels.values()) this.levels.set(level.level, { ...level })
+    for (const row of images.laneTables.values()) this.#writeLaneTable({ ...row })
+    for (const [name, time] of images.tableTimes) this.tableTimes.set(name, { ...time })
     for (const [id, status] of images.partitions)
       if (status === null) this.partitions.remove(id)
       else this.partitions.update(id, status)
@@ -139,6 +149,15 @@ export class MemoryMedium {
           node: null,
         })
     if (images.nextIds !== null) this.nextIds = { ...images.nextIds }
+  }
+
+  #writeLaneTable(row: StoredLaneTable): void {
+    const tables = this.laneTables.get(row.lane) ?? new Map<string, StoredLaneTable>()
+    this.laneTables.set(row.lane, tables.set(row.table, row))
+    const waiting = this.waitingByTable.get(row.table) ?? new Set<number>()
+    this.waitingByTable.set(row.table, waiting)
+    if (row.turn === null) waiting.delete(row.lane)
+    else waiting.add(row.lane)
   }
 
   #writeLane(lane: StoredLane): void {

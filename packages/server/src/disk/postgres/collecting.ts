@@ -1,9 +1,15 @@
-import type { Loaded } from '../../handoff/disk.ts'
+import type { Loaded, LoadedRows } from '../../handoff/disk.ts'
 import type { StoredPartition } from '../../handoff/stored.ts'
-import { keyColumns, laneColumns, levelColumns, partitionColumns, taskColumns } from './rows.ts'
+import {
+  keyColumns,
+  laneColumns,
+  laneTableColumns,
+  levelColumns,
+  partitionColumns,
+  tableTimeColumns,
+  taskColumns,
+} from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
-
-type Belonging = Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'>
 
 /** Rows found by a part, by the position of what asked for them. */
 type Found = ReadonlyMap<number, readonly number[]>
@@ -20,6 +26,7 @@ export class Collecting {
   readonly #lanes: string[] = []
   readonly #tasks: string[] = []
   readonly #levels: string[] = []
+  readonly #tableTimes: string[] = []
   #keys: string | undefined
 
   /** A parameter, as it is written in SQL. */
@@ -36,7 +43,7 @@ export class Collecting {
 
   lanes(part: string, order: string, from: string): void {
     this.#lanes.push(
-      `SELECT '${part}' AS part, ${order}, r.task, r.level, ${laneColumns.asJson('r')} AS row FROM ${from}`,
+      `SELECT '${part}' AS part, ${order}, r.id AS lane, r.task, r.level, ${laneColumns.asJson('r')} AS row FROM ${from}`,
     )
   }
 
@@ -47,6 +54,11 @@ export class Collecting {
 
   levels(levels: string): void {
     this.#levels.push(levels)
+  }
+
+  /** SQL that yields pairs of level and name. */
+  tableTimes(pairs: string): void {
+    this.#tableTimes.push(pairs)
   }
 
   keys(from: string): void {
@@ -70,10 +82,11 @@ export class Collecting {
     const lanes = [...this.#lanes]
     const tasks = [...this.#tasks]
     const levels = [...this.#levels]
+    const times = [...this.#tableTimes]
     if (this.#partitions.length > 0) {
       take('partitions', this.#partitions)
       lanes.push(
-        `SELECT 'of' AS part, 0 AS n, 0 AS a, 0 AS b, r.task, r.level, ${laneColumns.asJson('r')} AS row
+        `SELECT 'of' AS part, 0 AS n, 0 AS a, 0 AS b, r.id AS lane, r.task, r.level, ${laneColumns.asJson('r')} AS row
          FROM (SELECT DISTINCT lane FROM partitions) p CROSS JOIN LATERAL
            (SELECT * FROM baton.lane WHERE id = p.lane OFFSET 0) r`,
       )
@@ -82,7 +95,16 @@ export class Collecting {
       take('lanes', lanes)
       tasks.push('SELECT task FROM lanes')
       levels.push('SELECT level FROM lanes')
+      found.push(`lane_tables AS MATERIALIZED (
+        SELECT r.level, r.name, ${laneTableColumns.asJson('r')} AS row FROM (SELECT DISTINCT lane FROM lanes) w
+        CROSS JOIN LATERAL (SELECT * FROM baton.lane_table WHERE lane = w.lane OFFSET 0) r)`)
+      columns.push('(SELECT json_agg(row) FROM lane_tables) AS lane_tables')
+      times.push('SELECT level, name FROM lane_tables')
     }
+    if (times.length > 0)
+      columns.push(`(SELECT json_agg(${tableTimeColumns.asJson('r')})
+        FROM (SELECT DISTINCT * FROM (${times.join(' UNION ALL ')}) u) w (level, name)
+        CROSS JOIN LATERAL (SELECT * FROM baton.table_time WHERE level = w.level AND name = w.name OFFSET 0) r) AS table_times`)
     if (tasks.length > 0) belonging('tasks', 'task', 'id', tasks, taskColumns.asJson('r'))
     if (levels.length > 0) belonging('levels', 'level', 'level', levels, levelColumns.asJson('r'))
     if (this.#keys !== undefined)
@@ -93,7 +115,7 @@ export class Collecting {
 
   /** Whether anything is asked for. */
   get isEmpty(): boolean {
-    const parts = [this.#partitions, this.#lanes, this.#tasks, this.#levels]
+    const parts = [this.#partitions, this.#lanes, this.#tasks, this.#levels, this.#tableTimes]
     return this.#keys === undefined && parts.every(({ length }) => length === 0)
   }
 }
@@ -102,7 +124,7 @@ type Values = readonly unknown[]
 
 /** What such a statement found. */
 export class Collected {
-  readonly rows: Belonging
+  readonly rows: LoadedRows
   readonly keys: Loaded['keys']
   readonly #ids = new Map<string, Map<number, number[]>>()
 
@@ -125,6 +147,8 @@ export class Collected {
       lanes: [...lanes.values()],
       tasks: read('tasks').map((values) => taskColumns.read(values)),
       levels: read('levels').map((values) => levelColumns.read(values)),
+      laneTables: read('lane_tables').map((values) => laneTableColumns.read(values)),
+      tableTimes: read('table_times').map((values) => tableTimeColumns.read(values)),
     }
     this.keys = read('keys').map((values) => keyColumns.read(values))
   }

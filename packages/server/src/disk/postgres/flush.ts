@@ -3,7 +3,16 @@ import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { PartitionStatus } from '../../handoff/stored.ts'
 import { type Columns, plainArray, textArray } from './columns.ts'
 import { rangesStatement } from './index-ranges.ts'
-import { keyColumns, laneColumns, levelColumns, paceColumns, statusColumns, taskColumns } from './rows.ts'
+import {
+  keyColumns,
+  laneColumns,
+  laneTableColumns,
+  levelColumns,
+  paceColumns,
+  statusColumns,
+  tableTimeColumns,
+  taskColumns,
+} from './rows.ts'
 import type { Statement } from './session/connection.ts'
 
 /** A statement of some hundred rows is as fast per row as any, and holds up nothing else for long. */
@@ -38,6 +47,8 @@ export function flushStatements(order: FlushOrder): Statement[] {
     ...upserts('task', 'id', taskColumns, images.tasks.values()),
     ...upserts('lane', 'id', laneColumns, images.lanes.values()),
     ...upserts('level', 'level', levelColumns, images.levels.values()),
+    ...upserts('lane_table', 'lane, name', laneTableColumns, images.laneTables.values()),
+    ...upserts('table_time', 'level, name', tableTimeColumns, images.tableTimes.values()),
     ...partitionStatements(images.partitions),
     ...keyStatements(images.keys),
     ...paceStatements(images.pace),

@@ -10,6 +10,8 @@ const NOTHING: Loaded = {
   tasks: [],
   lanes: [],
   levels: [],
+  laneTables: [],
+  tableTimes: [],
   partitions: [],
   keys: [],
   order: [],
@@ -29,6 +31,10 @@ export function loadStatement(needs: Needs): Statement | null {
     parts.tasks(`SELECT id FROM unnest(${texts(needs.taskNames)}) AS w (name) CROSS JOIN LATERAL
       (SELECT id FROM baton.task WHERE task_id = w.name COLLATE "C" OFFSET 0) t`)
   if (isAsked(needs.levels)) parts.levels(`SELECT unnest(${numbers(needs.levels)})`)
+  if (isAsked(needs.tableTimes))
+    parts.tableTimes(
+      `SELECT * FROM unnest(${numbers(needs.tableTimes.map(({ level }) => level))}, ${texts(needs.tableTimes.map(({ table }) => table))})`,
+    )
   if (isAsked(needs.keys))
     parts.keys(`SELECT r.* FROM unnest(${texts(needs.keys)}) AS w (key) CROSS JOIN LATERAL
       (SELECT * FROM baton.pull_key WHERE key = w.key COLLATE "C" OFFSET 0) r`)
@@ -102,6 +108,7 @@ export const HAS_ROWS = `${sumOf(partitionStates)} > purged`
 const HAVING = {
   any: 'true',
   parked: 'parked_partitions > 0',
+  waiting: 'turn IS NOT NULL',
   unfinished: `${sumOf(unfinishedStates)} > 0`,
   rows: HAS_ROWS,
 } as const
@@ -119,11 +126,23 @@ function addNextLanes(parts: Collecting, asked: Asked<'nextLanes'>): void {
   }
 }
 
-function addOrder(parts: Collecting, { after, limit }: Asked<'order'>): void {
+function addOrder(parts: Collecting, { after, limit, table }: Asked<'order'>): void {
+  const id = table === undefined ? 'id' : 'lane'
   const behind =
     after === null
       ? ''
-      : `AND (level, turn, id) > (${parts.value(after.level, 'bigint')}, ${parts.value(after.turn, 'bigint')}, ${parts.value(after.lane, 'bigint')})`
+      : `AND (level, turn, ${id}) > (${parts.value(after.level, 'bigint')}, ${parts.value(after.turn, 'bigint')}, ${parts.value(after.lane, 'bigint')})`
+  if (table !== undefined) {
+    parts.lanes(
+      'order',
+      '1 AS n, row_number() OVER (ORDER BY w.level, w.turn, w.lane) AS a, 0 AS b',
+      `(SELECT level, turn, lane FROM baton.lane_table
+        WHERE name = ${parts.value(table, 'text')} COLLATE "C" AND turn IS NOT NULL ${behind}
+        ORDER BY level, turn, lane LIMIT ${parts.value(limit, 'bigint')}) w
+       CROSS JOIN LATERAL (SELECT * FROM baton.lane WHERE id = w.lane OFFSET 0) r`,
+    )
+    return
+  }
   parts.lanes(
     'order',
     '1 AS n, row_number() OVER (ORDER BY r.level, r.turn, r.id) AS a, 0 AS b',
@@ -154,7 +173,43 @@ function addRows(parts: Collecting, asked: Asked<'rows'>): void {
   }
 }
 
+/** Those of one table are asked for one by one, where any are: most lanes have one, and need no condition. */
+const areOfTables = (asked: readonly { readonly table?: string }[]): boolean =>
+  asked.some(({ table }) => table !== undefined)
+
+const isOfTable = (parts: Collecting, table: string | undefined): string =>
+  table === undefined ? '' : `AND compute_table = ${parts.value(table, 'text')} COLLATE "C"`
+
+function addFreshOfTables(parts: Collecting, asked: Asked<'fresh'>): void {
+  for (const [at, { lane, table, after, tail, limit }] of asked.entries()) {
+    parts.partitions(
+      'fresh',
+      `${at + 1} AS n, r.id AS a, 0 AS b`,
+      `(SELECT * FROM baton.partition WHERE lane = ${parts.value(lane, 'bigint')}
+          AND id > ${parts.value(after, 'bigint')} AND id <= ${parts.value(tail, 'bigint')} ${isOfTable(parts, table)}
+        ORDER BY id LIMIT ${parts.value(limit, 'bigint')}) r`,
+    )
+  }
+}
+
+function addReturnedOfTables(parts: Collecting, asked: Asked<'returned'>): void {
+  for (const [at, { lane, table, line, after, limit }] of asked.entries()) {
+    parts.partitions(
+      'returned',
+      `${at + 1} AS n, r.returned_at AS a, r.id AS b`,
+      `(SELECT * FROM baton.partition WHERE lane = ${parts.value(lane, 'bigint')}
+          AND returned_line = ${parts.value(line, 'text')} COLLATE "C" ${isOfTable(parts, table)}
+          AND (returned_at, id) > (${parts.value(after?.dueAt ?? -1, 'bigint')}, ${parts.value(after?.id ?? -1, 'bigint')})
+        ORDER BY returned_at, id LIMIT ${parts.value(limit, 'bigint')}) r`,
+    )
+  }
+}
+
 function addFresh(parts: Collecting, asked: Asked<'fresh'>): void {
+  if (areOfTables(asked)) {
+    addFreshOfTables(parts, asked)
+    return
+  }
   const column = (field: 'lane' | 'after' | 'tail' | 'limit') =>
     parts.value(plainArray(asked.map((one) => one[field])), 'bigint[]')
   parts.partitions(
@@ -168,6 +223,10 @@ function addFresh(parts: Collecting, asked: Asked<'fresh'>): void {
 }
 
 function addReturned(parts: Collecting, asked: Asked<'returned'>): void {
+  if (areOfTables(asked)) {
+    addReturnedOfTables(parts, asked)
+    return
+  }
   const numbers = (values: readonly number[]) => parts.value(plainArray(values), 'bigint[]')
   parts.partitions(
     'returned',

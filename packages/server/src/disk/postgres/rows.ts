@@ -3,9 +3,11 @@ import type {
   PartitionStatus,
   StoredKey,
   StoredLane,
+  StoredLaneTable,
   StoredLevel,
   StoredPace,
   StoredPartition,
+  StoredTableTime,
   StoredTask,
 } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
@@ -59,6 +61,25 @@ export const laneColumns = new Columns<StoredLane>(
 )
 
 export const levelColumns = new Columns<StoredLevel>({ level: 'number', virtual: 'big', served: 'big' })
+
+export const laneTableColumns = new Columns<StoredLaneTable>({
+  lane: 'number',
+  table: { kind: 'text', column: 'name' },
+  level: 'number',
+  tag: 'big',
+  retryTag: 'big',
+  turn: 'big',
+  cursor: 'number',
+  ready: 'number',
+  released: 'number',
+  retries: 'number',
+})
+
+export const tableTimeColumns = new Columns<StoredTableTime>({
+  level: 'number',
+  table: { kind: 'text', column: 'name' },
+  virtual: 'big',
+})
 
 const descriptorFields = {
   id: 'number',

@@ -103,6 +103,29 @@ CREATE TABLE baton.level (
   served bigint NOT NULL
 ) WITH (fillfactor = 20);
 
+-- The compute tables of a lane, and their order for pulls that name them.
+CREATE TABLE baton.lane_table (
+  lane bigint NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  level bigint NOT NULL,
+  tag bigint NOT NULL,
+  retry_tag bigint NOT NULL,
+  turn bigint,
+  cursor bigint NOT NULL,
+  ready bigint NOT NULL,
+  released bigint NOT NULL,
+  retries bigint NOT NULL,
+  PRIMARY KEY (lane, name)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX lane_table_in_order ON baton.lane_table (name, level, turn, lane) WHERE turn IS NOT NULL;
+
+CREATE TABLE baton.table_time (
+  level bigint NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  virtual bigint NOT NULL,
+  PRIMARY KEY (level, name)
+) WITH (fillfactor = 20);
+
 CREATE TABLE baton.partition (
   id bigint PRIMARY KEY,
   lane bigint NOT NULL,

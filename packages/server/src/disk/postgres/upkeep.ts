@@ -3,7 +3,7 @@ import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
 import { noTallies } from '../../handoff/rules/tally.ts'
 import type { Line } from '../../handoff/stored.ts'
 import { HAS_ROWS } from './load.ts'
-import { keyColumns, laneColumns, taskColumns } from './rows.ts'
+import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
 /** Tasks are purged one at a time, so one whose purge has begun is among those that were marked last. */
@@ -42,7 +42,13 @@ export const probeStatement: Statement = {
 }
 
 export const recountStatement: Statement = {
-  text: `SELECT ${laneColumns.asJson('l')} AS lane, ${taskColumns.asJson('t')} AS task, c.counted FROM baton.lane l
+  text: `SELECT ${laneColumns.asJson('l')} AS lane, ${taskColumns.asJson('t')} AS task, c.counted,
+      (SELECT json_agg(json_build_array(${laneTableColumns.asJson('r')}, (
+         SELECT json_agg(json_build_array(line, n)) FROM (
+           SELECT line, count(*) AS n FROM baton.partition
+           WHERE lane = l.id AND id <= l.tail AND compute_table = r.name AND state = 'ready' GROUP BY line) w)))
+       FROM baton.lane_table r WHERE r.lane = l.id) AS tables
+    FROM baton.lane l
     JOIN baton.task t ON t.id = l.task LEFT JOIN (
       SELECT lane, json_agg(json_build_array(state, line, partitions, records)) AS counted FROM (
         SELECT p.lane, p.state, p.line, count(*) AS partitions, sum(p.record_count)::bigint AS records
@@ -60,11 +66,17 @@ export function readRecount(row: Row): Recount {
     records[state] += sum
     if (state === 'ready') waiting[line] += count
   }
+  const tables = ((row['tables'] ?? []) as [unknown[], [Line, number][] | null][]).map(([values, lines]) => {
+    const waitingHere: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+    for (const [line, count] of lines ?? []) waitingHere[line] += count
+    return { row: laneTableColumns.read(values), waiting: waitingHere }
+  })
   return {
     lane: laneColumns.read(row['lane'] as unknown[]),
     task: taskColumns.read(row['task'] as unknown[]),
     partitions,
     records,
     waiting,
+    tables,
   }
 }

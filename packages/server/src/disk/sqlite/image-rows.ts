@@ -4,7 +4,7 @@ import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { NextIds } from '../../handoff/stored.ts'
 import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
-import { keys, lanes, levels, statuses, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, statuses, tableTimes, tasks } from './tables.ts'
 
 /** Writes the images of a flush into rows. Within a transaction. */
 export class ImageRows {
@@ -26,6 +26,8 @@ export class ImageRows {
     this.#writeTasks(images)
     for (const lane of images.lanes.values()) this.#sql.lane.run(...lanes.values(lane))
     for (const level of images.levels.values()) this.#sql.level.run(...levels.values(level))
+    for (const row of images.laneTables.values()) this.#sql.laneTable.run(...laneTables.values(row))
+    for (const time of images.tableTimes.values()) this.#sql.tableTime.run(...tableTimes.values(time))
     for (const [id, status] of images.partitions) {
       if (status === null) this.#sql.removePartition.run(id)
       else this.#sql.partition.run(...statuses.values(status), id)
@@ -75,6 +77,8 @@ function prepare(db: DatabaseSync) {
     table: db.prepare('INSERT INTO task_table (task, name) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     lane: db.prepare(lanes.upsert('id', 'task', 'level')),
     level: db.prepare(levels.upsert('level')),
+    laneTable: db.prepare(laneTables.upsertBy(['lane', 'name'], ['lane', 'name', 'level'])),
+    tableTime: db.prepare(tableTimes.upsertBy(['level', 'name'])),
     partition: db.prepare(`UPDATE partition SET ${assignStatus} WHERE id = ?`),
     removePartition: db.prepare('DELETE FROM partition WHERE id = ?'),
     key: db.prepare(keys.upsert('key')),

@@ -1,9 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { LinePosition, Loaded, Needs, OrderPosition } from '../../handoff/disk.ts'
-import type { StoredLane, StoredLevel, StoredPartition, StoredTask } from '../../handoff/stored.ts'
+import type { LinePosition, Loaded, LoadedRows, Needs, OrderPosition } from '../../handoff/disk.ts'
+import type {
+  StoredLane,
+  StoredLaneTable,
+  StoredLevel,
+  StoredPartition,
+  StoredTableTime,
+  StoredTask,
+} from '../../handoff/stored.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
 import { finder } from './table.ts'
-import { keys, lanes, levels, partitions, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
 
 type Order = NonNullable<Needs['order']>
 type NextLanes = NonNullable<Needs['nextLanes']>[number]
@@ -26,6 +33,8 @@ export class Loads {
     for (const id of needs.tasks ?? []) found.addTask(this.#sql.task.get(id))
     for (const id of needs.lanes ?? []) found.addLane(this.#sql.lane.get(id))
     for (const level of needs.levels ?? []) found.addLevel(this.#sql.level.get(level))
+    for (const { level, table } of needs.tableTimes ?? [])
+      found.addTableTime(this.#sql.tableTime.get(level, table))
     for (const { task, levels: wanted } of needs.lanesOf ?? [])
       for (const level of wanted) found.addLane(this.#sql.laneOf.get(task, level))
     for (const id of needs.partitions ?? []) found.addPartition(this.#sql.partition.get(id))
@@ -33,11 +42,15 @@ export class Loads {
       for (const index of indexes) found.addPartition(this.#sql.named.get(lane, index))
     const listed = {
       keys: (needs.keys ?? []).flatMap((key) => this.#sql.key.get(key) ?? []),
-      order: needs.order === undefined ? [] : found.addLanes(this.#order(needs.order)),
+      order: needs.order === undefined ? [] : this.#ordered(needs.order, found),
       nextLanes: (needs.nextLanes ?? []).map((need) => found.addLanes(this.#nextLanes(need))),
       rows: (needs.rows ?? []).map((need) => found.addPartitions(this.#rows(need))),
-      fresh: (needs.fresh ?? []).map(({ lane, after, tail, limit }) =>
-        found.addPartitions(this.#sql.fresh.all(lane, after, tail, limit)),
+      fresh: (needs.fresh ?? []).map(({ lane, table, after, tail, limit }) =>
+        found.addPartitions(
+          table === undefined
+            ? this.#sql.fresh.all(lane, after, tail, limit)
+            : this.#sql.freshOfTable.all(lane, after, tail, table, limit),
+        ),
       ),
       returned: (needs.returned ?? []).map((need) => found.addPartitions(this.#returned(need))),
     }
@@ -45,10 +58,27 @@ export class Loads {
   }
 
   /** These partitions with their owners. */
-  withOwners(rows: readonly StoredPartition[]): Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'> {
+  withOwners(rows: readonly StoredPartition[]): LoadedRows {
     const found = new Found(this.#sql)
     found.addPartitions(rows)
     return found.withOwners()
+  }
+
+  #ordered(order: Order, found: Found): number[] {
+    if (order.table === undefined) return found.addLanes(this.#order(order))
+    const ids = this.#orderOfTable(order.table, order).map(({ lane }) => lane)
+    for (const id of ids) found.addLane(this.#sql.lane.get(id))
+    return ids
+  }
+
+  #orderOfTable(name: string, { after, limit }: Order): StoredLaneTable[] {
+    const { sameTurn, sameLevel, laterLevels } = this.#sql.ofTable
+    if (after === null) return laterLevels.all(name, -1, limit)
+    const { level, turn, lane }: OrderPosition = after
+    const found = sameTurn.all(name, level, turn, lane, limit)
+    if (found.length < limit) found.push(...sameLevel.all(name, level, turn, limit - found.length))
+    if (found.length < limit) found.push(...laterLevels.all(name, level, limit - found.length))
+    return found
   }
 
   /**
@@ -74,8 +104,10 @@ export class Loads {
     return this.#sql.rowsInState.all(lane, afterIndex, tail, state, limit)
   }
 
-  #returned({ lane, line, after, limit }: Returned): StoredPartition[] {
+  #returned({ lane, table, line, after, limit }: Returned): StoredPartition[] {
     const { dueAt, id }: LinePosition = after ?? { dueAt: 0, id: 0 }
+    if (table !== undefined)
+      return this.#sql.returnedOfTable.all(lane, line, table, dueAt, dueAt, dueAt, id, limit)
     const found = this.#sql.samePlace.all(lane, line, dueAt, id, limit)
     if (found.length < limit)
       found.push(...this.#sql.laterPlaces.all(lane, line, dueAt, limit - found.length))
@@ -89,6 +121,7 @@ class Found {
   readonly #tasks = new Map<number, StoredTask>()
   readonly #lanes = new Map<number, StoredLane>()
   readonly #levels = new Map<number, StoredLevel>()
+  readonly #tableTimes = new Map<string, StoredTableTime>()
   readonly #partitions = new Map<number, StoredPartition>()
 
   constructor(sql: ReturnType<typeof prepare>) {
@@ -107,6 +140,10 @@ class Found {
     if (level !== undefined) this.#levels.set(level.level, level)
   }
 
+  addTableTime(time: StoredTableTime | undefined): void {
+    if (time !== undefined) this.#tableTimes.set(`${time.level}:${time.table}`, time)
+  }
+
   addPartition(partition: StoredPartition | undefined): void {
     if (partition !== undefined) this.#partitions.set(partition.id, partition)
   }
@@ -121,17 +158,25 @@ class Found {
     return idsOf(found)
   }
 
-  withOwners(): Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'> {
+  withOwners(): LoadedRows {
     for (const { lane } of this.#partitions.values())
       if (!this.#lanes.has(lane)) this.addLane(this.#sql.lane.get(lane))
-    for (const { task, level } of this.#lanes.values()) {
+    const found: StoredLaneTable[] = []
+    for (const { id, task, level } of this.#lanes.values()) {
       if (!this.#tasks.has(task)) this.addTask(this.#sql.task.get(task))
       if (!this.#levels.has(level)) this.addLevel(this.#sql.level.get(level))
+      for (const row of this.#sql.tablesOf.all(id)) {
+        found.push(row)
+        if (!this.#tableTimes.has(`${level}:${row.table}`))
+          this.addTableTime(this.#sql.tableTime.get(level, row.table))
+      }
     }
     return {
       tasks: [...this.#tasks.values()],
       lanes: [...this.#lanes.values()],
       levels: [...this.#levels.values()],
+      laneTables: found,
+      tableTimes: [...this.#tableTimes.values()],
       partitions: [...this.#partitions.values()],
     }
   }
@@ -143,6 +188,7 @@ export const LIMIT = 'LIMIT ? + 0'
 function prepare(db: DatabaseSync) {
   const nextLanes = (condition: string) =>
     finder(db, lanes, `WHERE task = ? AND level >= ? ${condition} ORDER BY level ${LIMIT}`)
+  const ofTable = (condition: string) => finder(db, laneTables, `WHERE name = ? AND ${condition} ${LIMIT}`)
   const returned = (condition: string) =>
     finder(
       db,
@@ -164,16 +210,33 @@ function prepare(db: DatabaseSync) {
     sameTurn: finder(db, lanes, `WHERE level = ? AND turn = ? AND id > ? ORDER BY id ${LIMIT}`),
     sameLevel: finder(db, lanes, `WHERE level = ? AND turn > ? ORDER BY turn, id ${LIMIT}`),
     laterLevels: finder(db, lanes, `WHERE level > ? AND turn IS NOT NULL ORDER BY level, turn, id ${LIMIT}`),
+    tablesOf: finder(db, laneTables, 'WHERE lane = ?'),
+    tableTime: finder(db, tableTimes, 'WHERE level = ? AND name = ?'),
+    ofTable: {
+      sameTurn: ofTable('level = ? AND turn = ? AND lane > ? ORDER BY lane'),
+      sameLevel: ofTable('level = ? AND turn > ? ORDER BY turn, lane'),
+      laterLevels: ofTable('level > ? AND turn IS NOT NULL ORDER BY level, turn, lane'),
+    },
     nextLanes: {
       any: nextLanes(''),
       unfinished: nextLanes(`AND ${laneHas.unfinished}`),
       parked: nextLanes(`AND ${laneHas.parked}`),
+      waiting: nextLanes('AND turn IS NOT NULL'),
       rows: nextLanes(`AND ${laneHas.rows}`),
     },
     rows: rows(''),
     parkedRows: rows(`AND state = 'parked'`),
     rowsInState: rows('AND state = ?'),
     fresh: finder(db, partitions, `WHERE lane = ? AND id > ? AND id <= ? ORDER BY id ${LIMIT}`),
+    // Looked for among all of the lane: that several tables share one is rare, and so are many that were given back.
+    freshOfTable: finder(
+      db,
+      partitions,
+      `WHERE lane = ? AND id > ? AND id <= ? AND compute_table = ? ORDER BY id ${LIMIT}`,
+    ),
+    returnedOfTable: returned(
+      `compute_table = ? AND ${PLACE} >= ? AND (${PLACE} > ? OR ${PLACE} = ? AND id > ?) ORDER BY ${PLACE}, id`,
+    ),
     samePlace: returned(`${PLACE} = ? AND id > ? ORDER BY id`),
     laterPlaces: returned(`${PLACE} > ? ORDER BY ${PLACE}, id`),
   }

@@ -117,6 +117,15 @@ SELECT lane.id, lane.task, lane.level, tag, retry_tag, ifnull(cursor, 0), ifnull
   lane.parked_skipped, lane.purged, lane.purged_records, ${lanesCounters}
 FROM old_lane lane JOIN tagged ON tagged.id = lane.id LEFT JOIN counted ON counted.lane = lane.id`
 
+/** Where a lane has one table, its counts are those of the lane. Orders of tables start even. */
+const copyLaneTables = `
+INSERT INTO lane_table (lane, name, level, tag, retry_tag, turn, cursor, ready, released, retries)
+SELECT p.lane, p.compute_table, lane.level, 0, 0, iif(count(*) FILTER (WHERE p.state = 'ready') > 0, 0, NULL),
+  max(iif(p.term > 0, p.id, 0)), count(*) FILTER (WHERE p.state = 'ready'),
+  count(*) FILTER (WHERE p.state = 'ready' AND p.line = 'released'),
+  count(*) FILTER (WHERE p.state = 'ready' AND p.line = 'retry')
+FROM partition p JOIN lane ON lane.id = p.lane GROUP BY p.lane, p.compute_table`
+
 const taskColumns = `id, task_id, state, paused, cancelled, sealed, expected_partitions, level_barrier, open_level,
   generation, first_call_back_at, last_call_back_at, finished_at, purged_at, delivered, attempts_wasted,
   reported_declared, reported_records, mismatched`
@@ -144,6 +153,7 @@ const instanceColumns = `instance_id, role, first_seen_at, last_seen_at, version
 const copies = [
   copyPartitions,
   copyLanes,
+  copyLaneTables,
   copyTasks,
   'INSERT INTO purging (task) SELECT task FROM old_purging',
   'INSERT INTO lane_range (lane, first, last) SELECT lane, first, last FROM old_lane_range',

@@ -1,5 +1,5 @@
 import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycle.ts'
-import { keys, lanes, levels, partitions, tasks } from './tables.ts'
+import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
 
 /** Of the file that this program writes; in its user_version. */
 export const SCHEMA_VERSION = 7
@@ -51,6 +51,18 @@ CREATE INDEX lane_order ON lane (level, turn) WHERE turn IS NOT NULL;
 CREATE INDEX lane_unfinished ON lane (task, level) WHERE ${laneHas.unfinished};
 CREATE INDEX lane_with_parked ON lane (task, level) WHERE ${laneHas.parked};
 CREATE INDEX lane_with_rows ON lane (task, level) WHERE ${laneHas.rows};
+
+-- The compute tables of a lane, and their order for pulls that name them.
+CREATE TABLE lane_table (
+  ${laneTables.declarations},
+  PRIMARY KEY (lane, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX lane_table_order ON lane_table (name, level, turn, lane) WHERE turn IS NOT NULL;
+
+CREATE TABLE table_time (
+  ${tableTimes.declarations},
+  PRIMARY KEY (level, name)
+) STRICT, WITHOUT ROWID;
 
 -- The indexes that were ever called back on a lane, as ranges: they tell gaps, and they outlive the
 -- partitions, so that a late repeat of a purged call-back is recognised.

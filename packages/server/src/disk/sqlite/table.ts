@@ -146,11 +146,15 @@ export class Table<Row extends object> {
     return `INSERT INTO ${this.name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
   }
 
-  /** Columns in `fixed` stay as they were inserted: an index on them is not touched. */
+  /** Columns in `fixed` stay as they were inserted: an index on them is not touched. The first of them is the key. */
   upsert(...fixed: string[]): string {
+    return this.upsertBy(fixed.slice(0, 1), fixed)
+  }
+
+  upsertBy(key: readonly string[], fixed: readonly string[] = key): string {
     const changed = this.names.filter((name) => !fixed.includes(name))
     const assignments = changed.map((name) => `${name} = excluded.${name}`)
-    return `${this.insert} ON CONFLICT (${fixed[0]}) DO UPDATE SET ${assignments.join(', ')}`
+    return `${this.insert} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${assignments.join(', ')}`
   }
 }
 

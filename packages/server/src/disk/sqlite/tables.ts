@@ -3,8 +3,10 @@ import {
   type PartitionStatus,
   type StoredKey,
   type StoredLane,
+  type StoredLaneTable,
   type StoredLevel,
   type StoredPartition,
+  type StoredTableTime,
   type StoredTask,
   untouched,
 } from '../../handoff/stored.ts'
@@ -109,6 +111,25 @@ export const levels = new Table<StoredLevel>('level', {
   level: ['level', 'key'],
   virtual: ['virtual', 'tag'],
   served: ['served', 'tag'],
+})
+
+export const laneTables = new Table<StoredLaneTable>('lane_table', {
+  lane: ['lane', 'integer'],
+  table: ['name', 'text'],
+  level: ['level', 'integer'],
+  tag: ['tag', 'tag'],
+  retryTag: ['retry_tag', 'tag'],
+  turn: ['turn', 'tag?'],
+  cursor: ['cursor', 'integer'],
+  ready: ['ready', 'integer'],
+  released: ['released', 'integer'],
+  retries: ['retries', 'integer'],
+})
+
+export const tableTimes = new Table<StoredTableTime>('table_time', {
+  level: ['level', 'integer'],
+  table: ['name', 'text'],
+  virtual: ['virtual', 'tag'],
 })
 
 export const keys = new Table<StoredKey>('pull_key', {

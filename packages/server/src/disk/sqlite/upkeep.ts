@@ -8,7 +8,7 @@ import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import { laneHas, taskHas } from './schema.ts'
 import { type Finder, finder } from './table.ts'
-import { keys, lanes, partitions, tasks } from './tables.ts'
+import { keys, lanes, laneTables, partitions, tasks } from './tables.ts'
 
 /** What is asked now and then: what is due, what can go, what was called back before, and whether counters are right. */
 export class Upkeep {
@@ -70,12 +70,18 @@ export class Upkeep {
       if (task === undefined) return []
       const { partitions: counted, records } = noTallies()
       const waiting: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+      const tables = this.#sql.tablesOf.all(lane.id).map((row) => {
+        const waitingHere: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+        for (const { line, rows } of this.#sql.countOfTable.all(lane.id, lane.tail, row.table))
+          waitingHere[line] += rows
+        return { row, waiting: waitingHere }
+      })
       for (const group of this.#sql.count.all(lane.id, lane.tail)) {
         counted[group.state] += group.rows
         records[group.state] += group.records
         if (group.state === 'ready') waiting[group.line] += group.rows
       }
-      return [{ lane, task, partitions: counted, records, waiting }]
+      return [{ lane, task, partitions: counted, records, waiting, tables }]
     })
   }
 }
@@ -140,6 +146,12 @@ function prepare(db: DatabaseSync) {
     unfinishedWork: finder(db, tasks, `WHERE ${taskHas.unfinishedWork} ORDER BY id ${LIMIT}`),
     lanes: finder(db, lanes, ''),
     tasks: finder(db, tasks, ''),
+    tablesOf: finder(db, laneTables, 'WHERE lane = ?'),
+    countOfTable: query<Pick<Group, 'line' | 'rows'>>(
+      db,
+      `SELECT line, count(*) AS rows FROM partition
+       WHERE lane = ? AND id <= ? AND compute_table = ? AND state = 'ready' GROUP BY line`,
+    ),
     count: query<Group>(
       db,
       `SELECT state, line, count(*) AS rows, sum(record_count) AS records

@@ -7,7 +7,7 @@ import { noTallies, totalOf } from '../rules/tally.ts'
 import { beginAnew, isDone } from '../rules/task-course.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../store.ts'
 import { type PartitionDescriptor, untouched } from '../stored.ts'
-import type { Lane, Task } from './memory.ts'
+import { type Lane, nameOfTime, type Task } from './memory.ts'
 import { type Ask, firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
 
 /** A lane as far as a comparison goes: rows beyond its tail do not count. */
@@ -35,7 +35,8 @@ export interface Arrival {
   /** The first few, which may stay in memory. */
   readonly head: readonly PartitionDescriptor[]
   readonly runs: readonly IndexRun[]
-  readonly tables: ReadonlySet<string>
+  /** How many are of each table. */
+  readonly tables: ReadonlyMap<string, number>
 }
 
 /** Partitions of a lane that stay in memory when they arrive; the others are read when their turn comes. */
@@ -70,14 +71,20 @@ export function* locate(
 ): Steps<{ task: Task | undefined; lanes: ReadonlyMap<number, ComparedLane> }> {
   const task = yield* taskNamed(tx, taskId)
   const levels = new Set<number>()
-  for (const { level } of partitions) levels.add(level)
+  const tables = new Map<string, { level: number; table: string }>()
+  for (const { level, computeTableName: table } of partitions) {
+    levels.add(level)
+    const name = nameOfTime({ level, table })
+    if (!tx.memory.tableTimes.has(name)) tables.set(name, { level, table })
+  }
   const lanes = new Map<number, ComparedLane>()
   const missing = [...levels].filter((level) => task !== undefined && !task.lanes.has(level))
   // The time of a level comes with its lanes; a lane that is new needs it, too.
   const times = [...levels].filter((level) => !tx.memory.levels.has(level))
-  if (missing.length > 0 || times.length > 0)
+  if (missing.length > 0 || times.length > 0 || tables.size > 0)
     yield* load(tx, {
       levels: times,
+      tableTimes: [...tables.values()],
       ...(task === undefined ? {} : { lanesOf: [{ task: task.id, levels: missing }] }),
     })
   for (const level of levels) {
@@ -145,7 +152,7 @@ export function accept(
   const tables = new Set<string>()
   for (const arrival of arrivals) {
     join(tx, task.lanes.get(arrival.level) ?? newLane(tx, task, arrival), arrival)
-    for (const table of arrival.tables) tables.add(table)
+    for (const table of arrival.tables.keys()) tables.add(table)
   }
   for (const table of tables) tx.addTable(task, table)
   task.lastCallBackAt = tx.now
@@ -174,10 +181,10 @@ export const describe = (
 /** `rows` is not empty. */
 export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
   let records = 0
-  const tables = new Set<string>()
+  const tables = new Map<string, number>()
   for (const { recordCount, computeTable } of rows) {
     records += recordCount
-    tables.add(computeTable)
+    tables.set(computeTable, (tables.get(computeTable) ?? 0) + 1)
   }
   const last = rows.at(-1) as PartitionDescriptor
   return {
@@ -193,7 +200,8 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
 }
 
 /** At the end of the lane. Only the first few stay in memory, and none where others are on the disk before them. */
-function join(tx: Transaction, lane: Lane, { count, records, lastId, head, runs }: Arrival): void {
+function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
+  const { count, records, lastId, head, runs, tables } = arrival
   const waitedBefore = firstWaiting(lane)
   tx.countMany(lane, null, 'ready', count, records)
   lane.tail = lastId
@@ -209,8 +217,9 @@ function join(tx: Transaction, lane: Lane, { count, records, lastId, head, runs 
     tx.addRange(lane.id, first, last)
     if (lane.lastIndex !== null && last > lane.lastIndex) lane.lastIndex = last
   }
-  tx.enqueueFresh(lane, waitedBefore)
-  if (isLaneOpen(lane.owner, lane.level)) tx.readied += count
+  tx.enqueueFresh(lane, waitedBefore, tables)
+  if (isLaneOpen(lane.owner, lane.level))
+    for (const [table, ready] of tables) tx.readied.add(lane.owner.taskId, table, ready)
 }
 
 function keepForThisBatch(tx: Transaction, lane: number, rows: readonly PartitionDescriptor[]): void {

@@ -28,7 +28,8 @@ export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: nu
   yield* moveBarriers(tx)
   yield* concludeTasks(tx)
   const { changed, more = false } = outcome
-  return { kind: 'applied', state: yield* stateOf(tx, task), changed, readied: tx.readied, more }
+  const { count: readied, kinds: readiedOf } = tx.readied
+  return { kind: 'applied', state: yield* stateOf(tx, task), changed, readied, readiedOf, more }
 }
 
 /** Its first call-back is still under way. */
@@ -90,7 +91,7 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
 /** Every lane of the task may serve again, as far as its barrier says. */
 function open(tx: Transaction, task: Task): void {
   tx.reopen(task)
-  if (!task.paused && !task.cancelled) tx.readied += task.partitions.ready
+  if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
 }
 
 /** Lets the barrier pass what is parked on the open level, and on those that it then opens. */

@@ -36,7 +36,7 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
   // Everything below is finished, so this is the only lane that can open.
   if (lane === undefined || !isLaneOpen(task, lane.level)) return
   tx.reopenLane(lane)
-  tx.readied += lane.partitions.ready
+  tx.readied.add(task.taskId, null, lane.partitions.ready)
 }
 
 /**

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Disk } from '../disk.ts'
+import { Readied } from '../readied.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
 import type { ChangePage, ChangeQuery } from '../shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from '../shown/instance-record.ts'
@@ -91,14 +92,14 @@ export class EngineStore implements Store {
   async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
     if (this.#closed) throw storeClosed()
     const results: CallBackResult[] = []
-    let readied = 0
+    const readied = new Readied()
     let answers: HandOffAnswers | undefined
     let part: HandOffBatch = { ...batch, callBacks: [], pulls: [] }
     const run = async (following: HandOffBatch) => {
       const answered = await this.#handOff(part)
       answers ??= answered
       results.push(...answered.callBacks)
-      readied += answered.readied
+      readied.merge(answered.readied, answered.readiedOf)
       part = following
       return answered
     }
@@ -107,12 +108,19 @@ export class EngineStore implements Store {
         if (!isNothing(part)) await run(EMPTY)
         const stored = await this.#largeCallBacks.run(order)
         results.push(stored.result)
-        readied += stored.readied
+        readied.merge(stored.readied, stored.readiedOf)
       } else part = { ...part, callBacks: [...part.callBacks, order] }
     }
     part = { ...part, pulls: batch.pulls }
     const { pulls, nextDueInMillis } = await run(EMPTY)
-    return { ...(answers ?? NOTHING), callBacks: results, pulls, readied, nextDueInMillis }
+    return {
+      ...(answers ?? NOTHING),
+      callBacks: results,
+      pulls,
+      readied: readied.count,
+      readiedOf: readied.kinds,
+      nextDueInMillis,
+    }
   }
 
   /** A disk that cannot tell is asked for everything again. */
@@ -187,12 +195,13 @@ export class EngineStore implements Store {
       if (more) this.#quietUntil = 0
       return this.#runner.transact(function* (tx) {
         const ended = yield* endDue(tx, due.leased, due.delayed)
-        const woken = tx.readied
+        const woken = tx.readied.count
         yield* moveBarriers(tx)
         yield* concludeTasks(tx)
         const nextDueAt = Math.min(due.nextDueAt ?? Infinity, tx.earliestDueAt ?? Infinity)
         return {
-          woken: Math.max(ended.woken, woken) + tx.readied - woken,
+          woken: Math.max(ended.woken, woken) + tx.readied.count - woken,
+          readiedOf: tx.readied.kinds,
           expired: ended.expired,
           parked: ended.parked,
           more,

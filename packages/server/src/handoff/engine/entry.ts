@@ -7,8 +7,10 @@ import type {
   PartitionStatus,
   StoredKey,
   StoredLane,
+  StoredLaneTable,
   StoredLevel,
   StoredPace,
+  StoredTableTime,
   StoredTask,
 } from '../stored.ts'
 
@@ -34,6 +36,8 @@ export interface Entry {
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
   readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
   readonly nextIds: NextIds | null
+  readonly laneTables: readonly StoredLaneTable[]
+  readonly tableTimes: readonly StoredTableTime[]
 }
 
 const taskFields = [
@@ -112,6 +116,19 @@ export function encodeEntry(entry: Entry): string {
     entry.produced,
     entry.instances,
     entry.nextIds,
+    entry.laneTables.map((row) => [
+      row.lane,
+      row.table,
+      row.level,
+      row.tag.toString(),
+      row.retryTag.toString(),
+      row.turn === null ? null : row.turn.toString(),
+      row.cursor,
+      row.ready,
+      row.released,
+      row.retries,
+    ]),
+    entry.tableTimes.map(({ level, table, virtual }) => [level, table, virtual.toString()]),
   ])
 }
 
@@ -130,6 +147,8 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    laneTables,
+    tableTimes,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, string, string | null, number[], number[]][],
@@ -143,6 +162,8 @@ export function decodeEntry(body: string): Entry {
     Entry['produced'],
     Entry['instances'],
     NextIds | null,
+    [number, string, number, string, string, string | null, number, number, number, number][],
+    [number, string, string][],
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
@@ -175,6 +196,21 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    laneTables: laneTables.map(
+      ([lane, table, level, tag, retryTag, turn, cursor, ready, released, retries]) => ({
+        lane,
+        table,
+        level,
+        tag: BigInt(tag),
+        retryTag: BigInt(retryTag),
+        turn: turn === null ? null : BigInt(turn),
+        cursor,
+        ready,
+        released,
+        retries,
+      }),
+    ),
+    tableTimes: tableTimes.map(([level, table, virtual]) => ({ level, table, virtual: BigInt(virtual) })),
   }
 }
 
@@ -182,6 +218,8 @@ export const noImages = (): Images => ({
   tasks: new Map(),
   lanes: new Map(),
   levels: new Map(),
+  laneTables: new Map(),
+  tableTimes: new Map(),
   partitions: new Map(),
   keys: new Map(),
   pace: new Map(),
@@ -197,6 +235,8 @@ export function addToImages(images: Images, entry: Entry): void {
   for (const task of entry.tasks) images.tasks.set(task.id, task)
   for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
   for (const level of entry.levels) images.levels.set(level.level, level)
+  for (const row of entry.laneTables) images.laneTables.set(`${row.lane}:${row.table}`, row)
+  for (const time of entry.tableTimes) images.tableTimes.set(`${time.level}:${time.table}`, time)
   for (const [id, status] of entry.partitions) images.partitions.set(id, status)
   for (const [key, row] of entry.keys) images.keys.set(key, row)
   for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)
@@ -219,11 +259,14 @@ export function addToImages(images: Images, entry: Entry): void {
 
 /** What a flush of these images amounts to, in rows. */
 export function rowsOf(images: Images): number {
-  const { tasks, lanes, levels, partitions, keys, pace, ranges, tables, produced, instances } = images
+  const { tasks, lanes, levels, laneTables, tableTimes, partitions } = images
+  const { keys, pace, ranges, tables, produced, instances } = images
   return (
     tasks.size +
     lanes.size +
     levels.size +
+    laneTables.size +
+    tableTimes.size +
     partitions.size +
     keys.size +
     pace.size +
@@ -293,6 +336,19 @@ export const imageOfLane = (lane: StoredLane): StoredLane => ({
   purgedRecords: lane.purgedRecords,
   partitions: { ...lane.partitions },
   records: { ...lane.records },
+})
+
+export const imageOfLaneTable = (row: StoredLaneTable): StoredLaneTable => ({
+  lane: row.lane,
+  table: row.table,
+  level: row.level,
+  tag: row.tag,
+  retryTag: row.retryTag,
+  turn: row.turn,
+  cursor: row.cursor,
+  ready: row.ready,
+  released: row.released,
+  retries: row.retries,
 })
 
 const pick = <Row>(row: Row, fields: readonly (keyof Row)[]): unknown[] => fields.map((field) => row[field])

@@ -42,7 +42,8 @@ export function* handOff(tx: Transaction, batches: readonly HandOffBatch[]): Ste
     callBacks: callBacks[at] as CallBackResult[],
     pulls: pulls[at] as PullResult[],
     // Told once, by whichever of them is answered first.
-    readied: at === 0 ? tx.readied : 0,
+    readied: at === 0 ? tx.readied.count : 0,
+    readiedOf: at === 0 ? tx.readied.kinds : [],
     nextDueInMillis,
   }))
 }

@@ -1,6 +1,6 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { Disk } from '../disk.ts'
-import { type CallBackOrder, type CallBackResult, StoreUnavailable } from '../store.ts'
+import { type CallBackOrder, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../store.ts'
 import type { StagedIds } from '../stored.ts'
 import {
   type Arrival,
@@ -173,7 +173,11 @@ export class LargeCallBacks {
       accept(tx, order, arrivals)
       yield* moveBarriers(tx)
       yield* concludeTasks(tx)
-      return { result: { kind: 'stored', accepted, duplicates }, readied: tx.readied }
+      return {
+        result: { kind: 'stored', accepted, duplicates },
+        readied: tx.readied.count,
+        readiedOf: tx.readied.kinds,
+      }
     })
     if (stored.result.kind !== 'stored') {
       // In this order: rows without a mark would never be removed.
@@ -199,13 +203,15 @@ function joined(before: Arrival | undefined, arrival: Arrival): Arrival {
     if (last !== undefined && run.first === last.last + 1) last.last = run.last
     else runs.push({ ...run })
   }
+  const tables = new Map(before.tables)
+  for (const [table, count] of arrival.tables) tables.set(table, (tables.get(table) ?? 0) + count)
   return {
     ...before,
     count: before.count + arrival.count,
     records: before.records + arrival.records,
     lastId: arrival.lastId,
     runs,
-    tables: new Set([...before.tables, ...arrival.tables]),
+    tables,
   }
 }
 
@@ -218,6 +224,7 @@ const interrupted = () =>
 export interface Stored {
   readonly result: CallBackResult
   readonly readied: number
+  readonly readiedOf?: readonly ReadiedOf[] | null
 }
 
 interface Opened {

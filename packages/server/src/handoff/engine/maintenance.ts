@@ -67,7 +67,7 @@ export class Maintenance {
       if (task !== undefined) yield* advanceRerun(tx, task, 0)
       yield* moveBarriers(tx)
       yield* concludeTasks(tx)
-      return { more: true, readied: tx.readied }
+      return { more: true, readied: tx.readied.count }
     })
   }
 

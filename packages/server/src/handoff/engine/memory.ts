@@ -1,17 +1,21 @@
 import type { InstanceRole } from '@baton/protocol'
-import type { Loaded } from '../disk.ts'
+import type { LoadedRows } from '../disk.ts'
 import type {
   Line,
   NextIds,
   StoredKey,
   StoredLane,
+  StoredLaneTable,
   StoredLevel,
   StoredPace,
   StoredPartition,
+  StoredTableTime,
   StoredTask,
 } from '../stored.ts'
 import { LineBuffer } from './line-buffer.ts'
-import { Order, type OrderedLane, type OrderedTask } from './order.ts'
+import { Order, type OrderedLane } from './order.ts'
+import { Rotations } from './rotation.ts'
+import { TableOrders } from './table-orders.ts'
 
 /** What changed last in the entry of this number: until that is flushed, the row on the disk is older than memory. */
 interface Changing {
@@ -24,21 +28,46 @@ export interface Level extends StoredLevel, Changing {
   queued: number
 }
 
-export interface Task extends StoredTask, OrderedTask<Lane>, Changing {
+export interface TableTime extends StoredTableTime, Changing {
+  /** Lanes in memory that have this table, and those of them in its order. */
+  lanes: number
+  queued: number
+}
+
+export interface Task extends StoredTask, Changing {
   readonly rerunning: boolean
   /** Those in memory, by level. */
   readonly lanes: Map<number, Lane>
+  /** Lanes that were met at the front of the order while they may not serve; and their tables, of the orders of tables. */
+  readonly aside: Set<Lane>
+  readonly asideTables: Set<LaneTable>
+  /** Some of them were forgotten: when the task may serve again, orders are read from their beginning. */
+  asideForgotten: boolean
+  /** Every lane below this level that has a turn is in memory; Infinity: all of them. */
+  waitingLoadedTo: number
   pace: StoredPace | null
 }
+
+export type Lines = Record<Line, LineBuffer<Partition>>
 
 export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   readonly owner: Task
   readonly time: Level
-  readonly lines: Record<Line, LineBuffer<Partition>>
+  readonly lines: Lines
+  /** All of them; a lane without rows has none. */
+  readonly tables: Map<string, LaneTable>
   /** The largest index that was ever called back here; null for a lane that was read, whose indexes are on the disk. */
   lastIndex: number | null
   /** Partitions in memory that point here. */
   pins: number
+}
+
+export interface LaneTable extends StoredLaneTable, OrderedLane<LaneTable>, Changing {
+  readonly owner: Task
+  readonly home: Lane
+  readonly time: TableTime
+  /** Where its lane has several tables, and a pull has asked for this one. */
+  lines: Lines | null
 }
 
 export interface Partition extends StoredPartition, Changing {
@@ -63,7 +92,10 @@ export class Memory {
   readonly keys = new Map<string, Key>()
   /** Names that the disk was told of: their instances have rows. */
   readonly instances = new Map<string, InstanceRole>()
+  readonly tableTimes = new Map<string, TableTime>()
   readonly order = new Order<Lane>()
+  readonly tableOrders = new TableOrders(this.lanes)
+  readonly rotations = new Rotations()
   readonly nextIds: NextIds
   /** The number of the last entry that rows on the disk contain. */
   flushed: number
@@ -75,10 +107,17 @@ export class Memory {
 
   isClean = ({ changedIn }: Changing): boolean => changedIn <= this.flushed
 
-  take(loaded: Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'>): void {
+  take(loaded: LoadedRows): void {
     for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
     for (const level of loaded.levels) if (!this.levels.has(level.level)) this.#addLevel(level)
-    for (const lane of loaded.lanes) if (!this.lanes.has(lane.id)) this.addLane(lane, false)
+    for (const time of loaded.tableTimes) if (!this.tableTimes.has(nameOfTime(time))) this.#addTableTime(time)
+    const added = new Map<number, Lane>()
+    for (const lane of loaded.lanes)
+      if (!this.lanes.has(lane.id)) added.set(lane.id, this.addLane(lane, false))
+    for (const row of loaded.laneTables) {
+      const lane = added.get(row.lane)
+      if (lane !== undefined) this.addLaneTable(lane, row)
+    }
     // A row without its lane was written by a node that leads now: this one will be told when it appends.
     for (const row of loaded.partitions)
       if (!this.partitions.has(row.id) && this.lanes.has(row.lane)) this.addPartition(row)
@@ -93,7 +132,9 @@ export class Memory {
       changedIn: 0,
       lanes: new Map(),
       aside: new Set(),
+      asideTables: new Set(),
       asideForgotten: false,
+      waitingLoadedTo: 0,
       pace: null,
     }
     this.tasks.set(task.id, task)
@@ -117,6 +158,8 @@ export class Memory {
       },
       changedIn: 0,
       lastIndex: isNew ? -1 : null,
+      tables: new Map(),
+      aside: owner.aside,
       heapIndex: -1,
       pins: 0,
     }
@@ -124,6 +167,26 @@ export class Memory {
     owner.lanes.set(lane.level, lane)
     time.lanes += 1
     return lane
+  }
+
+  addLaneTable(lane: Lane, row: StoredLaneTable): LaneTable {
+    const { owner, level } = lane
+    const time =
+      this.tableTimes.get(nameOfTime(row)) ?? this.#addTableTime({ level, table: row.table, virtual: 0n })
+    const added: LaneTable = {
+      ...row,
+      id: lane.id,
+      home: lane,
+      owner,
+      time,
+      aside: owner.asideTables,
+      lines: null,
+      heapIndex: -1,
+      changedIn: 0,
+    }
+    time.lanes += 1
+    lane.tables.set(row.table, added)
+    return added
   }
 
   addPartition(row: StoredPartition): Partition {
@@ -163,7 +226,14 @@ export class Memory {
       if (this.lanes.size <= left) return
       if (lane.turn === null) this.#dropLane(lane)
     }
-    for (const lane of this.order.cut(left)) this.#dropLane(lane)
+    // What pulls by table are about to be given stays: it may be far behind in the order of all.
+    this.tableOrders.cut(left >> 1)
+    const isAhead = ({ tables }: Lane) => [...tables.values()].some(({ heapIndex }) => heapIndex >= 0)
+    for (const lane of this.order.cut(left, isAhead)) this.#dropLane(lane)
+    for (const lane of this.lanes.values()) {
+      if (this.lanes.size <= left) return
+      if (lane.heapIndex < 0 && !lane.aside.has(lane) && !isAhead(lane)) this.#dropLane(lane)
+    }
     for (const task of this.tasks.values()) {
       if (this.lanes.size <= left) return
       for (const lane of task.aside) if (this.#dropLane(lane)) task.asideForgotten = true
@@ -171,9 +241,14 @@ export class Memory {
   }
 
   #dropLane(lane: Lane): boolean {
-    const { owner, time, lines } = lane
-    const buffered = [...lines.fresh.items, ...lines.released.items, ...lines.retry.items]
-    const isFree = this.isClean(lane) && lane.pins === buffered.length && buffered.every(this.isClean)
+    const { owner, time, tables } = lane
+    const buffered = new Set(itemsOf(lane.lines))
+    for (const { lines } of tables.values())
+      if (lines !== null) for (const partition of itemsOf(lines)) buffered.add(partition)
+    const isFree =
+      this.isClean(lane) &&
+      lane.pins === buffered.size &&
+      [...tables.values(), ...buffered].every(this.isClean)
     if (!isFree) {
       // It stays, and so does its place in the order.
       if (lane.turn !== null && lane.heapIndex === -1 && !owner.aside.has(lane)) this.order.put(lane)
@@ -183,10 +258,20 @@ export class Memory {
     this.order.remove(lane)
     owner.aside.delete(lane)
     owner.lanes.delete(lane.level)
+    if (lane.turn !== null && lane.level < owner.waitingLoadedTo) owner.waitingLoadedTo = lane.level
     this.lanes.delete(lane.id)
     time.lanes -= 1
     if (time.lanes === 0 && this.isClean(time)) this.levels.delete(time.level)
+    for (const table of tables.values()) this.#dropLaneTable(table)
     return true
+  }
+
+  #dropLaneTable(table: LaneTable): void {
+    const { owner, time } = table
+    this.tableOrders.forget(table)
+    if (owner.asideTables.delete(table)) owner.asideForgotten = true
+    time.lanes -= 1
+    if (time.lanes === 0 && this.isClean(time)) this.tableTimes.delete(nameOfTime(time))
   }
 
   #evictTasks(left: number): void {
@@ -205,12 +290,27 @@ export class Memory {
     }
   }
 
+  #addTableTime(row: StoredTableTime): TableTime {
+    const time: TableTime = { ...row, lanes: 0, queued: 0, changedIn: 0 }
+    this.tableTimes.set(nameOfTime(row), time)
+    return time
+  }
+
   #addLevel(row: StoredLevel): Level {
     const level: Level = { ...row, lanes: 0, queued: 0, changedIn: 0 }
     this.levels.set(level.level, level)
     return level
   }
 }
+
+export const nameOfTime = ({ level, table }: Pick<StoredTableTime, 'level' | 'table'>): string =>
+  `${level}:${table}`
+
+export const itemsOf = ({ fresh, released, retry }: Lines): Partition[] => [
+  ...fresh.items,
+  ...released.items,
+  ...retry.items,
+]
 
 export interface MemoryBounds {
   readonly partitions: number

@@ -2,24 +2,18 @@ import type { OrderPosition } from '../disk.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import type { StoredTask } from '../stored.ts'
 
-/** What of a lane the order goes by. */
+/** What of a lane, or of a lane's table, the order goes by. */
 export interface OrderedLane<Lane> {
   readonly id: number
   readonly level: number
   turn: bigint | null
-  readonly owner: OrderedTask<Lane>
+  readonly owner: Pick<StoredTask, 'paused' | 'cancelled' | 'levelBarrier' | 'openLevel'>
+  /** Those of its task that were met at the front of the order while they may not serve. */
+  readonly aside: Set<Lane>
   /** Counts the lanes of its level that are in the order. */
   readonly time: { queued: number }
   /** Its place in the heap; -1 outside of it. */
   heapIndex: number
-}
-
-export interface OrderedTask<Lane>
-  extends Pick<StoredTask, 'paused' | 'cancelled' | 'levelBarrier' | 'openLevel'> {
-  /** Lanes that were met at the front of the order while they may not serve. */
-  readonly aside: Set<Lane>
-  /** Some of them were forgotten: when the task may serve again, the order is read from its beginning. */
-  asideForgotten: boolean
 }
 
 /**
@@ -40,8 +34,12 @@ export class Order<Lane extends OrderedLane<Lane>> {
         return null
       if (isLaneOpen(lane.owner, lane.level)) return lane
       this.remove(lane)
-      lane.owner.aside.add(lane)
+      lane.aside.add(lane)
     }
+  }
+
+  get size(): number {
+    return this.#heap.length
   }
 
   /** The first lanes of the heap, in no particular order beyond that: where the next partitions will come from. */
@@ -53,9 +51,9 @@ export class Order<Lane extends OrderedLane<Lane>> {
   put(lane: Lane): void {
     if (lane.turn === null) {
       this.remove(lane)
-      lane.owner.aside.delete(lane)
+      lane.aside.delete(lane)
     } else if (lane.heapIndex >= 0) this.#sift(lane)
-    else if (!lane.owner.aside.has(lane)) {
+    else if (!lane.aside.has(lane)) {
       lane.heapIndex = this.#heap.push(lane) - 1
       lane.time.queued += 1
       this.#sift(lane)
@@ -74,22 +72,20 @@ export class Order<Lane extends OrderedLane<Lane>> {
     this.#sift(last)
   }
 
-  /** Lanes of a task come back that were set aside. */
-  reopen(task: OrderedTask<Lane>): void {
-    if (task.asideForgotten) {
-      task.asideForgotten = false
-      this.rewind()
-    }
-    for (const lane of task.aside) {
-      task.aside.delete(lane)
-      this.put(lane)
-    }
+  /** One that was set aside comes back. It may have been forgotten meanwhile, and read again. */
+  reopen(lane: Lane): void {
+    lane.aside.delete(lane)
+    this.put(lane)
   }
 
-  /** One alone, where a barrier opened its level. It may have been forgotten while it was set aside, and read again. */
-  reopenLane(lane: Lane): void {
-    lane.owner.aside.delete(lane)
-    this.put(lane)
+  /** All leave it, also those set aside. */
+  clear(): void {
+    for (const lane of this.#heap) {
+      lane.heapIndex = -1
+      lane.time.queued -= 1
+    }
+    this.#heap.length = 0
+    this.rewind()
   }
 
   /** What is on the disk is read from the beginning; what is in memory stays as it is. */
@@ -104,11 +100,11 @@ export class Order<Lane extends OrderedLane<Lane>> {
   }
 
   /** Takes all but the first so many out, to be dropped from memory. They are found again behind `loadedTo`. */
-  cut(keep: number): Lane[] {
+  cut(keep: number, isKept: (lane: Lane) => boolean = () => false): Lane[] {
     if (this.#heap.length <= keep) return []
     const sorted = this.#heap.toSorted(comparePositions)
     const last = sorted[keep - 1] as Lane
-    const dropped = sorted.slice(keep)
+    const dropped = sorted.slice(keep).filter((lane) => !isKept(lane))
     for (const lane of dropped) this.remove(lane)
     // Where nothing was read yet, what is here is not the beginning of the order.
     const isBefore = this.isComplete || (this.loadedTo !== null && comparePositions(last, this.loadedTo) < 0)

@@ -2,27 +2,17 @@ import { isLaneOpen } from '../rules/lane-rules.ts'
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
-import { type HandedOut, type PullOrder, type PullResult, StoreUnavailable } from '../store.ts'
-import { type Line, untouched } from '../stored.ts'
-import type { Lane, Partition } from './memory.ts'
+import type { HandedOut, PullOrder, PullResult } from '../store.ts'
+import { Choice } from './choose.ts'
+import { firstOf, LINES_AT_A_TIME } from './load-lines.ts'
+import type { Lane, LaneTable, Partition } from './memory.ts'
 import { loadLeases } from './settle.ts'
-import {
-  breathe,
-  firstWaiting,
-  handedOut,
-  leaseOf,
-  load,
-  type Steps,
-  type Transaction,
-} from './transaction.ts'
+import { lineToServe } from './source.ts'
+import { breathe, handedOut, leaseOf, load, type Steps, type Transaction } from './transaction.ts'
 
-/** Lanes that a load brings at a time, and partitions of a line at least. */
+/** Lanes that a load brings at a time. */
 const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
-const ROWS_AT_A_TIME = 32
-const ROWS_AT_MOST = 1000
-/** Lines that are filled with one load. */
-const LINES_AT_A_TIME = 64
 
 /** Serves pulls in the order of their arrival, each from the front of the order until it has enough. */
 export function* pull(tx: Transaction, orders: readonly PullOrder[]): Steps<PullResult[]> {
@@ -51,27 +41,44 @@ function* pullOne(tx: Transaction, order: PullOrder, demand: number): Steps<Pull
   return (yield* repeat(tx, key)) ?? { partitions, repeated: false }
 }
 
-function* take(tx: Transaction, { instance, batch, records }: PullOrder, demand: number): Steps<HandedOut[]> {
+function* take(tx: Transaction, order: PullOrder, demand: number): Steps<HandedOut[]> {
+  const { instance, batch, records, tables, tasks } = order
+  const choice = tables === null && tasks === null ? null : new Choice(tx, order)
   const taken: HandedOut[] = []
   let met = 0
   while (taken.length < batch && (records === null || taken.length === 0 || met < records)) {
     yield* breathe(taken.length)
-    const partition = first(tx) ?? (yield* findFirst(tx, Math.max(batch, demand) - taken.length))
-    if (partition === undefined) break
-    taken.push(handOut(tx, partition, instance))
+    const wanted = Math.max(batch, demand) - taken.length
+    let partition: Partition | undefined
+    if (choice === null) {
+      partition = first(tx) ?? (yield* findFirst(tx, wanted))
+      if (partition === undefined) break
+      taken.push(handOut(tx, partition, instance, partition.home))
+    } else {
+      const chosen = yield* choice.next(wanted)
+      if (chosen === undefined) break
+      partition = chosen.partition
+      taken.push(handOut(tx, partition, instance, chosen.from))
+    }
     met += partition.recordCount
   }
   if (taken.length > 0 && instance !== null) tx.sawInstance(instance, 'worker')
   return taken
 }
 
-function handOut(tx: Transaction, partition: Partition, instance: string | null): HandedOut {
+function handOut(
+  tx: Transaction,
+  partition: Partition,
+  instance: string | null,
+  chosenFrom: Lane | LaneTable | null,
+): HandedOut {
   const { home, recordCount } = partition
   const { delivery } = tx.policy
-  tx.serve(partition)
+  tx.serve(partition, chosenFrom)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(home, 'ready', to, recordCount)
   tx.requeue(home)
+  if (chosenFrom !== null && 'home' in chosenFrom) tx.requeueTable(chosenFrom)
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
@@ -115,22 +122,8 @@ function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefine
       lanesAtATime = Math.min(lanesAtATime * 2, LANES_AT_MOST)
       continue
     }
-    const line = lane.lines[lineToServe(lane)]
-    if (line.first !== undefined) return line.first
-    // Memory and rows disagree: another node leads and has written. Asking the disk again tells.
-    if (line.isComplete)
-      throw new StoreUnavailable(
-        'store_unavailable',
-        `lane ${lane.id} counts partitions that it has no rows of; another node may lead by now`,
-      )
-    yield* loadLines(tx, lane, demand)
+    return yield* firstOf(tx, lane, () => order.ahead(LINES_AT_A_TIME), demand)
   }
-}
-
-/** Within a lane what was given back goes first; between its first line and its retries the smaller tag does. */
-function lineToServe(lane: Lane): Line {
-  if (firstWaiting(lane) === 0 || (lane.retries > 0 && lane.retryTag < lane.tag)) return 'retry'
-  return lane.released > 0 ? 'released' : 'fresh'
 }
 
 export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
@@ -148,76 +141,6 @@ export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
   if (row !== undefined && row.turn !== null)
     memory.order.loadedTo = { level: row.level, turn: row.turn, lane: row.id }
   memory.order.isComplete = found.length < limit
-}
-
-/** Fills the line to serve, and those of other lanes that are about to have their turn. */
-function* loadLines(tx: Transaction, front: Lane, demand: number): Steps<void> {
-  const others = tx.memory.order.ahead(LINES_AT_A_TIME).filter((lane) => {
-    return lane !== front && lane.lines[lineToServe(lane)].first === undefined
-  })
-  const lanes = [front, ...others.slice(0, Math.max(0, demand - 1))]
-  const limit = Math.min(Math.max(ROWS_AT_A_TIME, demand), ROWS_AT_MOST)
-  const wanted = lanes.map((lane) => ({
-    lane,
-    line: lineToServe(lane),
-    limit: lane === front ? limit : ROWS_AT_A_TIME,
-  }))
-  const fresh = wanted.filter(({ line }) => line === 'fresh')
-  const returned = wanted.filter(({ line }) => line !== 'fresh')
-  const loaded = yield* load(tx, {
-    ...(fresh.length === 0
-      ? {}
-      : {
-          fresh: fresh.map(({ lane, limit }) => ({
-            lane: lane.id,
-            after: Math.max(lane.lines.fresh.loadedTo?.id ?? 0, lane.cursor),
-            tail: lane.tail,
-            limit,
-          })),
-        }),
-    ...(returned.length === 0
-      ? {}
-      : {
-          returned: returned.map(({ lane, line, limit }) => ({
-            lane: lane.id,
-            line: line as Exclude<Line, 'fresh'>,
-            after: lane.lines[line].loadedTo,
-            limit,
-          })),
-        }),
-  })
-  const parts = [
-    ...fresh.map((one, at) => ({ ...one, ids: loaded.fresh[at] ?? [] })),
-    ...returned.map((one, at) => ({ ...one, ids: loaded.returned[at] ?? [] })),
-  ]
-  const rows = new Map(loaded.partitions.map((row) => [row.id, row]))
-  for (const { lane, line, limit: most, ids } of parts) {
-    const buffer = lane.lines[line]
-    const there = new Set(buffer.items)
-    const found: Partition[] = []
-    for (const id of ids) {
-      const partition = tx.memory.partitions.get(id)
-      // Memory may know better than the row: that it left the line, or is in it already.
-      if (partition?.state === 'ready' && partition.line === line && !there.has(partition))
-        found.push(partition)
-    }
-    if (line === 'fresh' && ids.length < most)
-      for (const partition of unwritten(tx, lane)) if (!there.has(partition)) found.push(partition)
-    const lastRow = rows.get(ids.at(-1) ?? -1)
-    const last =
-      lastRow === undefined ? null : { dueAt: line === 'retry' ? (lastRow.dueAt ?? 0) : 0, id: lastRow.id }
-    buffer.fill(found, last, ids.length < most)
-  }
-}
-
-/** Partitions that this very batch brought: their rows are not on the disk yet, and nothing loads them later. */
-function unwritten(tx: Transaction, lane: Lane): Partition[] {
-  if (!tx.calledBack.has(lane.id)) return []
-  const { partitions } = tx.memory
-  return tx.newRows
-    .filter((row) => row.lane === lane.id)
-    .map((row) => partitions.get(row.id) ?? tx.memory.addPartition({ ...row, ...untouched() }))
-    .filter(({ state, line }) => state === 'ready' && line === 'fresh')
 }
 
 /** The leases that a key was given and that still live; undefined for a key that memory does not know. */

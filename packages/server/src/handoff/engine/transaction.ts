@@ -1,5 +1,6 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { KnownPartition, Loaded, Needs } from '../disk.ts'
+import { Readied } from '../readied.ts'
 import { advance, cost, drain } from '../rules/fair-order.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import { formatLeaseId } from '../rules/lease-id.ts'
@@ -14,8 +15,8 @@ import type {
   StoredPace,
   StoredState,
 } from '../stored.ts'
-import { type Entry, imageOfLane, imageOfStatus, imageOfTask } from './entry.ts'
-import type { Key, Lane, Level, Memory, Partition, Task } from './memory.ts'
+import { type Entry, imageOfLane, imageOfLaneTable, imageOfStatus, imageOfTask } from './entry.ts'
+import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './memory.ts'
 
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
 export type Ask =
@@ -59,12 +60,14 @@ export class Transaction {
   readonly calledBack = new Map<number, Map<number, KnownPartition>>()
   readonly parked: Partition[] = []
   /** Partitions that pulls can take and could not before. */
-  readied = 0
+  readonly readied = new Readied()
   earliestDueAt: number | null = null
 
   readonly #tasks: Task[] = []
   readonly #lanes: Lane[] = []
   readonly #levels: Level[] = []
+  readonly #laneTables: LaneTable[] = []
+  readonly #tableTimes: TableTime[] = []
   readonly #partitions: Partition[] = []
   readonly #removed: number[] = []
   readonly #keys = new Map<string, StoredKey | null>()
@@ -98,6 +101,7 @@ export class Transaction {
       this.#tasks.length === 0 &&
       this.#lanes.length === 0 &&
       this.#levels.length === 0 &&
+      this.#laneTables.length === 0 &&
       this.#partitions.length === 0 &&
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
@@ -128,6 +132,12 @@ export class Transaction {
     if (level.changedIn === this.number) return
     level.changedIn = this.number
     this.#levels.push(level)
+  }
+
+  #touchLaneTable(table: LaneTable): void {
+    if (table.changedIn === this.number) return
+    table.changedIn = this.number
+    this.#laneTables.push(table)
   }
 
   issue(kind: 'task' | 'lane' | 'partition', count = 1): number {
@@ -173,13 +183,15 @@ export class Transaction {
     if (line === 'retry') lane.retries += 1
     else if (line === 'released') lane.released += 1
     lane.lines[line].add(partition)
+    this.#enqueueByTable(partition)
     this.#turn(lane)
-    if (isLaneOpen(lane.owner, lane.level)) this.readied += 1
+    if (isLaneOpen(lane.owner, lane.level)) this.readied.add(lane.owner.taskId, partition.computeTable, 1)
   }
 
   /** Fresh partitions joined the end of a lane and are counted as ready; `waitedBefore` did so before. */
-  enqueueFresh(lane: Lane, waitedBefore: number): void {
+  enqueueFresh(lane: Lane, waitedBefore: number, tables: ReadonlyMap<string, number>): void {
     this.#startLine(lane, 'fresh', waitedBefore)
+    this.#joinTables(lane, tables, waitedBefore)
     this.#turn(lane)
   }
 
@@ -189,6 +201,7 @@ export class Transaction {
     lane.lines[line].remove(partition)
     if (line === 'retry') lane.retries -= 1
     else if (line === 'released') lane.released -= 1
+    this.#dequeueByTable(partition)
     this.touchLane(lane)
   }
 
@@ -197,20 +210,44 @@ export class Transaction {
     this.#turn(lane)
   }
 
-  /** Takes the partition whose turn it is out of its line and charges the lane for it. */
-  serve(partition: Partition): void {
+  /**
+   * Takes a partition out of its line and charges the order from which it was chosen: that of all lanes, that of a table, or
+   * none. It is the first of its line; or the first of its table in it.
+   */
+  serve(partition: Partition, chosenFrom: Lane | LaneTable | null): void {
     const { home: lane, line, recordCount } = partition
     if (line === 'fresh') {
-      lane.lines.fresh.items.shift()
-      lane.cursor = partition.id
+      const { fresh } = lane.lines
+      if (fresh.first === partition) {
+        fresh.items.shift()
+        lane.cursor = partition.id
+      } else fresh.remove(partition)
+      const table = lane.tables.size === 1 ? undefined : lane.tables.get(partition.computeTable)
+      if (table !== undefined) table.cursor = partition.id
+      this.#dequeueByTable(partition)
     } else this.dequeue(partition)
     // What was given back unused has been charged before.
-    if (line === 'released') return
-    const start = line === 'retry' ? lane.retryTag : lane.tag
-    advance(lane.time, start, recordCount)
-    this.#touchLevel(lane.time)
-    if (line === 'retry') lane.retryTag = start + cost(recordCount)
-    else lane.tag = start + cost(recordCount)
+    if (line === 'released' || chosenFrom === null) return
+    const start = line === 'retry' ? chosenFrom.retryTag : chosenFrom.tag
+    if ('table' in chosenFrom) {
+      const { time } = chosenFrom
+      if (time.virtual < start) time.virtual = start
+      if (time.changedIn !== this.number) {
+        time.changedIn = this.number
+        this.#tableTimes.push(time)
+      }
+      this.#touchLaneTable(chosenFrom)
+    } else {
+      advance(lane.time, start, recordCount)
+      this.#touchLevel(lane.time)
+    }
+    if (line === 'retry') chosenFrom.retryTag = start + cost(recordCount)
+    else chosenFrom.tag = start + cost(recordCount)
+  }
+
+  /** The turn of a lane for one of its tables, when its tags changed. */
+  requeueTable(table: LaneTable): void {
+    this.#turnOfTable(table)
   }
 
   /** A lane that was set aside, or read from the disk, may be behind the level's time. */
@@ -218,16 +255,34 @@ export class Transaction {
     if (lane.turn !== null && lane.turn < lane.time.virtual) this.#turn(lane)
   }
 
+  catchUpTable(table: LaneTable): void {
+    if (table.turn !== null && table.turn < table.time.virtual) this.#turnOfTable(table)
+  }
+
   /** Of a task that may serve again: its lanes return to the order at the level's time. */
   reopen(task: Task): void {
-    this.memory.order.reopen(task)
+    const { order, tableOrders } = this.memory
+    if (task.asideForgotten) {
+      task.asideForgotten = false
+      order.rewind()
+      tableOrders.rewind()
+    }
+    for (const lane of task.aside) order.reopen(lane)
+    for (const table of task.asideTables) tableOrders.reopen(table)
     // Also those that were not met while they might not serve: they kept their place, and others moved on.
-    for (const lane of task.lanes.values()) this.catchUp(lane)
+    for (const lane of task.lanes.values()) {
+      this.catchUp(lane)
+      for (const table of lane.tables.values()) this.catchUpTable(table)
+    }
   }
 
   reopenLane(lane: Lane): void {
-    this.memory.order.reopenLane(lane)
+    this.memory.order.reopen(lane)
     this.catchUp(lane)
+    for (const table of lane.tables.values()) {
+      if (table.aside.has(table)) this.memory.tableOrders.reopen(table)
+      this.catchUpTable(table)
+    }
   }
 
   /** A line that had nothing starts where the level stands. */
@@ -252,9 +307,74 @@ export class Transaction {
     }
     const first = firstWaiting(lane) > 0 ? lane.tag : null
     const retry = lane.retries > 0 ? lane.retryTag : null
-    lane.turn = first === null ? retry : retry === null || first <= retry ? first : retry
+    lane.turn = earlier(first, retry)
     this.touchLane(lane)
     this.memory.order.put(lane)
+    const only = onlyTable(lane)
+    if (only !== undefined) this.#turnOfTable(only)
+  }
+
+  /** Fresh partitions arrive. A lane that has one table keeps no counts for it; with the second one it begins to. */
+  #joinTables(lane: Lane, arrived: ReadonlyMap<string, number>, waitedBefore: number): void {
+    const only = onlyTable(lane)
+    for (const name of arrived.keys())
+      if (!lane.tables.has(name))
+        this.#touchLaneTable(this.memory.addLaneTable(lane, newLaneTable(lane, name)))
+    if (lane.tables.size === 1) return
+    if (only !== undefined) {
+      only.ready = waitedBefore + lane.retries
+      only.released = lane.released
+      only.retries = lane.retries
+      only.cursor = lane.cursor
+    }
+    for (const [name, count] of arrived) {
+      const table = lane.tables.get(name) as LaneTable
+      table.ready += count
+      this.#touchLaneTable(table)
+      // What arrived is on the disk, behind all that was read.
+      if (table.lines !== null) table.lines.fresh.isComplete = false
+      this.#turnOfTable(table)
+    }
+    if (only !== undefined) this.#touchLaneTable(only)
+  }
+
+  #enqueueByTable(partition: Partition): void {
+    const { home, line, computeTable } = partition
+    const table = home.tables.get(computeTable)
+    if (table === undefined || home.tables.size === 1) return
+    table.ready += 1
+    if (line === 'retry') table.retries += 1
+    else if (line === 'released') table.released += 1
+    table.lines?.[line].add(partition)
+    this.#touchLaneTable(table)
+    this.#turnOfTable(table)
+  }
+
+  #dequeueByTable(partition: Partition): void {
+    const { home, line, computeTable } = partition
+    const table = home.tables.get(computeTable)
+    if (table === undefined || home.tables.size === 1) return
+    table.ready -= 1
+    if (line === 'retry') table.retries -= 1
+    else if (line === 'released') table.released -= 1
+    table.lines?.[line].remove(partition)
+    this.#touchLaneTable(table)
+    this.#turnOfTable(table)
+  }
+
+  /** Most changes of a lane leave the turn of its table as it is: then nothing is written. */
+  #turnOfTable(table: LaneTable): void {
+    const { owner, level, time } = table
+    const { first, retries } = waitingOf(table)
+    const before = table.turn
+    if (isLaneOpen(owner, level) || (before === null && first + retries > 0)) {
+      if (table.tag < time.virtual) table.tag = time.virtual
+      if (table.retryTag < time.virtual) table.retryTag = time.virtual
+    }
+    table.turn = earlier(first > 0 ? table.tag : null, retries > 0 ? table.retryTag : null)
+    if (table.turn === before) return
+    this.#touchLaneTable(table)
+    this.memory.tableOrders.put(table)
   }
 
   remember(key: string, row: StoredKey | null): void {
@@ -325,6 +445,8 @@ export class Transaction {
       produced: this.#produced,
       instances: this.#instances,
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
+      laneTables: this.#laneTables.map(imageOfLaneTable),
+      tableTimes: this.#tableTimes.map(({ level, table, virtual }) => ({ level, table, virtual })),
     }
   }
 
@@ -345,6 +467,39 @@ export class Transaction {
 
 /** How many wait on a lane's first line: fresh, or given back unused. */
 export const firstWaiting = ({ partitions, retries }: Lane): number => partitions.ready - retries
+
+/** The same of one of its tables, and its retries. */
+export function waitingOf(table: LaneTable): { readonly first: number; readonly retries: number } {
+  const { home, ready, retries } = table
+  return home.tables.size === 1
+    ? { first: firstWaiting(home), retries: home.retries }
+    : { first: ready - retries, retries }
+}
+
+/** Undefined where a lane has several, or none. */
+function onlyTable({ tables }: Lane): LaneTable | undefined {
+  if (tables.size !== 1) return undefined
+  const [only] = tables.values()
+  return only
+}
+
+const newLaneTable = ({ id, level }: Lane, table: string) => ({
+  lane: id,
+  table,
+  level,
+  tag: 0n,
+  retryTag: 0n,
+  turn: null,
+  cursor: 0,
+  ready: 0,
+  released: 0,
+  retries: 0,
+})
+
+/** The smaller one, of those that there are. */
+function earlier(first: bigint | null, retry: bigint | null): bigint | null {
+  return first === null ? retry : retry === null || first <= retry ? first : retry
+}
 
 export function handedOut(partition: Partition, lease: GrantedLease | null): HandedOut {
   const { home, index, spelling, computeTable, recordCount } = partition

@@ -1,4 +1,4 @@
-import type { Disk, TaskDetail, TaskSummary } from '../disk.ts'
+import type { Disk, RecountedTable, TaskDetail, TaskSummary } from '../disk.ts'
 import { type AuditedLane, auditCounters } from '../rules/counter-audit.ts'
 import { gapsBetween } from '../rules/index-runs.ts'
 import { holdsBarrier } from '../rules/lane-rules.ts'
@@ -159,6 +159,7 @@ export async function audit(disk: Disk): Promise<string[]> {
       [...tasks.values()].map((task) => ({ ...task, rerunning: task.reruns.length > 0 })),
     ),
     ...counted.flatMap(({ lane, waiting }) => auditLines(lane, waiting)),
+    ...counted.flatMap(({ lane, tables }) => auditTables(lane, tables)),
     ...[...tasks.values()].flatMap((task) =>
       auditBarrier(
         task,
@@ -181,6 +182,30 @@ function auditLines(lane: StoredLane, waiting: Record<'fresh' | 'released' | 're
   const next = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
   expect('as its turn', turn, next)
   return findings
+}
+
+/** What the order of a table goes by. A lane that has one table keeps its counts itself. */
+function auditTables(lane: StoredLane, tables: readonly RecountedTable[]): string[] {
+  const isOnly = tables.length === 1
+  return tables.flatMap(({ row, waiting }) => {
+    const ready = waiting.fresh + waiting.released + waiting.retry
+    const { tag, retryTag } = row
+    const tags = [...(ready > waiting.retry ? [tag] : []), ...(waiting.retry > 0 ? [retryTag] : [])]
+    const turn = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
+    const findings: string[] = []
+    const expect = (what: string, kept: unknown, found: unknown) => {
+      if (kept !== found)
+        findings.push(`table ${row.table} of lane ${lane.id} has ${kept} ${what}, its rows say ${found}`)
+    }
+    expect('as its turn', row.turn, turn)
+    if (isOnly) expect('ready', lane.partitions.ready, ready)
+    else {
+      expect('ready', row.ready, ready)
+      expect('released', row.released, waiting.released)
+      expect('retries', row.retries, waiting.retry)
+    }
+    return findings
+  })
 }
 
 function auditBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {

@@ -37,6 +37,8 @@ export type ControlResult =
       /** Partitions (or, for flags, the task) that this step changed. */
       readonly changed: number
       readonly readied: number
+      /** Of which tasks and tables; null or absent: it may be anything. */
+      readonly readiedOf?: readonly (readonly [task: string, table: string | null, count: number])[] | null
       /** The order is in force, but a further step has to follow. */
       readonly more: boolean
     }

@@ -18,8 +18,12 @@ export interface LevelTime {
 const LARGEST_COST = 1_000_000_000
 
 /** An empty partition still costs a hand-out; a giant one must not push its lane out of sight. */
+export function costOf(recordCount: number): number {
+  return Math.min(Math.max(recordCount, 1), LARGEST_COST)
+}
+
 export function cost(recordCount: number): bigint {
-  return BigInt(Math.min(Math.max(recordCount, 1), LARGEST_COST))
+  return BigInt(costOf(recordCount))
 }
 
 /** A partition that starts here is handed out. */

@@ -100,6 +100,8 @@ export class AskedInHeaders {
       batch: batch ?? (records === undefined ? 1 : MAX_BATCH),
       records: records ?? null,
       key: this.#ownedKey,
+      tables: null,
+      tasks: null,
       waitMillis: (this.preferences.waitSeconds ?? 0) * 1000,
     }
     return this.#pull

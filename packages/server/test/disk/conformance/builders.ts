@@ -90,6 +90,8 @@ export const images = (changes: Partial<Images> = {}): Images => ({
   tasks: new Map(),
   lanes: new Map(),
   levels: new Map(),
+  laneTables: new Map(),
+  tableTimes: new Map(),
   partitions: new Map(),
   keys: new Map(),
   pace: new Map(),

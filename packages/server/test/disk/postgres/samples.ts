@@ -6,6 +6,8 @@ export const noImages = (): Images => ({
   tasks: new Map(),
   lanes: new Map(),
   levels: new Map(),
+  laneTables: new Map(),
+  tableTimes: new Map(),
   partitions: new Map(),
   keys: new Map(),
   pace: new Map(),

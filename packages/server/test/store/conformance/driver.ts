@@ -179,6 +179,8 @@ export const pullOrder = (order: Partial<PullOrder> = {}): PullOrder => ({
   batch: 1,
   records: null,
   key: null,
+  tables: null,
+  tasks: null,
   ...order,
 })
 

@@ -122,6 +122,16 @@ FROM (
 ) l ORDER BY id;
 `
 
+/** Where a lane has one table, its counts are those of the lane. Orders of tables start even. */
+const copyLaneTables = `
+INSERT INTO baton.lane_table (lane, name, level, tag, retry_tag, turn, cursor, ready, released, retries)
+SELECT p.lane, p.compute_table, l.level, 0, 0, CASE WHEN count(*) FILTER (WHERE p.state = 'ready') > 0 THEN 0 END,
+  max(CASE WHEN p.term > 0 THEN p.id ELSE 0 END), count(*) FILTER (WHERE p.state = 'ready'),
+  count(*) FILTER (WHERE p.state = 'ready' AND p.line = 'released'),
+  count(*) FILTER (WHERE p.state = 'ready' AND p.line = 'retry')
+FROM baton.partition p JOIN baton.lane l ON l.id = p.lane GROUP BY p.lane, p.compute_table, l.level;
+`
+
 const UNFINISHED = 'ready_partitions + leased_partitions + delayed_partitions + parked_partitions'
 /** In SQL: a lane keeps those above it closed. */
 const HOLDS_BARRIER = `${UNFINISHED} > CASE WHEN parked_skipped THEN parked_partitions ELSE 0 END`
@@ -236,10 +246,11 @@ ${DROP_INDEXES}
 ${schema}
 ${copyPartitions}
 ${copyLanes}
+${copyLaneTables}
 ${copyTasks}
 ${copyKeys}
 ${copyOthers}
 DROP TABLE ${oldTables.map((table) => `baton.old_${table}`).join(', ')};
 DROP SEQUENCE baton.change_order, baton.due_number, baton.rolled_at, baton.note_run;
-ANALYZE baton.task; ANALYZE baton.lane; ANALYZE baton.partition;
+ANALYZE baton.task; ANALYZE baton.lane; ANALYZE baton.lane_table; ANALYZE baton.partition;
 `

@@ -1,0 +1,140 @@
+import { isLaneOpen } from '../rules/lane-rules.ts'
+import type { PullOrder } from '../store.ts'
+import { firstOf, LINES_AT_A_TIME } from './load-lines.ts'
+import type { Lane, LaneTable, Partition, Task } from './memory.ts'
+import type { Order } from './order.ts'
+import type { Rotation } from './rotation.ts'
+import type { Source } from './source.ts'
+import { load, type Steps, type Transaction, waitingOf } from './transaction.ts'
+
+const LANES_AT_A_TIME = 256
+const LANES_AT_MOST = 4096
+
+/** What a pull that names tables or tasks may have. */
+export type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+
+/** The partition that is next for a filter, and the order that is charged for it. */
+interface Chosen {
+  readonly partition: Partition
+  readonly from: LaneTable | null
+}
+
+/** One of several that take turns. */
+interface Member {
+  readonly name: string
+  readonly source: Source
+  /** Null: no order but the rotation is charged. */
+  readonly order: Order<LaneTable> | null
+}
+
+/**
+ * Chooses for a pull that names tables or tasks. Each table is an order of its own, with its own times and tags. Of several
+ * tables, or tasks, those with work on the lowest level take turns by records.
+ */
+export class Choice {
+  readonly #tx: Transaction
+  readonly #filter: Filter
+  readonly #rotation: Rotation | null
+
+  constructor(tx: Transaction, filter: Filter) {
+    this.#tx = tx
+    this.#filter = filter
+    const { tables, tasks } = filter
+    const isSingle = tasks === null ? tables?.length === 1 : tasks.length * (tables?.length ?? 1) === 1
+    this.#rotation = isSingle ? null : tx.memory.rotations.of(JSON.stringify([tables, tasks]))
+  }
+
+  *next(demand: number): Steps<Chosen | undefined> {
+    const { tables, tasks } = this.#filter
+    const members = tasks === null ? yield* this.#ofTables(tables ?? []) : yield* this.#ofTasks(tasks, tables)
+    const level = Math.min(...members.map(({ source }) => source.level))
+    const onLevel = members.filter(({ source }) => source.level === level)
+    const member = this.#rotation === null ? onLevel[0] : this.#rotation.next(onLevel)
+    if (member === undefined) return undefined
+    const { name, source, order } = member
+    const ahead = () => order?.ahead(LINES_AT_A_TIME) ?? []
+    const partition = yield* firstOf(this.#tx, source, ahead, demand)
+    this.#rotation?.charge(name, partition.recordCount)
+    return { partition, from: order === null ? null : (source as LaneTable) }
+  }
+
+  *#ofTables(tables: readonly string[]): Steps<Member[]> {
+    const members: Member[] = []
+    for (const name of tables) {
+      const order = this.#tx.memory.tableOrders.of(name)
+      const source = yield* frontOf(this.#tx, order, name)
+      if (source !== undefined) members.push({ name, source, order })
+    }
+    return members
+  }
+
+  *#ofTasks(names: readonly string[], tables: readonly string[] | null): Steps<Member[]> {
+    const { tasksByName } = this.#tx.memory
+    const missing = names.filter((name) => !tasksByName.has(name))
+    if (missing.length > 0) yield* load(this.#tx, { taskNames: missing })
+    const members: Member[] = []
+    for (const name of names) {
+      const task = tasksByName.get(name)
+      const lane = task === undefined ? undefined : yield* lowestLane(this.#tx, task, tables)
+      if (lane === undefined) continue
+      if (tables === null) members.push({ name, source: lane, order: null })
+      else
+        for (const source of tablesWaiting(lane, tables))
+          members.push({ name: `${name}\n${source.table}`, source, order: null })
+    }
+    return members
+  }
+}
+
+/** The lane whose turn it is among those with a table. */
+function* frontOf(tx: Transaction, order: Order<LaneTable>, name: string): Steps<LaneTable | undefined> {
+  let limit = LANES_AT_A_TIME
+  while (true) {
+    const front = order.front()
+    if (front !== null) return front
+    const { order: found, laneTables: rows } = yield* load(tx, {
+      order: { after: order.loadedTo, limit, table: name },
+    })
+    for (const id of found) {
+      const table = tx.memory.lanes.get(id)?.tables.get(name)
+      if (table === undefined || table.turn === null || table.heapIndex >= 0) continue
+      order.put(table)
+      if (isLaneOpen(table.owner, table.level)) tx.catchUpTable(table)
+    }
+    const last = rows.find(({ lane, table }) => lane === found.at(-1) && table === name)
+    if (last !== undefined && last.turn !== null)
+      order.loadedTo = { level: last.level, turn: last.turn, lane: last.lane }
+    order.isComplete = found.length < limit
+    limit = Math.min(limit * 2, LANES_AT_MOST)
+  }
+}
+
+/** The lane of the lowest level on which a task has something for the pull. */
+function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | null): Steps<Lane | undefined> {
+  if (task.paused || task.cancelled) return undefined
+  while (true) {
+    let lowest: Lane | undefined
+    for (const lane of task.lanes.values()) {
+      if (lane.turn === null || !isLaneOpen(task, lane.level)) continue
+      if (lowest !== undefined && lowest.level < lane.level) continue
+      if (tables === null || tablesWaiting(lane, tables).length > 0) lowest = lane
+    }
+    if (task.waitingLoadedTo > (lowest?.level ?? Number.MAX_SAFE_INTEGER)) return lowest
+    const from = task.waitingLoadedTo
+    const { nextLanes } = yield* load(tx, {
+      nextLanes: [{ task: task.id, from, having: 'waiting', limit: LANES_AT_A_TIME }],
+    })
+    const found = nextLanes[0] ?? []
+    const last = tx.memory.lanes.get(found.at(-1) ?? -1)
+    task.waitingLoadedTo =
+      found.length < LANES_AT_A_TIME || last === undefined ? Number.POSITIVE_INFINITY : last.level + 1
+  }
+}
+
+const tablesWaiting = ({ tables }: Lane, names: readonly string[]): LaneTable[] =>
+  names.flatMap((name) => {
+    const table = tables.get(name)
+    if (table === undefined) return []
+    const { first, retries } = waitingOf(table)
+    return first + retries > 0 ? [table] : []
+  })

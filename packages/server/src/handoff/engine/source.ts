@@ -1,0 +1,45 @@
+import type { Line } from '../stored.ts'
+import { LineBuffer } from './line-buffer.ts'
+import type { Lane, LaneTable, Lines } from './memory.ts'
+import { waitingOf } from './transaction.ts'
+
+/** What a pull is served from: a lane, or one table of it. */
+export type Source = Lane | LaneTable
+
+export const laneOf = (source: Source): Lane => ('home' in source ? source.home : source)
+
+/** Set where only some partitions of the lane are meant. */
+export const onlyTableOf = (source: Source): string | undefined =>
+  'home' in source && source.home.tables.size > 1 ? source.table : undefined
+
+export function linesOf(source: Source): Lines {
+  if (!('home' in source)) return source.lines
+  if (source.home.tables.size === 1) return source.home.lines
+  source.lines ??= beginLines(source)
+  return source.lines
+}
+
+/** With what memory has: the disk may be behind. All else is read. */
+function beginLines({ home, table }: LaneTable): Lines {
+  const begin = (line: Line) => {
+    const buffer = new LineBuffer<Lines[Line]['items'][number]>(false)
+    for (const partition of home.lines[line].items)
+      if (partition.computeTable === table) buffer.items.push(partition)
+    return buffer
+  }
+  return { fresh: begin('fresh'), released: begin('released'), retry: begin('retry') }
+}
+
+/** Within a lane what was given back goes first; between its first line and its retries the smaller tag does. */
+export function lineToServe(source: Source): Line {
+  const { tag, retryTag } = source
+  if ('home' in source) {
+    const { first, retries } = waitingOf(source)
+    if (first === 0 || (retries > 0 && retryTag < tag)) return 'retry'
+    const { released } = source.home.tables.size === 1 ? source.home : source
+    return released > 0 ? 'released' : 'fresh'
+  }
+  const { retries, released, partitions } = source
+  if (partitions.ready === retries || (retries > 0 && retryTag < tag)) return 'retry'
+  return released > 0 ? 'released' : 'fresh'
+}
