@@ -13,8 +13,16 @@ export interface CallOptions {
   readonly onFailure?: ((failed: FailedTry) => void) | undefined
 }
 
-/** How much to take. */
-export interface PullWish {
+/** What to take: partitions of any of these tables, and of any of these tasks. Whatever is absent does not matter. */
+export interface Chosen {
+  /** Compute tables, as `schema.table`; up to 50. */
+  readonly tables?: readonly string[] | undefined
+  /** Ids of tasks; up to 50. */
+  readonly tasks?: readonly string[] | undefined
+}
+
+/** How much to take, and what. */
+export interface PullWish extends Chosen {
   /** The most partitions to take, up to 1000. One when absent, or 1000 where there is a budget of `records`. */
   readonly batch?: number | undefined
   /** Stop taking once the records of what was taken reach this number; the first partition is always given. */

@@ -19,6 +19,7 @@ import type {
 } from '@baton/protocol'
 import type {
   CallOptions,
+  Chosen,
   PageOptions,
   PartitionsOptions,
   Pulled,
@@ -83,7 +84,8 @@ export class BatonClient {
   async pull(options: PullOptions = {}): Promise<Pulled> {
     const { idempotencyKey = newIdempotencyKey(), waitSeconds } = options
     const headers = { ...preferring(options), 'idempotency-key': idempotencyKey }
-    const answer = await this.#ask({ method: 'GET', path: '/pull', headers, waitSeconds }, options)
+    const query = choosing(options)
+    const answer = await this.#ask({ method: 'GET', path: '/pull', query, headers, waitSeconds }, options)
     const { partitions } = answer.body as { partitions: PulledPartition[] }
     return {
       partitions: partitions.map((partition) => this.#table.fromWire(partition)),
@@ -93,11 +95,14 @@ export class BatonClient {
 
   /** Says how the work under leases ended. */
   async settle(settlements: readonly Settlement[], options: SettleOptions = {}): Promise<SettleAnswer> {
-    const { pull, idempotencyKey = newIdempotencyKey() } = options
+    const { pull: wish, idempotencyKey = newIdempotencyKey() } = options
+    // What is chosen is chosen of something: with a filter alone, one is meant.
+    const pull = wish !== undefined && isFilterOnly(wish) ? { ...wish, batch: 1 } : wish
     const headers = pull === undefined ? {} : { ...preferring(pull), 'idempotency-key': idempotencyKey }
     const waitSeconds = pull?.waitSeconds
     const body = jsonText(settlements, 'the settlement')
-    const spec = { method: 'POST', path: '/settle', headers, body, waitSeconds } as const
+    const query = pull === undefined ? {} : choosing(pull)
+    const spec = { method: 'POST', path: '/settle', query, headers, body, waitSeconds } as const
     const { settled, refused, partitions } = (await this.#call(spec, options)) as SettleAnswer
     return {
       settled,
@@ -239,6 +244,14 @@ export class BatonClient {
 function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'signal' | 'timeoutMillis'> {
   return { signal, timeoutMillis: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 }
 }
+
+function choosing({ tables, tasks }: Chosen): NonNullable<RequestSpec['query']> {
+  return { table: tables, task: tasks }
+}
+
+const isFilterOnly = ({ tables, tasks, batch, records, waitSeconds }: PullWish): boolean =>
+  (tables !== undefined || tasks !== undefined) &&
+  [batch, records, waitSeconds].every((amount) => amount === undefined)
 
 function preferring({ batch, records, waitSeconds }: PullWish): Record<string, string> {
   const preferences = Object.entries({ batch, records, wait: waitSeconds })

@@ -1,5 +1,5 @@
 import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
-import type { PullWish } from './call-options.ts'
+import type { Chosen, PullWish } from './call-options.ts'
 import type { BatonClient } from './client.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import { type FailedTry, persist } from './persistence.ts'
@@ -29,6 +29,7 @@ export interface HandOffLoopOptions {
   readonly client: BatonClient
   readonly watch: ServiceWatch
   readonly waitSeconds: number
+  readonly chosen: Chosen
   /** How much may be taken now; `undefined` when there is no room. */
   readonly room: () => PullWish | undefined
   readonly receive: (partitions: readonly PulledPartition[]) => void
@@ -166,11 +167,12 @@ export class HandOffLoop {
   #settle(settling: readonly WaitingSettlement[], pull: PullWish | undefined, idempotencyKey: string) {
     const settlements = settling.map(({ settlement }) => settlement)
     const once = { retryForSeconds: 0, signal: this.#ending.signal }
-    return this.#options.client.settle(settlements, { pull, idempotencyKey, ...once })
+    const wish = pull === undefined ? undefined : { ...pull, ...this.#options.chosen }
+    return this.#options.client.settle(settlements, { pull: wish, idempotencyKey, ...once })
   }
 
   async #pullAndWait(wish: PullWish): Promise<void> {
-    const { client, waitSeconds, receive, onNothingReady, onHopeless } = this.#options
+    const { client, chosen, waitSeconds, receive, onNothingReady, onHopeless } = this.#options
     const idempotencyKey = newIdempotencyKey()
     const begun = performance.now()
     const signal = this.#closing.signal
@@ -180,7 +182,7 @@ export class HandOffLoop {
       tries += 1
       if (this.#gathers) this.#report()
       while (this.#exchange !== undefined) await this.#exchange
-      return client.pull({ ...wish, ...wait, idempotencyKey, retryForSeconds: 0, signal })
+      return client.pull({ ...wish, ...chosen, ...wait, idempotencyKey, retryForSeconds: 0, signal })
     }
     try {
       const { partitions, retryAfterSeconds } = await this.#untilAnswered(attempt, signal)
@@ -210,8 +212,8 @@ export class HandOffLoop {
    * finds them, so that they can be given back instead of expiring.
    */
   async #reclaim(idempotencyKey: string): Promise<void> {
-    const { client, receive } = this.#options
-    const once = { batch: 1, idempotencyKey, retryForSeconds: 0, timeoutSeconds: 2 }
+    const { client, chosen, receive } = this.#options
+    const once = { ...chosen, batch: 1, idempotencyKey, retryForSeconds: 0, timeoutSeconds: 2 }
     try {
       const { partitions } = await client.pull({ ...once, signal: this.#ending.signal })
       if (partitions.length > 0) receive(partitions)

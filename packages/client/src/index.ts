@@ -36,6 +36,7 @@ export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
 export type {
   CallOptions,
+  Chosen,
   PageOptions,
   PartitionsOptions,
   Pulled,

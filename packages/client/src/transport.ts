@@ -14,7 +14,7 @@ export interface RequestSpec {
   readonly method: 'GET' | 'POST'
   /** Below the base URL, beginning with a slash. */
   readonly path: string
-  readonly query?: Readonly<Record<string, string | number | undefined>>
+  readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>
   readonly headers?: Readonly<Record<string, string>>
   /** JSON text. */
   readonly body?: string
@@ -118,7 +118,8 @@ export class Transport {
   #url({ path, query = {} }: RequestSpec): string {
     const parameters = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined) parameters.set(name, String(value))
+      if (Array.isArray(value)) for (const one of value) parameters.append(name, String(one))
+      else if (value !== undefined) parameters.set(name, String(value))
     }
     const suffix = parameters.size === 0 ? '' : `?${parameters}`
     return `${this.#base}${path}${suffix}`

@@ -48,6 +48,17 @@ export interface WorkerOptions {
    */
   readonly recordBudget?: number
   /**
+   * Only partitions of these compute tables, as `schema.table`. A worker that knows some tables only must say so: what it is
+   * handed counts as in its hands.
+   * @defaultValue any table
+   */
+  readonly tables?: readonly string[]
+  /**
+   * Only partitions of these tasks.
+   * @defaultValue any task
+   */
+  readonly tasks?: readonly string[]
+  /**
    * How long a pull waits at the service when nothing is ready, up to 60. Zero asks again and again instead.
    * @defaultValue `20`, and `0` with `untilIdle`
    */

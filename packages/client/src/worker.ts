@@ -61,6 +61,7 @@ export class Worker implements AsyncDisposable {
       client,
       watch,
       waitSeconds: this.#settings.waitSeconds,
+      chosen: { tables: options.tables, tasks: options.tasks },
       room: () => this.#holdings.room(),
       receive: (partitions) => this.#holdings.receive(partitions),
       isBusy: () => this.#holdings.running > 0,

@@ -7,6 +7,8 @@ export const MAX_TABLE_NAME_LENGTH = 1024
 export const MAX_PARTITION_NAME_LENGTH = MAX_TASK_ID_LENGTH + 64
 /** The most partitions that one request can be handed. */
 export const MAX_BATCH = 1000
+/** The most tables, and the most tasks, that one pull may name. */
+export const MAX_CHOSEN = 50
 /** The longest that a pull waits for something to become ready. */
 export const MAX_WAIT_SECONDS = 60
 /** The most leases that one settle or renew request may name. */

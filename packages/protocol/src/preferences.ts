@@ -1,12 +1,37 @@
 import { MAX_BATCH, MAX_WAIT_SECONDS } from './limits.ts'
 
-/** What a client preferred (RFC 7240), already within bounds. What it left out or misspelt is absent. */
+/** What a client preferred (RFC 7240), already within bounds. What it left out is absent. */
 export interface Preferences {
   waitSeconds?: number
   batch?: number
   records?: number
   /** For the Preference-Applied header; empty when nothing was understood. */
   applied: string
+  /** What is wrong with the first of our preferences that cannot be read. */
+  fault?: string
+}
+
+/** Our preferences: the least that each may ask for, the most that is given, and what it means. */
+const ours = {
+  wait: { least: 0, most: MAX_WAIT_SECONDS, unit: 'seconds', field: 'waitSeconds' },
+  batch: { least: 1, most: MAX_BATCH, unit: 'partitions', field: 'batch' },
+  records: { least: 0, most: Number.MAX_SAFE_INTEGER, unit: 'records', field: 'records' },
+} as const
+
+export type PreferenceName = keyof typeof ours
+
+/** Reads one of our preferences, wherever it stands. More than is given is capped. */
+export function readPreference(
+  name: PreferenceName,
+  value: string,
+): { ok: true; value: number } | { ok: false; detail: string } {
+  const { least, most, unit } = ours[name]
+  const number = /^[0-9]+$/.test(value) ? Number(value) : -1
+  if (number >= least) return { ok: true, value: Math.min(number, most) }
+  return {
+    ok: false,
+    detail: `${name} must be a whole number of ${unit}${least > 0 ? `, at least ${least}` : ''}, such as ${name}=20, got ${JSON.stringify(value)}`,
+  }
 }
 
 export function parsePrefer(header: string | string[] | undefined): Preferences {
@@ -14,18 +39,12 @@ export function parsePrefer(header: string | string[] | undefined): Preferences 
   const preferences: Preferences = { applied: '' }
   const applied: string[] = []
   for (const [name, value] of mentioned) {
-    const number = /^[0-9]+$/.test(value) ? Number(value) : undefined
-    if (number === undefined) continue
-    if (name === 'wait') {
-      preferences.waitSeconds = Math.min(number, MAX_WAIT_SECONDS)
-      applied.push(`wait=${preferences.waitSeconds}`)
-    } else if (name === 'batch' && number >= 1) {
-      preferences.batch = Math.min(number, MAX_BATCH)
-      applied.push(`batch=${preferences.batch}`)
-    } else if (name === 'records') {
-      preferences.records = Math.min(number, Number.MAX_SAFE_INTEGER)
-      applied.push(`records=${preferences.records}`)
-    }
+    if (!Object.hasOwn(ours, name)) continue
+    const read = readPreference(name as PreferenceName, value)
+    if (read.ok) {
+      preferences[ours[name as PreferenceName].field] = read.value
+      applied.push(`${name}=${read.value}`)
+    } else preferences.fault ??= read.detail
   }
   preferences.applied = applied.join(', ')
   return preferences
@@ -37,15 +56,19 @@ const preferencePattern = new RegExp(`^(${token})(?:[ \\t]*=[ \\t]*(${token}|${q
 
 /**
  * Name and value of each preference, first mention only: the RFC says that repetitions do not count. Parameters
- * after a semicolon are passed over, since none of our preferences has any.
+ * after a semicolon are passed over, since none of our preferences has any. What has no form of a preference, but begins with
+ * the name of one of ours, counts as that one without a value that could be read.
  */
 function mentionedPreferences(header: string): Map<string, string> {
   const mentioned = new Map<string, string>()
   for (const item of splitOutsideQuotes(header, ',')) {
     const [preference = ''] = splitOutsideQuotes(item, ';')
-    const match = preferencePattern.exec(preference.trim())
-    const name = match?.[1]?.toLowerCase()
-    if (name !== undefined && !mentioned.has(name)) mentioned.set(name, unquoted(match?.[2] ?? ''))
+    const text = preference.trim()
+    const match = preferencePattern.exec(text)
+    const name =
+      match?.[1]?.toLowerCase() ?? /^(?:wait|batch|records)(?=[ \t=])/i.exec(text)?.[0].toLowerCase()
+    if (name === undefined || mentioned.has(name)) continue
+    mentioned.set(name, match === null ? text.slice(name.length) : unquoted(match[2] ?? ''))
   }
   return mentioned
 }

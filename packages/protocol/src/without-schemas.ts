@@ -10,6 +10,7 @@ export {
   MAX_LISTED_VIOLATIONS,
   MAX_PRODUCER_TASKS,
 } from './answer-caps.ts'
+export { checkChosen, chosenKeywords } from './chosen.ts'
 export { didYouMean } from './did-you-mean.ts'
 export { type ErrorCode, type ErrorCodeEntry, errorCodes } from './error-codes.ts'
 export { type EventName, eventNames } from './event-names.ts'
@@ -20,6 +21,7 @@ export {
   HEARTBEAT_SECONDS,
   LONGEST_SILENCE_SECONDS,
   MAX_BATCH,
+  MAX_CHOSEN,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
   MAX_PAGE_LENGTH,
@@ -39,7 +41,7 @@ export {
   partitionName,
 } from './partition-name.ts'
 export { percentOf } from './percent.ts'
-export { type Preferences, parsePrefer } from './preferences.ts'
+export { type Preferences, parsePrefer, readPreference } from './preferences.ts'
 export { listedViolations, PROBLEM_MEDIA_TYPE, type ProblemExtra, problem, problemType } from './problem.ts'
 export type { ProblemCode } from './problem-codes.ts'
 export { type RefusalCode, refusalCodes, refusalDetail } from './refusal-codes.ts'

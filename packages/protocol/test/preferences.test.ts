@@ -26,23 +26,21 @@ describe('the Prefer header', () => {
     })
   })
 
-  test.each([
-    'wait',
-    'wait=',
-    'wait=""',
-    'wait=-1',
-    'wait=1.5',
-    'wait=ten',
-    'wait="5',
-    'wait 5',
-    '=5',
-    'batch=0',
-  ])('is ignored where it is malformed: %s', (header) => {
-    expect(parsePrefer(header)).toEqual({ applied: '' })
-    expect(parsePrefer(`${header.includes('"5') ? '' : `${header}, `}records=7`)).toEqual({
-      records: 7,
-      applied: 'records=7',
-    })
+  test.each(['wait', 'wait=', 'wait=""', 'wait=-1', 'wait=1.5', 'wait=ten', 'wait="5', 'wait 5', 'batch=0'])(
+    'says what was meant where one of ours cannot be read: %s',
+    (header) => {
+      const { fault, applied, ...others } = parsePrefer(header)
+      expect(fault).toMatch(/^(wait|batch) must be a whole number of (seconds|partitions)/)
+      expect({ applied, others }).toEqual({ applied: '', others: {} })
+      const more = parsePrefer(`records=7, ${header}`)
+      expect(more).toMatchObject({ records: 7, applied: 'records=7' })
+      expect(more.fault).toBe(fault)
+    },
+  )
+
+  test('leaves what is not ours to others, whatever it looks like', () => {
+    for (const header of ['=5', 'waiting=soon', 'handling=lenient', 'batches 5', '"wait=x"'])
+      expect(parsePrefer(`${header}, records=7`)).toEqual({ records: 7, applied: 'records=7' })
   })
 
   test('cuts a record budget down to what can be counted', () => {
@@ -60,7 +58,7 @@ describe('the Prefer header', () => {
       waitSeconds: 5,
       applied: 'batch=3, wait=5',
     })
-    expect(parsePrefer('wait=soon, wait=2')).toEqual({ applied: '' })
+    expect(parsePrefer('wait=soon, wait=2')).toMatchObject({ applied: '', fault: expect.any(String) })
   })
 
   test('may have quoted values, parameters, spaces and any case', () => {

@@ -1,5 +1,6 @@
 import type { BatonClient, PulledPartition } from '@baton/client'
-import { MAX_BATCH, MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
+import { checkChosen, MAX_BATCH, MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
+import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -7,9 +8,41 @@ import type { Flags } from '../flag.ts'
 import { count, duration } from '../show/numbers.ts'
 import { shown, table } from '../show/table.ts'
 import { note, print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+/** What to take, for every command that takes. */
+export const chosenFlags = {
+  table: {
+    kind: 'text',
+    placeholder: 'SCHEMA.TABLE',
+    repeatable: true,
+    otherwise: 'any table',
+    description: 'only partitions of this compute table; may be given several times',
+  },
+  task: {
+    kind: 'text',
+    placeholder: 'TASK',
+    repeatable: true,
+    otherwise: 'any task',
+    description: 'only partitions of this task; may be given several times',
+  },
+} satisfies Flags
+
+/** What was given of them; a name that the service would refuse is a mistake in the line. */
+export function chosenIn(given: Arguments): { tables?: readonly string[]; tasks?: readonly string[] } {
+  const of = (kind: 'table' | 'task') => {
+    const names = given.texts(kind)
+    const checked = checkChosen(kind, names)
+    if (!checked.ok) throw new UsageError(`--${checked.detail}`)
+    return checked.names
+  }
+  const [tables, tasks] = [of('table'), of('task')]
+  return { ...(tables.length === 0 ? {} : { tables }), ...(tasks.length === 0 ? {} : { tasks }) }
+}
 
 /** How much to take, for every command that takes. */
 export const pullFlags = {
+  ...chosenFlags,
   batch: {
     kind: 'number',
     placeholder: 'N',
@@ -41,6 +74,7 @@ export const pull: Command = {
   flags: { ...pullFlags, ...connectionFlags },
   examples: [
     { line: 'baton pull --batch 10 --wait 20', says: 'Up to ten, waiting for the first if need be' },
+    { line: 'baton pull --table results.orders', says: 'Of one table only' },
     {
       line: "lease=$(baton pull --json | jq -r '.partitions[0].lease.id // empty')",
       says: 'The lease, in a script; empty where nothing is ready',
@@ -52,6 +86,7 @@ export const pull: Command = {
       batch: given.number('batch'),
       records: given.number('records'),
       waitSeconds: given.number('wait'),
+      ...chosenIn(given),
     })
     if (given.switch('json')) printJson({ partitions: partitions.map((each) => wireForm(client, each)) })
     else if (partitions.length === 0) note('nothing is ready')

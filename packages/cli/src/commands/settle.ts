@@ -8,14 +8,15 @@ import { readValues } from '../input/values.ts'
 import { counted } from '../show/numbers.ts'
 import { note, print, printJson } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
-import { pulledTable, pullFlags, wireForm } from './pull.ts'
+import { chosenIn, pulledTable, pullFlags, wireForm } from './pull.ts'
 
 export const settle: Command = {
   operands: 'LEASE...|-',
   operandCount: [1, Number.POSITIVE_INFINITY],
   details:
     'Says how the work under leases ended. With - it reads settlements from stdin, a JSON array or one per line. With\n' +
-    '--batch, --records or --wait it takes the next partitions in the same request. Exits with 1 if any was refused.',
+    '--batch, --records, --wait, --table or --task it takes the next partitions in the same request. Exits with 1 if any\n' +
+    'was refused.',
   flags: {
     outcome: {
       kind: 'text',
@@ -52,6 +53,7 @@ export const settle: Command = {
       batch: given.number('batch'),
       records: given.number('records'),
       waitSeconds: given.number('wait'),
+      ...chosenIn(given),
     }
     const pulls = Object.values(pull).some((wish) => wish !== undefined)
     const answer = await client.settle(await settlementsOf(given), pulls ? { pull } : {})

@@ -14,6 +14,7 @@ import type { CommandUnusable } from '../work/command-run.ts'
 import { EventLog } from '../work/event-log.ts'
 import { ReportFiles } from '../work/report-file.ts'
 import { StopSignals } from '../work/stop-signals.ts'
+import { chosenFlags, chosenIn } from './pull.ts'
 
 export const work: Command = {
   operands: '-- COMMAND [ARGUMENTS]',
@@ -42,6 +43,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       default: 1,
       description: 'how many commands run at once',
     },
+    ...chosenFlags,
     records: {
       kind: 'number',
       placeholder: 'N',
@@ -94,6 +96,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       line: `baton work -- sh -c 'psql -v name="$BATON_PARTITION_NAME" -f load.sql'`,
       says: 'A line of shell',
     },
+    { line: 'baton work --table results.orders -- ./load-orders.sh', says: 'Partitions of one table only' },
     { line: 'baton work --until-idle -- python load.py', says: 'From cron: what there is, then end' },
   ],
   run,
@@ -102,6 +105,7 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
 async function run(given: Arguments): Promise<number> {
   if (given.command.length === 0)
     throw new UsageError('work needs a command: baton work -- COMMAND [ARGUMENTS]')
+  const chosen = chosenIn(given)
   const log = new EventLog(given.switch('json') ? 'json' : given.switch('quiet') ? 'nothing' : 'lines')
   const instanceId = given.text('instance-id') ?? `${hostname()}-${process.pid}`
   // The worker decides itself how long it goes on trying.
@@ -130,6 +134,7 @@ async function run(given: Arguments): Promise<number> {
     concurrency: given.numberOrDefault('concurrency'),
     untilIdle: given.switch('until-idle'),
     onEvent: log.tell,
+    ...chosen,
     ...(waitSeconds === undefined ? {} : { waitSeconds }),
     ...(records === undefined ? {} : { recordBudget: records }),
   })

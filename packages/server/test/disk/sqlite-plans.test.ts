@@ -21,8 +21,8 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /level = \? AND turn = \? AND id > /,
     'lane_order (level=? AND turn=? AND rowid>?)',
   ],
-  ['lanes with a later turn', /level = \? AND turn > /, 'lane_order (level=? AND turn>?)'],
-  ['lanes of later levels', /level > \? AND turn IS NOT NULL/, 'lane_order (level>?)'],
+  ['lanes with a later turn', /FROM lane WHERE level = \? AND turn > /, 'lane_order (level=? AND turn>?)'],
+  ['lanes of later levels', /FROM lane WHERE level > \? AND turn IS NOT NULL/, 'lane_order (level>?)'],
   ['unfinished lanes', /\+ parked_partitions > 0 ORDER/, 'lane_unfinished (task=? AND level>?)'],
   [
     'lanes with parked partitions',
@@ -31,18 +31,44 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   ['lanes with rows', /level >= \? AND .* - purged > 0 ORDER/, 'lane_with_rows (task=? AND level>?)'],
   [
+    'lanes with the same turn for a table',
+    /name = \? AND level = \? AND turn = \? AND lane > /,
+    'lane_table_order (name=? AND level=? AND turn=? AND lane>?)',
+  ],
+  [
+    'lanes with a later turn for a table',
+    /name = \? AND level = \? AND turn > /,
+    'lane_table_order (name=? AND level=? AND turn>?)',
+  ],
+  [
+    'lanes of later levels for a table',
+    /name = \? AND level > \? AND turn IS NOT NULL/,
+    'lane_table_order (name=? AND level>?)',
+  ],
+  ['waiting lanes of a task', /level >= \? AND turn IS NOT NULL/, 'lane_identity (task=? AND level>?)'],
+  [
+    'untouched partitions of a table in a lane',
+    /id <= \? AND compute_table = \? ORDER/,
+    'partition_arrival (lane=? AND rowid>? AND rowid<?)',
+  ],
+  [
+    'returned partitions of a table in a lane',
+    /compute_table = \? AND ifnull\(due_at, 0\) >= /,
+    'partition_returned (lane=? AND line=? AND <expr>>?)',
+  ],
+  [
     'untouched partitions of a lane',
-    /lane = \? AND id > \? AND id <= \?/,
+    /lane = \? AND id > \? AND id <= \? ORDER/,
     'partition_arrival (lane=? AND rowid>? AND rowid<?)',
   ],
   [
     'returned partitions in the same place',
-    /ifnull\(due_at, 0\) = \?/,
+    /'fresh' AND ifnull\(due_at, 0\) = \?/,
     'partition_returned (lane=? AND line=? AND <expr>=? AND rowid>?)',
   ],
   [
     'returned partitions in later places',
-    /ifnull\(due_at, 0\) > \?/,
+    /'fresh' AND ifnull\(due_at, 0\) > \? ORDER/,
     'partition_returned (lane=? AND line=? AND <expr>>?)',
   ],
   ['rows of a lane', /idx > \? AND id <= \? ORDER BY/, 'partition_identity (lane=? AND idx>?)'],
@@ -77,7 +103,7 @@ const boundedWalks = [
 ]
 
 /** The audit counts everything. */
-const auditing = [/ FROM lane $/, / FROM task $/, /GROUP BY state, line$/]
+const auditing = [/ FROM lane $/, / FROM task $/, /GROUP BY state, line$/, /'ready' GROUP BY line$/]
 
 let path: string
 let db: DatabaseSync

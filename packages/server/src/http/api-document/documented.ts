@@ -1,7 +1,9 @@
 import {
+  chosenKeywords,
   idempotencyKeyKeywords,
   instanceIdKeywords,
   MAX_BATCH,
+  MAX_CHOSEN,
   MAX_WAIT_SECONDS,
   PROBLEM_MEDIA_TYPE,
   problemSchema,
@@ -54,4 +56,33 @@ export const pullHeaders = {
       examples: ['7f9c2ba4e88f827d'],
     }),
   ),
+}
+
+const amount = (description: string, example: number, least = 0) =>
+  Type.Optional(Type.Integer({ minimum: least, description, examples: [example] }))
+
+const chosen = (kind: 'table' | 'task', description: string, example: string) =>
+  Type.Optional(
+    Type.Array(Type.String({ ...chosenKeywords[kind] }), {
+      maxItems: MAX_CHOSEN,
+      description,
+      examples: [[example]],
+    }),
+  )
+
+/** The same as in the Prefer header, and what a pull may be given. */
+export const pullParameters = {
+  table: chosen(
+    'table',
+    'Only partitions of this compute table; may be repeated, and then of any of these',
+    'results.orders',
+  ),
+  task: chosen(
+    'task',
+    'Only partitions of this task; may be repeated, and then of any of these',
+    'orders-2026-03',
+  ),
+  batch: amount(`How many at most, up to ${MAX_BATCH}; as in Prefer`, 50, 1),
+  records: amount('Stop once so many records are met; as in Prefer', 200_000),
+  wait: amount(`How many seconds to wait for something, up to ${MAX_WAIT_SECONDS}; as in Prefer`, 20),
 }

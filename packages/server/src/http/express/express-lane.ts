@@ -74,7 +74,10 @@ export class ExpressLane {
   }
 
   #routeOf(head: PlainHead): ExpressRoute | undefined {
-    const route = this.#routes.get(`${head.method} ${head.url}`)
+    const at = head.url.indexOf('?')
+    // A query that says nothing is not plain.
+    const path = at === -1 || at === head.url.length - 1 ? head.url : head.url.slice(0, at)
+    const route = this.#routes.get(`${head.method} ${path}`)
     if (route === undefined) return undefined
     // A plain head has no field twice, which is all that is looked for in raw headers.
     const asked = { headers: head.headers, rawHeaders: [], httpVersion: '1.1' }

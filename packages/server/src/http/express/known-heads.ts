@@ -1,4 +1,4 @@
-import type { Serve } from '../requests/exchange.ts'
+import { queryOf, type Serve } from '../requests/exchange.ts'
 import type { KeyOwner } from '../requests/key-owner.ts'
 import type { RouteCounts } from '../requests/request-counts.ts'
 import { AskedInHeaders } from '../requests/request-headers.ts'
@@ -50,7 +50,11 @@ export class KnownHeads {
     const route = head === undefined ? undefined : this.#routeOf(head)
     if (head === undefined || route === undefined) return undefined
     if (this.#known.length === KNOWN_HEADS) this.#known.shift()
-    const known = new KnownHead(head, route, new AskedInHeaders(head.headers, this.#keyOwner))
+    const known = new KnownHead(
+      head,
+      route,
+      new AskedInHeaders(head.headers, this.#keyOwner, queryOf(head.url)),
+    )
     this.#known.push(known)
     return known.request
   }

@@ -35,15 +35,21 @@ export function exchangeOver(
   response: ServerResponse,
   { handOff, keyOwner }: Pick<Service, 'handOff' | 'keyOwner'>,
 ): Exchange {
-  const { headers, socket } = request
+  const { headers, socket, url = '' } = request
   const send = (body: string, more: AnswerHeaders) => {
     const closing = handOff.isDraining ? ['connection', 'close'] : []
     const length = ['content-length', String(Buffer.byteLength(body))]
     response.writeHead(200, [...standingHeaders, ...more, ...closing, ...length]).end(body)
   }
   return {
-    asked: new AskedInHeaders(headers, keyOwner),
+    asked: new AskedInHeaders(headers, keyOwner, queryOf(url)),
     socket,
     answer: (body, more, lost) => sendOrLose(request, response, () => send(body, more), lost),
   }
+}
+
+/** What stands behind the question mark. */
+export function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at + 1)
 }

@@ -10,6 +10,7 @@ import {
 import type { PullRequest } from '../../handoff/requests.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { type KeyOwner, ownedKey } from './key-owner.ts'
+import { NO_QUERY, type PullQuery, readPullQuery } from './pull-query.ts'
 import { remembered } from './remembered.ts'
 
 const readInstanceId = remembered((text: string): string => {
@@ -39,16 +40,37 @@ function readIdempotencyKey(text: string | undefined): string | null {
   throw new RequestProblem('parameter_invalid', `Idempotency-Key ${checked.detail}`)
 }
 
-const readPreferences = remembered(parsePrefer)
+const readPreferences = remembered((text: string): Preferences => {
+  const preferences = parsePrefer(text)
+  if (preferences.fault === undefined) return preferences
+  throw new RequestProblem('parameter_invalid', `Prefer: ${preferences.fault}`)
+})
+const readQuery = remembered(readPullQuery)
 const noPreferences: Preferences = { applied: '' }
 
+/** An amount that is asked for in both places is not clear: which of them is meant? */
+function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferences {
+  for (const [name, field] of [
+    ['batch', 'batch'],
+    ['records', 'records'],
+    ['wait', 'waitSeconds'],
+  ] as const)
+    if (preferred[field] !== undefined && preferences[field] !== undefined)
+      throw new RequestProblem(
+        'parameter_invalid',
+        `${name} is given both in the query and in the Prefer header; give it once`,
+      )
+  return { ...preferred, ...preferences }
+}
+
 /**
- * What the headers of a pull or a settle ask for. Read when somebody wants to know, and once: in the express lane one
+ * What the headers and the query of a pull or a settle ask for. Read when somebody wants to know, and once: in the express lane one
  * of these stands for all requests of a connection that begin alike.
  */
 export class AskedInHeaders {
   readonly #headers: IncomingHttpHeaders
   readonly #keyOwner: KeyOwner
+  readonly #query: string
   readonly #key: string | undefined
   #caller: string | null | undefined
   #owner: string | undefined
@@ -58,16 +80,18 @@ export class AskedInHeaders {
   constructor(
     headers: IncomingHttpHeaders,
     keyOwner: KeyOwner,
+    query = '',
     key = headers['idempotency-key']?.toString(),
   ) {
     this.#headers = headers
     this.#keyOwner = keyOwner
+    this.#query = query
     this.#key = key
   }
 
   /** The same under another key. */
   underKey(key: string): AskedInHeaders {
-    const asked = new AskedInHeaders(this.#headers, this.#keyOwner, key)
+    const asked = new AskedInHeaders(this.#headers, this.#keyOwner, this.#query, key)
     asked.#caller = this.#caller
     asked.#owner = this.#owner
     asked.#preferences = this.#preferences
@@ -82,9 +106,17 @@ export class AskedInHeaders {
   get preferences(): Preferences {
     if (this.#preferences === undefined) {
       const text = this.#headers['prefer']
-      this.#preferences = text === undefined ? noPreferences : readPreferences(String(text))
+      const preferred = text === undefined ? noPreferences : readPreferences(String(text))
+      this.#preferences = this.#query === '' ? preferred : withQuery(preferred, readQuery(this.#query))
     }
     return this.#preferences
+  }
+
+  /** Whether it names tables or tasks. */
+  get chooses(): boolean {
+    if (this.#query === '') return false
+    const { tables, tasks } = readQuery(this.#query)
+    return tables !== null || tasks !== null
   }
 
   /** Whoever sends a key relies on it, so it must be one also where nothing is pulled. */
@@ -93,15 +125,17 @@ export class AskedInHeaders {
   }
 
   get pull(): PullRequest {
+    if (this.#pull !== undefined) return this.#pull
     const { batch, records } = this.preferences
-    this.#pull ??= {
+    const { tables, tasks } = this.#query === '' ? NO_QUERY : readQuery(this.#query)
+    this.#pull = {
       instance: this.caller,
       // A budget of records is an amount of its own: whoever names only that leaves the number of partitions to it.
       batch: batch ?? (records === undefined ? 1 : MAX_BATCH),
       records: records ?? null,
       key: this.#ownedKey,
-      tables: null,
-      tasks: null,
+      tables,
+      tasks,
       waitMillis: (this.preferences.waitSeconds ?? 0) * 1000,
     }
     return this.#pull

@@ -2,7 +2,7 @@ import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
-import { answers, pullHeaders } from '../api-document/documented.ts'
+import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
 import { whileWatched } from '../requests/hang-up.ts'
@@ -48,6 +48,7 @@ export function pullRoute(app: FastifyInstance, service: Service, lane: ExpressL
       summary: 'Take the next partitions under a lease',
       tags: ['hand-off'],
       headers: Type.Object(pullHeaders),
+      querystring: Type.Object(pullParameters),
       response: answers(
         pullAnswerSchema(tableField),
         'What was handed out; an empty array when nothing is ready',

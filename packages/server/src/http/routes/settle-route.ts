@@ -11,9 +11,9 @@ import Type from 'typebox'
 import type { Settled } from '../../handoff/requests.ts'
 import type { SettlementOrder } from '../../handoff/rules/settlement.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
-import { brokenContract } from '../answers/problems.ts'
+import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { refusalsJson } from '../answers/refusals-json.ts'
-import { answers, pullHeaders } from '../api-document/documented.ts'
+import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
 import { whileWatched } from '../requests/hang-up.ts'
@@ -32,13 +32,21 @@ export function settleRoute(app: FastifyInstance, service: Service, lane: Expres
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
     const pull = asksToPull(asked.preferences) ? asked.pull : null
-    if (pull === null) asked.checkKey()
+    if (pull === null) {
+      asked.checkKey()
+      if (asked.chooses)
+        throw new RequestProblem(
+          'parameter_invalid',
+          'table and task say what a settle may pull, and this one pulls nothing; add batch=1 to pull',
+        )
+    }
     const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
     const hangUpsAreRead = pull === null ? undefined : standstill.noteRequest()
     const mayWait = pull !== null && pull.waitMillis > 0
     const outcome = await whileWatched(socket, mayWait, (signal) => handOff.settle(order, signal))
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
-    const more = pull === null ? [] : ['preference-applied', asked.preferences.applied]
+    const { applied } = asked.preferences
+    const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
     const lost = () => {
       // With a key the client settles and asks again, and gets these very leases.
       if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
@@ -58,6 +66,7 @@ export function settleRoute(app: FastifyInstance, service: Service, lane: Expres
       summary: 'Say how the work under leases ended, and optionally pull in the same request',
       tags: ['hand-off'],
       headers: Type.Object(pullHeaders),
+      querystring: Type.Object(pullParameters),
       body: settleRequestSchema,
       response: answers(settleAnswerSchema(tableField), 'What became of each settlement'),
     },

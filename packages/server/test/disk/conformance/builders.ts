@@ -4,6 +4,7 @@ import {
   type PartitionDescriptor,
   type PartitionStatus,
   type StoredLane,
+  type StoredLaneTable,
   type StoredPartition,
   type StoredTask,
   untouched,
@@ -41,6 +42,27 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   staging: null,
   ...changes,
 })
+
+export const aLaneTable = (
+  lane: number,
+  table: string,
+  changes: Partial<StoredLaneTable> = {},
+): StoredLaneTable => ({
+  lane,
+  table,
+  level: 0,
+  tag: 0n,
+  retryTag: 0n,
+  turn: null,
+  cursor: 0,
+  ready: 0,
+  released: 0,
+  retries: 0,
+  ...changes,
+})
+
+export const tablesByName = (...tables: StoredLaneTable[]): Map<string, StoredLaneTable> =>
+  new Map(tables.map((row) => [`${row.lane}:${row.table}`, row]))
 
 export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {}): StoredLane => ({
   id,

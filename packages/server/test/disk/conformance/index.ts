@@ -3,12 +3,21 @@ import { entriesTopic } from './entries.ts'
 import type { DiskHarness } from './harness.ts'
 import { imagesTopic } from './images.ts'
 import { instancesTopic } from './instances.ts'
+import { laneTablesTopic } from './lane-tables.ts'
 import { loadsTopic } from './loads.ts'
 import { upkeepTopic } from './upkeep.ts'
 import { viewsTopic } from './views.ts'
 
 /** What every disk must do, call by call. */
-const topics = [entriesTopic, imagesTopic, loadsTopic, upkeepTopic, viewsTopic, instancesTopic]
+const topics = [
+  entriesTopic,
+  imagesTopic,
+  loadsTopic,
+  laneTablesTopic,
+  upkeepTopic,
+  viewsTopic,
+  instancesTopic,
+]
 
 export function describeDisk(harness: DiskHarness): void {
   describe(`the ${harness.name} disk`, () => {

@@ -21,7 +21,8 @@ export function loadsTopic(harness: DiskHarness): void {
 
     test('nothing comes of nothing', async () => {
       const { disk } = await create()
-      const nothing = { tasks: [], lanes: [], levels: [], partitions: [], keys: [], order: [] }
+      const tables = { laneTables: [], tableTimes: [] }
+      const nothing = { tasks: [], lanes: [], levels: [], ...tables, partitions: [], keys: [], order: [] }
       expect(await disk.load({})).toEqual({ ...nothing, nextLanes: [], rows: [], fresh: [], returned: [] })
       expect(
         await disk.load({
@@ -118,15 +119,18 @@ export function loadsTopic(harness: DiskHarness): void {
           lanes: byId(
             ...counts.map((partitions, level) => {
               const purged = level === 2 ? 3 : level === 4 ? 1 : 0
-              return aLane(level + 1, 1, { level, partitions, purged })
+              return aLane(level + 1, 1, { level, partitions, purged, turn: level % 3 === 0 ? 5n : null })
             }),
             aLane(9, 2, { level: 0, partitions: tally({ ready: 1 }) }),
           ),
         }),
         0,
       )
-      const next = async (from: number, having: 'unfinished' | 'parked' | 'rows' | 'any', limit = 10) =>
-        (await disk.load({ nextLanes: [{ task: 1, from, having, limit }] })).nextLanes[0]
+      const next = async (
+        from: number,
+        having: 'unfinished' | 'parked' | 'waiting' | 'rows' | 'any',
+        limit = 10,
+      ) => (await disk.load({ nextLanes: [{ task: 1, from, having, limit }] })).nextLanes[0]
       expect(await next(0, 'any')).toEqual([1, 2, 3, 4, 5])
       expect(await next(1, 'any', 2)).toEqual([2, 3])
       expect(await next(0, 'unfinished')).toEqual([1, 2, 4])
@@ -134,6 +138,8 @@ export function loadsTopic(harness: DiskHarness): void {
       expect(await next(0, 'parked')).toEqual([2])
       expect(await next(2, 'parked')).toEqual([])
       expect(await next(0, 'rows')).toEqual([1, 2, 4, 5])
+      expect(await next(0, 'waiting')).toEqual([1, 4])
+      expect(await next(1, 'waiting')).toEqual([4])
     })
 
     test('untouched partitions of a lane, up to its tail', async () => {

@@ -1,5 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { aLane, aTask, byId, ids, images, leased, NOW, rows, status, tally } from './builders.ts'
+import {
+  aLane,
+  aLaneTable,
+  aRow,
+  aTask,
+  byId,
+  ids,
+  images,
+  leased,
+  NOW,
+  rows,
+  status,
+  tablesByName,
+  tally,
+} from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 export function upkeepTopic(harness: DiskHarness): void {
@@ -107,13 +121,20 @@ export function upkeepTopic(harness: DiskHarness): void {
 
     test('the recount counts rows that count', async () => {
       const { disk } = await create()
-      await disk.stage([...rows(1, 1, 9), ...rows(2, 20, 2)])
+      const other = { computeTable: 'results.other' }
+      await disk.stage([...rows(1, 1, 7), aRow(8, 1, other), aRow(9, 1, other), ...rows(2, 20, 2)])
       const lanes = [aLane(1, 1, { level: 3, tail: 8 }), aLane(2, 1, { level: 4, tail: 21 })]
       const task = aTask(1)
+      const tables = [
+        aLaneTable(1, 'results.orders', { level: 3 }),
+        aLaneTable(1, 'results.other', { level: 3, ready: 7 }),
+        aLaneTable(2, 'results.none', { level: 4 }),
+      ]
       await disk.flush(
         images({
           tasks: byId(task),
           lanes: byId(...lanes),
+          laneTables: tablesByName(...tables),
           partitions: new Map([
             [1, status({ state: 'done', term: 1 })],
             [2, leased({ dueAt: NOW })],
@@ -132,6 +153,10 @@ export function upkeepTopic(harness: DiskHarness): void {
           partitions: tally({ ready: 5, leased: 1, parked: 1, done: 1 }),
           records: tally({ ready: 500, leased: 100, parked: 100, done: 100 }),
           waiting: { fresh: 3, released: 1, retry: 1 },
+          tables: [
+            { row: tables[0], waiting: { fresh: 2, released: 1, retry: 1 } },
+            { row: tables[1], waiting: { fresh: 1, released: 0, retry: 0 } },
+          ],
         },
         {
           lane: lanes[1],
@@ -139,6 +164,7 @@ export function upkeepTopic(harness: DiskHarness): void {
           partitions: tally({ ready: 2 }),
           records: tally({ ready: 200 }),
           waiting: { fresh: 2, released: 0, retry: 0 },
+          tables: [{ row: tables[2], waiting: { fresh: 0, released: 0, retry: 0 } }],
         },
       ])
     })

@@ -3,6 +3,7 @@ import { atMostOnceTopic } from './at-most-once.ts'
 import { callBackTopic } from './call-back.ts'
 import { cancelTopic } from './cancel.ts'
 import { changesTopic } from './changes.ts'
+import { chooseTopic } from './choose.ts'
 import { expiryTopic } from './expiry.ts'
 import type { StoreHarness } from './harness.ts'
 import { instancesTopic } from './instances.ts'
@@ -31,6 +32,7 @@ import { undoTopic } from './undo.ts'
 const topics = [
   callBackTopic,
   pullOrderTopic,
+  chooseTopic,
   pullKeysTopic,
   settleTopic,
   renewTopic,

@@ -1,0 +1,33 @@
+import { brokenRule } from './field-faults.ts'
+import { MAX_CHOSEN, MAX_TABLE_NAME_LENGTH, MAX_TASK_ID_LENGTH } from './limits.ts'
+import { shownValue } from './shown-value.ts'
+import { qualifiedTableName, taskIdText } from './text-form.ts'
+
+/** Apart from schemas: senders need the rules, not what makes schemas. */
+export const chosenKeywords = {
+  table: {
+    type: 'string',
+    minLength: 1,
+    maxLength: MAX_TABLE_NAME_LENGTH,
+    pattern: qualifiedTableName.pattern,
+  },
+  task: { type: 'string', minLength: 1, maxLength: MAX_TASK_ID_LENGTH, pattern: taskIdText.pattern },
+} as const
+
+/** Holds the tables or tasks that a pull names against the rules. The detail is a sentence about the parameter. */
+export function checkChosen(
+  kind: 'table' | 'task',
+  names: readonly string[],
+): { ok: true; names: readonly string[] } | { ok: false; detail: string } {
+  const distinct = [...new Set(names)]
+  if (distinct.length > MAX_CHOSEN)
+    return {
+      ok: false,
+      detail: `a pull names at most ${MAX_CHOSEN} ${kind}s, and this one ${distinct.length}`,
+    }
+  for (const name of distinct) {
+    const rule = brokenRule(chosenKeywords[kind], name)
+    if (rule !== undefined) return { ok: false, detail: `${kind} ${rule}, got ${shownValue(name)}` }
+  }
+  return { ok: true, names: distinct }
+}
