@@ -24,6 +24,10 @@ interface Habits {
   readonly undos: number
   readonly renews: number
   readonly careless: number
+  /** How many tables there are; 0: one for each level. */
+  readonly tables: number
+  /** How often a pull names some. */
+  readonly filters: number
 }
 
 const RECORDS = [0, 1, 50, 100, 100, 1000]
@@ -54,6 +58,8 @@ export class Workload {
       undos: chance.pick([0, 0.1]),
       renews: chance.pick([0.02, 0.2]),
       careless: chance.pick([0.02, 0.2]),
+      tables: chance.pick([0, 1, 2, 5]),
+      filters: chance.pick([0, 0.2, 0.7]),
     }
     this.#tasksMade = tasks
   }
@@ -94,7 +100,7 @@ export class Workload {
           level,
           index,
           recordCount,
-          computeTableName: `r.l${level}`,
+          computeTableName: this.#tableOf(level, index),
           spelling: null,
         })
       }
@@ -147,9 +153,23 @@ export class Workload {
       batch: chance.happens(0.5) ? 1 : chance.between(1, this.#habits.batch),
       records: chance.happens(0.2) ? chance.pick([0, 150, 1000]) : null,
       key: chance.happens(this.#habits.keys) ? this.#key() : null,
-      tables: null,
-      tasks: null,
+      ...this.#filter(),
     }
+  }
+
+  /** It follows from the place. In some simulations a lane has several. */
+  #tableOf(level: number, index: number): string {
+    const { tables } = this.#habits
+    return tables === 0 ? `r.l${level}` : `r.t${(index * 5 + level) % tables}`
+  }
+
+  #filter(): Pick<PullOrder, 'tables' | 'tasks'> {
+    const chance = this.#chance
+    const { filters, levels, tables } = this.#habits
+    const table = () => (tables === 0 ? `r.l${chance.below(levels)}` : `r.t${chance.below(tables)}`)
+    const some = (name: () => string) =>
+      chance.happens(filters) ? [...new Set(Array.from({ length: chance.between(1, 3) }, name))] : null
+    return { tables: some(table), tasks: chance.happens(0.5) ? some(() => this.#task()) : null }
   }
 
   #key(): string {

@@ -97,7 +97,7 @@ export function learnPulls(model: Model, truth: Truth, orders: readonly PullOrde
     Number.parseInt(leaseId, 36),
   ]
   found.sort((a, b) => compareArrays(place(a), place(b)))
-  for (const { partition, leaseId, holder } of found) model.lease(partition, leaseId, holder, false)
+  for (const { partition, leaseId, holder } of found) model.lease(partition, leaseId, holder)
   const expiresAt = model.now + model.policy.leaseMillis
   for (const { key } of orders) {
     const stored = key === null || model.keys.has(key) ? undefined : truth.key(key)

@@ -148,12 +148,12 @@ export class Model {
     for (const [position, handedOut] of partitions.entries()) {
       if (position >= order.batch) disagree('a pull got more than it asked for')
       if (position > 0 && records >= (order.records ?? Infinity)) disagree('a pull got more than its budget')
-      this.#handOut(handedOut, order.instance)
+      this.#handOut(handedOut, order)
       records += handedOut.recordCount
     }
     const isSated = order.records !== null && partitions.length > 0 && records >= order.records
     if (partitions.length < order.batch && !isSated) {
-      const left = this.lowestOpen()
+      const left = this.lowestOpen(order)
       if (left !== null)
         disagree(
           `a pull got ${partitions.length} of ${order.batch}, and level ${left.level} of ${left.task.taskId} has more`,
@@ -168,17 +168,19 @@ export class Model {
     this.keys.set(key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
   }
 
-  /** The lane, or one of those, of the lowest level that has something to hand out. */
-  lowestOpen(): ModelLane | null {
+  /** The lane, or one of those, of the lowest level that has something to hand out to such a pull. */
+  lowestOpen(filter: Filter): ModelLane | null {
     let lowest: ModelLane | null = null
-    for (const lane of this.#waiting)
-      if ((lowest === null || lane.level < lowest.level) && lane.task.isOpen(lane.level)) lowest = lane
+    for (const lane of this.#waiting) {
+      if (lowest !== null && lane.level >= lowest.level) continue
+      if (lane.task.isOpen(lane.level) && hasFor(lane, filter)) lowest = lane
+    }
     return lowest
   }
 
   #handOut(
     { taskId, level, index, recordCount, computeTableName, lease }: HandedOut,
-    holder: string | null,
+    order: PullOrder,
   ): void {
     const partition = this.tasks.get(taskId)?.find(level, index)
     if (partition === undefined || lease === null)
@@ -191,17 +193,30 @@ export class Model {
     const expiresAt = this.now + this.policy.leaseMillis
     if (lease.expiresAt !== expiresAt)
       disagree(`the lease of ${nameOf(partition)} ends at ${lease.expiresAt} instead of ${expiresAt}`)
-    this.lease(partition, lease.id, holder)
+    if (!isFor(partition, order)) disagree(`${nameOf(partition)} went to a pull that did not want it`)
+    this.lease(partition, lease.id, order.instance, order)
   }
 
-  /** The partition whose turn it is, or one of those; where it was not answered, in which turn is unknown. */
-  lease(partition: ModelPartition, leaseId: string, holder: string | null, isInTurn = true): void {
+  /**
+   * The partition whose turn it is, or one of those. Where it was not answered, in which turn is unknown, and to which pull:
+   * at the least to one that wanted this task and this table.
+   */
+  lease(
+    partition: ModelPartition,
+    leaseId: string,
+    holder: string | null,
+    filter: Filter | null = null,
+  ): void {
+    const wanted = filter ?? {
+      tables: [partition.descriptor.computeTableName],
+      tasks: [partition.lane.task.taskId],
+    }
     const { lane, place, purged } = partition
     const name = nameOf(partition)
     if (place !== 'waiting' || purged)
       disagree(`${name} was handed out while it was ${purged ? 'purged' : place}`)
     if (!lane.task.isOpen(lane.level)) disagree(`${name} was handed out while its lane was closed`)
-    const lowest = this.lowestOpen()
+    const lowest = this.lowestOpen(wanted)
     if (lowest !== null && lowest.level < lane.level)
       disagree(`${name} went before level ${lowest.level} of ${lowest.task.taskId}`)
     if (this.#leases.has(leaseId)) disagree(`the lease ${leaseId} was given twice`)
@@ -210,9 +225,9 @@ export class Model {
       disagree(`${name} changed its id from ${partition.id} to ${id}`)
     if (term !== partition.term + 1) disagree(`${name} came with term ${term} after ${partition.term}`)
     partition.id = id
-    this.#checkPlaceInLine(partition)
-    if (!isInTurn) lane.epoch += 1
-    else if (partition.line === 'fresh')
+    this.#checkPlaceInLine(partition, wanted)
+    if (filter === null) lane.epoch += 1
+    else if (partition.line === 'fresh' && filter.tables === null && filter.tasks === null)
       this.#fairness.served(lane, Math.max(1, partition.descriptor.recordCount), this.#waiting)
     // Where it goes if it is given back.
     this.move(partition, 'leased', 'released')
@@ -225,16 +240,23 @@ export class Model {
   }
 
   /** Fresh ones go by arrival and after those given back, which go by id; retries go by the time they were due. */
-  #checkPlaceInLine(partition: ModelPartition): void {
-    const { lane, line } = partition
-    const { released, retry } = lane.returned
-    const first = lane.fresh[lane.freshFrom]
+  #checkPlaceInLine(partition: ModelPartition, { tables }: Filter): void {
+    const { lane, line, descriptor } = partition
+    // Each table that is named has lines of its own.
+    const isPeer = (other: ModelPartition) =>
+      tables === null || other.descriptor.computeTableName === descriptor.computeTableName
+    const released = [...lane.returned.released].filter(isPeer)
+    const retry = [...lane.returned.retry].filter(isPeer)
+    let first = lane.freshFrom
+    while (first < lane.fresh.length && !isPeer(lane.fresh[first] as ModelPartition)) first += 1
     switch (line) {
-      case 'fresh':
-        if (released.size > 0) disagree(`${nameOf(partition)} went before one that was given back`)
-        if (first !== partition)
-          disagree(`${nameOf(partition)} went before ${first && nameOf(first)}, which came earlier`)
+      case 'fresh': {
+        const due = lane.fresh[first]
+        if (released.length > 0) disagree(`${nameOf(partition)} went before one that was given back`)
+        if (due !== partition)
+          disagree(`${nameOf(partition)} went before ${due && nameOf(due)}, which came earlier`)
         break
+      }
       case 'released':
         for (const other of released)
           if (other.id < partition.id)
@@ -358,7 +380,9 @@ export class Model {
     const { lane, line } = partition
     if (line !== 'fresh') lane.returned[line].delete(partition)
     else {
-      lane.freshFrom += 1
+      // One that a pull by table took may stand further behind.
+      if (lane.fresh[lane.freshFrom] === partition) lane.freshFrom += 1
+      else lane.fresh.splice(lane.fresh.indexOf(partition), 1)
       if (freshWaiting(lane) === 0) lane.epoch += 1
     }
   }
@@ -397,4 +421,18 @@ function isSame(a: ModelPartition['descriptor'], b: ModelPartition['descriptor']
 function mark<Item>(items: Set<Item>, item: Item, isIn: boolean): void {
   if (isIn) items.add(item)
   else items.delete(item)
+}
+
+type Filter = Pick<PullOrder, 'tables' | 'tasks'>
+
+const isFor = ({ lane, descriptor }: ModelPartition, { tables, tasks }: Filter): boolean =>
+  (tasks === null || tasks.includes(lane.task.taskId)) &&
+  (tables === null || tables.includes(descriptor.computeTableName))
+
+function hasFor(lane: ModelLane, filter: Filter): boolean {
+  if (filter.tasks !== null && !filter.tasks.includes(lane.task.taskId)) return false
+  if (filter.tables === null) return true
+  for (const partition of lane.partitions.values())
+    if (partition.place === 'waiting' && !partition.purged && isFor(partition, filter)) return true
+  return false
 }

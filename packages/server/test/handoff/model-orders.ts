@@ -85,14 +85,20 @@ function callBack({ levels, indexes, longestArray }: Sizes): fc.Arbitrary<CallBa
   })
 }
 
+/** Of partitions; which one follows from the place. */
+export const tables = ['results.a', 'results.b', 'results.c'] as const
+
+const names = (name: fc.Arbitrary<string>): fc.Arbitrary<string[] | null> =>
+  fc.option(fc.uniqueArray(name, { minLength: 1, maxLength: 2 }), { freq: 2, nil: null })
+
 function pull({ batch }: Sizes): fc.Arbitrary<PullOrder> {
   return fc.record({
     instance: fc.constantFrom(null, 'w'),
     batch: fc.integer({ min: 1, max: batch }),
     records: fc.constantFrom(null, null, 0, 150),
     key: fc.constantFrom(null, null, 'k', 'l'),
-    tables: fc.constant(null),
-    tasks: fc.constant(null),
+    tables: names(fc.constantFrom(...tables)),
+    tasks: names(taskId),
   })
 }
 

@@ -9,7 +9,7 @@ import { Model } from './model.ts'
 import { claim } from './model-claim.ts'
 import { audit, compare, hasToLearn } from './model-compare.ts'
 import { controlModel } from './model-control.ts'
-import type { CallBackStep, LeasePick, Step } from './model-orders.ts'
+import { type CallBackStep, type LeasePick, type Step, tables } from './model-orders.ts'
 
 /**
  * Whoever looks has a store write up what it has put off, and an audit has it begin anew with what it knows by heart.
@@ -181,7 +181,7 @@ function descriptorsOf({ places, contradicts }: CallBackStep, runLength: number)
       level,
       index: index * runLength + at,
       recordCount: contradicts && position === 0 && at === 0 ? 999 : (index % 4) * 50,
-      computeTableName: `results.level_${level}`,
+      computeTableName: tables[(level + (index % 3 === 0 ? 1 : 0)) % tables.length] as string,
       spelling: null,
     })),
   )

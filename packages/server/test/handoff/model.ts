@@ -70,7 +70,7 @@ export class Model {
       return
     }
     claim(!repeated, `the key ${order.key} was never recorded`)
-    const eligible = new Eligible(this.tasks.values())
+    const eligible = new Eligible(this.tasks.values(), order)
     let records = 0
     for (const [position, handedOut] of partitions.entries()) {
       claim(position < order.batch, 'a pull got more than it asked for')

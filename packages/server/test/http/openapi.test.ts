@@ -92,9 +92,12 @@ describe('GET /openapi.json', () => {
     expect(PulledPartition.properties).toHaveProperty('sparkTableName')
   })
 
-  test('says which headers a pull understands', async () => {
+  test('says which parameters and headers a pull understands, alone or with a settle', async () => {
     const { paths } = await document()
-    const names = paths['/pull'].get.parameters.map(({ name }: { name: string }) => name)
-    expect(names).toEqual(['x-instance-id', 'prefer', 'idempotency-key'])
+    for (const operation of [paths['/pull'].get, paths['/settle'].post]) {
+      const names = operation.parameters.map(({ name }: { name: string }) => name)
+      const inQuery = ['table', 'task', 'batch', 'records', 'wait']
+      expect(names).toEqual([...inQuery, 'x-instance-id', 'prefer', 'idempotency-key'])
+    }
   })
 })

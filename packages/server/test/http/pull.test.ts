@@ -99,16 +99,22 @@ describe('Prefer on a pull', () => {
     expect(answer.headers['preference-applied']).toBe('batch=1000, wait=60')
   })
 
-  test.each(['batch=many', 'batch=-1', 'batch=0', 'wait', 'respond-async', ';;,,==', 'batch="'])(
-    '%s is passed over',
-    async (prefer) => {
-      const baton = await TestApp.open()
-      await baton.callBack(...three)
-      const answer = await baton.get('/pull', { prefer })
-      expect(answer.body.partitions).toHaveLength(1)
-      expect(answer.headers).not.toHaveProperty('preference-applied')
-    },
-  )
+  test.each(['respond-async', ';;,,=='])('%s is not ours, and passed over', async (prefer) => {
+    const baton = await TestApp.open()
+    await baton.callBack(...three)
+    const answer = await baton.get('/pull', { prefer })
+    expect(answer.body.partitions).toHaveLength(1)
+    expect(answer.headers).not.toHaveProperty('preference-applied')
+  })
+
+  test.each(['batch=many', 'batch=-1', 'batch=0', 'wait', 'batch="'])('%s is refused', async (prefer) => {
+    const baton = await TestApp.open()
+    await baton.callBack(...three)
+    const { status, body } = await baton.get('/pull', { prefer })
+    expect([status, body.code]).toEqual([422, 'parameter_invalid'])
+    expect(body.detail).toMatch(/^Prefer: (batch|wait) must be a whole number of/)
+    expect(await baton.pull()).toHaveLength(1)
+  })
 
   test('wait is answered as soon as something is called back', async () => {
     const baton = await TestApp.open()
