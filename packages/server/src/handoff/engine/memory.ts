@@ -94,7 +94,7 @@ export class Memory {
   readonly instances = new Map<string, InstanceRole>()
   readonly tableTimes = new Map<string, TableTime>()
   readonly order = new Order<Lane>()
-  readonly tableOrders = new TableOrders(this.lanes)
+  readonly tableOrders = new TableOrders<LaneTable>(this.lanes)
   readonly rotations = new Rotations()
   readonly nextIds: NextIds
   /** The number of the last entry that rows on the disk contain. */

@@ -1,5 +1,13 @@
-import type { Lane, LaneTable } from './memory.ts'
-import { Order } from './order.ts'
+import { Order, type OrderedLane } from './order.ts'
+
+/** One table of a lane. */
+interface OrderedTable<Table> extends OrderedLane<Table> {
+  readonly table: string
+}
+
+interface LaneWithTables<Table> {
+  readonly tables: ReadonlyMap<string, Table>
+}
 
 /** Tables whose order is in memory at a time. */
 const MOST_ORDERS = 64
@@ -10,17 +18,17 @@ const FEWEST_KEPT = 32
  * Whose turn it is among the lanes that have a table: one order per table that pulls have named lately. One that is not in
  * memory is read from the disk again; no order of a table affects another, or that of all lanes.
  */
-export class TableOrders {
-  readonly #lanes: ReadonlyMap<number, Lane>
+export class TableOrders<Table extends OrderedTable<Table>> {
+  readonly #lanes: ReadonlyMap<number, LaneWithTables<Table>>
   /** The one used last is the last. */
-  readonly #orders = new Map<string, Order<LaneTable>>()
+  readonly #orders = new Map<string, Order<Table>>()
 
-  constructor(lanes: ReadonlyMap<number, Lane>) {
+  constructor(lanes: ReadonlyMap<number, LaneWithTables<Table>>) {
     this.#lanes = lanes
   }
 
   /** For a pull. */
-  of(table: string): Order<LaneTable> {
+  of(table: string): Order<Table> {
     let order = this.#orders.get(table)
     if (order === undefined) {
       order = this.#begin(table)
@@ -31,11 +39,11 @@ export class TableOrders {
   }
 
   /** Its turn changed. */
-  put(table: LaneTable): void {
+  put(table: Table): void {
     this.#orders.get(table.table)?.put(table)
   }
 
-  reopen(table: LaneTable): void {
+  reopen(table: Table): void {
     table.aside.delete(table)
     this.put(table)
   }
@@ -45,7 +53,7 @@ export class TableOrders {
   }
 
   /** Its lane leaves memory. It may be anywhere in the order, so what is on the disk is read again from the beginning. */
-  forget(table: LaneTable): void {
+  forget(table: Table): void {
     if (table.heapIndex < 0) return
     const order = this.#orders.get(table.table)
     order?.remove(table)
@@ -59,8 +67,8 @@ export class TableOrders {
   }
 
   /** With what memory knows of it: the disk may be behind. */
-  #begin(table: string): Order<LaneTable> {
-    const order = new Order<LaneTable>()
+  #begin(table: string): Order<Table> {
+    const order = new Order<Table>()
     for (const { tables } of this.#lanes.values()) {
       const one = tables.get(table)
       if (one !== undefined && one.turn !== null) order.put(one)
