@@ -1,6 +1,7 @@
 import type { CalledBackPartition } from '@baton/protocol'
 import type { ControlOrder } from '../../packages/server/src/handoff/rules/control.ts'
 import { type LeaseRef, parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
+import type { TaskSettingsChange } from '../../packages/server/src/handoff/rules/task-settings.ts'
 import type {
   CallBackOrder,
   HandOffAnswers,
@@ -123,9 +124,18 @@ export class Workload {
     if (drawn < 56) return { verb: 'seal', taskId, expectedPartitions: null }
     if (drawn < 66) return { verb: 'level-barrier', taskId, enabled: chance.happens(0.5) }
     if (drawn < 76) return { verb: 'skip-parked', taskId }
+    if (drawn < 84) return { verb: 'settings', taskId, settings: this.#settings() }
     const named = chance.happens(0.3) ? [{ level: chance.below(levels), index: chance.below(indexes) }] : null
     const level = chance.happens(0.3) ? chance.below(levels) : null
     return { verb: 'retry', taskId, level, partitions: named, done: chance.happens(0.3) }
+  }
+
+  #settings(): TaskSettingsChange {
+    const chance = this.#chance
+    return {
+      ...(chance.happens(0.5) ? { maxLeases: chance.between(1, 5) } : {}),
+      ...(chance.happens(0.5) ? { weight: chance.pick([0.1, 0.5, 2, 7]) } : {}),
+    }
   }
 
   /** The answer reached whoever asked. */

@@ -49,6 +49,11 @@ export const commands: readonly CommandEntry[] = [
     load: control('level-barrier'),
   },
   {
+    name: 'settings',
+    summary: 'set leases, attempts, limit and share of a task',
+    load: async () => (await import('./commands/settings.ts')).settings,
+  },
+  {
     name: 'manifest',
     summary: 'export every partition of a task as NDJSON',
     load: async () => (await import('./commands/manifest.ts')).manifest,

@@ -1,4 +1,4 @@
-import type { PartitionState, PulledPartition, TaskState } from '@baton/protocol'
+import type { PartitionState, PulledPartition, TaskSettingsRequest, TaskState } from '@baton/protocol'
 import type { FailedTry } from './persistence.ts'
 
 /** What every call takes. */
@@ -11,6 +11,12 @@ export interface CallOptions {
   readonly timeoutSeconds?: number | undefined
   /** Told about each request that failed and will be repeated. */
   readonly onFailure?: ((failed: FailedTry) => void) | undefined
+}
+
+/** What a call-back takes. */
+export interface SettingOptions extends CallOptions {
+  /** The settings of the task from now on, in place of what was set for it. */
+  readonly settings?: TaskSettingsRequest | undefined
 }
 
 /** What to take: partitions of any of these tables, and of any of these tasks. Whatever is absent does not matter. */

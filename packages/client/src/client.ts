@@ -14,9 +14,12 @@ import type {
   Settlement,
   StreamEvent,
   TaskList,
+  TaskSettingsAnswer,
+  TaskSettingsRequest,
   TaskView,
   Totals,
 } from '@baton/protocol'
+import { settingWord } from '@baton/protocol/without-schemas'
 import type {
   CallOptions,
   Chosen,
@@ -25,6 +28,7 @@ import type {
   Pulled,
   PullOptions,
   PullWish,
+  SettingOptions,
   SettleOptions,
   TasksOptions,
 } from './call-options.ts'
@@ -66,7 +70,7 @@ export class BatonClient {
   /** Sends one array as it is, all or nothing. `Producer` also checks it, and splits what is too large. */
   async callBack(
     descriptors: readonly PartitionDescriptor[],
-    options: CallOptions = {},
+    options: SettingOptions = {},
   ): Promise<CallBackAnswer> {
     // What is no array is sent all the same: the service has the words for it.
     const wire = Array.isArray(descriptors)
@@ -76,8 +80,9 @@ export class BatonClient {
   }
 
   /** The same for an array that is JSON text already. */
-  async callBackText(json: string, options: CallOptions = {}): Promise<CallBackAnswer> {
-    return (await this.#call({ method: 'POST', path: '/call-back', body: json }, options)) as CallBackAnswer
+  async callBackText(json: string, options: SettingOptions = {}): Promise<CallBackAnswer> {
+    const spec = { method: 'POST', path: '/call-back', headers: setting(options), body: json } as const
+    return (await this.#call(spec, options)) as CallBackAnswer
   }
 
   /** Takes partitions under leases. */
@@ -205,6 +210,20 @@ export class BatonClient {
     return this.#control(taskId, 'level-barrier', { enabled }, options)
   }
 
+  /**
+   * Sets leases, attempts, back-off, barrier, limit and share of a task, in place of what was set for it. May be called
+   * before its first call-back.
+   */
+  async settings(
+    taskId: string,
+    settings: TaskSettingsRequest,
+    options: CallOptions = {},
+  ): Promise<TaskSettingsAnswer> {
+    const body = jsonText(settings, 'the settings')
+    const spec = { method: 'PUT', path: `${taskPath(taskId)}/settings`, body } as const
+    return (await this.#call(spec, options)) as TaskSettingsAnswer
+  }
+
   /** What is known about an instance; about the node that answers when none is named. */
   async instanceStatus(instanceId?: string, options: CallOptions = {}): Promise<InstanceStatus> {
     return (await this.#get('/test/instance-status', { instanceId }, options)) as InstanceStatus
@@ -243,6 +262,12 @@ export class BatonClient {
 
 function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'signal' | 'timeoutMillis'> {
   return { signal, timeoutMillis: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 }
+}
+
+function setting({ settings }: SettingOptions): Record<string, string> {
+  const given = Object.entries(settings ?? {}).filter(([, value]) => value !== undefined)
+  const items = given.map(([name, value]) => `${settingWord(name)}=${value}`)
+  return items.length === 0 ? {} : { 'task-settings': items.join(', ') }
 }
 
 function choosing({ tables, tasks }: Chosen): NonNullable<RequestSpec['query']> {

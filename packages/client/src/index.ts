@@ -26,6 +26,9 @@ export type {
   StateCounts,
   StreamEvent,
   TaskList,
+  TaskSettings,
+  TaskSettingsAnswer,
+  TaskSettingsRequest,
   TaskState,
   TaskSummary,
   TaskView,
@@ -42,6 +45,7 @@ export type {
   Pulled,
   PullOptions,
   PullWish,
+  SettingOptions,
   SettleOptions,
   TasksOptions,
 } from './call-options.ts'

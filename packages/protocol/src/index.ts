@@ -88,6 +88,14 @@ export {
   partitionListSchema,
   partitionRowSchema,
 } from './task-partitions.ts'
+export {
+  type TaskSettings,
+  type TaskSettingsAnswer,
+  type TaskSettingsRequest,
+  taskSettingsAnswerSchema,
+  taskSettingsRequestSchema,
+  taskSettingsSchema,
+} from './task-settings.ts'
 export { type Totals, totalsSchema } from './totals.ts'
 export { type Violation, violationSchema } from './violation-schema.ts'
 export * from './without-schemas.ts'

@@ -7,6 +7,7 @@ import {
 } from './answer-caps.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 import { stateCountsSchema } from './state-counts.ts'
+import { taskSettingsSchema } from './task-settings.ts'
 import { taskStates } from './task-state.ts'
 
 export const indexRangesSchema = Type.Object(
@@ -97,6 +98,7 @@ export const taskViewSchema = Type.Object(
   {
     ...summaryFields,
     levelBarrier: Type.Boolean({ description: 'Whether a level waits until all lower ones are finished' }),
+    settings: taskSettingsSchema,
     waitingFor: orNull(waitingForSchema),
     settledByDelivery: count({ description: 'Partitions that being handed out has settled' }),
     levels: Type.Array(levelViewSchema, { maxItems: MAX_LISTED_LEVELS, description: 'Lowest first' }),

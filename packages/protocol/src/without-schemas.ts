@@ -45,6 +45,13 @@ export { type Preferences, parsePrefer, readPreference } from './preferences.ts'
 export { listedViolations, PROBLEM_MEDIA_TYPE, type ProblemExtra, problem, problemType } from './problem.ts'
 export type { ProblemCode } from './problem-codes.ts'
 export { type RefusalCode, refusalCodes, refusalDetail } from './refusal-codes.ts'
+export {
+  readTaskSettings,
+  type SettingName,
+  settingKeywords,
+  settingNames,
+  settingWord,
+} from './setting-keywords.ts'
 export { quoted } from './shown-value.ts'
 export { DEFAULT_TABLE_FIELD } from './table-field.ts'
 export {

@@ -1,11 +1,16 @@
-import type { ControlOrder, RetryOrder } from '../../../packages/server/src/handoff/rules/control.ts'
+import type {
+  ControlOrder,
+  RetryOrder,
+  SettingsOrder,
+} from '../../../packages/server/src/handoff/rules/control.ts'
 import type { Model } from './model.ts'
-import type { ModelPartition, ModelTask } from './model-task.ts'
+import { type ModelPartition, ModelTask } from './model-task.ts'
 
 /** What an operator's order does to the model; returns the kind of the answer. */
 export function controlModel(model: Model, order: ControlOrder): string {
+  if (order.verb === 'settings') return set(model, order)
   const task = model.tasks.get(order.taskId)
-  if (task === undefined) return 'task_unknown'
+  if (task === undefined || !task.isKnown) return 'task_unknown'
   if (task.cancelled && order.verb !== 'cancel') return 'task_cancelled'
   model.touch(task)
   switch (order.verb) {
@@ -34,6 +39,19 @@ export function controlModel(model: Model, order: ControlOrder): string {
     case 'retry':
       return retry(model, task, order)
   }
+  model.interrupt(task)
+  return 'applied'
+}
+
+/** Also before the first call-back. */
+function set(model: Model, { taskId, settings }: SettingsOrder): string {
+  const task = model.tasks.get(taskId) ?? new ModelTask(taskId, model.policy.levelBarrier)
+  if (task.cancelled) return 'task_cancelled'
+  model.tasks.set(taskId, task)
+  task.maxLeases = settings.maxLeases ?? Number.POSITIVE_INFINITY
+  task.weight = settings.weight ?? 1
+  if (!task.isKnown) return 'applied'
+  model.touch(task)
   model.interrupt(task)
   return 'applied'
 }

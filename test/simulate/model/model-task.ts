@@ -57,6 +57,9 @@ export class ModelTask {
   rerunning = false
   finishedAt: number | null = null
   openLevel: number | null = null
+  /** The most leases at a time, and its share against others. */
+  maxLeases = Number.POSITIVE_INFINITY
+  weight = 1
 
   constructor(taskId: string, barrier: boolean) {
     this.taskId = taskId
@@ -101,7 +104,7 @@ export class ModelTask {
   }
 
   isOpen(level: number): boolean {
-    if (this.paused || this.cancelled) return false
+    if (this.paused || this.cancelled || this.counts.leased >= this.maxLeases) return false
     return !this.barrier || (this.openLevel !== null && level <= this.openLevel)
   }
 

@@ -360,11 +360,15 @@ export class Model {
   /** The one way in which a partition changes its place. */
   move(partition: ModelPartition, to: Place, line: WaitingLine = partition.line): void {
     const { lane, place: from } = partition
+    const { task } = lane
+    // A task that has as many leases as it may have cannot serve, and can again when one of them ends.
+    const wasAtLimit = task.counts.leased >= task.maxLeases
     if (from === 'waiting') this.#leaveLine(partition)
     lane.counts[from] -= 1
     lane.counts[to] += 1
     lane.task.counts[from] -= 1
     lane.task.counts[to] += 1
+    if (task.counts.leased >= task.maxLeases !== wasAtLimit) this.interrupt(task)
     partition.place = to
     partition.line = line
     mark(this.leased, partition, to === 'leased')

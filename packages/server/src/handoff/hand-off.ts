@@ -16,6 +16,7 @@ import { isLackOfRoom, Room } from './room.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
+import type { TaskSettingsChange } from './rules/task-settings.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
@@ -118,8 +119,18 @@ export class HandOff {
     this.#upkeep.start()
   }
 
-  async callBack(callBack: CallBack, producer: string | null): Promise<CallBackOutcome> {
-    const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer } })
+  /** How the service is set; tasks may have settings of their own. */
+  get policy(): Policy {
+    return this.#policy
+  }
+
+  async callBack(
+    callBack: CallBack,
+    producer: string | null,
+    settings: TaskSettingsChange | null = null,
+  ): Promise<CallBackOutcome> {
+    const order = { callBack, producer, ...(settings === null ? {} : { settings }) }
+    const { callBack: result } = await this.#coalescer.ask({ callBack: order })
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') {
@@ -198,9 +209,10 @@ export class HandOff {
 
   /** In force with the first step; the answer comes when all steps are done. */
   async control(order: ControlOrder): Promise<ControlResult> {
-    if (order.verb === 'level-barrier' && order.enabled && this.#policy.delivery === 'at-most-once') {
-      return { kind: 'barrier_without_leases' }
-    }
+    const wantsBarrier =
+      (order.verb === 'level-barrier' && order.enabled) ||
+      (order.verb === 'settings' && order.settings.levelBarrier === true)
+    if (wantsBarrier && this.#policy.delivery === 'at-most-once') return { kind: 'barrier_without_leases' }
     let changed = 0
     while (true) {
       const result = await this.#store.control(order)

@@ -3,6 +3,7 @@ import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
+import type { TaskSettingsChange } from './rules/task-settings.ts'
 import type { ChangePage, ChangeQuery } from './shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
@@ -114,6 +115,8 @@ export interface HandOffAnswers {
 export interface CallBackOrder {
   readonly callBack: CallBack
   readonly producer: string | null
+  /** The settings of its task from now on; null or absent: they stay as they are. */
+  readonly settings?: TaskSettingsChange | null
 }
 
 export type CallBackResult =

@@ -1,6 +1,7 @@
 import type { TaskState } from '@baton/protocol'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { Tally } from './rules/tally.ts'
+import type { TaskSettings } from './rules/task-settings.ts'
 
 // What is kept of tasks, lanes and partitions: one list of fields, which the engine holds in memory, an entry carries as
 // after-images and a disk keeps as rows. Disks add nothing to it and leave nothing out.
@@ -24,10 +25,12 @@ export interface StoredTask {
   sealed: boolean
   expectedPartitions: number | null
   levelBarrier: boolean
+  /** Null: all is as the service is set. */
+  settings: TaskSettings | null
   /** With a barrier: every lower level is finished. Lanes above it are closed. Null without a barrier or unfinished level. */
   openLevel: number | null
   generation: number
-  readonly firstCallBackAt: number
+  firstCallBackAt: number
   lastCallBackAt: number
   finishedAt: number | null
   purgedAt: number | null

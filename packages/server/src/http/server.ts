@@ -29,6 +29,7 @@ import { instanceRoutes } from './routes/instance-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
 import { pullRoute } from './routes/pull-route.ts'
 import { renewRoute } from './routes/renew-route.ts'
+import { settingsRoute } from './routes/settings-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { totalsRoute } from './routes/totals-route.ts'
@@ -120,6 +121,7 @@ export async function buildHttp({
         totalsRoute(uncached, service)
         manifestRoute(uncached, service)
         controlRoutes(uncached, service)
+        settingsRoute(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests)
       })

@@ -16,6 +16,7 @@ const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
   rerunning: false,
   expectedPartitions: null,
   levelBarrier: false,
+  settings: null,
   openLevel: null,
   generation: 1,
   firstCallBackAt: NOW - 3_600_000,

@@ -27,6 +27,9 @@ export function controlModel(model: Model, order: ControlOrder): string {
     case 'level-barrier':
       task.barrier = order.enabled
       return 'applied'
+    case 'settings':
+      task.maxLeases = order.settings.maxLeases ?? Number.POSITIVE_INFINITY
+      return 'applied'
     case 'skip-parked':
       if (isFinished(task)) return 'task_finished'
       skipParked(task)

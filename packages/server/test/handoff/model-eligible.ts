@@ -7,7 +7,10 @@ type Filter = Pick<PullOrder, 'tables' | 'tasks'>
 /** What one pull may be handed, and in which order: levels, and arrival within a lane. */
 export class Eligible {
   readonly #shown: Map<ModelPartition, string>
-  readonly #perLevel = new Map<number, number>()
+  /** How many of each level and task are ready. */
+  readonly #perLevel = new Map<number, Map<ModelTask, number>>()
+  /** How many leases each task may have besides those it has. */
+  readonly #slots = new Map<ModelTask, number>()
   /** Of each lane those never handed out, by arrival. */
   readonly #fresh = new Map<string, ModelPartition[]>()
 
@@ -16,10 +19,13 @@ export class Eligible {
   constructor(tasks: Iterable<ModelTask>, filter: Filter) {
     this.#filter = filter
     this.#shown = new Map([...tasks].flatMap((task) => [...task.shown()]))
+    for (const [{ task }, state] of this.#shown)
+      this.#slots.set(task, (this.#slots.get(task) ?? task.maxLeases) - (state === 'leased' ? 1 : 0))
     for (const [partition, state] of this.#shown) {
       if (state !== 'ready' || !this.#isFor(partition)) continue
       const { level } = partition.descriptor
-      this.#perLevel.set(level, (this.#perLevel.get(level) ?? 0) + 1)
+      const ready = this.#perLevel.get(level) ?? new Map<ModelTask, number>()
+      this.#perLevel.set(level, ready.set(partition.task, (ready.get(partition.task) ?? 0) + 1))
       if (partition.wasHandedOut) continue
       const lane = this.#fresh.get(this.#lineOf(partition)) ?? []
       this.#fresh.set(this.#lineOf(partition), lane)
@@ -29,7 +35,7 @@ export class Eligible {
   }
 
   get isEmpty(): boolean {
-    return this.#perLevel.size === 0
+    return this.#lowest === null
   }
 
   take(partition: ModelPartition, name: string): void {
@@ -37,15 +43,24 @@ export class Eligible {
     const shown = this.#shown.get(partition)
     claim(shown === 'ready', `${name} was handed out while it was ${shown}`)
     claim(this.#isFor(partition), `${name} was handed to a pull that did not want it`)
-    claim(level === Math.min(...this.#perLevel.keys()), `${name} went before a lower level`)
+    claim(level === this.#lowest, `${name} went before a lower level`)
+    claim((this.#slots.get(partition.task) ?? 0) > 0, `${name} is one lease more than its task may have`)
     if (!partition.wasHandedOut) {
       const first = this.#fresh.get(this.#lineOf(partition))?.pop()
       claim(first === partition, `${name} went before one of its lane that had come earlier`)
     }
     this.#shown.set(partition, 'leased')
-    const left = (this.#perLevel.get(level) ?? 0) - 1
-    if (left === 0) this.#perLevel.delete(level)
-    else this.#perLevel.set(level, left)
+    const ready = this.#perLevel.get(level)
+    ready?.set(partition.task, (ready.get(partition.task) ?? 0) - 1)
+    this.#slots.set(partition.task, (this.#slots.get(partition.task) ?? 0) - 1)
+  }
+
+  /** The lowest level of which something may be handed out. */
+  get #lowest(): number | null {
+    const levels = [...this.#perLevel].filter(([, ready]) =>
+      [...ready].some(([task, count]) => count > 0 && (this.#slots.get(task) ?? 0) > 0),
+    )
+    return levels.length === 0 ? null : Math.min(...levels.map(([level]) => level))
   }
 
   #isFor({ task, descriptor }: ModelPartition): boolean {

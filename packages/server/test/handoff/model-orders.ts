@@ -39,6 +39,7 @@ export type Step =
   | { readonly kind: 'tidy'; readonly retentionMillis: number }
   | { readonly kind: 'control'; readonly taskId: string; readonly verb: 'pause' | 'resume' | 'cancel' }
   | { readonly kind: 'control'; readonly taskId: string; readonly verb: 'seal' | 'skip-parked' }
+  | { readonly kind: 'limit'; readonly taskId: string; readonly maxLeases: number | null }
   | { readonly kind: 'barrier'; readonly taskId: string; readonly enabled: boolean }
   | {
       readonly kind: 'retry'
@@ -154,6 +155,14 @@ export function step(sizes: Sizes): fc.Arbitrary<Step> {
     {
       arbitrary: fc.record({ kind: fc.constant('control'), taskId, verb: fc.constant('seal') }),
       weight: 0.5,
+    },
+    {
+      arbitrary: fc.record({
+        kind: fc.constant('limit'),
+        taskId,
+        maxLeases: fc.constantFrom(null, null, 1, 2, 5),
+      }),
+      weight: 2,
     },
     {
       arbitrary: fc.record({ kind: fc.constant('barrier'), taskId, enabled: fc.boolean() }),

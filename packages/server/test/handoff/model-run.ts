@@ -188,10 +188,16 @@ function descriptorsOf({ places, contradicts }: CallBackStep, runLength: number)
 }
 
 function controlOrderOf(
-  step: Extract<Step, { kind: 'control' | 'barrier' | 'retry' }>,
+  step: Extract<Step, { kind: 'control' | 'barrier' | 'retry' | 'limit' }>,
   runLength: number,
 ): ControlOrder {
   const { taskId } = step
+  if (step.kind === 'limit')
+    return {
+      verb: 'settings',
+      taskId,
+      settings: step.maxLeases === null ? {} : { maxLeases: step.maxLeases },
+    }
   if (step.kind === 'barrier') return { verb: 'level-barrier', taskId, enabled: step.enabled }
   if (step.kind === 'control')
     return step.verb === 'seal'

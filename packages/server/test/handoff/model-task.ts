@@ -43,6 +43,7 @@ export class ModelTask {
   generation = 1
   wasted = 0
   finishedAt: number | null = null
+  maxLeases = Number.POSITIVE_INFINITY
 
   constructor(taskId: string, barrier: boolean) {
     this.taskId = taskId

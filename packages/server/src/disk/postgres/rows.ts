@@ -37,6 +37,7 @@ export const taskColumns = new Columns<StoredTask>(
     mismatched: 'number',
     reruns: 'json',
     staging: 'json',
+    settings: 'json',
   },
   { tallies: true },
 )

@@ -68,6 +68,7 @@ CREATE TABLE baton.task (
   mismatched bigint NOT NULL,
   reruns json NOT NULL,
   staging json,
+  settings json,
   ${counters},
   has_work boolean GENERATED ALWAYS AS (CASE WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true END) STORED,
   has_parked boolean GENERATED ALWAYS AS (CASE WHEN parked_partitions > 0 AND NOT cancelled THEN true END) STORED

@@ -72,7 +72,7 @@ export class ImageRows {
 function prepare(db: DatabaseSync) {
   const assignStatus = statuses.names.map((name) => `${name} = ?`).join(', ')
   return {
-    task: db.prepare(tasks.upsert('id', 'task_id', 'first_call_back_at')),
+    task: db.prepare(tasks.upsert('id', 'task_id')),
     purging: db.prepare('INSERT INTO purging (task) VALUES (?) ON CONFLICT DO NOTHING'),
     table: db.prepare('INSERT INTO task_table (task, name) VALUES (?, ?) ON CONFLICT DO NOTHING'),
     lane: db.prepare(lanes.upsert('id', 'task', 'level')),

@@ -38,6 +38,7 @@ export const tasks = new Table<StoredTask>(
     mismatched: ['mismatched', 'integer'],
     reruns: ['reruns', 'list?'],
     staging: ['staging', 'json?'],
+    settings: ['settings', 'json?'],
   },
   true,
 )

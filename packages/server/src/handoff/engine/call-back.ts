@@ -8,6 +8,7 @@ import { beginAnew, isDone } from '../rules/task-course.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../store.ts'
 import { type PartitionDescriptor, untouched } from '../stored.ts'
 import { type Lane, nameOfTime, type Task } from './memory.ts'
+import { applySettings } from './settings.ts'
 import { type Ask, firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
 
 /** A lane as far as a comparison goes: rows beyond its tail do not count. */
@@ -143,10 +144,16 @@ export function refusalOf(task: Task | undefined, comparison: Comparison): CallB
 /** Makes new partitions count: their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
-  { callBack: { taskId }, producer }: CallBackOrder,
+  { callBack: { taskId }, producer, settings = null }: CallBackOrder,
   arrivals: readonly Arrival[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
+  // Its settings may have come before.
+  if (totalOf(task.partitions) === 0) task.firstCallBackAt = tx.now
+  if (settings !== null) {
+    applySettings(tx, task, settings)
+    tx.barrierWanted(task, settings.levelBarrier)
+  }
   // Also when it was finished by a settle of this very batch: settles come first.
   if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) beginAnew(task)
   const tables = new Set<string>()
@@ -238,6 +245,7 @@ export function newTask(tx: Transaction, taskId: string): Task {
     sealed: false,
     expectedPartitions: null,
     levelBarrier: tx.policy.levelBarrier,
+    settings: null,
     openLevel: null,
     generation: 1,
     firstCallBackAt: tx.now,

@@ -1,4 +1,5 @@
-import { isLaneOpen } from '../rules/lane-rules.ts'
+import { isLaneOpen, mayServe } from '../rules/lane-rules.ts'
+import { isAtLimit, weightOfTask } from '../rules/task-settings.ts'
 import type { PullOrder } from '../store.ts'
 import { firstOf, LINES_AT_A_TIME } from './load-lines.ts'
 import type { Lane, LaneTable, Partition, Task } from './memory.ts'
@@ -54,7 +55,7 @@ export class Choice {
     const { name, source, order } = member
     const ahead = () => order?.ahead(LINES_AT_A_TIME) ?? []
     const partition = yield* firstOf(this.#tx, source, ahead, demand)
-    this.#rotation?.charge(name, partition.recordCount)
+    this.#rotation?.charge(name, partition.recordCount, weightOfTask(partition.home.owner))
     return { partition, from: order === null ? null : (source as LaneTable) }
   }
 
@@ -111,11 +112,11 @@ function* frontOf(tx: Transaction, order: Order<LaneTable>, name: string): Steps
 
 /** The lane of the lowest level on which a task has something for the pull. */
 function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | null): Steps<Lane | undefined> {
-  if (task.paused || task.cancelled) return undefined
+  if (task.paused || task.cancelled || isAtLimit(task)) return undefined
   while (true) {
     let lowest: Lane | undefined
     for (const lane of task.lanes.values()) {
-      if (lane.turn === null || !isLaneOpen(task, lane.level)) continue
+      if (lane.turn === null || !mayServe(task, lane.level)) continue
       if (lowest !== undefined && lowest.level < lane.level) continue
       if (tables === null || tablesWaiting(lane, tables).length > 0) lowest = lane
     }

@@ -1,12 +1,13 @@
-import type { ControlOrder, ControlResult, RetryOrder } from '../rules/control.ts'
+import type { ControlOrder, ControlResult, RetryOrder, SettingsOrder } from '../rules/control.ts'
 import { refusalOf } from '../rules/control-rules.ts'
 import { next } from '../rules/life-cycle.ts'
 import { unfinishedOf } from '../rules/tally.ts'
 import { takeBack } from '../rules/task-course.ts'
 import type { Rerun } from '../stored.ts'
-import { taskNamed } from './call-back.ts'
-import { concludeTasks, moveBarriers, placeBarrier, stateOf } from './course.ts'
+import { newTask, taskNamed } from './call-back.ts'
+import { concludeTasks, moveBarriers, placeBarrier, setBarrier, stateOf } from './course.ts'
 import type { Lane, Partition, Task } from './memory.ts'
+import { applySettings } from './settings.ts'
 import { breathe, load, type Steps, type Transaction } from './transaction.ts'
 
 /** At most so many partitions or levels are changed by one step of an order. */
@@ -19,8 +20,11 @@ interface Applied {
 
 /** One step of an order. Pause, resume, cancel, barrier and seal say something of the task and touch none of its partitions. */
 export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: number): Steps<ControlResult> {
-  const task = yield* taskNamed(tx, order.taskId)
-  if (task === undefined || unknown(task)) return { kind: 'task_unknown' }
+  const known = yield* taskNamed(tx, order.taskId)
+  if (order.verb === 'settings' && (known === undefined || unknown(known)))
+    return setBefore(tx, known ?? newTask(tx, order.taskId), order)
+  if (known === undefined || unknown(known)) return { kind: 'task_unknown' }
+  const task = known
   const refusal = refusalOf(task, order)
   if (refusal !== undefined) return refusal
   const outcome = yield* carryOut(tx, task, order, lastSettledAt)
@@ -29,10 +33,36 @@ export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: nu
   yield* concludeTasks(tx)
   const { changed, more = false } = outcome
   const { count: readied, kinds: readiedOf } = tx.readied
-  return { kind: 'applied', state: yield* stateOf(tx, task), changed, readied, readiedOf, more }
+  const { settings, levelBarrier } = task
+  return {
+    kind: 'applied',
+    state: yield* stateOf(tx, task),
+    changed,
+    readied,
+    readiedOf,
+    more,
+    ...(order.verb === 'settings' ? { settings, levelBarrier } : {}),
+  }
 }
 
-/** Its first call-back is still under way. */
+/** Of a task that is not known yet: it comes into being with its first call-back, and finds them then. */
+function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsOrder): ControlResult {
+  const isNew = applySettings(tx, task, change)
+  if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
+  const { state, settings, levelBarrier } = task
+  return {
+    kind: 'applied',
+    state,
+    changed: isNew ? 1 : 0,
+    readied: 0,
+    readiedOf: [],
+    more: false,
+    settings,
+    levelBarrier,
+  }
+}
+
+/** Nothing counts of it yet: its first call-back is under way, or only its settings came. */
 const unknown = ({ partitions }: Task): boolean =>
   unfinishedOf(partitions) + partitions.done + partitions.cancelled === 0
 
@@ -60,13 +90,13 @@ function* carryOut(
       const expectedPartitions = order.expectedPartitions ?? task.expectedPartitions
       return flag(tx, task, { sealed: true, expectedPartitions })
     }
-    case 'level-barrier': {
-      const applied = flag(tx, task, { levelBarrier: order.enabled })
-      if (applied.changed === 0) return applied
-      task.openLevel = null
-      if (order.enabled) yield* placeBarrier(tx, task, 0)
-      else open(tx, task)
-      return applied
+    case 'level-barrier':
+      return { changed: (yield* setBarrier(tx, task, order.enabled)) ? 1 : 0 }
+    case 'settings': {
+      const isNew = applySettings(tx, task, order.settings)
+      const { levelBarrier = task.levelBarrier } = order.settings
+      const isMoved = yield* setBarrier(tx, task, levelBarrier)
+      return { changed: isNew || isMoved ? 1 : 0 }
     }
     case 'skip-parked':
       return yield* skipParked(tx, task)

@@ -10,6 +10,10 @@ const LANES_AT_A_TIME = 256
 
 /** Opens and closes levels. To be called before pulls: they see what has just been opened. */
 export function* moveBarriers(tx: Transaction, from = 0): Steps<void> {
+  for (const [task, enabled] of tx.barriers) {
+    tx.barriers.delete(task)
+    yield* setBarrier(tx, task, enabled)
+  }
   for (let at = from; at < tx.touchedLanes.length; at += 1) {
     const lane = tx.touchedLanes[at] as Lane
     if (lane.owner.levelBarrier) yield* moveBarrier(tx, lane)
@@ -21,6 +25,20 @@ function* moveBarrier(tx: Transaction, lane: Lane): Steps<void> {
   if (holdsBarrier(lane)) {
     if (owner.openLevel === null || level < owner.openLevel) setOpenLevel(tx, owner, lane)
   } else if (level === owner.openLevel) yield* placeBarrier(tx, owner, level)
+}
+
+/** Lets the levels of a task wait for lower ones, or ends that. False: it was so before. */
+export function* setBarrier(tx: Transaction, task: Task, enabled: boolean): Steps<boolean> {
+  if (task.levelBarrier === enabled) return false
+  task.levelBarrier = enabled
+  task.openLevel = null
+  tx.touchTask(task)
+  if (enabled) yield* placeBarrier(tx, task, 0)
+  else {
+    tx.reopen(task)
+    if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
+  }
+  return true
 }
 
 /** Finds the barrier's place where everything below a level is known to be finished. */

@@ -62,6 +62,7 @@ const taskFields = [
   'mismatched',
   'reruns',
   'staging',
+  'settings',
 ] as const satisfies (keyof StoredTask)[]
 
 const laneFields = [
@@ -318,6 +319,7 @@ export const imageOfTask = (task: StoredTask): StoredTask => ({
   records: { ...task.records },
   reruns: task.reruns,
   staging: task.staging,
+  settings: task.settings,
 })
 
 export const imageOfLane = (lane: StoredLane): StoredLane => ({

@@ -1,5 +1,5 @@
 import type { OrderPosition } from '../disk.ts'
-import { isLaneOpen } from '../rules/lane-rules.ts'
+import { mayServe } from '../rules/lane-rules.ts'
 import type { StoredTask } from '../stored.ts'
 
 /** What of a lane, or of a lane's table, the order goes by. */
@@ -7,7 +7,10 @@ export interface OrderedLane<Lane> {
   readonly id: number
   readonly level: number
   turn: bigint | null
-  readonly owner: Pick<StoredTask, 'paused' | 'cancelled' | 'levelBarrier' | 'openLevel'>
+  readonly owner: Pick<
+    StoredTask,
+    'paused' | 'cancelled' | 'levelBarrier' | 'openLevel' | 'settings' | 'partitions'
+  >
   /** Those of its task that were met at the front of the order while they may not serve. */
   readonly aside: Set<Lane>
   /** Counts the lanes of its level that are in the order. */
@@ -32,7 +35,7 @@ export class Order<Lane extends OrderedLane<Lane>> {
       if (lane === undefined) return this.isComplete ? undefined : null
       if (!this.isComplete && (this.loadedTo === null || comparePositions(lane, this.loadedTo) > 0))
         return null
-      if (isLaneOpen(lane.owner, lane.level)) return lane
+      if (mayServe(lane.owner, lane.level)) return lane
       this.remove(lane)
       lane.aside.add(lane)
     }

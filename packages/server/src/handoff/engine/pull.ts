@@ -2,6 +2,7 @@ import { isLaneOpen } from '../rules/lane-rules.ts'
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
+import { policyOf } from '../rules/task-settings.ts'
 import type { HandedOut, PullOrder, PullResult } from '../store.ts'
 import { Choice } from './choose.ts'
 import { firstOf, LINES_AT_A_TIME } from './load-lines.ts'
@@ -97,7 +98,7 @@ function handOut(
   }
   partition.outcome = null
   partition.secret = tx.secret()
-  partition.dueAt = tx.now + leaseMillis(tx.policy, recordCount)
+  partition.dueAt = tx.now + leaseMillis(policyOf(tx.policy, home.owner), recordCount)
   tx.due(partition.dueAt)
   return handedOut(partition, leaseOf(partition, tx.now))
 }

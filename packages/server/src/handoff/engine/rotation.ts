@@ -19,10 +19,10 @@ export class Rotation {
     return first
   }
 
-  charge(name: string, recordCount: number): void {
+  charge(name: string, recordCount: number, weight: number): void {
     const start = this.#start(name)
     this.#virtual = start
-    this.#tags.set(name, start + costOf(recordCount))
+    this.#tags.set(name, start + costOf(recordCount, weight))
   }
 
   #start(name: string): number {

@@ -1,6 +1,6 @@
 import type { LeaseRef } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
-import { leaseMillis } from '../rules/policy.ts'
+import { leaseMillis, type Policy } from '../rules/policy.ts'
 import {
   type Change,
   judgeCancellation,
@@ -11,6 +11,7 @@ import {
   type Standing,
 } from '../rules/settlement.ts'
 import { countReport } from '../rules/task-course.ts'
+import { policyOf } from '../rules/task-settings.ts'
 import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../store.ts'
 import type { StoredState } from '../stored.ts'
 import type { Partition } from './memory.ts'
@@ -25,7 +26,13 @@ export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<
     for (const [at, { lease, order }] of settlements.entries()) {
       if (settlements.length > 1) yield* breathe(at)
       const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
-      const verdict = judgeSettlement(standingOf(partition), lease, order, tx.policy, tx.random())
+      const verdict = judgeSettlement(
+        standingOf(partition),
+        lease,
+        order,
+        policyFor(tx, partition),
+        tx.random(),
+      )
       if (verdict.refused === null && verdict.change !== null && partition !== undefined)
         applyChange(tx, partition, verdict.change)
       verdicts.push(verdict.refused)
@@ -126,7 +133,9 @@ function expire(tx: Transaction, partition: Partition): void {
   applyChange(
     tx,
     partition,
-    standing.taskCancelled ? judgeCancellation(standing) : judgeExpiry(standing, tx.policy, tx.random()),
+    standing.taskCancelled
+      ? judgeCancellation(standing)
+      : judgeExpiry(standing, policyFor(tx, partition), tx.random()),
   )
 }
 
@@ -172,7 +181,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
       tx.enqueue(partition)
       break
     case 'leased':
-      partition.dueAt = tx.now + leaseMillis(tx.policy, recordCount)
+      partition.dueAt = tx.now + leaseMillis(policyFor(tx, partition), recordCount)
       tx.due(partition.dueAt)
       break
     case 'delayed':
@@ -200,6 +209,10 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
 function giveBack(partition: Partition, now: number): void {
   if (partition.line === 'retry') partition.dueAt = now
   else partition.line = 'released'
+}
+
+function policyFor(tx: Transaction, partition: Partition | undefined): Policy {
+  return partition === undefined ? tx.policy : policyOf(tx.policy, partition.home.owner)
 }
 
 function standingOf(partition: Partition): Standing

@@ -5,6 +5,7 @@ import { advance, cost, drain } from '../rules/fair-order.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import { formatLeaseId } from '../rules/lease-id.ts'
 import type { Policy } from '../rules/policy.ts'
+import { isAtLimit, weightOfTask } from '../rules/task-settings.ts'
 import type { ParkedNotice } from '../shown/change.ts'
 import type { GrantedLease, HandedOut } from '../store.ts'
 import type {
@@ -62,6 +63,9 @@ export class Transaction {
   /** Partitions that pulls can take and could not before. */
   readonly readied = new Readied()
   earliestDueAt: number | null = null
+
+  /** Barriers that a call-back asked for, to be placed once everything has arrived. */
+  readonly barriers = new Map<Task, boolean>()
 
   readonly #tasks: Task[] = []
   readonly #lanes: Lane[] = []
@@ -160,6 +164,7 @@ export class Transaction {
     records: number,
   ): void {
     const { owner } = lane
+    const wasAtLimit = from === 'leased' && isAtLimit(owner)
     if (from !== null) {
       lane.partitions[from] -= partitions
       lane.records[from] -= records
@@ -174,6 +179,14 @@ export class Transaction {
     }
     this.touchLane(lane)
     this.touchTask(owner)
+    if (wasAtLimit && !isAtLimit(owner)) this.#freeLeases(owner, partitions)
+  }
+
+  /** A task that had as many leases as it may have can have more. */
+  #freeLeases(task: Task, count: number): void {
+    this.reopen(task)
+    if (!task.paused && !task.cancelled)
+      this.readied.add(task.taskId, null, Math.min(count, task.partitions.ready))
   }
 
   /** A partition begins to wait on a line. Its state, line and place are set, and it is counted as ready. */
@@ -228,6 +241,7 @@ export class Transaction {
     } else this.dequeue(partition)
     // What was given back unused has been charged before.
     if (line === 'released' || chosenFrom === null) return
+    const weight = weightOfTask(lane.owner)
     const start = line === 'retry' ? chosenFrom.retryTag : chosenFrom.tag
     if ('table' in chosenFrom) {
       const { time } = chosenFrom
@@ -238,11 +252,11 @@ export class Transaction {
       }
       this.#touchLaneTable(chosenFrom)
     } else {
-      advance(lane.time, start, recordCount)
+      advance(lane.time, start, recordCount, weight)
       this.#touchLevel(lane.time)
     }
-    if (line === 'retry') chosenFrom.retryTag = start + cost(recordCount)
-    else chosenFrom.tag = start + cost(recordCount)
+    if (line === 'retry') chosenFrom.retryTag = start + cost(recordCount, weight)
+    else chosenFrom.tag = start + cost(recordCount, weight)
   }
 
   /** The turn of a lane for one of its tables, when its tags changed. */
@@ -404,6 +418,10 @@ export class Transaction {
 
   addRange(lane: number, first: number, last: number): void {
     this.#ranges.push({ lane, first, last })
+  }
+
+  barrierWanted(task: Task, enabled: boolean | undefined): void {
+    if (enabled !== undefined && enabled !== task.levelBarrier) this.barriers.set(task, enabled)
   }
 
   addTable(task: Task, table: string): void {

@@ -20,6 +20,7 @@ export function refusalOf(task: TaskEntry, order: ControlOrder): ControlResult |
       return order.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
     case 'resume':
     case 'level-barrier':
+    case 'settings':
       return undefined
   }
 }

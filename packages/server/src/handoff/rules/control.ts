@@ -1,16 +1,28 @@
 import type { TaskState } from './task-facts.ts'
+import type { TaskSettings, TaskSettingsChange } from './task-settings.ts'
 
 /**
  * What an operator can ask of a task. Each order does a bounded step at a time, and each but a retry with `done` is
  * idempotent.
  */
-export type ControlOrder = FlagOrder | { readonly verb: 'skip-parked'; readonly taskId: string } | RetryOrder
+export type ControlOrder =
+  | FlagOrder
+  | SettingsOrder
+  | { readonly verb: 'skip-parked'; readonly taskId: string }
+  | RetryOrder
 
 /** What is said of the task as a whole. */
 export type FlagOrder =
   | { readonly verb: 'pause' | 'resume' | 'cancel'; readonly taskId: string }
   | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
   | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }
+
+/** Also of a task that nothing was called back of yet. */
+export interface SettingsOrder {
+  readonly verb: 'settings'
+  readonly taskId: string
+  readonly settings: TaskSettingsChange
+}
 
 export interface RetryOrder {
   readonly verb: 'retry'
@@ -34,6 +46,9 @@ export type ControlResult =
   | {
       readonly kind: 'applied'
       readonly state: TaskState
+      /** What was set for the task, and whether it has a barrier, where settings were ordered. */
+      readonly settings?: TaskSettings | null
+      readonly levelBarrier?: boolean
       /** Partitions (or, for flags, the task) that this step changed. */
       readonly changed: number
       readonly readied: number

@@ -17,19 +17,20 @@ export interface LevelTime {
 
 const LARGEST_COST = 1_000_000_000
 
-/** An empty partition still costs a hand-out; a giant one must not push its lane out of sight. */
-export function costOf(recordCount: number): number {
-  return Math.min(Math.max(recordCount, 1), LARGEST_COST)
+/** With a weight, in records of a task with weight 1. An empty partition still costs a hand-out; a giant one must not push its lane out of sight. */
+export function costOf(recordCount: number, weight = 1): number {
+  const records = Math.min(Math.max(recordCount, 1), LARGEST_COST)
+  return weight === 1 ? records : Math.max(1, Math.round(records / weight))
 }
 
-export function cost(recordCount: number): bigint {
-  return BigInt(costOf(recordCount))
+export function cost(recordCount: number, weight = 1): bigint {
+  return BigInt(costOf(recordCount, weight))
 }
 
 /** A partition that starts here is handed out. */
-export function advance(level: LevelTime, start: bigint, recordCount: number): void {
+export function advance(level: LevelTime, start: bigint, recordCount: number, weight = 1): void {
   level.virtual = larger(level.virtual, start)
-  level.served = larger(level.served, start + cost(recordCount))
+  level.served = larger(level.served, start + cost(recordCount, weight))
 }
 
 /** Nothing on the level waits: what its lanes were owed is settled, and all start equal. */

@@ -1,5 +1,6 @@
 import { type Tally, unfinishedOf } from './tally.ts'
 import type { TaskFacts } from './task-facts.ts'
+import { isAtLimit } from './task-settings.ts'
 
 /** Whether pulls may take from a lane. */
 export function isLaneOpen(
@@ -8,6 +9,14 @@ export function isLaneOpen(
 ): boolean {
   if (task.paused || task.cancelled) return false
   return !task.levelBarrier || (task.openLevel !== null && level <= task.openLevel)
+}
+
+/** The same now: not while as many of its partitions are leased as may be. */
+export function mayServe(
+  task: Parameters<typeof isLaneOpen>[0] & Parameters<typeof isAtLimit>[0],
+  level: number,
+): boolean {
+  return isLaneOpen(task, level) && !isAtLimit(task)
 }
 
 /** What of a lane a barrier goes by. */

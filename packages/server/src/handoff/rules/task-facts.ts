@@ -1,5 +1,6 @@
 import type { TaskState } from '@baton/protocol'
 import type { Tallies } from './tally.ts'
+import type { TaskSettings } from './task-settings.ts'
 
 export type { TaskState }
 
@@ -13,6 +14,7 @@ export interface TaskFacts extends Tallies {
   readonly rerunning: boolean
   readonly expectedPartitions: number | null
   readonly levelBarrier: boolean
+  readonly settings: TaskSettings | null
   /** With a barrier: the lowest level that is not finished. Lanes above it are closed. */
   readonly openLevel: number | null
   readonly generation: number

@@ -12,7 +12,16 @@ import { type Role, roles, type Tokens } from './tokens.ts'
  * What a route asks of a caller: `probe` nothing at all, `open` no token, `anyone` whatever token there is, `view` one
  * that may look; the others change something and ask for the role of that name.
  */
-export type Access = 'probe' | 'open' | 'anyone' | 'view' | 'producer' | 'worker' | 'operator'
+export type Access =
+  | 'probe'
+  | 'open'
+  | 'anyone'
+  | 'view'
+  | 'producer'
+  | 'worker'
+  | 'operator'
+  /** Whoever calls back, or acts on, the task. */
+  | 'settings'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -34,9 +43,10 @@ const admitted: Record<Exclude<Access, 'probe'>, readonly Role[] | null> = {
   producer: ['producer'],
   worker: ['worker'],
   operator: ['operator'],
+  settings: ['producer', 'operator'],
 }
 
-const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator'])
+const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator', 'settings'])
 
 export const hasEffect = (access: Access): boolean => changing.has(access)
 

@@ -1,18 +1,21 @@
 import type { LevelView, TaskSummary, TaskView } from '@baton/protocol'
+import type { Policy } from '../../handoff/rules/policy.ts'
 import { taskState } from '../../handoff/rules/task-course.ts'
 import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
 import { paceOf } from '../../handoff/shown/eta.ts'
 import { missingPartitions, shownLane, shownProgress, waitingFor } from '../../handoff/shown/shown-state.ts'
 import type { LaneFacts, TaskRecord, TaskRow } from '../../handoff/shown/task-record.ts'
 import { nameOf } from './partition-view.ts'
+import { viewSettings } from './task-settings-view.ts'
 import { timestampOf, timestampOrNull } from './wire-time.ts'
 
 /** A task as the wire shows it. */
-export function viewTask(record: TaskRecord): TaskView {
+export function viewTask(record: TaskRecord, policy: Policy): TaskView {
   const { facts } = record
   return {
     ...summariseTask(record, record.now),
     levelBarrier: facts.levelBarrier,
+    settings: viewSettings(policy, facts),
     waitingFor: waitingFor(record),
     settledByDelivery: facts.delivered,
     levels: record.lanes.map((lane) => viewLevel(facts, lane)),

@@ -9,6 +9,7 @@ export type Actor = 'producer' | 'worker' | 'operator' | 'anyone'
 
 const actors: Record<Access, Actor> = {
   producer: 'producer',
+  settings: 'producer',
   worker: 'worker',
   operator: 'operator',
   view: 'operator',

@@ -7,6 +7,8 @@ import {
   MAX_WAIT_SECONDS,
   PROBLEM_MEDIA_TYPE,
   problemSchema,
+  settingNames,
+  settingWord,
 } from '@baton/protocol'
 import Type, { type TSchema } from 'typebox'
 
@@ -34,6 +36,15 @@ const instanceHeaderOf = (example: string) => ({
 
 export const instanceHeader = instanceHeaderOf('loader-7')
 export const producerHeader = instanceHeaderOf('orders-compute')
+
+export const settingsHeader = {
+  'task-settings': Type.Optional(
+    Type.String({
+      description: `The settings of the task from now on, in place of those it had: any of ${settingNames.map(settingWord).join(', ')}`,
+      examples: ['lease-seconds=600, max-leases=16'],
+    }),
+  ),
+}
 
 export const pullHeaders = {
   ...instanceHeader,

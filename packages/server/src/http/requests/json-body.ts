@@ -28,7 +28,8 @@ export function acceptJsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, readJson)
   app.addContentTypeParser('*', refuseOtherTypes)
   app.addHook('onRoute', (route: RouteOptions) => {
-    if (route.method === 'POST' && route.config?.bodyOptional !== true) route.preValidation = demandBody
+    if ((route.method === 'POST' || route.method === 'PUT') && route.config?.bodyOptional !== true)
+      route.preValidation = demandBody
   })
 }
 

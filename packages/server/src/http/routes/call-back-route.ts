@@ -1,14 +1,27 @@
-import { type CallBack, type Conflict, callBackAnswerSchema, callBackRequestSchema } from '@baton/protocol'
+import type { IncomingHttpHeaders } from 'node:http'
+import {
+  type CallBack,
+  type Conflict,
+  callBackAnswerSchema,
+  callBackRequestSchema,
+  readTaskSettings,
+  type TaskSettingsRequest,
+} from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import type { HandOff } from '../../handoff/hand-off.ts'
+import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
 import type { KnownConflict } from '../../handoff/store.ts'
 import { nameOf } from '../answers/partition-view.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { answers, producerHeader } from '../api-document/documented.ts'
+import { settingsChange } from '../answers/task-settings-view.ts'
+import { answers, producerHeader, settingsHeader } from '../api-document/documented.ts'
 import { bodyBudget } from '../large-call-backs/body-budget.ts'
 import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
 import { callerOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
+
+const SETTINGS_HEADER = 'task-settings'
 
 export function callBackRoute(app: FastifyInstance, service: Service): void {
   const { handOff, tableField, unknownFields, callBackLimitBytes } = service
@@ -24,15 +37,17 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
       operationId: 'callBack',
       summary: 'Describe partitions of a task, to be handed out',
       tags: ['hand-off'],
-      headers: Type.Object(producerHeader),
+      headers: Type.Object({ ...producerHeader, ...settingsHeader }),
       body: callBackRequestSchema(tableField),
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
     handler: async (request, reply) => {
+      // Before the array is read, which may take a while.
+      const settings = settingsIn(request.raw.headers, handOff)
       const checked = await reader.read(request.body)
       if (!checked.ok) throw brokenContract('the array breaks the contract', checked)
       const { callBack } = checked
-      const result = await handOff.callBack(callBack, callerOf(request.raw.headers))
+      const result = await handOff.callBack(callBack, callerOf(request.raw.headers), settings)
       switch (result.kind) {
         case 'stored': {
           const { accepted, duplicates } = result
@@ -56,6 +71,19 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
       }
     },
   })
+}
+
+function settingsIn(headers: IncomingHttpHeaders, { policy }: HandOff): TaskSettingsChange | null {
+  const text = headers[SETTINGS_HEADER]
+  if (text === undefined) return null
+  const read = readTaskSettings(String(text))
+  if (!read.ok) throw new RequestProblem('parameter_invalid', `Task-Settings: ${read.detail}`)
+  if (read.settings.levelBarrier === true && policy.delivery === 'at-most-once')
+    throw new RequestProblem(
+      'parameter_invalid',
+      'Task-Settings: this service delivers at most once, and a level barrier needs leases',
+    )
+  return settingsChange(read.settings as TaskSettingsRequest)
 }
 
 function conflictProblem(

@@ -89,7 +89,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
       const taskId = taskIdOf(params)
       const record = await handOff.task(taskId)
       if (record === null) throw unknownTask(taskId)
-      return reply.send(viewTask(record))
+      return reply.send(viewTask(record, handOff.policy))
     },
   })
 

@@ -40,6 +40,7 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   partitions: tally({ done: 1 }),
   reruns: [],
   staging: null,
+  settings: null,
   ...changes,
 })
 

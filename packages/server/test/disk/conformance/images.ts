@@ -44,6 +44,14 @@ const fullTask: StoredTask = {
     { only: 2, begunAt: NOW + 1, level: 2, index: 77 },
   ],
   staging: { first: 100, last: 220 },
+  settings: {
+    leaseMillis: 1500,
+    maxAttempts: 2,
+    backoffMillis: 0,
+    backoffMaxMillis: 7,
+    maxLeases: 3,
+    weight: 0.5,
+  },
 }
 
 const fullLane: StoredLane = {

@@ -61,6 +61,7 @@ export const task = (id: number, given: Partial<StoredTask> = {}): StoredTask =>
   records: { ...emptyTally(), ready: 10 },
   reruns: [],
   staging: null,
+  settings: null,
   ...given,
 })
 

@@ -25,6 +25,7 @@ import { retryTopic } from './retry.ts'
 import { sealTopic } from './seal.ts'
 import { settleTopic } from './settle.ts'
 import { stuckTaskTopic } from './stuck-task.ts'
+import { taskSettingsTopic } from './task-settings.ts'
 import { taskViewsTopic } from './task-views.ts'
 import { undoTopic } from './undo.ts'
 
@@ -49,6 +50,7 @@ const topics = [
   sealTopic,
   levelBarrierTopic,
   stuckTaskTopic,
+  taskSettingsTopic,
   manyLevelsTopic,
   retentionTopic,
   taskViewsTopic,

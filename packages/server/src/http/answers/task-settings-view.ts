@@ -1,0 +1,40 @@
+import type { TaskSettings as ShownSettings, TaskSettingsRequest } from '@baton/protocol'
+import type { Policy } from '../../handoff/rules/policy.ts'
+import {
+  policyOf,
+  type TaskSettings,
+  type TaskSettingsChange,
+  weightOfTask,
+} from '../../handoff/rules/task-settings.ts'
+
+/** What was set for a task, in the words of the wire; whatever was not is as the service is set. */
+export function viewSettings(
+  policy: Policy,
+  task: { readonly settings: TaskSettings | null; readonly levelBarrier: boolean },
+): ShownSettings {
+  const { settings, levelBarrier } = task
+  const { leaseMillis, maxAttempts, backoffMillis, backoffMaxMillis } = policyOf(policy, task)
+  const own = Object.keys(settings ?? {}).map((name) => name.replace('Millis', 'Seconds'))
+  return {
+    leaseSeconds: leaseMillis / 1000,
+    maxAttempts,
+    backoffSeconds: backoffMillis / 1000,
+    backoffMaxSeconds: backoffMaxMillis / 1000,
+    levelBarrier,
+    maxLeases: settings?.maxLeases ?? null,
+    weight: weightOfTask(task),
+    own: levelBarrier === policy.levelBarrier ? own : [...own, 'levelBarrier'],
+  }
+}
+
+export function settingsChange(sent: TaskSettingsRequest): TaskSettingsChange {
+  const { leaseSeconds, backoffSeconds, backoffMaxSeconds, ...others } = sent
+  const millis = (name: string, seconds: number | undefined) =>
+    seconds === undefined ? {} : { [name]: Math.round(seconds * 1000) }
+  return {
+    ...others,
+    ...millis('leaseMillis', leaseSeconds),
+    ...millis('backoffMillis', backoffSeconds),
+    ...millis('backoffMaxMillis', backoffMaxSeconds),
+  }
+}

@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest'
+import type { TaskSettingsChange } from '../../../src/handoff/rules/task-settings.ts'
+import { callBackOrder, type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
+import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
+
+const set = (store: Driver, taskId: string, settings: TaskSettingsChange) =>
+  store.control({ verb: 'settings', taskId, settings })
+
+export function taskSettingsTopic(harness: StoreHarness): void {
+  describe('settings of a task', () => {
+    const open = storesOf(harness)
+
+    test('lease, attempts and back-off are its own, and those of others stay', async () => {
+      const store = await open()
+      await store.callBack('mine', some(0, 1))
+      await store.callBack('other', some(0, 1))
+      await set(store, 'mine', {
+        leaseMillis: MINUTE,
+        maxAttempts: 2,
+        backoffMillis: 4000,
+        backoffMaxMillis: 4000,
+      })
+      const now = store.clock.now()
+      const [mine, other] = (await store.pull({ batch: 2 })).partitions
+      expect([mine?.lease?.expiresAt, other?.lease?.expiresAt]).toEqual([now + MINUTE, now + 10 * MINUTE])
+      const leaseId = mine?.lease?.id ?? ''
+      expect((await store.renew(leaseId))[0]).toMatchObject({ expiresAt: now + MINUTE })
+      await store.settle(leaseId, { outcome: 'failed' })
+      const { dueAt } = await store.partition('mine', 0, 0)
+      expect(dueAt).toBeGreaterThanOrEqual(now + 2000)
+      expect(dueAt).toBeLessThanOrEqual(now + 4000)
+      await store.pass(4000)
+      await store.pullOne({ tasks: ['mine'] })
+      await store.pass(MINUTE)
+      expect((await store.partition('mine', 0, 0)).state).toBe('parked')
+    })
+
+    test('they may come before the first call-back, and survive a restart', async () => {
+      const store = await open()
+      const settings = { leaseMillis: MINUTE, weight: 2.5 }
+      expect(await set(store, 'a', { ...settings, levelBarrier: true })).toMatchObject({
+        kind: 'applied',
+        changed: 1,
+        settings,
+        levelBarrier: true,
+      })
+      expect(await store.store.task('a')).toBeNull()
+      expect(await store.control({ verb: 'pause', taskId: 'a' })).toEqual({ kind: 'task_unknown' })
+      await store.reopen()
+      store.clock.advance(5000)
+      await store.callBack('a', [one(0, 0), one(1, 0)])
+      const { facts } = await store.task('a')
+      expect(facts).toMatchObject({ settings, levelBarrier: true, firstCallBackAt: store.clock.now() })
+      expect((await store.pull({ batch: 9 })).partitions.map(nameOf)).toEqual(['a-0-0'])
+      expect(await set(store, 'a', { ...settings })).toMatchObject({ changed: 0, levelBarrier: true })
+      expect(await set(store, 'a', {})).toMatchObject({ changed: 1, settings: null })
+      expect((await store.task('a')).facts.settings).toBeNull()
+    })
+
+    test('they come with a call-back, for it and for what follows', async () => {
+      const store = await open()
+      const order = (settings: TaskSettingsChange, index: number) => ({
+        ...callBackOrder('a', [one(0, index), one(1, index)]),
+        settings,
+      })
+      await store.batch({ callBacks: [order({ leaseMillis: MINUTE, levelBarrier: true }, 0)] })
+      const { facts } = await store.task('a')
+      expect(facts).toMatchObject({ settings: { leaseMillis: MINUTE }, levelBarrier: true, openLevel: 0 })
+      await store.batch({ callBacks: [order({ levelBarrier: false }, 1)] })
+      expect((await store.task('a')).facts).toMatchObject({ settings: null, levelBarrier: false })
+      await store.callBack('a', [one(2, 0)])
+      expect((await store.task('a')).facts.settings).toBeNull()
+    })
+
+    test('no more than the limit is leased at a time; each lease that ends makes room', async () => {
+      const store = await open()
+      await store.callBack('limited', some(0, 10))
+      await store.callBack('other', some(1, 10))
+      await set(store, 'limited', { maxLeases: 2 })
+      const first = await store.pull({ batch: 4 })
+      expect(first.partitions.map(nameOf)).toEqual(['limited-0-0', 'limited-0-1', 'other-1-0', 'other-1-1'])
+      expect((await store.pull({ tasks: ['limited'] })).partitions).toEqual([])
+      expect((await store.pull({ tables: ['results.orders'] })).partitions.map(nameOf)).toEqual(['other-1-2'])
+      await store.settle(first.partitions[0]?.lease?.id ?? '')
+      expect(nameOf(await store.pullOne())).toBe('limited-0-2')
+      await store.settle(first.partitions[1]?.lease?.id ?? '', { outcome: 'released' })
+      expect(nameOf(await store.pullOne({ tables: ['results.orders'] }))).toBe('limited-0-1')
+      expect((await store.pullOne()).taskId).toBe('other')
+      await store.pass(11 * MINUTE)
+      const later = (await store.pull({ batch: 3 })).partitions
+      expect(later.map(({ taskId }) => taskId)).toEqual(['limited', 'limited', 'other'])
+      await set(store, 'limited', { maxLeases: 4 })
+      expect((await store.pull({ batch: 3 })).partitions.map(({ taskId }) => taskId)).toEqual([
+        'limited',
+        'limited',
+        'other',
+      ])
+      await set(store, 'limited', {})
+      const { partitions } = await store.pull({ batch: 2 })
+      expect(partitions.map(({ taskId }) => taskId)).toEqual(['limited', 'limited'])
+    })
+
+    test('a pull that waits is told when a limit makes room', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 3))
+      await set(store, 'a', { maxLeases: 1 })
+      const { leaseId } = await store.pullOne()
+      const settlements = [{ lease: leaseOf(leaseId), order: settlement() }]
+      const { readied } = await store.batch({ settles: [{ instance: null, settlements }] })
+      expect(readied).toBe(1)
+    })
+
+    test('tasks share by their weights, with a filter and without', async () => {
+      const store = await open()
+      await store.callBack('heavy', some(0, 90))
+      await store.callBack('light', some(0, 90))
+      await set(store, 'heavy', { weight: 3 })
+      for (const filter of [{}, { tables: ['results.orders'] }, { tasks: ['heavy', 'light'] }]) {
+        const { partitions } = await store.pull({ batch: 40, ...filter })
+        const heavy = partitions.filter(({ taskId }) => taskId === 'heavy').length
+        expect(heavy).toBeGreaterThanOrEqual(28)
+        expect(heavy).toBeLessThanOrEqual(32)
+      }
+    })
+
+    test('a cancelled task takes none', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect(await set(store, 'a', { weight: 2 })).toEqual({ kind: 'task_cancelled' })
+    })
+  })
+}
