@@ -227,7 +227,7 @@ export class Memory {
       if (lane.turn === null) this.#dropLane(lane)
     }
     // What pulls by table are about to be given stays: it may be far behind in the order of all.
-    this.tableOrders.cut(left >> 1)
+    this.tableOrders.cut(left >> 1, this.isClean)
     const isAhead = ({ tables }: Lane) => [...tables.values()].some(({ heapIndex }) => heapIndex >= 0)
     for (const lane of this.order.cut(left, isAhead)) this.#dropLane(lane)
     for (const lane of this.lanes.values()) {

@@ -60,10 +60,11 @@ export class TableOrders<Table extends OrderedTable<Table>> {
     order?.rewind()
   }
 
-  /** Leaves at most about so many lanes in all of them together. */
-  cut(keep: number): void {
+  /** Leaves at most about so many lanes in all of them together. What is not on the disk as it is here stays. */
+  cut(keep: number, isClean: (table: Table) => boolean): void {
     const each = Math.max(FEWEST_KEPT, Math.floor(keep / Math.max(1, this.#orders.size)))
-    for (const order of this.#orders.values()) order.cut(each)
+    for (const order of this.#orders.values())
+      for (const table of order.cut(each)) if (!isClean(table)) order.put(table)
   }
 
   /** With what memory knows of it: the disk may be behind. */

@@ -294,7 +294,7 @@ export class Transaction {
     this.memory.order.reopen(lane)
     this.catchUp(lane)
     for (const table of lane.tables.values()) {
-      if (table.aside.has(table)) this.memory.tableOrders.reopen(table)
+      this.memory.tableOrders.reopen(table)
       this.catchUpTable(table)
     }
   }
