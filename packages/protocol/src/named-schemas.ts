@@ -36,6 +36,7 @@ import {
   sealRequestSchema,
 } from './task-control.ts'
 import { manifestLineSchema, partitionListSchema, partitionRowSchema } from './task-partitions.ts'
+import { taskSettingsAnswerSchema, taskSettingsRequestSchema, taskSettingsSchema } from './task-settings.ts'
 import { partitionStates, taskStates } from './task-state.ts'
 import { totalsSchema } from './totals.ts'
 import { violationSchema } from './violation-schema.ts'
@@ -57,6 +58,9 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     TaskSummary: taskSummarySchema,
     TaskList: taskListSchema,
     TaskView: taskViewSchema,
+    TaskSettings: taskSettingsSchema,
+    TaskSettingsRequest: taskSettingsRequestSchema,
+    TaskSettingsAnswer: taskSettingsAnswerSchema,
     LevelView: levelViewSchema,
     IndexRanges: indexRangesSchema,
     WaitingFor: waitingForSchema,

@@ -10,8 +10,8 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'all but `/livez` and `/readyz`': (route) => !/livez|readyz/.test(route),
   'those for which not any role will do': (_, text) => !/Role: any|No token/.test(text),
   'all but `/livez`, `/metrics` and `/events`': (route) => !/livez|metrics|events/.test(route),
-  'every `POST`': (route) => route.startsWith('POST'),
-  '`GET /pull` and every `POST`': (route) => route.startsWith('POST') || route === 'GET /pull',
+  'every `POST` and `PUT`': (route) => /^(POST|PUT)/.test(route),
+  '`GET /pull`, every `POST` and `PUT`': (route) => /^(POST|PUT)/.test(route) || route === 'GET /pull',
 }
 
 /** The codes that a line names, if it is one that lists errors; also what looks like one and is none. */

@@ -65,7 +65,7 @@ describe('the API document', () => {
     const demanded = operations.filter(({ requestBody }) => requestBody?.required === true)
     const ids = (some: readonly Operation[]) => some.map(({ operationId }) => operationId).toSorted()
     expect(ids(optional).join(' ')).toBe('cancel levelBarrier pause resume retry seal skipParked')
-    expect(ids(demanded).join(' ')).toBe('callBack renew settle')
+    expect(ids(demanded).join(' ')).toBe('callBack renew settings settle')
   })
 
   test('has only patterns that the libraries of other languages can read', async () => {
@@ -106,6 +106,7 @@ describe('the API document', () => {
       retry: ['RetryRequest', 'ControlAnswer'],
       seal: ['SealRequest', 'ControlAnswer'],
       levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
+      settings: ['TaskSettingsRequest', 'TaskSettingsAnswer'],
       followEvents: [undefined, 'string'],
       livez: [undefined, 'object'],
       readyz: [undefined, 'object'],

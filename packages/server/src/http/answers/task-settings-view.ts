@@ -1,4 +1,4 @@
-import type { TaskSettings as ShownSettings, TaskSettingsRequest } from '@baton/protocol'
+import { type TaskSettings as ShownSettings, settingNames, type TaskSettingsRequest } from '@baton/protocol'
 import type { Policy } from '../../handoff/rules/policy.ts'
 import {
   policyOf,
@@ -14,7 +14,8 @@ export function viewSettings(
 ): ShownSettings {
   const { settings, levelBarrier } = task
   const { leaseMillis, maxAttempts, backoffMillis, backoffMaxMillis } = policyOf(policy, task)
-  const own = Object.keys(settings ?? {}).map((name) => name.replace('Millis', 'Seconds'))
+  const set = new Set(Object.keys(settings ?? {}).map((name) => name.replace('Millis', 'Seconds')))
+  if (levelBarrier !== policy.levelBarrier) set.add('levelBarrier')
   return {
     leaseSeconds: leaseMillis / 1000,
     maxAttempts,
@@ -23,7 +24,7 @@ export function viewSettings(
     levelBarrier,
     maxLeases: settings?.maxLeases ?? null,
     weight: weightOfTask(task),
-    own: levelBarrier === policy.levelBarrier ? own : [...own, 'levelBarrier'],
+    own: settingNames.filter((name) => set.has(name)),
   }
 }
 

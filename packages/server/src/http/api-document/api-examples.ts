@@ -59,6 +59,17 @@ const worker = {
 const leaseId = 'b3xq7Yt1cZ0kPm4vL9sNfg'
 const lease = { id: leaseId, attempt: 1, expiresAt: at('12:05:00'), expiresInSeconds: 300 }
 
+const settings = {
+  leaseSeconds: 300,
+  maxAttempts: 5,
+  backoffSeconds: 10,
+  backoffMaxSeconds: 600,
+  levelBarrier: false,
+  maxLeases: null,
+  weight: 1,
+  own: [],
+}
+
 const control = (state: string, changed: number, request?: unknown): OperationExample => ({
   ...(request === undefined ? {} : { request }),
   answer: { taskId, state, changed },
@@ -124,6 +135,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
       answer: {
         ...summary,
         levelBarrier: false,
+        settings,
         waitingFor: null,
         settledByDelivery: 0,
         levels: [level],
@@ -151,6 +163,13 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     retry: control('open', 1, { partitions: [`${taskId}-0-7`] }),
     seal: control('open', 1, { partitions: 42 }),
     levelBarrier: control('open', 1, { enabled: true }),
+    settings: {
+      request: { leaseSeconds: 600, maxLeases: 16 },
+      answer: {
+        taskId,
+        settings: { ...settings, leaseSeconds: 600, maxLeases: 16, own: ['leaseSeconds', 'maxLeases'] },
+      },
+    },
     followEvents: {
       answer: `id: cf7b5e94-2\nevent: task\ndata: ${JSON.stringify(summary)}\n\n`,
     },

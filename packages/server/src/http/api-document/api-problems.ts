@@ -53,6 +53,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   retry: [...ofTask, 'task_cancelled', 'task_sealed', 'task_purged', 'partition_unknown'],
   seal: [...ofTask, 'task_cancelled'],
   levelBarrier: [...ofTask, 'task_cancelled'],
+  settings: ['task_cancelled', 'parameter_invalid'],
   followEvents: ['parameter_invalid', 'overloaded', 'shutting_down'],
   metrics: ['parameter_invalid'],
   readyz: ['shutting_down', 'store_full'],
