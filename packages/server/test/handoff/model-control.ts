@@ -7,7 +7,9 @@ const isFinished = (task: ModelTask) => task.state === 'done'
 /** What an operator's order does to the model; returns the kind of the answer. */
 export function controlModel(model: Model, order: ControlOrder): string {
   const task = model.tasks.get(order.taskId)
-  if (task === undefined) return 'task_unknown'
+  if (order.verb === 'settings' && task?.cancelled !== true)
+    model.limits.set(order.taskId, order.settings.maxLeases ?? Number.POSITIVE_INFINITY)
+  if (task === undefined) return order.verb === 'settings' ? 'applied' : 'task_unknown'
   if (task.cancelled && order.verb !== 'cancel') return 'task_cancelled'
   switch (order.verb) {
     case 'pause':

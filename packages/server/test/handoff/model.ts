@@ -15,6 +15,8 @@ const KEY_GRACE = 600_000
  */
 export class Model {
   readonly tasks = new Map<string, ModelTask>()
+  /** Of tasks that may not be known yet. */
+  readonly limits = new Map<string, number>()
   readonly #leases = new Map<string, ModelPartition>()
   readonly #keys = new Map<string, { readonly leaseIds: string[]; readonly surelyKnownUntil: number }>()
   readonly #policy: Policy
@@ -54,6 +56,7 @@ export class Model {
       task.purged = false
       task.finishedAt = null
     }
+    task.maxLeases = this.limits.get(taskId) ?? Number.POSITIVE_INFINITY
     this.tasks.set(taskId, task)
     for (const descriptor of fresh) this.#arrive(task, descriptor)
     return { kind: 'stored', accepted: fresh.length, duplicates: partitions.length - fresh.length }
