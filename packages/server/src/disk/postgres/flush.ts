@@ -9,7 +9,7 @@ import type { Statement } from './session/connection.ts'
 /** A statement of some hundred rows is as fast per row as any, and holds up nothing else for long. */
 const CHUNK = 250
 
-/** Numbers of entries that are kept although their rows are flushed, so that a repeat can be answered from them. */
+/** The last entries stay for a while after their rows are flushed: an append checks the entry before it. */
 const ENTRIES_KEPT = 1000
 
 /** Looking for seconds to forget in each flush would cost more than keeping some. */

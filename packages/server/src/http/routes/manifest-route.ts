@@ -31,9 +31,12 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Ser
       if (text !== '') yield text
       if (page.next === null) return
       const following = await pageAfter(taskId, page.next)
-      // Breaking off is the only way left to say that what was sent is not all.
-      if (following === null || following.facts.purgedAt !== null)
-        throw new Error('retention removed the partitions while their manifest was read')
+      // Breaking off is the only way left to say that what was sent is not all. A task that was reopened may have been
+      // purged before, so its next page may lack what was there.
+      const isSame =
+        following?.facts.purgedAt === null && following.facts.generation === first.facts.generation
+      if (following === null || !isSame)
+        throw new Error(`task ${taskId} was purged or reopened while its manifest was read; read it again`)
       page = following
     }
   }
