@@ -14,6 +14,8 @@ export interface TermEvents {
   opened(term: string): void
   /** Another node has taken over since. */
   lost(): void
+  /** Aborted when this time as leader has ended: its engine may still be at work, and the next one has begun. */
+  readonly over: AbortSignal
 }
 
 /** The engine of this node, while it leads. */
@@ -172,7 +174,11 @@ export class Leadership {
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
     if (this.#stopping.signal.aborted) return
     const ended = Promise.withResolvers<'lost' | 'handed over'>()
-    const lost = () => ended.resolve('lost')
+    const over = new AbortController()
+    const lost = () => {
+      over.abort()
+      ended.resolve('lost')
+    }
     let engine: Store | undefined
     let term = ''
     streams.prepare()
@@ -183,6 +189,7 @@ export class Leadership {
           term = opened
         },
         lost,
+        over: over.signal,
       })
       this.#tries = 0
       streams.lead(term)
