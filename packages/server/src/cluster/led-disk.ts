@@ -1,5 +1,5 @@
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
-import { StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged } from '../handoff/store.ts'
 import type { Election, Head } from './head.ts'
 
 /** A disk that several nodes share, and that says which of them leads. */
@@ -78,5 +78,4 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
   }
 }
 
-const deposed = () =>
-  new StoreUnavailable('store_unavailable', 'another node leads now; send the request again')
+const deposed = () => new LeaderChanged('another node leads now; send the request again')
