@@ -52,7 +52,7 @@ export async function longStorm(
 }
 
 /** Waits until so many more leases have been settled as done. */
-async function settled({ history }: Scene, count: number): Promise<void> {
+export async function settled({ history }: Scene, count: number): Promise<void> {
   const enough = history.done + count
   let [last, lastAt] = [history.done, Date.now()]
   while (history.done < enough) {

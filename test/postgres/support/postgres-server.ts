@@ -223,7 +223,7 @@ export class PostgresServer {
 }
 
 /** PostgreSQL refuses to run as root. */
-async function ownerOfServers(): Promise<Owner> {
+export async function ownerOfServers(): Promise<Owner> {
   if (process.getuid?.() !== 0) return {}
   const idOf = async (flag: string) => Number((await execute('id', [flag, 'postgres'])).stdout)
   try {
