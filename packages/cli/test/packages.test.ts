@@ -27,9 +27,13 @@ async function installed(name: string, packages: readonly string[]): Promise<str
   const folder = join(folders(), name)
   await mkdir(folder)
   await writeFile(join(folder, 'package.json'), JSON.stringify({ name, private: true, type: 'module' }))
-  await run('npm', ['install', '--no-audit', '--no-fund', ...(await Promise.all(packages.map(tarball)))], {
-    cwd: folder,
-  })
+  await run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--prefer-offline', ...(await Promise.all(packages.map(tarball)))],
+    {
+      cwd: folder,
+    },
+  )
   return folder
 }
 

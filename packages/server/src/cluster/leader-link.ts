@@ -2,7 +2,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
-import { StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged } from '../handoff/store.ts'
 import type { LedHead, Peer } from './head.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
@@ -219,8 +219,8 @@ function readText(response: http.IncomingMessage, done: (text: string | undefine
 }
 
 /** It may have been carried out. Never sent again from here: only the client knows whether it may be repeated. */
-function lost(cause: unknown): StoreUnavailable {
+function lost(cause: unknown): LeaderChanged {
   const detail =
     'the leader went away before it answered, so the request may have been carried out; send it again'
-  return new StoreUnavailable('store_unavailable', detail, { cause })
+  return new LeaderChanged(detail, { cause })
 }

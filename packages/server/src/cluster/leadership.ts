@@ -4,6 +4,7 @@ import type { Log } from '../handoff/log.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
+import { HoldBack } from './hold-back.ts'
 import { LeaderLink } from './leader-link.ts'
 import { NotTaken } from './peer-messages.ts'
 import type { PeerSignature } from './peer-signature.ts'
@@ -14,6 +15,8 @@ export interface TermEvents {
   opened(term: string): void
   /** Another node has taken over since. */
   lost(): void
+  /** Aborted when this time as leader has ended: its engine may still be at work, and the next one has begun. */
+  readonly over: AbortSignal
 }
 
 /** The engine of this node, while it leads. */
@@ -48,12 +51,16 @@ export interface LeadershipOptions {
 /**
  * Decides who leads. The head in the database is the truth, and taking over is a compare-and-set on it, so two that try at
  * once do no harm; here it is decided only when to try. Without a leader: now. When its address refuses connections, or
- * another node answers there: now. When it is silent: after five seconds.
+ * another node answers there: now. When it is silent: after five seconds. One that was deposed holds back; see there.
  */
 export class Leadership {
   readonly #options: LeadershipOptions
   readonly #vacancy = new Vacancy<Place>('this node has not joined the others yet')
   readonly #stopping = new AbortController()
+  readonly #holdBack = new HoldBack({
+    readHead: () => this.#readHead(),
+    pause: (millis) => this.#pause(millis),
+  })
   #running: Promise<void> | undefined
   #tries = 0
   #isLeaving = false
@@ -121,7 +128,8 @@ export class Leadership {
     while (!this.#stopping.signal.aborted) {
       try {
         const head = await this.#readHead()
-        if (!isLed(head) || head.leader.nodeId === this.#nodeId || (await this.#follow(head)))
+        const isFree = !isLed(head) || head.leader.nodeId === this.#nodeId
+        if (isFree || ((await this.#follow(head)) && (await this.#mayTakeOver(head))))
           await this.#takeOver(head)
         pause = RETRY_MILLIS
       } catch (error) {
@@ -141,6 +149,7 @@ export class Leadership {
       const link: LeaderLink = new LeaderLink(head, signature, {
         opened: () => {
           this.#tries = 0
+          this.#holdBack.followed()
           this.#vacancy.fill({ engine: null, link })
           log.info({ leader: url }, 'this node follows the one that leads')
           this.onReadied(Number.POSITIVE_INFINITY)
@@ -166,13 +175,32 @@ export class Leadership {
     }
   }
 
+  /** It is not reached from here. Where it deposed this node, the others may well reach it. */
+  async #mayTakeOver(head: LedHead): Promise<boolean> {
+    if (this.#holdBack.isNeeded) {
+      const { url } = head.leader
+      this.#vacancy.empty(
+        `the leader at ${url} cannot be reached from here and still works; look at the network and at the peer URLs`,
+      )
+      this.#options.log.warn(
+        { leader: url },
+        'this node cannot reach the one that replaced it, and leaves it alone for a while',
+      )
+    }
+    return this.#holdBack.mayTakeOver(head)
+  }
+
   /** Compares with the term that was seen: where another was faster, opening fails, and the head says who. */
   async #takeOver(seen: Head): Promise<void> {
     const { open, streams, election, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
     if (this.#stopping.signal.aborted) return
     const ended = Promise.withResolvers<'lost' | 'handed over'>()
-    const lost = () => ended.resolve('lost')
+    const over = new AbortController()
+    const lost = () => {
+      over.abort()
+      ended.resolve('lost')
+    }
     let engine: Store | undefined
     let term = ''
     streams.prepare()
@@ -183,6 +211,7 @@ export class Leadership {
           term = opened
         },
         lost,
+        over: over.signal,
       })
       this.#tries = 0
       streams.lead(term)
@@ -199,6 +228,7 @@ export class Leadership {
       this.#vacancy.empty(why === 'lost' ? 'another node has taken over' : 'this node is stopping')
       streams.leave()
       if (why === 'lost') {
+        this.#holdBack.deposed()
         log.warn({}, 'another node leads now; requests under way here are answered 503')
         return
       }

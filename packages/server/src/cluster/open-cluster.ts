@@ -28,9 +28,10 @@ export async function openCluster({ openDisk, openEngine, log }: OpenClusterOpti
   const cluster = clusterOf({
     nodeId: self.nodeId,
     election: disk,
-    open: (seen, { opened, lost }) => {
+    open: (seen, { opened, lost, over }) => {
       const events = {
         lost,
+        over,
         opened: (term: string, now: number) => {
           clock.set(now)
           opened(term)

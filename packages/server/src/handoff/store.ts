@@ -210,6 +210,14 @@ export class StoreUnavailable extends Error {
   }
 }
 
+/** The node that led is gone, or another leads now. The store may be sound: the next leader is a moment away. */
+export class LeaderChanged extends StoreUnavailable {
+  override name = 'LeaderChanged'
+  constructor(detail: string, options?: ErrorOptions) {
+    super('store_unavailable', detail, options)
+  }
+}
+
 /** The store must not be opened by this program: started elsewhere, or written by a newer one. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'

@@ -27,6 +27,8 @@ export interface Head {
   readonly secret: string
   /** The database's clock, in milliseconds. */
   readonly now: number
+  /** The number of the last entry. */
+  readonly last: number
 }
 
 export interface TakenOver extends OpenedDisk {
@@ -36,7 +38,8 @@ export interface TakenOver extends OpenedDisk {
 }
 
 const readHeadStatement: Statement = {
-  text: `SELECT term, leader_id, leader_url, cluster_id, secret, ${NOW} AS now FROM baton.head`,
+  text: `SELECT term, leader_id, leader_url, cluster_id, secret, ${NOW} AS now,
+    coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) AS last FROM baton.head`,
 }
 
 /**
@@ -59,6 +62,7 @@ export async function readHead(channel: Channel): Promise<Head> {
     clusterId: row['cluster_id'] as string,
     secret: row['secret'] as string,
     now: row['now'] as number,
+    last: row['last'] as number,
   }
 }
 

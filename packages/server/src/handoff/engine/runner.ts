@@ -117,15 +117,24 @@ export class Runner {
         return result
       } catch (error) {
         // Memory has changes that will never be durable, or that are and were not answered.
-        if (error instanceof KnownKeys) {
-          known = [...known, ...error.keys]
-          await this.flush()
-          await this.#begin(memory.nextIds)
-        } else {
+        if (!(error instanceof KnownKeys)) {
           this.drop()
           throw error
         }
+        known = [...known, ...error.keys]
+        await this.#beginAgain(memory.nextIds)
       }
+    }
+  }
+
+  /** Nothing was appended, so this node leads as before; only memory is read again. */
+  async #beginAgain(nextIds: NextIds): Promise<void> {
+    try {
+      await this.flush()
+      await this.#begin(nextIds)
+    } catch (error) {
+      this.drop()
+      throw error
     }
   }
 

@@ -25,7 +25,7 @@ const databases = diskDatabases()
 let explain: (statement: Statement) => Promise<string>
 
 beforeAll(async () => {
-  const { url, name } = await databases.server.createDatabase('template_of_disks')
+  const { url, name } = await databases.create()
   const disk = await openPostgresDisk({ url, node: { nodeId: 'node', url: null } })
   await disk.open()
   await disk.stage(Array.from({ length: 2000 }, (_, at) => row(at + 1, { lane: 1 + (at % 40) })))
