@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../handoff/in-time.ts'
 import type { Log } from '../handoff/log.ts'
-import { type Store, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { HoldBack } from './hold-back.ts'
@@ -133,7 +133,10 @@ export class Leadership {
           await this.#takeOver(head)
         pause = RETRY_MILLIS
       } catch (error) {
-        this.#vacancy.empty(error instanceof Error ? error.message : String(error))
+        this.#vacancy.empty(
+          error instanceof Error ? error.message : String(error),
+          !(error instanceof LeaderChanged),
+        )
         if (!(error instanceof StoreUnavailable)) this.#options.log.error({ err: error }, 'leading failed')
         await this.#pause(pause)
         pause = Math.min(pause * 2, WATCH_MILLIS)

@@ -33,8 +33,8 @@ export class Outage {
   }
 
   #tellOfLeader({ message: reason }: LeaderChanged): void {
-    const next = 'what was under way there is answered 503, the rest waits for the next leader'
-    this.#log.warn({ reason }, `the node that leads has changed: ${next}`)
+    const next = 'requests that were under way there are answered 503, others wait for the next one'
+    this.#log.warn({ reason }, `the leader is away or has changed: ${next}`)
   }
 
   over(): void {

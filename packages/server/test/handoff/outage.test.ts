@@ -124,7 +124,7 @@ test('a change of the leader is a warning that says what happens next; a store t
   outage.failed(new LeaderChanged('it went away'))
   outage.failed(new LeaderChanged('it went away'))
   const changed =
-    'warn: the node that leads has changed: what was under way there is answered 503, the rest waits for the next leader'
+    'warn: the leader is away or has changed: requests that were under way there are answered 503, others wait for the next one'
   expect(lines).toEqual([changed])
   outage.failed(new StoreUnavailable('store_unavailable', 'PostgreSQL is away'))
   outage.failed(new LeaderChanged('it went away'))
