@@ -4,7 +4,7 @@ import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
 /** What is done in a storm that has each disturbance once: what is disturbed must be at work. */
-const WORK = 1500
+const WORK = 1000
 /** The most that is done between two disturbances of a long one. */
 const PEACE = 2000
 /** How long nothing may be settled as done, or finished, on the slowest machine. */
