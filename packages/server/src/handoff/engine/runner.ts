@@ -193,7 +193,7 @@ export class Runner {
       case 'load':
         return this.#disk.load(ask.needs)
       case 'known':
-        return this.#disk.known(ask.lane, ask.tail, ask.indexes)
+        return this.#disk.known(ask.asked)
       case 'breathe':
         return this.breathe()
     }
