@@ -5,9 +5,11 @@ import { callBack } from './call-back.ts'
 import { callBackStall } from './call-back-stall.ts'
 import { coldStart } from './cold-start.ts'
 import { failOver } from './fail-over.ts'
+import { lanes } from './lanes.ts'
 import { littleWork } from './little-work.ts'
 import { longPolls } from './long-polls.ts'
 import { oneByOne } from './one-by-one.ts'
+import { orders } from './orders.ts'
 import { postgresBatches } from './postgres-batches.ts'
 import { postgresNodes } from './postgres-nodes.ts'
 import { postgresOneByOne } from './postgres-one-by-one.ts'
@@ -27,6 +29,8 @@ export const scenarios: readonly Scenario[] = [
   callBack,
   callBackStall,
   backlog,
+  lanes,
+  orders,
   longPolls,
   littleWork,
   coldStart,

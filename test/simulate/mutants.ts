@@ -134,7 +134,7 @@ export const mutants: readonly Mutant[] = [
         const fresh = needs.fresh?.map((part) => ({ ...part, tail: Number.MAX_SAFE_INTEGER }))
         return disk.load(fresh === undefined ? needs : { ...needs, fresh })
       },
-      known: (lane, _tail, indexes) => disk.known(lane, Number.MAX_SAFE_INTEGER, indexes),
+      known: (asked) => disk.known(asked.map((one) => ({ ...one, tail: Number.MAX_SAFE_INTEGER }))),
     })),
   },
   {

@@ -56,7 +56,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     flush: guarded((images, upTo) => disk.flush(images, upTo)),
     stage: guarded((rows) => disk.stage(rows)),
     unstage: guarded((ids) => disk.unstage(ids)),
-    known: guarded((lane, tail, indexes) => disk.known(lane, tail, indexes)),
+    known: guarded((asked) => disk.known(asked)),
     due: guarded((now, limit, leases) => disk.due(now, limit, leases)),
     dueKeys: guarded((now, limit) => disk.dueKeys(now, limit)),
     purgeable: guarded((finishedBefore) => disk.purgeable(finishedBefore)),

@@ -52,10 +52,10 @@ export interface Disk {
   unstage(ids: StagedIds): Promise<void>
 
   /**
-   * Which of these indexes were called back before on a lane: the descriptor where its row is there (and its id is not
+   * Which of these indexes were called back before, lane by lane: the descriptor where its row is there (and its id is not
    * beyond `tail`), null where only the range is left after a purge. Indexes never called back are absent.
    */
-  known(lane: number, tail: number, indexes: readonly number[]): Promise<Map<number, KnownPartition | null>>
+  known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]>
 
   /** Leased and delayed partitions whose time has come, in the order (dueAt, id), each kind at most `limit`. */
   due(now: number, limit: number, leases: boolean): Promise<Due>
@@ -209,6 +209,15 @@ export interface Loaded {
   readonly fresh: readonly (readonly number[])[]
   readonly returned: readonly (readonly number[])[]
 }
+
+export interface IndexesOfLane {
+  readonly lane: number
+  readonly tail: number
+  readonly indexes: readonly number[]
+}
+
+/** By index. */
+export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
 
 export type KnownPartition = Pick<PartitionDescriptor, 'recordCount' | 'computeTable' | 'spelling'>
 

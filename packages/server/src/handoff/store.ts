@@ -64,8 +64,6 @@ export interface Batching {
    * the last batch took.
    */
   readonly patience?: number
-  /** Requests that would make a batch dear for all who share it, and so make batches of their own beside the others. */
-  isApart?(ask: Ask): boolean
 }
 
 /** What one request asks of the store; a settle that also pulls asks for two things at once. */

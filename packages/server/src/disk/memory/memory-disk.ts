@@ -3,7 +3,8 @@ import type {
   Disk,
   Due,
   Images,
-  KnownPartition,
+  IndexesOfLane,
+  KnownOfLane,
   Loaded,
   Needs,
   OpenedDisk,
@@ -82,13 +83,9 @@ export class MemoryDisk implements Disk {
     this.#medium.unstage(this.#term, ids)
   }
 
-  async known(
-    lane: number,
-    tail: number,
-    indexes: readonly number[],
-  ): Promise<Map<number, KnownPartition | null>> {
+  async known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]> {
     this.#checkOpen()
-    return knownIn(this.#medium, lane, tail, indexes)
+    return asked.map((one) => knownIn(this.#medium, one))
   }
 
   async due(now: number, limit: number, leases: boolean): Promise<Due> {

@@ -1,4 +1,12 @@
-import type { Due, KnownPartition, Loaded, Needs, Recount } from '../../handoff/disk.ts'
+import type {
+  Due,
+  IndexesOfLane,
+  KnownOfLane,
+  KnownPartition,
+  Loaded,
+  Needs,
+  Recount,
+} from '../../handoff/disk.ts'
 import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/tally.ts'
 import type { StoredKey, StoredLane, StoredPartition, StoredTask } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyPartition, copyTask } from './copies.ts'
@@ -186,12 +194,7 @@ export function dueFrom(medium: MemoryMedium, now: number, limit: number, leases
   return { leased, delayed, nextDueAt, ...found.rows() }
 }
 
-export function knownIn(
-  medium: MemoryMedium,
-  lane: number,
-  tail: number,
-  indexes: readonly number[],
-): Map<number, KnownPartition | null> {
+export function knownIn(medium: MemoryMedium, { lane, tail, indexes }: IndexesOfLane): KnownOfLane {
   const { byIndex } = medium.partitions.ofLane(lane)
   const ranges = medium.ranges.get(lane) ?? []
   const known = new Map<number, KnownPartition | null>()

@@ -3,7 +3,8 @@ import type {
   Disk,
   Due,
   Images,
-  KnownPartition,
+  IndexesOfLane,
+  KnownOfLane,
   Loaded,
   Needs,
   OpenedDisk,
@@ -183,12 +184,8 @@ export class PostgresDisk implements Disk {
     return readLoaded(needs, statement === null ? null : ((await this.#read(statement))[0] ?? null))
   }
 
-  async known(
-    lane: number,
-    tail: number,
-    indexes: readonly number[],
-  ): Promise<Map<number, KnownPartition | null>> {
-    return readKnown(await this.#read(knownStatement(lane, tail, indexes)))
+  async known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]> {
+    return readKnown(await this.#read(knownStatement(asked)), asked.length)
   }
 
   async due(now: number, limit: number, leases: boolean): Promise<Due> {

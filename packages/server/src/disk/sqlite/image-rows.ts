@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Images } from '../../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
-import type { NextIds } from '../../handoff/stored.ts'
+import type { NextIds, PartitionStatus } from '../../handoff/stored.ts'
 import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import { keys, lanes, levels, statuses, tasks } from './tables.ts'
@@ -28,7 +28,7 @@ export class ImageRows {
     for (const level of images.levels.values()) this.#sql.level.run(...levels.values(level))
     for (const [id, status] of images.partitions) {
       if (status === null) this.#sql.removePartition.run(id)
-      else this.#sql.partition.run(...statuses.values(status), id)
+      else this.#writeStatus(id, status)
     }
     for (const range of images.ranges) this.#ranges.add(range)
     for (const [key, image] of images.keys) {
@@ -46,6 +46,26 @@ export class ImageRows {
       if (task.purgedAt !== null) this.#sql.purging.run(task.id)
     }
     for (const [task, names] of images.tables) for (const name of names) this.#sql.table.run(task, name)
+  }
+
+  /** In the order of the columns of `statuses`. Written out: most of a flush is these. */
+  #writeStatus(id: number, status: PartitionStatus): void {
+    this.#sql.partition.run(
+      status.state,
+      status.line,
+      status.term,
+      status.attempts,
+      status.releases,
+      status.holder,
+      status.secret,
+      status.outcome,
+      status.dueAt,
+      status.leasedAt,
+      status.settledAt,
+      status.reportedRecords,
+      status.reason,
+      id,
+    )
   }
 
   #writePace({ pace }: Images): void {

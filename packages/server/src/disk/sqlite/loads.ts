@@ -1,6 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LinePosition, Loaded, Needs, OrderPosition } from '../../handoff/disk.ts'
-import type { StoredLane, StoredLevel, StoredPartition, StoredTask } from '../../handoff/stored.ts'
+import {
+  type StoredLane,
+  type StoredLevel,
+  type StoredPartition,
+  type StoredTask,
+  untouched,
+} from '../../handoff/stored.ts'
+import { arrayQuery } from './query.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
 import { finder } from './table.ts'
 import { keys, lanes, levels, partitions, tasks } from './tables.ts'
@@ -37,7 +44,7 @@ export class Loads {
       nextLanes: (needs.nextLanes ?? []).map((need) => found.addLanes(this.#nextLanes(need))),
       rows: (needs.rows ?? []).map((need) => found.addPartitions(this.#rows(need))),
       fresh: (needs.fresh ?? []).map(({ lane, after, tail, limit }) =>
-        found.addPartitions(this.#sql.fresh.all(lane, after, tail, limit)),
+        found.addPartitions(this.#fresh(lane, after, tail, limit)),
       ),
       returned: (needs.returned ?? []).map((need) => found.addPartitions(this.#returned(need))),
     }
@@ -72,6 +79,19 @@ export class Loads {
     if (state === null) return this.#sql.rows.all(lane, afterIndex, tail, limit)
     if (state === 'parked') return this.#sql.parkedRows.all(lane, afterIndex, tail, limit)
     return this.#sql.rowsInState.all(lane, afterIndex, tail, state, limit)
+  }
+
+  /** Nothing has happened to these yet: what was called back is all there is to read. */
+  #fresh(lane: number, after: number, tail: number, limit: number): StoredPartition[] {
+    const found: StoredPartition[] = []
+    for (const [id, index, recordCount, computeTable, spelling, calledBackAt] of this.#sql.fresh.all(
+      lane,
+      after,
+      tail,
+      limit,
+    ))
+      found.push({ id, lane, index, recordCount, computeTable, spelling, calledBackAt, ...untouched() })
+    return found
   }
 
   #returned({ lane, line, after, limit }: Returned): StoredPartition[] {
@@ -122,8 +142,9 @@ class Found {
   }
 
   withOwners(): Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'> {
-    for (const { lane } of this.#partitions.values())
-      if (!this.#lanes.has(lane)) this.addLane(this.#sql.lane.get(lane))
+    const homes = new Set<number>()
+    for (const { lane } of this.#partitions.values()) homes.add(lane)
+    for (const lane of homes) if (!this.#lanes.has(lane)) this.addLane(this.#sql.lane.get(lane))
     for (const { task, level } of this.#lanes.values()) {
       if (!this.#tasks.has(task)) this.addTask(this.#sql.task.get(task))
       if (!this.#levels.has(level)) this.addLevel(this.#sql.level.get(level))
@@ -136,6 +157,15 @@ class Found {
     }
   }
 }
+
+type FreshRow = readonly [
+  id: number,
+  index: number,
+  recordCount: number,
+  computeTable: string,
+  spelling: string | null,
+  calledBackAt: number,
+]
 
 /** A bare parameter as the limit has SQLite prepare the statement again for each value (6.5 µs); a sum has not (2.3). */
 export const LIMIT = 'LIMIT ? + 0'
@@ -173,7 +203,11 @@ function prepare(db: DatabaseSync) {
     rows: rows(''),
     parkedRows: rows(`AND state = 'parked'`),
     rowsInState: rows('AND state = ?'),
-    fresh: finder(db, partitions, `WHERE lane = ? AND id > ? AND id <= ? ORDER BY id ${LIMIT}`),
+    fresh: arrayQuery<FreshRow>(
+      db,
+      `SELECT id, idx, record_count, compute_table, spelling, called_back_at
+       FROM partition WHERE lane = ? AND id > ? AND id <= ? ORDER BY id ${LIMIT}`,
+    ),
     samePlace: returned(`${PLACE} = ? AND id > ? ORDER BY id`),
     laterPlaces: returned(`${PLACE} > ? ORDER BY ${PLACE}, id`),
   }

@@ -71,9 +71,8 @@ CREATE TABLE partition (
 CREATE UNIQUE INDEX partition_identity ON partition (lane, idx);
 CREATE INDEX partition_arrival ON partition (lane);
 CREATE INDEX partition_returned ON partition (lane, line, ${PLACE}) WHERE ${partitionIs.returned};
-CREATE INDEX partition_leased ON partition (due_at) WHERE state = 'leased';
+CREATE INDEX partition_due ON partition (state, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX partition_holder ON partition (holder, due_at) WHERE state = 'leased';
-CREATE INDEX partition_delayed ON partition (due_at) WHERE state = 'delayed';
 CREATE INDEX partition_parked ON partition (lane, idx) WHERE state = 'parked';
 CREATE INDEX partition_mismatch ON partition (lane, idx) WHERE ${partitionIs.mismatch};
 

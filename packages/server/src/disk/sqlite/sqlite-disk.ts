@@ -36,7 +36,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     flush: (images, upTo) => call((session) => session.flush(images, upTo)),
     stage: (rows) => call((session) => session.stage(rows)),
     unstage: (ids) => call((session) => session.unstage(ids)),
-    known: (lane, tail, indexes) => call(({ upkeep }) => upkeep.known(lane, tail, indexes)),
+    known: (asked) => call(({ upkeep }) => asked.map((one) => upkeep.known(one))),
     due: (now, limit, leases) => call(({ upkeep }) => upkeep.due(now, limit, leases)),
     dueKeys: (now, limit) => call(({ upkeep }) => upkeep.dueKeys(now, limit)),
     purgeable: (finishedBefore) => call(({ upkeep }) => upkeep.purgeable(finishedBefore)),

@@ -1,5 +1,5 @@
 import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
-import type { KnownPartition } from '../disk.ts'
+import type { IndexesOfLane, KnownOfLane, KnownPartition } from '../disk.ts'
 import { isSamePartition, refusalOfNew } from '../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../rules/index-runs.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
@@ -8,7 +8,7 @@ import { beginAnew, isDone } from '../rules/task-course.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../store.ts'
 import { type PartitionDescriptor, untouched } from '../stored.ts'
 import type { Lane, Task } from './memory.ts'
-import { type Ask, firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
+import { firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
 
 /** A lane as far as a comparison goes: rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
@@ -96,31 +96,24 @@ export function* compare(
   const fresh = new Map<number, CalledBackPartition[]>()
   const conflicts: KnownConflict[] = []
   let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
-  for (let from = 0; from < partitions.length; ) {
-    const { level } = partitions[from] as CalledBackPartition
-    let to = from + 1
-    while (to < partitions.length && partitions[to]?.level === level && to - from < COMPARED_AT_A_TIME)
-      to += 1
-    const piece = partitions.slice(from, to)
-    const lane = lanes.get(level)
-    const here = lane === undefined ? undefined : ofThisBatch(lane.id)
-    const there = lane === undefined ? undefined : yield* known(lane, piece)
-    let news = fresh.get(level)
+  for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
+    const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
+    const there = yield* known(lanes, piece)
     for (const [at, partition] of piece.entries()) {
-      const before = here?.get(partition.index) ?? there?.get(partition.index)
+      const { level, index } = partition
+      const lane = lanes.get(level)
+      const here = lane === undefined ? undefined : ofThisBatch(lane.id)
+      const before = here?.get(index) ?? there.get(level)?.get(index)
       if (before === undefined) {
-        if (news === undefined) {
-          news = []
-          fresh.set(level, news)
-        }
-        news.push(partition)
+        const news = fresh.get(level)
+        if (news === undefined) fresh.set(level, [partition])
+        else news.push(partition)
         accepted += 1
         records += partition.recordCount
       } else if (before === null || isSamePartition(calledBack(partition, before), partition)) duplicates += 1
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
         conflicts.push({ position: from + at, known: calledBack(partition, before) })
     }
-    from = to
     if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'breathe' }
   }
   return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
@@ -272,14 +265,29 @@ export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefi
   return tasksByName.get(taskId)
 }
 
+/** By level. All lanes that an array names are looked up at once: there may be as many as there are partitions. */
 function* known(
-  { id, tail, lastIndex }: ComparedLane,
-  piece: readonly CalledBackPartition[],
-): Steps<ReadonlyMap<number, KnownPartition | null>> {
-  // Most arrays go on where the last one ended: nothing has to be looked up for them.
-  if (lastIndex !== null && piece.every(({ index }) => index > lastIndex)) return new Map()
-  const ask: Ask = { ask: 'known', lane: id, tail, indexes: piece.map(({ index }) => index) }
-  return (yield ask) as ReadonlyMap<number, KnownPartition | null>
+  lanes: ReadonlyMap<number, ComparedLane>,
+  partitions: readonly CalledBackPartition[],
+): Steps<ReadonlyMap<number, KnownOfLane>> {
+  const indexes = new Map<number, number[]>()
+  for (const { level, index } of partitions) {
+    const wanted = indexes.get(level)
+    if (wanted !== undefined) wanted.push(index)
+    else if (lanes.has(level)) indexes.set(level, [index])
+  }
+  const levels: number[] = []
+  const asked: IndexesOfLane[] = []
+  for (const [level, wanted] of indexes) {
+    const { id, tail, lastIndex } = lanes.get(level) as ComparedLane
+    // Most arrays go on where the last one ended: nothing has to be looked up for them.
+    if (lastIndex !== null && wanted.every((index) => index > lastIndex)) continue
+    levels.push(level)
+    asked.push({ lane: id, tail, indexes: wanted })
+  }
+  if (asked.length === 0) return new Map()
+  const found = (yield { ask: 'known', asked }) as readonly KnownOfLane[]
+  return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
 }
 
 function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {

@@ -277,7 +277,7 @@ function* loadLane(tx: Transaction, task: Task, level: number): Steps<void> {
 }
 
 /** Rows were flushed before: the disk knows all lanes. */
-export function* nextLane(
+function* nextLane(
   tx: Transaction,
   task: Task,
   from: number,
@@ -288,7 +288,7 @@ export function* nextLane(
   return tx.memory.lanes.get(nextLanes[0]?.[0] ?? -1)
 }
 
-export function* rowsOf(
+function* rowsOf(
   tx: Transaction,
   lane: Lane,
   state: 'parked' | null,

@@ -1,5 +1,4 @@
 import type { InstanceRole } from '@baton/protocol'
-import type { Images } from '../disk.ts'
 import { emptyTally, type Tally } from '../rules/tally.ts'
 import type {
   IndexRangeOfLane,
@@ -103,7 +102,7 @@ export function encodeEntry(entry: Entry): string {
       packTally(lane.records),
     ]),
     entry.levels.map(({ level, virtual, served }) => [level, virtual.toString(), served.toString()]),
-    entry.partitions.map(([id, status]) => (status === null ? [id] : [id, ...pick(status, statusFields)])),
+    entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status))),
     entry.keys,
     entry.pace.map(({ task, second, partitions, records }) => [task, second, partitions, records]),
     entry.paceOver,
@@ -178,62 +177,6 @@ export function decodeEntry(body: string): Entry {
   }
 }
 
-export const noImages = (): Images => ({
-  tasks: new Map(),
-  lanes: new Map(),
-  levels: new Map(),
-  partitions: new Map(),
-  keys: new Map(),
-  pace: new Map(),
-  ranges: [],
-  tables: new Map(),
-  produced: new Map(),
-  instances: new Map(),
-  nextIds: null,
-})
-
-/** The last image of a row is the one that counts. */
-export function addToImages(images: Images, entry: Entry): void {
-  for (const task of entry.tasks) images.tasks.set(task.id, task)
-  for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
-  for (const level of entry.levels) images.levels.set(level.level, level)
-  for (const [id, status] of entry.partitions) images.partitions.set(id, status)
-  for (const [key, row] of entry.keys) images.keys.set(key, row)
-  for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)
-  for (const task of entry.paceOver) {
-    for (const [place, pace] of images.pace) if (pace?.task === task) images.pace.delete(place)
-    images.pace.set(`${task}`, null)
-  }
-  images.ranges.push(...entry.ranges)
-  for (const [task, table] of entry.tables) {
-    const tables = images.tables.get(task)
-    if (tables === undefined) images.tables.set(task, new Set([table]))
-    else tables.add(table)
-  }
-  for (const [task, instance, at] of entry.produced)
-    images.produced.set(`${task}:${instance}`, { task, instance, at })
-  for (const [instanceId, role, at] of entry.instances)
-    images.instances.set(instanceId, { instanceId, role, at })
-  if (entry.nextIds !== null) images.nextIds = entry.nextIds
-}
-
-/** What a flush of these images amounts to, in rows. */
-export function rowsOf(images: Images): number {
-  const { tasks, lanes, levels, partitions, keys, pace, ranges, tables, produced, instances } = images
-  return (
-    tasks.size +
-    lanes.size +
-    levels.size +
-    partitions.size +
-    keys.size +
-    pace.size +
-    ranges.length +
-    tables.size +
-    produced.size +
-    instances.size
-  )
-}
-
 /** Copies of what is in memory, as it stands now. */
 export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   state: status.state,
@@ -303,6 +246,24 @@ function unpick(values: readonly unknown[], fields: readonly string[]): object {
   for (let at = 0; at < fields.length; at += 1) row[fields[at] as string] = values[at]
   return row
 }
+
+/** In the order of `statusFields`. Written out: most of an entry is these. */
+const packStatus = (id: number, status: PartitionStatus): unknown[] => [
+  id,
+  status.state,
+  status.line,
+  status.term,
+  status.attempts,
+  status.releases,
+  status.holder,
+  status.secret,
+  status.outcome,
+  status.dueAt,
+  status.leasedAt,
+  status.settledAt,
+  status.reportedRecords,
+  status.reason,
+]
 
 const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])
 

@@ -78,8 +78,10 @@ export class Memory {
   take(loaded: Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partitions'>): void {
     for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
     for (const level of loaded.levels) if (!this.levels.has(level.level)) this.#addLevel(level)
-    for (const lane of loaded.lanes) if (!this.lanes.has(lane.id)) this.addLane(lane, false)
-    // A row without its lane was written by a node that leads now: this one will be told when it appends.
+    // A row without its lane, or a lane without its task, was written by a node that leads now: what it belongs to is
+    // flushed later. This node will be told when it appends.
+    for (const lane of loaded.lanes)
+      if (!this.lanes.has(lane.id) && this.tasks.has(lane.task)) this.addLane(lane, false)
     for (const row of loaded.partitions)
       if (!this.partitions.has(row.id) && this.lanes.has(row.lane)) this.addPartition(row)
   }

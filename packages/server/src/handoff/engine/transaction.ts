@@ -1,5 +1,5 @@
 import type { InstanceRole } from '@baton/protocol'
-import type { KnownPartition, Loaded, Needs } from '../disk.ts'
+import type { IndexesOfLane, KnownPartition, Loaded, Needs } from '../disk.ts'
 import { advance, cost, drain } from '../rules/fair-order.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import { formatLeaseId } from '../rules/lease-id.ts'
@@ -20,12 +20,7 @@ import type { Key, Lane, Level, Memory, Partition, Task } from './memory.ts'
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
 export type Ask =
   | { readonly ask: 'load'; readonly needs: Needs }
-  | {
-      readonly ask: 'known'
-      readonly lane: number
-      readonly tail: number
-      readonly indexes: readonly number[]
-    }
+  | { readonly ask: 'known'; readonly asked: readonly IndexesOfLane[] }
   | { readonly ask: 'breathe' }
 
 /** Engine code that stops where it needs something that is not in memory. It never waits for anything else. */

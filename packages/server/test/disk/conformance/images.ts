@@ -198,15 +198,20 @@ export function imagesTopic(harness: DiskHarness): void {
         0,
       )
       // The row with id 3 is beyond the tail, and so does not count.
-      const known = await disk.known(7, 2, [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 30])
-      expect(Object.fromEntries(known)).toEqual({
+      const [known, others] = await disk.known([
+        { lane: 7, tail: 2, indexes: [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 30] },
+        { lane: 8, tail: 4, indexes: [1, 5] },
+      ])
+      expect([...(others?.keys() ?? [])]).toEqual([5])
+      expect(Object.fromEntries(known ?? [])).toEqual({
         1: { recordCount: 5, computeTable: 'results.orders', spelling: '01' },
         2: null,
         3: null,
         10: null,
         19: null,
       })
-      expect((await disk.known(7, 3, [30])).get(30)).toMatchObject({ recordCount: 100 })
+      const [later] = await disk.known([{ lane: 7, tail: 3, indexes: [30] }])
+      expect(later?.get(30)).toMatchObject({ recordCount: 100 })
     })
 
     test('staged rows can be removed again', async () => {

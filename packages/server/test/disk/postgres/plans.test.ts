@@ -100,7 +100,7 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'partition_by_arrival',
   ],
   ['due', dueStatement(1, 10, true), 'partition_leased', 'partition_delayed'],
-  ['known', knownStatement(1, 9, [1, 2]), 'partition_by_index', 'lane_range_pkey'],
+  ['known', knownStatement([{ lane: 1, tail: 9, indexes: [1, 2] }]), 'partition_by_index', 'lane_range_pkey'],
   ['due keys', dueKeysStatement(1, 10), 'pull_key_to_forget'],
   ['purgeable', purgeableStatement(1), 'task_to_purge', 'task_purged'],
   ['unfinished work', unfinishedWorkStatement(10), 'task_with_work'],

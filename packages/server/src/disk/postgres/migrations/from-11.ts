@@ -228,7 +228,7 @@ END $$;`
  * From rows that every node wrote to entries of the one that leads. Waits for transactions of nodes that are still there,
  * and from then on they find nothing to write to.
  */
-export const entries = `
+export const migrateFrom11 = `
 LOCK TABLE ${oldTables.map((table) => `baton.${table}`).join(', ')} IN ACCESS EXCLUSIVE MODE;
 ${foldNotes}
 ${setAside}
