@@ -5,7 +5,7 @@ import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
 
 /** The version that `schema` makes. */
-const VERSION = migrations.length
+export const VERSION = migrations.length
 
 /**
  * Nodes that start together on an empty database make the same things at the same time: the second one begins again. So
