@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { testFolder } from '../../../../test/support/test-folder.ts'
-import { backUp, verify } from '../../src/archive/store-tools.ts'
+import { backUp, exportStore, importStore, verify } from '../../src/archive/store-tools.ts'
 import { RandomLife } from './random-states.ts'
 import { openAt, rowsIn, startOfTests, viewsOf } from './stores.ts'
 
@@ -38,6 +38,14 @@ test('a backup of a store in use has all that was answered, also what is not in 
   await again.store.close()
   await driver.store.close()
   expect(await rowsIn(copy)).toEqual(await rowsIn({ data }))
+
+  // An export of what a crash left behind has everything, too.
+  const crashed = { data: await restored(file) }
+  const moved = { data: join(await testFolder(), 'moved') }
+  const exported = join(await testFolder(), 'export.ndjson')
+  await exportStore(crashed, { file: exported })
+  await importStore(moved, { file: exported })
+  expect(await rowsIn(moved)).toEqual(await rowsIn({ data }))
 })
 
 test('a service that commits all the time does not keep a backup from its end', async () => {

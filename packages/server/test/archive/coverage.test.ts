@@ -5,7 +5,7 @@ import { fields as fieldsInPostgres, archivedTables as inPostgres } from '../../
 import { fields as fieldsInSqlite, archivedTables as inSqlite } from '../../src/disk/sqlite/archive.ts'
 import { schema } from '../../src/disk/sqlite/schema.ts'
 import { sections } from '../../src/handoff/archived.ts'
-import { makeTemplate, TEMPLATE } from '../disk/postgres-harness.ts'
+import { CleanDatabases } from '../support/clean-databases.ts'
 
 // A table or a column that is added to a store must be carried by an export, or be named here with the reason why not.
 
@@ -30,7 +30,6 @@ const notCarried = {
 let server: PostgresServer
 beforeAll(async () => {
   server = await PostgresServer.start()
-  await makeTemplate(server)
 })
 afterAll(() => server.dispose())
 
@@ -60,10 +59,11 @@ test('SQLite: every table and column is carried by an export, or is known not to
 })
 
 test('PostgreSQL: every table and column is carried by an export, or is known not to be', async () => {
+  const { name } = await (await CleanDatabases.on(server)).create()
   const rows = await server.query(
     `SELECT table_name, column_name FROM information_schema.columns
      WHERE table_schema = 'baton' AND is_generated = 'NEVER' ORDER BY table_name COLLATE "C", 2`,
-    TEMPLATE,
+    name,
   )
   const columns = rows.map((row): [string, string] => [String(row['table_name']), String(row['column_name'])])
   const carried = new Map(
