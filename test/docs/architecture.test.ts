@@ -11,6 +11,12 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/server/src/handoff/shown': ['packages/protocol/src', 'packages/server/src/handoff/rules'],
   'packages/server/src/disk': ['packages/protocol/src', 'packages/server/src/handoff'],
   'packages/server/src/cluster': ['packages/protocol/src', 'packages/server/src/handoff'],
+  'packages/server/src/archive': [
+    'packages/protocol/src',
+    'packages/server/src/handoff',
+    'packages/server/src/disk',
+    'packages/server/src/version.ts',
+  ],
   'packages/server/src/http': [
     'packages/protocol/src',
     'packages/server/src/handoff',

@@ -69,6 +69,26 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/renew.ts')).renew,
   },
   {
+    name: 'backup',
+    summary: 'copy the data of the embedded store, also while it is served',
+    load: async () => (await import('./commands/backup.ts')).backup,
+  },
+  {
+    name: 'verify',
+    summary: 'check that the data of a store is sound',
+    load: async () => (await import('./commands/verify.ts')).verify,
+  },
+  {
+    name: 'export',
+    summary: 'write all that a stopped store holds into a file',
+    load: async () => (await import('./commands/export.ts')).exportCommand,
+  },
+  {
+    name: 'import',
+    summary: 'bring an export into an empty store',
+    load: async () => (await import('./commands/import.ts')).importCommand,
+  },
+  {
     name: 'completion',
     summary: 'print the completion script of a shell',
     load: async () => (await import('./commands/completion.ts')).completionOf(commands),

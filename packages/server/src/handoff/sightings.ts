@@ -18,7 +18,7 @@ export interface Sighting {
 export const SIGHTING_INTERVAL_MILLIS = 5000
 
 /** A node whose heartbeat is older is down. */
-const NODE_FRESH_MILLIS = 3 * SIGHTING_INTERVAL_MILLIS
+export const NODE_FRESH_MILLIS = 3 * SIGHTING_INTERVAL_MILLIS
 
 /** A client that long-polls shows itself at least once a minute. */
 const CLIENT_FRESH_MILLIS = 90_000

@@ -51,6 +51,11 @@ export class Columns<Stored extends object> {
     return this.#columns.map(({ name }) => name)
   }
 
+  /** What a row has once it is read. */
+  get fields(): string[] {
+    return [...this.#fields.map(([field]) => field), ...(this.#hasTallies ? ['partitions', 'records'] : [])]
+  }
+
   /** In SQL: the columns of a row as one JSON array. */
   asJson(alias: string): string {
     const values = this.#columns.map(({ name, kind }) => `${alias}.${name}${kind === 'big' ? '::text' : ''}`)

@@ -5,7 +5,7 @@ import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
 
 /** The version that `schema` makes. */
-const VERSION = 12
+export const VERSION = 12
 
 /**
  * What brings a schema from a version to the next one, by the version that it has. The newest may use the schema of today;

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { noTallies, type Tallies } from '../../handoff/rules/tally.ts'
+import { noTallies, type Tallies, type Tally } from '../../handoff/rules/tally.ts'
 import { arrayQuery } from './query.ts'
 
 /** How a field is kept. Those with a question mark may be null; an empty list is kept as null. */
@@ -21,7 +21,9 @@ export type Kind =
 export type Column = readonly [name: string, kind: Kind, more?: string]
 
 /** One column for each field; without one it does not compile. */
-export type Columns<Row> = { readonly [Field in Exclude<keyof Row, keyof Tallies>]-?: Column }
+export type Columns<Row> = {
+  readonly [Field in keyof Row as Row[Field] extends Tally ? never : Field]-?: Column
+}
 
 interface Codec {
   readonly type: string
@@ -104,6 +106,11 @@ export class Table<Row extends object> {
 
   get names(): string[] {
     return [...this.#fields.map(({ name }) => name), ...(this.#tallied ? tallyColumns : [])]
+  }
+
+  /** What a row has once it is read. */
+  get fields(): string[] {
+    return [...this.#fields.map(({ field }) => field), ...(this.#tallied ? ['partitions', 'records'] : [])]
   }
 
   /** For SELECT, in the order that `read` takes. */

@@ -19,6 +19,7 @@ import {
   type TidyOrder,
   type TidyResult,
 } from '../store.ts'
+import { audit } from './audit.ts'
 import { ChangeLog } from './change-log.ts'
 import { control } from './control.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
@@ -28,7 +29,7 @@ import { Maintenance } from './maintenance.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { endDue } from './settle.ts'
 import type { Transaction } from './transaction.ts'
-import { audit, viewPartitions, viewTask, viewTasks, viewTasksById } from './views.ts'
+import { viewPartitions, viewTask, viewTasks, viewTasksById } from './views.ts'
 
 /** Requests share a transaction up to so many partitions: more would keep others waiting. */
 const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }

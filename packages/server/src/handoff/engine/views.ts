@@ -1,7 +1,5 @@
 import type { Disk, TaskDetail, TaskSummary } from '../disk.ts'
-import { type AuditedLane, auditCounters } from '../rules/counter-audit.ts'
 import { gapsBetween } from '../rules/index-runs.ts'
-import { holdsBarrier } from '../rules/lane-rules.ts'
 import { type Tallies, totalOf } from '../rules/tally.ts'
 import type { TaskFacts } from '../rules/task-facts.ts'
 import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
@@ -134,59 +132,4 @@ function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['la
 
 function withoutTotal({ total: _total, ...tally }: { readonly total: number } & Tallies['partitions']) {
   return tally
-}
-
-/** Recounts every row and says where counters, lines or barriers disagree with it. */
-export async function audit(disk: Disk): Promise<string[]> {
-  const counted = await disk.recount()
-  const lanes = counted.map(({ lane, partitions, records }): AuditedLane => {
-    const { task, level, parkedSkipped, purged, purgedRecords } = lane
-    return {
-      name: `lane ${lane.id} (level ${level})`,
-      task,
-      level,
-      parkedSkipped,
-      kept: lane,
-      counted: { partitions, records },
-      purged,
-      purgedRecords,
-    }
-  })
-  const tasks = new Map(counted.map(({ task }) => [task.id, task]))
-  return [
-    ...auditCounters(
-      lanes,
-      [...tasks.values()].map((task) => ({ ...task, rerunning: task.reruns.length > 0 })),
-    ),
-    ...counted.flatMap(({ lane, waiting }) => auditLines(lane, waiting)),
-    ...[...tasks.values()].flatMap((task) =>
-      auditBarrier(
-        task,
-        counted.filter((one) => one.task.id === task.id).map(({ lane }) => lane),
-      ),
-    ),
-  ]
-}
-
-function auditLines(lane: StoredLane, waiting: Record<'fresh' | 'released' | 'retry', number>): string[] {
-  const { id, released, retries, tag, retryTag, turn, partitions } = lane
-  const findings: string[] = []
-  const expect = (what: string, kept: unknown, found: unknown) => {
-    if (kept !== found) findings.push(`lane ${id} has ${kept} ${what}, its rows say ${found}`)
-  }
-  expect('released', released, waiting.released)
-  expect('retries', retries, waiting.retry)
-  expect('fresh', partitions.ready - released - retries, waiting.fresh)
-  const tags = [...(partitions.ready > retries ? [tag] : []), ...(retries > 0 ? [retryTag] : [])]
-  const next = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
-  expect('as its turn', turn, next)
-  return findings
-}
-
-function auditBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {
-  if (!task.levelBarrier || task.cancelled) return []
-  const levels = lanes.filter(holdsBarrier).map(({ level }) => level)
-  const lowest = levels.length === 0 ? null : levels.reduce((a, b) => Math.min(a, b))
-  if (task.openLevel === lowest) return []
-  return [`the barrier of ${task.taskId} is open up to ${task.openLevel}, but ${lowest} is unfinished`]
 }
