@@ -20,6 +20,7 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/server/src/http': [
     'packages/protocol/src',
     'packages/server/src/handoff',
+    'packages/server/src/file-watch.ts',
     'packages/server/src/loopback.ts',
     'packages/server/src/settings-error.ts',
     'packages/server/src/version.ts',

@@ -167,6 +167,13 @@ export const errorCodes = {
     meaning: 'The roles of the token do not cover this request.',
     remedy: 'Use a token whose role allows the operation.',
   },
+  token_limited: {
+    status: 403,
+    title: 'Outside of what the token covers',
+    retryable: false,
+    meaning: 'The role of the token would do, but it is limited to other tasks or tables.',
+    remedy: 'Use a token that covers the task and its tables, or have its limit changed.',
+  },
   request_timeout: {
     status: 408,
     title: 'The request took too long to arrive',

@@ -1,4 +1,11 @@
 export {
+  type AuditEntry,
+  type AuditList,
+  auditEntrySchema,
+  auditKinds,
+  auditListSchema,
+} from './audit.ts'
+export {
   type CallBackAnswer,
   type CallBackCheck,
   type CallBackOptions,

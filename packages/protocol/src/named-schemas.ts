@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { auditEntrySchema, auditListSchema } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
 import { parkedEventSchema } from './events.ts'
@@ -73,6 +74,8 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceTotals: instanceTotalsSchema,
     InstanceList: instanceListSchema,
     ProducedTask: producedTaskSchema,
+    AuditEntry: auditEntrySchema,
+    AuditList: auditListSchema,
     ParkedEvent: parkedEventSchema,
     Problem: problemSchema,
     Violation: violationSchema,

@@ -101,6 +101,9 @@ export const taskViewSchema = Type.Object(
     settledByDelivery: count({ description: 'Partitions that being handed out has settled' }),
     levels: Type.Array(levelViewSchema, { maxItems: MAX_LISTED_LEVELS, description: 'Lowest first' }),
     levelsOmitted: count({ description: 'Levels beyond those listed' }),
+    calledBackBy: Type.Array(Type.String({ examples: ['orders compute'] }), {
+      description: 'Names of the tokens that called partitions of it back; empty where none are asked for',
+    }),
     computeTables: Type.Array(Type.String({ examples: ['results.orders'] }), { maxItems: MAX_LISTED_TABLES }),
     finishedAt: orNull(timestamp()),
     purgedAt: orNull(timestamp({ description: 'When its partitions were forgotten; the numbers stay' })),

@@ -48,6 +48,17 @@ export const configSchema = Type.Object({
   tokensFile: orNone({
     description: 'JSON file of tokens and their roles; without it nobody is asked for one',
   }),
+  tlsCert: orNone({
+    description:
+      'certificate in PEM, with its chain: the service then speaks HTTPS; read again when it changes',
+  }),
+  tlsKey: orNone({ description: 'private key of the certificate in PEM' }),
+  trustProxy: Type.Array(Type.String({ pattern: '^[0-9A-Fa-f:.]+(?:/\\d{1,3})?$' }), {
+    form: 'addresses or networks: 10.0.0.5, 10.0.0.0/8, fd00::/8',
+    default: [],
+    shownDefault: 'none',
+    description: 'proxies whose X-Forwarded headers are believed: addresses or networks, separated by commas',
+  }),
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
   databaseUrl: orNone({ description: 'a PostgreSQL database; given, it replaces the embedded store' }),
   peerUrl: orNone({
@@ -55,6 +66,10 @@ export const configSchema = Type.Object({
     form: 'a URL like http://10.0.0.7:7070, with the base path if there is one, and neither user nor query',
     shownDefault: 'from host and port',
     description: 'with PostgreSQL: how other nodes reach this one; needed where it listens on all addresses',
+  }),
+  peerCa: orNone({
+    shownDefault: 'those of the system',
+    description: 'with PostgreSQL and TLS: certificates in PEM by which other nodes are known',
   }),
   instanceId: Type.String({
     ...instanceIdKeywords,

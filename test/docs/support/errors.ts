@@ -9,7 +9,11 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'every request': () => true,
   'all but `/livez` and `/readyz`': (route) => !/livez|readyz/.test(route),
   'those for which not any role will do': (_, text) => !/Role: any|No token/.test(text),
-  'all but `/livez`, `/metrics` and `/events`': (route) => !/livez|metrics|events/.test(route),
+  'all but `/livez`, `/metrics`, `/events` and `/audit`': (route) =>
+    !/livez|metrics|events|audit/.test(route),
+  '`POST /call-back`, what is about one task, and `GET` of `/totals`, `/instances`, `/metrics`, `/audit`': (
+    route,
+  ) => /call-back|\{taskId\}|totals|instances|metrics|audit/.test(route),
   'every `POST`': (route) => route.startsWith('POST'),
   '`GET /pull` and every `POST`': (route) => route.startsWith('POST') || route === 'GET /pull',
 }

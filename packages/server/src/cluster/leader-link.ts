@@ -45,8 +45,10 @@ export class LeaderLink {
   readonly #signature: PeerSignature
   readonly #events: LinkEvents
   readonly #transport: typeof http | typeof https
-  readonly #address: http.RequestOptions
+  readonly #address: https.RequestOptions
   readonly #path: string
+  /** When a request can be on its way: over TLS not before the leader has proved who it is. */
+  readonly #connected: 'connect' | 'secureConnect'
   /** Requests under way at once have a connection each, so a large call-back keeps nothing else waiting. */
   readonly #agent: http.Agent
   readonly #end: (end: LinkEnd) => void
@@ -56,14 +58,16 @@ export class LeaderLink {
   #isOpen = false
   #isLeaving = false
 
-  constructor(head: LedHead, signature: PeerSignature, events: LinkEvents) {
+  /** `trusted`: certificates by which the leader is known over TLS; null for those of the system. */
+  constructor(head: LedHead, signature: PeerSignature, events: LinkEvents, trusted: Buffer | null = null) {
     this.leader = head.leader
     this.#term = head.term
     this.#signature = signature
     this.#events = events
     const { hostname, port, protocol, path } = urlToHttpOptions(new URL(head.leader.url))
     this.#transport = protocol === 'https:' ? https : http
-    this.#address = { hostname, port, protocol }
+    this.#connected = protocol === 'https:' ? 'secureConnect' : 'connect'
+    this.#address = { hostname, port, protocol, ...(trusted === null ? {} : { ca: trusted }) }
     this.#path = `${path?.replace(/\/+$/, '')}/peer/`
     this.#agent = new this.#transport.Agent({ keepAlive: true })
     const { promise, resolve } = Promise.withResolvers<LinkEnd>()
@@ -93,7 +97,7 @@ export class LeaderLink {
       })
       request.on('socket', (socket: Socket) => {
         if (!socket.connecting) isConnected = true
-        else socket.once('connect', () => (isConnected = true))
+        else socket.once(this.#connected, () => (isConnected = true))
       })
       request.on('error', (error) => {
         if (!isConnected) {

@@ -5,7 +5,7 @@ import { LeaderChanged, type Store, StoreUnavailable } from '../handoff/store.ts
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { HoldBack } from './hold-back.ts'
-import { LeaderLink } from './leader-link.ts'
+import { LeaderLink, type LinkEvents } from './leader-link.ts'
 import { NotTaken } from './peer-messages.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import { Vacancy } from './vacancy.ts'
@@ -44,6 +44,8 @@ export interface LeadershipOptions {
   readonly election: Election
   readonly streams: HintStreams
   readonly log: Log
+  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  readonly trusted: Buffer | null
   /** Takes over from the leader of that head, and from no other. */
   open(seen: Head, events: TermEvents): Promise<Store>
 }
@@ -146,10 +148,10 @@ export class Leadership {
 
   /** Follows as long as there is something to follow. True: the place is vacant. False: the head says more. */
   async #follow(head: LedHead): Promise<boolean> {
-    const { log, signature } = this.#options
+    const { log, signature, trusted } = this.#options
     const { url } = head.leader
     while (true) {
-      const link: LeaderLink = new LeaderLink(head, signature, {
+      const events: LinkEvents = {
         opened: () => {
           this.#tries = 0
           this.#holdBack.followed()
@@ -159,7 +161,8 @@ export class Leadership {
         },
         readied: (count) => this.onReadied(count),
         leaving: () => this.#vacancy.empty('the node that led is stopping'),
-      })
+      }
+      const link: LeaderLink = new LeaderLink(head, signature, events, trusted)
       const stop = () => link.close()
       this.#stopping.signal.addEventListener('abort', stop)
       const { kind, reason } = await link.ended

@@ -19,7 +19,7 @@ import type { Policy } from './rules/policy.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
-import { type HandedOut, type Store, StoreUnavailable } from './store.ts'
+import { type CallBackOrder, type HandedOut, type Store, StoreUnavailable } from './store.ts'
 import { Upkeep } from './upkeep.ts'
 import { watchedStore } from './watched-store.ts'
 
@@ -118,8 +118,12 @@ export class HandOff {
     this.#upkeep.start()
   }
 
-  async callBack(callBack: CallBack, producer: string | null): Promise<CallBackOutcome> {
-    const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer } })
+  async callBack(
+    callBack: CallBack,
+    producer: string | null,
+    more: Pick<CallBackOrder, 'owner' | 'seal'> = {},
+  ): Promise<CallBackOutcome> {
+    const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer, ...more } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') {

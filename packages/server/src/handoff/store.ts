@@ -103,6 +103,10 @@ export interface HandOffAnswers {
 export interface CallBackOrder {
   readonly callBack: CallBack
   readonly producer: string | null
+  /** The name of the token that it came with: the task is its own from then on. */
+  readonly owner?: string | null
+  /** Given: nothing more will come of the task after this, with so many partitions in all if that is known. */
+  readonly seal?: { readonly partitions: number | null } | null
 }
 
 export type CallBackResult =

@@ -40,6 +40,8 @@ export interface StoredTask {
   /** Sums over its lanes. */
   readonly partitions: Tally
   readonly records: Tally
+  /** Names of the tokens that called partitions of it back, the first few. Empty where none are asked for. */
+  owners: readonly string[]
   /** Finished partitions that are to run again, in bounded steps. */
   reruns: readonly Rerun[]
   /** A call-back whose rows are being written: they do not count until it is closed. */

@@ -1,5 +1,6 @@
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
+import type { Callers } from './requests/callers.ts'
 import type { KeyOwner } from './requests/key-owner.ts'
 
 /** What the routes work with. */
@@ -11,6 +12,9 @@ export interface Service {
   readonly unknownFields: 'refuse' | 'ignore'
   readonly callBackLimitBytes: number
   readonly keyOwner: KeyOwner
+  readonly callers: Callers
+  /** The service speaks TLS. */
+  readonly isSecure: boolean
 }
 
 /** Settlements and renewals name at most ten thousand leases; more than this cannot be right. */

@@ -29,6 +29,7 @@ const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
   reportedDeclared: 0,
   reportedRecords: 0,
   mismatched: 0,
+  owners: [],
   ...changes,
 })
 

@@ -106,6 +106,7 @@ describe('the API document', () => {
       retry: ['RetryRequest', 'ControlAnswer'],
       seal: ['SealRequest', 'ControlAnswer'],
       levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
+      listAudit: [undefined, 'AuditList'],
       followEvents: [undefined, 'string'],
       livez: [undefined, 'object'],
       readyz: [undefined, 'object'],

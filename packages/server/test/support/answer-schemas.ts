@@ -1,4 +1,5 @@
 import {
+  auditListSchema,
   callBackAnswerSchema,
   controlAnswerSchema,
   instanceListSchema,
@@ -21,6 +22,7 @@ export const answerSchemas = (tableField: string) => [
   { method: 'GET', path: /\/test\/instance-status$/, schema: instanceStatusSchema },
   { method: 'GET', path: /\/instances$/, schema: instanceListSchema },
   { method: 'GET', path: /\/totals$/, schema: totalsSchema },
+  { method: 'GET', path: /\/audit$/, schema: auditListSchema },
   { method: 'GET', path: /\/tasks$/, schema: taskListSchema },
   { method: 'GET', path: /\/tasks\/[^/]+$/, schema: taskViewSchema },
   { method: 'GET', path: /\/tasks\/[^/]+\/partitions$/, schema: partitionListSchema(tableField) },

@@ -33,6 +33,7 @@ export const taskColumns = new Columns<StoredTask>(
     reportedDeclared: 'number',
     reportedRecords: 'number',
     mismatched: 'number',
+    owners: 'json',
     reruns: 'json',
     staging: 'json',
   },

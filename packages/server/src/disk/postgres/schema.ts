@@ -66,6 +66,7 @@ CREATE TABLE baton.task (
   reported_declared bigint NOT NULL,
   reported_records bigint NOT NULL,
   mismatched bigint NOT NULL,
+  owners json NOT NULL,
   reruns json NOT NULL,
   staging json,
   ${counters},

@@ -34,6 +34,7 @@ export const tasks = new Table<StoredTask>(
     reportedDeclared: ['reported_declared', 'integer'],
     reportedRecords: ['reported_records', 'integer'],
     mismatched: ['mismatched', 'integer'],
+    owners: ['owners', 'list?'],
     reruns: ['reruns', 'list?'],
     staging: ['staging', 'json?'],
   },

@@ -1,6 +1,6 @@
 import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane, KnownPartition } from '../disk.ts'
-import { isSamePartition, refusalOfNew } from '../rules/call-back-rules.ts'
+import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../rules/index-runs.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import { noTallies, totalOf } from '../rules/tally.ts'
@@ -46,7 +46,7 @@ const COMPARED_AT_A_TIME = 1000
 export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBackResult> {
   const { lanes } = yield* locate(tx, order.callBack)
   const comparison = yield* compare(order.callBack, lanes, (lane) => tx.calledBack.get(lane))
-  const refusal = refusalOf(tx.memory.tasksByName.get(order.callBack.taskId), comparison)
+  const refusal = refusalOf(tx.memory.tasksByName.get(order.callBack.taskId), comparison, order)
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
@@ -120,16 +120,22 @@ export function* compare(
 }
 
 /** Why the call-back is refused as a whole; undefined if it is stored. */
-export function refusalOf(task: Task | undefined, comparison: Comparison): CallBackResult | undefined {
+export function refusalOf(
+  task: Task | undefined,
+  comparison: Comparison,
+  { seal = null, owner = null }: CallBackOrder,
+): CallBackResult | undefined {
   const { accepted, records, conflicts, conflictTotal: total } = comparison
   if (total > 0) return { kind: 'conflict', conflicts, total }
-  return accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
+  const refusal = accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
+  if (refusal !== undefined || seal === null) return refusal
+  return refusalOfSeal(task, { partitions: seal.partitions, owner, accepted })
 }
 
 /** Makes new partitions count: their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
-  { callBack: { taskId }, producer }: CallBackOrder,
+  { callBack: { taskId }, producer, owner = null, seal = null }: CallBackOrder,
   arrivals: readonly Arrival[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
@@ -142,6 +148,11 @@ export function accept(
   }
   for (const table of tables) tx.addTable(task, table)
   task.lastCallBackAt = tx.now
+  if (arrivals.length > 0) task.owners = withOwner(task.owners, owner)
+  if (seal !== null) {
+    task.sealed = true
+    task.expectedPartitions = seal.partitions ?? task.expectedPartitions
+  }
   tx.touchTask(task)
   if (producer === null) return
   tx.sawInstance(producer, 'producer')
@@ -234,6 +245,7 @@ export function newTask(tx: Transaction, taskId: string): Task {
     reportedRecords: 0,
     mismatched: 0,
     ...noTallies(),
+    owners: [],
     reruns: [],
     staging: null,
   })

@@ -55,6 +55,7 @@ const taskFields = [
   'reportedDeclared',
   'reportedRecords',
   'mismatched',
+  'owners',
   'reruns',
   'staging',
 ] as const satisfies (keyof StoredTask)[]
@@ -216,6 +217,7 @@ export const imageOfTask = (task: StoredTask): StoredTask => ({
   mismatched: task.mismatched,
   partitions: { ...task.partitions },
   records: { ...task.records },
+  owners: task.owners,
   reruns: task.reruns,
   staging: task.staging,
 })

@@ -112,15 +112,20 @@ export class LargeCallBacks {
   /** Marks the task and reserves ids: of rows, and of lanes that are to be made. */
   *#open(
     tx: Transaction,
-    { callBack }: CallBackOrder,
+    order: CallBackOrder,
     comparison: Comparison,
     known: ReadonlyMap<number, { readonly id: number }>,
   ): Steps<CallBackResult | Opened> {
+    const { callBack } = order
     const { task } = yield* locate(tx, callBack)
-    const refusal = refusalOf(task, comparison)
+    const refusal = refusalOf(task, comparison, order)
     if (refusal !== undefined) return refusal
     const { fresh, accepted, duplicates } = comparison
-    if (accepted === 0) return { kind: 'stored', accepted, duplicates }
+    if (accepted === 0) {
+      if (order.seal != null) accept(tx, order, [])
+      yield* concludeTasks(tx)
+      return { kind: 'stored', accepted, duplicates }
+    }
     const first = tx.issue('partition', accepted)
     const ids = { first, last: first + accepted - 1 }
     const lanes = new Map<number, number>()
@@ -167,7 +172,7 @@ export class LargeCallBacks {
       // A lane that another node made meanwhile: this one no longer leads, and would be told so when it appends.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
-      const refusal = refusalOf(task, comparison)
+      const refusal = refusalOf(task, comparison, order)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)
       accept(tx, order, arrivals)

@@ -17,6 +17,7 @@ export function viewTask(record: TaskRecord): TaskView {
     settledByDelivery: facts.delivered,
     levels: record.lanes.map((lane) => viewLevel(facts, lane)),
     levelsOmitted: record.lanesOmitted,
+    calledBackBy: [...facts.owners],
     computeTables: [...record.computeTables],
     finishedAt: timestampOrNull(facts.finishedAt),
     purgedAt: timestampOrNull(facts.purgedAt),

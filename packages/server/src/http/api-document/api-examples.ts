@@ -112,6 +112,23 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     instanceStatus: { answer: worker },
     listInstances: { answer: { instances: [worker], next: null } },
     listTasks: { answer: { tasks: [summary], next: null } },
+    listAudit: {
+      answer: {
+        entries: [
+          {
+            at: at('12:00:00'),
+            kind: 'order',
+            name: 'on call',
+            address: '10.0.0.7',
+            action: `POST /tasks/${taskId}/pause`,
+            outcome: 'done',
+            detail: null,
+            times: 1,
+          },
+        ],
+        next: null,
+      },
+    },
     viewTotals: {
       answer: {
         tasks: { open: 3, stalled: 0, paused: 1, withParked: 1 },
@@ -123,6 +140,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     viewTask: {
       answer: {
         ...summary,
+        calledBackBy: ['orders compute'],
         levelBarrier: false,
         waitingFor: null,
         settledByDelivery: 0,

@@ -24,7 +24,7 @@ const withBody: readonly ProblemCode[] = [
 ]
 
 /** They answer whatever became of the store. */
-const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents'])
+const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listAudit'])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown', 'parameter_invalid']
 
@@ -55,6 +55,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   levelBarrier: [...ofTask, 'task_cancelled'],
   followEvents: ['parameter_invalid', 'overloaded', 'shutting_down'],
   metrics: ['parameter_invalid'],
+  listAudit: ['parameter_invalid'],
   readyz: ['shutting_down', 'store_full'],
 }
 

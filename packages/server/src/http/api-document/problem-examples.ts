@@ -66,6 +66,7 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   token_missing: problem('token_missing', 'send a token of this service: Authorization: Bearer <token>'),
   token_unknown: problem('token_unknown', 'the token is not one of this service'),
   token_refused: problem('token_refused', "the token's roles do not cover this; it takes operator"),
+  token_limited: problem('token_limited', 'the token is limited to tasks whose id begins with "sales-"'),
   request_timeout: problem('request_timeout', ARRIVED_TOO_LATE),
   headers_too_large: problem('headers_too_large', HEADERS_TOO_LARGE),
   store_unavailable: problem(

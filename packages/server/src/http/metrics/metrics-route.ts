@@ -14,7 +14,7 @@ export function metricsRoute(app: FastifyInstance, { handOff }: Service, request
   app.route({
     method: 'GET',
     url: '/metrics',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'metrics',
       summary: 'What this node has done and how it is, and how much work the store holds, as metrics',

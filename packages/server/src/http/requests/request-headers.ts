@@ -47,7 +47,7 @@ const noPreferences: Preferences = { applied: '' }
  * of these stands for all requests of a connection that begin alike.
  */
 export class AskedInHeaders {
-  readonly #headers: IncomingHttpHeaders
+  readonly headers: IncomingHttpHeaders
   readonly #keyOwner: KeyOwner
   readonly #key: string | undefined
   #caller: string | null | undefined
@@ -60,14 +60,14 @@ export class AskedInHeaders {
     keyOwner: KeyOwner,
     key = headers['idempotency-key']?.toString(),
   ) {
-    this.#headers = headers
+    this.headers = headers
     this.#keyOwner = keyOwner
     this.#key = key
   }
 
   /** The same under another key. */
   underKey(key: string): AskedInHeaders {
-    const asked = new AskedInHeaders(this.#headers, this.#keyOwner, key)
+    const asked = new AskedInHeaders(this.headers, this.#keyOwner, key)
     asked.#caller = this.#caller
     asked.#owner = this.#owner
     asked.#preferences = this.#preferences
@@ -75,13 +75,13 @@ export class AskedInHeaders {
   }
 
   get caller(): string | null {
-    this.#caller ??= callerOf(this.#headers)
+    this.#caller ??= callerOf(this.headers)
     return this.#caller
   }
 
   get preferences(): Preferences {
     if (this.#preferences === undefined) {
-      const text = this.#headers['prefer']
+      const text = this.headers['prefer']
       this.#preferences = text === undefined ? noPreferences : readPreferences(String(text))
     }
     return this.#preferences
@@ -108,7 +108,7 @@ export class AskedInHeaders {
   get #ownedKey(): string | null {
     const key = readIdempotencyKey(this.#key)
     if (key === null) return null
-    this.#owner ??= this.#keyOwner(this.#headers, this.caller)
+    this.#owner ??= this.#keyOwner(this.headers, this.caller)
     return ownedKey(key, this.#owner)
   }
 }

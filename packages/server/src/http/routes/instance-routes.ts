@@ -7,13 +7,14 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import { withinLimits } from '../admission/reach.ts'
 import { viewInstance } from '../answers/instance-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
 
-export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void {
+export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/test/instance-status',
@@ -33,14 +34,14 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       if (instance === null) {
         throw new RequestProblem('instance_unknown', 'no instance of that name is known here')
       }
-      return reply.send(viewInstance(instance))
+      return reply.send(viewInstance(withinLimits(callers.of(request.raw.headers), instance)))
     },
   })
 
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/instances',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'listInstances',
       summary: 'All known instances, by name',

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { type ManifestLine, manifestLineSchema, type PartitionRow } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import type { PartitionPage, PartitionQuery } from '../../handoff/shown/partition-record.ts'
+import { requireOwn, requireTaskLimit } from '../admission/reach.ts'
 import { viewPartition } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { problemAnswers } from '../api-document/documented.ts'
@@ -13,7 +14,7 @@ const LINES_PER_PAGE = 1000
 const NDJSON_TYPE = 'application/x-ndjson'
 
 /** A whole task, however large: a page at a time is read, and the next only when the client took this one. */
-export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Service): void {
+export function manifestRoute(app: FastifyInstance, { handOff, tableField, callers }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
 
   const pageAfter = (taskId: string, after: PartitionQuery['after']) =>
@@ -44,7 +45,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Ser
   app.route<{ Params: TaskParams }>({
     method: 'GET',
     url: '/tasks/:taskId/manifest',
-    config: { access: 'view' },
+    config: { access: 'task' },
     exposeHeadRoute: false,
     schema: {
       operationId: 'exportManifest',
@@ -61,8 +62,11 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Ser
     },
     handler: async (request, reply) => {
       const taskId = taskIdOf(request.params)
+      const caller = callers.of(request.raw.headers)
+      requireTaskLimit(caller, taskId)
       const first = await pageAfter(taskId, null)
       if (first === null) throw unknownTask(taskId)
+      requireOwn(caller, first.facts)
       if (first.facts.purgedAt !== null) {
         // An empty manifest would say that there was nothing.
         throw new RequestProblem(

@@ -37,6 +37,7 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   mismatched: 0,
   ...noTallies(),
   partitions: tally({ done: 1 }),
+  owners: [],
   reruns: [],
   staging: null,
   ...changes,

@@ -39,6 +39,7 @@ const fullTask: StoredTask = {
   mismatched: 8,
   partitions: { ready: 1, held: 2, leased: 3, delayed: 4, parked: 5, done: 6, cancelled: 7 },
   records: { ready: 10, held: 20, leased: 30, delayed: 40, parked: 50, done: 60, cancelled: 70 },
+  owners: ['compute', 'backfill'],
   reruns: [
     { only: null, begunAt: NOW, level: 1, index: -1 },
     { only: 2, begunAt: NOW + 1, level: 2, index: 77 },

@@ -131,13 +131,13 @@ const MOST = Number.MAX_SAFE_INTEGER
 const copyTasks = `
 INSERT INTO baton.task (id, task_id, state, paused, cancelled, sealed, expected_partitions, level_barrier, open_level,
   generation, first_call_back_at, last_call_back_at, finished_at, purged_at, delivered, attempts_wasted, reported_declared,
-  reported_records, mismatched, reruns, staging, ${counters.join(', ')})
+  reported_records, mismatched, owners, reruns, staging, ${counters.join(', ')})
 SELECT t.id, t.task_id, t.state, t.paused, t.cancelled, t.sealed, t.expected_partitions, t.level_barrier,
   CASE WHEN t.level_barrier THEN l.open_level END, t.generation, t.first_call_back_at, t.last_call_back_at, t.finished_at,
   t.purged_at, t.delivered + coalesce(d.delivered, 0), t.attempts_wasted + coalesce(d.attempts_wasted, 0),
   t.reported_declared + coalesce(d.reported_declared, 0),
   least(t.reported_records + coalesce(d.reported_records, 0), ${MOST}), t.mismatched + coalesce(d.mismatched, 0),
-  coalesce(s.reruns, '[]'), NULL, ${counters.map((column) => `coalesce(l.${column}, 0)`).join(', ')}
+  '[]', coalesce(s.reruns, '[]'), NULL, ${counters.map((column) => `coalesce(l.${column}, 0)`).join(', ')}
 FROM baton.old_task t
 LEFT JOIN (
   SELECT task, min(level) FILTER (WHERE ${HOLDS_BARRIER}) AS open_level,
