@@ -89,6 +89,16 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/import.ts')).importCommand,
   },
   {
+    name: 'audit',
+    summary: 'show who gave which order, and refused tokens',
+    load: async () => (await import('./commands/audit.ts')).audit,
+  },
+  {
+    name: 'token',
+    summary: 'make a token for the tokens file of a service',
+    load: async () => (await import('./commands/token.ts')).token,
+  },
+  {
     name: 'completion',
     summary: 'print the completion script of a shell',
     load: async () => (await import('./commands/completion.ts')).completionOf(commands),

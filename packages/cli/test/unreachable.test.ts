@@ -53,7 +53,7 @@ describe('a service that cannot be asked', () => {
   })
 
   test('wants a token: how to give one', async () => {
-    const tokens = { tokens: [{ name: 'on call', token: 'sesame', roles: ['operator'] }] }
+    const tokens = { tokens: [{ name: 'on call', token: 'sesame-k7Q2xZr9TbW4mLp8', roles: ['operator'] }] }
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
     const service = await startService('--tokens-file', file)
     const { code, stderr } = await baton(['tasks'], { url: service.url })

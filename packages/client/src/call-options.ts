@@ -13,6 +13,14 @@ export interface CallOptions {
   readonly onFailure?: ((failed: FailedTry) => void) | undefined
 }
 
+export interface SealableCallOptions extends CallOptions {
+  /**
+   * Also seals the task, in the step that stores the array: nothing new will come. A number says how many partitions the
+   * task has in all.
+   */
+  readonly seal?: boolean | number | undefined
+}
+
 /** How much to take. */
 export interface PullWish {
   /** The most partitions to take, up to 1000. One when absent, or 1000 where there is a budget of `records`. */

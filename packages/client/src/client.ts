@@ -1,4 +1,5 @@
 import type {
+  AuditList,
   CallBackAnswer,
   ControlAnswer,
   InstanceList,
@@ -24,6 +25,7 @@ import type {
   Pulled,
   PullOptions,
   PullWish,
+  SealableCallOptions,
   SettleOptions,
   TasksOptions,
 } from './call-options.ts'
@@ -65,7 +67,7 @@ export class BatonClient {
   /** Sends one array as it is, all or nothing. `Producer` also checks it, and splits what is too large. */
   async callBack(
     descriptors: readonly PartitionDescriptor[],
-    options: CallOptions = {},
+    options: SealableCallOptions = {},
   ): Promise<CallBackAnswer> {
     // What is no array is sent all the same: the service has the words for it.
     const wire = Array.isArray(descriptors)
@@ -75,8 +77,9 @@ export class BatonClient {
   }
 
   /** The same for an array that is JSON text already. */
-  async callBackText(json: string, options: CallOptions = {}): Promise<CallBackAnswer> {
-    return (await this.#call({ method: 'POST', path: '/call-back', body: json }, options)) as CallBackAnswer
+  async callBackText(json: string, options: SealableCallOptions = {}): Promise<CallBackAnswer> {
+    const spec = { method: 'POST', path: '/call-back', body: json, headers: sealing(options.seal) } as const
+    return (await this.#call(spec, options)) as CallBackAnswer
   }
 
   /** Takes partitions under leases. */
@@ -211,6 +214,12 @@ export class BatonClient {
     return (await this.#get('/instances', { cursor, limit }, options)) as InstanceList
   }
 
+  /** Who gave which order, and which tokens were refused: at the node that answers, since it started, newest first. */
+  async audit(options: PageOptions = {}): Promise<AuditList> {
+    const { cursor, limit } = options
+    return (await this.#get('/audit', { cursor, limit }, options)) as AuditList
+  }
+
   #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {
     const spec = { method: 'POST', path: `${taskPath(taskId)}/${verb}` } as const
     const whole = body === undefined ? spec : { ...spec, body: jsonText(body, 'the request') }
@@ -238,6 +247,10 @@ export class BatonClient {
 
 function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'signal' | 'timeoutMillis'> {
   return { signal, timeoutMillis: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 }
+}
+
+function sealing(seal: SealableCallOptions['seal']): Record<string, string> {
+  return seal === undefined || seal === false ? {} : { 'baton-seal': String(seal) }
 }
 
 function preferring({ batch, records, waitSeconds }: PullWish): Record<string, string> {

@@ -1,5 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export type {
+  AuditEntry,
+  AuditList,
   CallBackAnswer,
   Conflict,
   ControlAnswer,
@@ -41,6 +43,7 @@ export type {
   Pulled,
   PullOptions,
   PullWish,
+  SealableCallOptions,
   SettleOptions,
   TasksOptions,
 } from './call-options.ts'

@@ -16,6 +16,7 @@ import { counted } from '../show/numbers.ts'
 import { ProgressLine } from '../show/progress-line.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
 export const callBack: Command = {
   operands: 'FILE|-',
@@ -27,6 +28,15 @@ export const callBack: Command = {
   flags: {
     check: { kind: 'switch', description: 'only check, send nothing; needs no service' },
     stream: { kind: 'switch', description: 'send while reading, for input that takes long to come' },
+    seal: {
+      kind: 'switch',
+      description: 'say that nothing more will come of the task; in the request that stores the last of it',
+    },
+    partitions: {
+      kind: 'number',
+      placeholder: 'N',
+      description: 'with --seal: how many partitions the task has in all',
+    },
     'per-request': {
       kind: 'number',
       placeholder: 'N',
@@ -48,12 +58,15 @@ export const callBack: Command = {
   examples: [
     { line: 'baton call-back partitions.ndjson', says: 'A file, checked first' },
     { line: 'compute | baton call-back --stream -', says: 'Partitions as a program computes them' },
+    { line: 'baton call-back --seal partitions.ndjson', says: 'All that there is' },
     { line: 'baton call-back --check partitions.json', says: 'Only look whether it is right' },
   ],
   run: (given) => interruptible((signal) => run(given, signal)),
 }
 
 async function run(given: Arguments, signal: AbortSignal): Promise<number> {
+  if (given.number('partitions') !== undefined && !given.switch('seal'))
+    throw new UsageError('--partitions says how many a sealed task has: it needs --seal')
   const source = await givenSource(given.operands[0] ?? '-', signal)
   if (given.switch('stream') && !given.switch('check')) {
     report(given, await send(given, source, undefined, signal))
@@ -107,6 +120,7 @@ async function send(
   try {
     return await producer.callBack(descriptorsOf(source, reads), {
       signal,
+      ...(given.switch('seal') ? { seal: given.number('partitions') ?? true } : {}),
       onProgress: (now) => {
         progress.advance(now.sent - sent)
         sent = now.sent
@@ -140,6 +154,7 @@ function report(given: Arguments, receipt: CallBackReceipt): void {
     const { taskId, accepted, duplicates, requests } = receipt
     const known = duplicates > 0 ? `, ${duplicates} already known` : ''
     const parts = requests > 1 ? `, in ${requests} requests` : ''
-    print(`${shown(taskId)}: ${counted(accepted, 'partition')} accepted${known}${parts}`)
+    const sealed = given.switch('seal') ? '; the task is sealed' : ''
+    print(`${shown(taskId)}: ${counted(accepted, 'partition')} accepted${known}${parts}${sealed}`)
   }
 }
