@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { bearer, tokenNamed, tokensFile, writeTokens } from '../../../../test/support/tokens-file.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
-import { quiet, TestApp } from '../support/test-app.ts'
+import { descriptor, quiet, TestApp } from '../support/test-app.ts'
 
 const entry = (name: string, role: string, token = tokenNamed(name)) => ({ name, token, roles: [role] })
 
@@ -75,6 +75,27 @@ test('a token that is removed stops working, with all that it has open', async (
   })
   await baton.get('/livez')
   expect(hasEnded).toBe(false)
+})
+
+test('a token that is removed while a body of it arrives has no rights left', async () => {
+  const { baton, path, port, url } = await guarded('info', isReload)
+  const limited = { ...entry('compute', 'producer'), tasks: ['sales-'] }
+  await writeTokens(path, { tokens: [...before, limited] })
+  const wall = await EventStream.open(url, bearer(tokenNamed('wall')))
+  const body = JSON.stringify([descriptor('stock', 0, 1)])
+  const client = await RawConnection.open(port)
+  const isKnown = async () => (await baton.get('/tasks/sales-1', bearer(limited.token))).status === 404
+  while (!(await isKnown())) await new Promise((resolve) => setTimeout(resolve, 50))
+  client.send(
+    `POST /call-back HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${limited.token}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+  )
+  // Told to go on, it is admitted.
+  expect((await client.answer()).status).toBe(100)
+  await writeTokens(path, { tokens: before.filter(({ name }) => name !== 'wall') })
+  await wall.ended
+  client.send(body)
+  expect((await client.answer()).body).toMatchObject({ status: 401, code: 'token_unknown' })
 })
 
 test('a token whose rights change has to come again', async () => {

@@ -3,6 +3,7 @@ import { type FileWatch, watchFiles } from '../../file-watch.ts'
 import type { Log } from '../../handoff/log.ts'
 import { SettingsError } from '../../settings-error.ts'
 import type { Caller, Callers } from '../requests/callers.ts'
+import { revoked } from './admission.ts'
 import type { KnownToken, Tokens } from './tokens.ts'
 import { readTokensFile } from './tokens-file.ts'
 
@@ -41,8 +42,14 @@ export class LiveTokens implements Callers {
     return this.#tokens.ofHeader(authorization)
   }
 
-  of({ authorization }: IncomingHttpHeaders): KnownToken | null {
-    return this.#tokens.ofHeader(authorization) ?? null
+  of({ authorization }: IncomingHttpHeaders): KnownToken {
+    const token = this.#tokens.ofHeader(authorization)
+    if (token === undefined) throw revoked()
+    return token
+  }
+
+  nameOf({ authorization }: IncomingHttpHeaders): string | null {
+    return this.#tokens.ofHeader(authorization)?.name ?? null
   }
 
   onReload(listener: (reload: TokensReload) => void): void {
@@ -50,9 +57,9 @@ export class LiveTokens implements Callers {
   }
 
   watch(headers: IncomingHttpHeaders, end: () => void): () => void {
-    const caller = this.of(headers)
+    const caller = this.#tokens.ofHeader(headers.authorization)
     // Revoked since the request was admitted.
-    if (caller === null) {
+    if (caller === undefined) {
       end()
       return () => undefined
     }

@@ -27,7 +27,7 @@ export function auditRequests(
     const { raw } = request
     audit.note({
       kind: isRefused ? 'refused' : 'order',
-      name: callers.of(raw.headers)?.name ?? null,
+      name: callers.nameOf(raw.headers),
       address: proxies.addressOf(raw.socket, raw.headers),
       action: `${raw.method} ${shortened(raw.url?.split('?', 1)[0] ?? '')}`,
       outcome: code?.code ?? 'done',

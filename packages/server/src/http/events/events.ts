@@ -64,14 +64,14 @@ export function eventsRoute(
         throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
       }
       const lastId = request.headers['last-event-id']
+      const { socket, headers } = request.raw
+      const caller = callers.of(headers)
       leaveUntimed(reply)
       reply.hijack()
       const response = reply.raw
       response.writeHead(200, streamHead(isSecure))
       const follower = new EventFollower(response)
       streams.add(follower)
-      const { socket, headers } = request.raw
-      const caller = callers.of(headers)
       const unfollow = handOff.events.follow(knownId(lastId), (tick) =>
         follower.tell(caller === null ? tick : tickWithinLimits(caller, tick)),
       )
