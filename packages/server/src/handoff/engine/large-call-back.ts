@@ -1,7 +1,6 @@
-import type { CalledBackPartition } from '@baton/protocol'
 import type { Disk } from '../disk.ts'
 import { type CallBackOrder, type CallBackResult, StoreUnavailable } from '../store.ts'
-import type { StagedIds } from '../stored.ts'
+import type { PartitionDescriptor, StagedIds } from '../stored.ts'
 import {
   type Arrival,
   accept,
@@ -134,27 +133,37 @@ export class LargeCallBacks {
     return { ids, lanes, now: tx.now }
   }
 
+  /** A piece holds rows of as many levels as it takes: an array may have thousands of levels with a row each. */
   async #stage({ fresh }: Comparison, { ids, lanes, now }: Opened, epoch: number): Promise<Arrival[]> {
     const { piece } = this.#runner.limits
     const arrivals: Arrival[] = []
     let nextId = ids.first
+    let rows: PartitionDescriptor[] = []
     for (const [level, partitions] of fresh) {
       const lane = lanes.get(level) as number
       let arrival: Arrival | undefined
-      for (let from = 0; from < partitions.length; from += piece) {
-        const part: readonly CalledBackPartition[] = partitions.slice(from, from + piece)
-        const rows = describe(lane, part, nextId, now)
-        nextId += rows.length
-        if (this.#runner.epoch !== epoch) throw interrupted()
-        const staged = this.#disk.stage(rows)
-        this.#pieces.add(staged)
-        await staged.finally(() => this.#pieces.delete(staged))
-        arrival = joined(arrival, arrivalOf(level, rows))
-        await this.#runner.breathe()
+      for (let from = 0; from < partitions.length; ) {
+        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, now)
+        from += part.length
+        nextId += part.length
+        arrival = joined(arrival, arrivalOf(level, part))
+        rows.push(...part)
+        if (rows.length < piece) continue
+        await this.#stagePiece(rows, epoch)
+        rows = []
       }
       if (arrival !== undefined) arrivals.push(arrival)
     }
+    if (rows.length > 0) await this.#stagePiece(rows, epoch)
     return arrivals
+  }
+
+  async #stagePiece(rows: readonly PartitionDescriptor[], epoch: number): Promise<void> {
+    if (this.#runner.epoch !== epoch) throw interrupted()
+    const staged = this.#disk.stage(rows)
+    this.#pieces.add(staged)
+    await staged.finally(() => this.#pieces.delete(staged))
+    await this.#runner.breathe()
   }
 
   /** Looks again: meanwhile the task may have been cancelled or sealed. */

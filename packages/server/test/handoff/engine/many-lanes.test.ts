@@ -3,15 +3,22 @@ import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
 import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
 import type { IndexesOfLane, Needs } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
+import type { PartitionDescriptor } from '../../../src/handoff/stored.ts'
 import { Driver, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 
 class CountingDisk extends MemoryDisk {
   calls = 0
+  readonly pieces: number[] = []
 
   override load(needs: Needs) {
     this.calls += 1
     return super.load(needs)
+  }
+
+  override stage(rows: readonly PartitionDescriptor[]) {
+    this.pieces.push(rows.length)
+    return super.stage(rows)
   }
 
   override known(asked: readonly IndexesOfLane[]) {
@@ -21,6 +28,7 @@ class CountingDisk extends MemoryDisk {
 }
 
 const LEVELS = 1000
+const PIECE = 250
 
 async function setUp() {
   const disk = new CountingDisk(new MemoryMedium())
@@ -32,7 +40,7 @@ async function setUp() {
     random: () => 0,
     secret: () => 'A'.repeat(16),
     // Lanes are read from the disk, as they are after a restart.
-    limits: { lanes: 10 },
+    limits: { lanes: 10, largeCallBack: 100, piece: PIECE },
   })
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   const array = Array.from({ length: LEVELS }, (_, level) => some(level, 1)).flat()
@@ -41,6 +49,12 @@ async function setUp() {
   disk.calls = 0
   return { disk, clock, store, driver, array }
 }
+
+test('a large array with many levels is written in pieces of many levels', async () => {
+  const { disk, store } = await setUp()
+  expect(disk.pieces).toEqual([PIECE, PIECE, PIECE, PIECE])
+  expect(await store.audit()).toEqual([])
+})
 
 test('a repeat of an array with many levels takes a bounded number of reads', async () => {
   const { disk, driver, array } = await setUp()
