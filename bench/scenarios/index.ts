@@ -2,7 +2,7 @@ import type { Scenario } from '../harness/bench.ts'
 import { backlog } from './backlog.ts'
 import { batches } from './batches.ts'
 import { callBack } from './call-back.ts'
-import { callBackStall } from './call-back-stall.ts'
+import { callBackStall, postgresCallBackStall } from './call-back-stall.ts'
 import { coldStart } from './cold-start.ts'
 import { failOver } from './fail-over.ts'
 import { lanes } from './lanes.ts'
@@ -28,6 +28,7 @@ export const scenarios: readonly Scenario[] = [
   failOver,
   callBack,
   callBackStall,
+  postgresCallBackStall,
   backlog,
   lanes,
   orders,
