@@ -129,11 +129,8 @@ const ISSUED_AGAIN = 'has an id that would be given to a new partition, too'
 
 function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[] {
   const faults: string[] = []
-  const isFresh = row.state === 'ready' && row.line === 'fresh'
-  if (isFresh && row.id <= lane.cursor)
+  if (row.state === 'ready' && row.line === 'fresh' && row.id <= lane.cursor)
     faults.push('waits to be handed out for the first time where no pull looks for it')
-  if (!isFresh && row.id > lane.cursor)
-    faults.push(`is ${row.state}, but counts as not handed out yet: it would be handed out again`)
   if (row.state === 'leased' && (row.dueAt === null || row.secret === '' || row.term < 1))
     faults.push('is leased, but its lease has no end or no id')
   if (row.state === 'delayed' && row.dueAt === null) faults.push('is delayed, but its back-off has no end')

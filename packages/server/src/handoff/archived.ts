@@ -52,8 +52,14 @@ export interface ArchivedRows {
   readonly partitions: StoredPartition
 }
 
-/** What the engine writes is what is carried: an image of a new kind does not compile until it has a section. */
-export type Section = Exclude<keyof Images, 'nextIds'>
+export type Section = keyof ArchivedRows
+
+/** Images that have no rows of their own, or whose rows are in other sections. */
+type WithoutSection = 'nextIds'
+
+/** What the engine writes is what is carried: an image of a new kind does not compile here until it has a section. */
+type NotCarried = Exclude<keyof Images, Section | WithoutSection>
+true satisfies [NotCarried] extends [never] ? true : NotCarried
 
 export type PerSection<Value> = Readonly<Record<Section, Value>>
 

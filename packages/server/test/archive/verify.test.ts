@@ -46,10 +46,6 @@ const damages: [sql: string, found: string[]][] = [
     ['partition orders-0-3 waits to be handed out for the first time where no pull looks for it'],
   ],
   [
-    'UPDATE lane SET "cursor" = "cursor" - 1 WHERE level = 0',
-    ['partition orders-0-2 is leased, but counts as not handed out yet: it would be handed out again'],
-  ],
-  [
     'UPDATE lane SET turn = NULL WHERE level = 0',
     ['level 0 of task orders has null as its turn, its rows say 300'],
   ],

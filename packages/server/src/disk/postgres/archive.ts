@@ -17,7 +17,7 @@ import type { IndexRangeOfLane, NextIds } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
 import { fence } from './head.ts'
 import { keyColumns, laneColumns, levelColumns, paceColumns, partitionColumns, taskColumns } from './rows.ts'
-import type { Connection, Statement } from './session/connection.ts'
+import type { Connection, Row, Statement } from './session/connection.ts'
 
 const BATCH = 1000
 
@@ -86,17 +86,13 @@ const SETTINGS = `SET LOCAL search_path = pg_catalog; SET LOCAL array_nulls = on
 export async function postgresSource(connection: Connection): Promise<ArchiveSource> {
   const run = (text: string) => connection.run({ text })
   await run(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}`)
-  const [flushed] = await run('SELECT number, next_task, next_lane, next_partition FROM baton.flushed')
+  const [flushed] = await run('SELECT * FROM baton.flushed')
   const entries = await connection.run({
     text: 'SELECT body FROM baton.entry WHERE number > $1 AND body IS NOT NULL ORDER BY number',
     values: [flushed?.['number'] ?? 0],
   })
   return {
-    nextIds: {
-      task: flushed?.['next_task'] as number,
-      lane: flushed?.['next_lane'] as number,
-      partition: flushed?.['next_partition'] as number,
-    },
+    nextIds: readNextIds(flushed),
     counts: await countRows(connection),
     fields,
     unflushed: entries.map(({ body }) => body as string),
@@ -161,7 +157,19 @@ function insertStatement({ section, rows }: RowBatch): Statement {
   }
 }
 
-const nextIdsStatement = ({ task, lane, partition }: NextIds): Statement => ({
-  text: 'UPDATE baton.flushed SET next_task = $1, next_lane = $2, next_partition = $3',
-  values: [task, lane, partition],
+const nextIdColumns: Readonly<Record<keyof NextIds, string>> = {
+  task: 'next_task',
+  lane: 'next_lane',
+  partition: 'next_partition',
+}
+const nextIdFields = Object.keys(nextIdColumns) as (keyof NextIds)[]
+
+const readNextIds = (flushed: Row | undefined): NextIds =>
+  Object.fromEntries(
+    nextIdFields.map((field) => [field, flushed?.[nextIdColumns[field]]]),
+  ) as unknown as NextIds
+
+const nextIdsStatement = (nextIds: NextIds): Statement => ({
+  text: `UPDATE baton.flushed SET ${nextIdFields.map((field, at) => `${nextIdColumns[field]} = $${at + 1}`).join(', ')}`,
+  values: nextIdFields.map((field) => nextIds[field]),
 })

@@ -14,6 +14,7 @@ import {
   type StoredTable,
   sections,
 } from '../../handoff/archived.ts'
+import { noImages } from '../../handoff/engine/images.ts'
 import type { IndexRangeOfLane, NextIds, StoredPace } from '../../handoff/stored.ts'
 import { Entries } from './entries.ts'
 import { ImageRows } from './image-rows.ts'
@@ -158,9 +159,5 @@ async function insertAll(
     `INSERT INTO purging SELECT id FROM task WHERE purged_at IS NOT NULL
        AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
   )
-  db.prepare('UPDATE head SET next_task = ?, next_lane = ?, next_partition = ? WHERE id = 1').run(
-    nextIds.task,
-    nextIds.lane,
-    nextIds.partition,
-  )
+  new ImageRows(db).write({ ...noImages(), nextIds })
 }
