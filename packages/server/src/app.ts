@@ -20,7 +20,6 @@ import { version } from './version.ts'
 import { AddressRule } from './webhooks/address-rule.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
 import { Patience } from './webhooks/patience.ts'
-import { Poster } from './webhooks/posting.ts'
 
 export type { Config } from './config.ts'
 
@@ -60,7 +59,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     const rule = new AddressRule(config.webhookNetworks)
     const deliverer = new Deliverer({
       store,
-      poster: new Poster(rule),
+      openPoster: async () => new (await import('./webhooks/posting.ts')).Poster(rule),
       patience: new Patience(config.webhookBackoffSeconds * 1000),
       source: config.webhookSource,
       userAgent: `Baton/${version}`,

@@ -41,7 +41,41 @@ export interface EventMessage {
   /** Unique among all installations: receivers recognise a repeat by it. */
   readonly id: string
   readonly type: WebhookEventType
-  readonly data: Readonly<Record<string, unknown>>
+  readonly generation: number
+  readonly facts: EventFacts
+}
+
+export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
+
+/** How a task stands when it is done, stalled or cancelled. */
+export interface TaskEventFacts {
+  readonly of: 'task'
+  readonly partitions: { readonly total: number; readonly done: number; readonly parked: number }
+  readonly records: { readonly declared: number; readonly done: number }
+  readonly reportedRecords: number
+  /** What was declared of the partitions whose workers reported. */
+  readonly reportedDeclared: number
+  readonly mismatched: number
+  readonly attempts: number
+  readonly firstCallBackAt: number
+  readonly endedAt: number
+}
+
+export interface LevelEventFacts {
+  readonly of: 'level'
+  readonly level: number
+  readonly partitions: number
+  readonly records: number
+}
+
+export interface ParkedEventFacts {
+  readonly of: 'partition'
+  readonly level: number
+  readonly index: number
+  readonly spelling: string | null
+  readonly recordCount: number
+  readonly attempts: number
+  readonly reason: string | null
 }
 
 export interface DeliveryProgress {

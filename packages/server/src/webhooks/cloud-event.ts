@@ -1,4 +1,5 @@
-import type { StoredDelivery } from '../handoff/outbox.ts'
+import { partitionName } from '@baton/protocol'
+import type { EventFacts, StoredDelivery } from '../handoff/outbox.ts'
 
 export const CLOUD_EVENT_TYPE = 'application/cloudevents+json; charset=utf-8'
 
@@ -13,9 +14,45 @@ export function cloudEvent({ event, taskId, at, message }: StoredDelivery, sourc
     time: new Date(at).toISOString(),
     datacontenttype: 'application/json' as const,
     sequence: sequenceOf(event),
-    data: message.data,
+    data: { taskId, generation: message.generation, ...dataOf(taskId, message.facts) },
   }
 }
 
 /** Compared as texts, they are in the order of the events. */
 export const sequenceOf = (event: number): string => String(event).padStart(16, '0')
+
+/** In the words of the wire. */
+function dataOf(taskId: string, facts: EventFacts): Record<string, unknown> {
+  switch (facts.of) {
+    case 'task': {
+      const { partitions, records, reportedRecords, reportedDeclared, mismatched, attempts } = facts
+      return {
+        partitions,
+        records: {
+          ...records,
+          reported: reportedRecords,
+          reportedOf: reportedDeclared,
+          mismatchedPartitions: mismatched,
+        },
+        attempts,
+        firstCallBackAt: new Date(facts.firstCallBackAt).toISOString(),
+        endedAt: new Date(facts.endedAt).toISOString(),
+        durationSeconds: (facts.endedAt - facts.firstCallBackAt) / 1000,
+      }
+    }
+    case 'level': {
+      const { level, partitions, records } = facts
+      return { priorityLevel: level, partitions, records }
+    }
+    case 'partition': {
+      const { level, index, spelling, recordCount, attempts, reason } = facts
+      return {
+        partition_name: spelling ?? partitionName(taskId, level, index),
+        priorityLevel: level,
+        record_count: recordCount,
+        attempts,
+        reason,
+      }
+    }
+  }
+}

@@ -19,7 +19,8 @@ const STOP_MILLIS = 3000
 
 export interface DelivererOptions {
   readonly store: Pick<Store, 'deliver'>
-  readonly poster: Poster
+  /** Asked for when there is something to send: what it needs takes time to load. */
+  readonly openPoster: () => Promise<Poster>
   readonly patience: Patience
   /** `source` of the events. */
   readonly source: string
@@ -55,6 +56,7 @@ export class Deliverer {
   #nextEvent = 0
   #revision = 0
   #isStopping = false
+  #poster: Promise<Poster> | undefined
 
   constructor(options: DelivererOptions) {
     this.#options = options
@@ -77,7 +79,7 @@ export class Deliverer {
     await Promise.all(this.#underWay)
     clearTimeout(late)
     await this.#record().catch(() => undefined)
-    this.#options.poster.close()
+    ;(await this.#poster)?.close()
   }
 
   async #run(): Promise<number> {
@@ -190,8 +192,10 @@ export class Deliverer {
     this.#underWay.add(sending)
   }
 
-  #post(target: Target, delivery: StoredDelivery, signal: AbortSignal, now: number): Promise<Posted> {
-    const { poster, source, userAgent } = this.#options
+  async #post(target: Target, delivery: StoredDelivery, signal: AbortSignal, now: number): Promise<Posted> {
+    const { openPoster, source, userAgent } = this.#options
+    this.#poster ??= openPoster()
+    const poster = await this.#poster
     const { url, secrets } = target.subscription
     const { id } = delivery.message
     const body = JSON.stringify(cloudEvent(delivery, source))

@@ -63,8 +63,11 @@ export class Poster {
       headers: { ...headers, 'content-length': Buffer.byteLength(body) },
       signal: AbortSignal.any([signal, AbortSignal.timeout(this.#millis)]),
     })
-    request.on('error', reject)
+    let answered: IncomingMessage | undefined
+    // What breaks after the status has come does not matter any more.
+    request.on('error', (error) => (answered === undefined ? reject(error) : resolve(answered)))
     request.on('response', (response) => {
+      answered = response
       let bytes = 0
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length

@@ -323,6 +323,16 @@ describe('over HTTP', () => {
       events.push(...body.deliveries.map(({ event }: Delivery) => event))
       cursor = body.next
     }
+    const [parked] = (await baton.get(`/subscriptions/${id}/events`)).body.events
+    expect(parked.data).toEqual({
+      taskId: 'a',
+      generation: 1,
+      partition_name: 'a-0-0',
+      priorityLevel: 0,
+      record_count: 100,
+      attempts: 1,
+      reason: null,
+    })
     expect(events).toHaveLength(5)
     expect(events).toEqual(events.toSorted((a, b) => b - a))
   })

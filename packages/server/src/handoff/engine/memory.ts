@@ -1,6 +1,7 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { Loaded } from '../disk.ts'
 import type { StoredSubscription } from '../outbox.ts'
+import { finishedOf } from '../rules/tally.ts'
 import type {
   Line,
   NextIds,
@@ -13,7 +14,6 @@ import type {
 } from '../stored.ts'
 import { LineBuffer } from './line-buffer.ts'
 import { Order, type OrderedLane, type OrderedTask } from './order.ts'
-import { finishedOf } from './tell-events.ts'
 
 /** What changed last in the entry of this number: until that is flushed, the row on the disk is older than memory. */
 interface Changing {
@@ -132,7 +132,7 @@ export class Memory {
       lastIndex: isNew ? -1 : null,
       heapIndex: -1,
       pins: 0,
-      toldFinished: finishedOf(row),
+      toldFinished: finishedOf(row.partitions),
     }
     this.lanes.set(lane.id, lane)
     owner.lanes.set(lane.level, lane)

@@ -1,8 +1,8 @@
-import { partitionName, type WebhookEventType } from '@baton/protocol'
-import { notAttempted, type StoredSubscription } from '../outbox.ts'
-import { totalOf, unfinishedOf } from '../rules/tally.ts'
+import type { WebhookEventType } from '@baton/protocol'
+import { type EventFacts, notAttempted, type StoredSubscription, type TaskEventFacts } from '../outbox.ts'
+import { finishedOf, totalOf } from '../rules/tally.ts'
 import type { TaskState } from '../rules/task-facts.ts'
-import type { Lane, Task } from './memory.ts'
+import type { Task } from './memory.ts'
 import type { Transaction } from './transaction.ts'
 
 /**
@@ -17,21 +17,18 @@ export function tellEvents(tx: Transaction): void {
       if (partition.state !== 'parked' || told.has(partition.id)) continue
       told.add(partition.id)
       const { home, index, spelling, recordCount, attempts, reason } = partition
-      tell(tx, 'partition.parked', home.owner, {
-        partition_name: spelling ?? partitionName(home.owner.taskId, home.level, index),
-        priorityLevel: home.level,
-        record_count: recordCount,
-        attempts,
-        reason,
-      })
+      const { level, owner } = home
+      const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }
+      tell(tx, 'partition.parked', owner, facts)
     }
   for (const lane of tx.touchedLanes) {
-    const finished = finishedOf(lane)
+    const finished = finishedOf(lane.partitions)
     if (finished === lane.toldFinished) continue
     lane.toldFinished = finished
     if (finished !== null && subscriptions.size > 0 && !lane.owner.cancelled)
       tell(tx, 'level.done', lane.owner, {
-        priorityLevel: lane.level,
+        of: 'level',
+        level: lane.level,
         partitions: finished,
         records: lane.records.done,
       })
@@ -53,19 +50,12 @@ const eventOf: Partial<Record<TaskState, WebhookEventType>> = {
   cancelled: 'task.cancelled',
 }
 
-/** How many partitions of a lane are done, if all of them are. */
-export function finishedOf({ partitions }: Pick<Lane, 'partitions'>): number | null {
-  return partitions.done > 0 && partitions.cancelled === 0 && unfinishedOf(partitions) === 0
-    ? partitions.done
-    : null
-}
-
-function tell(tx: Transaction, type: WebhookEventType, task: Task, facts: Record<string, unknown>): void {
+function tell(tx: Transaction, type: WebhookEventType, task: Task, facts: EventFacts): void {
   const { taskId, generation } = task
   const interested = [...tx.memory.subscriptions.values()].filter((one) => wants(one, type, taskId))
   if (interested.length === 0) return
   const event = tx.issue('event')
-  const message = { id: `evt_${tx.secret()}`, type, data: { taskId, generation, ...facts } }
+  const message = { id: `evt_${tx.secret()}`, type, generation, facts }
   for (const { id: subscription, url } of interested) {
     const progress = notAttempted(url === null ? 'kept' : 'pending', tx.now)
     tx.outbox.deliveries.push({ subscription, event, taskId, at: tx.now, message, progress })
@@ -79,22 +69,17 @@ export const wants = (
 ): boolean => state === 'active' && types.includes(type) && taskId.startsWith(taskPrefix)
 
 /** Everything that a next step needs to know of how a task ended. */
-function summaryOf(task: Task, now: number): Record<string, unknown> {
-  const { partitions, records, firstCallBackAt } = task
-  const endedAt = task.finishedAt ?? now
+function summaryOf(task: Task, now: number): TaskEventFacts {
+  const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
   return {
+    of: 'task',
     partitions: { total: totalOf(partitions), done: partitions.done, parked: partitions.parked },
-    records: {
-      declared: totalOf(records),
-      done: records.done,
-      reported: task.reportedRecords,
-      // What was declared of those partitions whose workers reported: the sum to compare `reported` with.
-      reportedOf: task.reportedDeclared,
-      mismatchedPartitions: task.mismatched,
-    },
+    records: { declared: totalOf(records), done: records.done },
+    reportedRecords,
+    reportedDeclared,
+    mismatched,
     attempts: partitions.done + task.attemptsWasted,
-    firstCallBackAt: new Date(firstCallBackAt).toISOString(),
-    endedAt: new Date(endedAt).toISOString(),
-    durationSeconds: (endedAt - firstCallBackAt) / 1000,
+    firstCallBackAt,
+    endedAt: task.finishedAt ?? now,
   }
 }

@@ -46,7 +46,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route({
     method: 'POST',
     url: '/subscriptions',
-    config: { access: 'operator' },
+    config: { access: 'subscriptions' },
     schema: {
       operationId: 'subscribe',
       summary: 'Have events posted to a URL, or kept to be read',
@@ -79,7 +79,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route({
     method: 'GET',
     url: '/subscriptions',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'listSubscriptions',
       summary: 'All subscriptions',
@@ -96,7 +96,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route<{ Params: SubscriptionParams }>({
     method: 'DELETE',
     url: '/subscriptions/:subscriptionId',
-    config: { access: 'operator', bodyOptional: true },
+    config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'unsubscribe',
       summary: 'Remove a subscription, with what is not delivered yet',
@@ -113,7 +113,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route<{ Params: SubscriptionParams }>({
     method: 'POST',
     url: '/subscriptions/:subscriptionId/rotate-secret',
-    config: { access: 'operator', bodyOptional: true },
+    config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'rotateSecret',
       summary: 'Sign with a new secret; for a while with the one before as well',
@@ -133,7 +133,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route<{ Params: SubscriptionParams }>({
     method: 'POST',
     url: '/subscriptions/:subscriptionId/enable',
-    config: { access: 'operator', bodyOptional: true },
+    config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'enableSubscription',
       summary: 'Go on with a subscription that was disabled',
@@ -151,7 +151,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route<{ Params: SubscriptionParams; Querystring: Query }>({
     method: 'GET',
     url: '/subscriptions/:subscriptionId/deliveries',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'listDeliveries',
       summary: 'What became of the events of a subscription, newest first',
@@ -177,7 +177,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route<{ Params: SubscriptionParams & { readonly event: string } }>({
     method: 'POST',
     url: '/subscriptions/:subscriptionId/deliveries/:event/redeliver',
-    config: { access: 'operator', bodyOptional: true },
+    config: { access: 'subscriptions', bodyOptional: true },
     schema: {
       operationId: 'redeliver',
       summary: 'Send an event again, whatever became of it',
@@ -197,7 +197,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   app.route<{ Params: SubscriptionParams; Querystring: Query }>({
     method: 'GET',
     url: '/subscriptions/:subscriptionId/events',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'readEvents',
       summary: 'The events of a subscription, oldest first, from a place on',

@@ -33,7 +33,20 @@ const delivery = (owner: string, event: number, changes: Partial<StoredDelivery>
   event,
   taskId: 'a',
   at: NOW + event,
-  message: { id: `evt_${event}`, type: 'task.done', data: { taskId: 'a', reason: 'it\n"broke" \\ ü' } },
+  message: {
+    id: `evt_${event}`,
+    type: 'partition.parked',
+    generation: 2,
+    facts: {
+      of: 'partition',
+      level: 1,
+      index: 2,
+      spelling: null,
+      recordCount: 3,
+      attempts: 4,
+      reason: 'it\n"broke" \\ ü',
+    },
+  },
   progress: notAttempted('pending', NOW),
   ...changes,
 })

@@ -36,9 +36,11 @@ async function log(store: Driver, id: string, after = 0, limit = 1000): Promise<
 
 /** What was told, as `<type> <task> <level or partition>`. */
 async function told(store: Driver, id: string): Promise<string[]> {
-  return (await log(store, id)).map(({ message: { type, data }, taskId }) =>
-    [type, taskId, data['partition_name'] ?? data['priorityLevel'] ?? ''].join(' ').trim(),
-  )
+  return (await log(store, id)).map(({ message: { type, facts }, taskId }) => {
+    const place =
+      facts.of === 'partition' ? `${facts.level}-${facts.index}` : facts.of === 'level' ? facts.level : ''
+    return `${type} ${taskId} ${place}`.trim()
+  })
 }
 
 async function deliver(store: Driver, order: DeliveryOrder): Promise<DeliveryAnswer> {
@@ -71,15 +73,16 @@ export function outboxTopic(harness: StoreHarness): void {
       }
       expect(await told(store, id)).toEqual(['level.done a 0', 'level.done a 3', 'task.done a'])
       const done = (await log(store, id)).at(-1)
-      expect(done?.message.data).toEqual({
-        taskId: 'a',
-        generation: 1,
+      expect(done?.message.facts).toEqual({
+        of: 'task',
         partitions: { total: 3, done: 3, parked: 0 },
-        records: { declared: 207, done: 207, reported: 297, reportedOf: 207, mismatchedPartitions: 3 },
+        records: { declared: 207, done: 207 },
+        reportedRecords: 297,
+        reportedDeclared: 207,
+        mismatched: 3,
         attempts: 4,
-        firstCallBackAt: new Date(store.clock.now() - DAY - 3000).toISOString(),
-        endedAt: new Date(store.clock.now()).toISOString(),
-        durationSeconds: DAY / 1000 + 3,
+        firstCallBackAt: store.clock.now() - DAY - 3000,
+        endedAt: store.clock.now(),
       })
       expect(done).toMatchObject({ taskId: 'a', at: store.clock.now(), progress: { state: 'pending' } })
     })
@@ -90,15 +93,18 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.callBack('a', [one(2, 0, { spelling: 'a-2-00' })])
       const { leaseId } = await store.pullOne()
       await store.settle(leaseId, { outcome: 'failed', final: true, reason: 'no such table' })
-      expect(await told(store, id)).toEqual(['partition.parked a a-2-00', 'task.stalled a'])
-      expect((await log(store, id))[0]?.message.data).toEqual({
-        taskId: 'a',
+      expect(await told(store, id)).toEqual(['partition.parked a 2-0', 'task.stalled a'])
+      expect((await log(store, id))[0]?.message).toMatchObject({
         generation: 1,
-        partition_name: 'a-2-00',
-        priorityLevel: 2,
-        record_count: 100,
-        attempts: 1,
-        reason: 'no such table',
+        facts: {
+          of: 'partition',
+          level: 2,
+          index: 0,
+          spelling: 'a-2-00',
+          recordCount: 100,
+          attempts: 1,
+          reason: 'no such table',
+        },
       })
       await store.retry('a')
       await store.settle((await store.pullOne()).leaseId)
@@ -111,7 +117,7 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       await store.pullOne()
       await store.pass(DAY)
-      expect(await told(store, id)).toEqual(['partition.parked a a-0-0', 'task.stalled a'])
+      expect(await told(store, id)).toEqual(['partition.parked a 0-0', 'task.stalled a'])
     })
 
     test('a task that is cancelled, once', async () => {
@@ -133,7 +139,7 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.retry('a', { done: true })
       await store.tidyAll()
       for (let at = 0; at < 2; at += 1) await store.settle((await store.pullOne()).leaseId)
-      const generations = (await log(store, id)).map(({ message }) => message.data['generation'])
+      const generations = (await log(store, id)).map(({ message }) => message.generation)
       expect(generations).toEqual([1, 2, 3])
     })
 
@@ -212,7 +218,9 @@ export function outboxTopic(harness: StoreHarness): void {
       for (let at = 0; at < 3; at += 1) await store.settle((await store.pullOne()).leaseId)
       const { deliveries, subscriptions } = await deliver(store, pending(id))
       expect(subscriptions.map((found) => found.id)).toEqual([id])
-      expect(deliveries.map(({ message }) => message.data['priorityLevel'])).toEqual([0, 1, 2])
+      expect(deliveries.map(({ message: { facts } }) => facts.of === 'level' && facts.level)).toEqual([
+        0, 1, 2,
+      ])
       const [first] = deliveries
       if (first === undefined) throw new Error('nothing is pending')
       const progress = { ...first.progress, state: 'delivered' as const, attempts: 1, status: 200 }
