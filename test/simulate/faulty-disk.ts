@@ -8,6 +8,7 @@ import {
   type Needs,
   type OpenedDisk,
 } from '../../packages/server/src/handoff/disk.ts'
+import type { OutboxDisk } from '../../packages/server/src/handoff/outbox.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { PartitionDescriptor, StagedIds } from '../../packages/server/src/handoff/stored.ts'
 import type { Chance } from '../chaos/support/chance.ts'
@@ -122,6 +123,10 @@ export class FaultyDisk implements Disk {
     this.#read((disk) => disk.recordInstances(...args))
   forgetInstances = (...args: Parameters<Disk['forgetInstances']>) =>
     this.#read((disk) => disk.forgetInstances(...args))
+  readonly outbox: OutboxDisk = {
+    subscriptions: () => this.#read((disk) => disk.outbox.subscriptions()),
+    deliveries: (query) => this.#read((disk) => disk.outbox.deliveries(query)),
+  }
   probe = () => this.#read((disk) => disk.probe())
   recount = () => this.#read((disk) => disk.recount())
 

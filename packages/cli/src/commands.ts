@@ -24,6 +24,21 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/tasks.ts')).tasks,
   },
   {
+    name: 'wait',
+    summary: 'wait until tasks are done',
+    load: async () => (await import('./commands/wait.ts')).wait,
+  },
+  {
+    name: 'on',
+    summary: 'run a command for each event',
+    load: async () => (await import('./commands/on.ts')).on,
+  },
+  {
+    name: 'subscriptions',
+    summary: 'show and change who is told what by webhooks',
+    load: async () => (await import('./commands/subscriptions.ts')).subscriptions,
+  },
+  {
     name: 'partitions',
     summary: 'list the partitions of a task',
     load: async () => (await import('./commands/partitions.ts')).partitions,

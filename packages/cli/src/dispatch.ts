@@ -31,13 +31,13 @@ async function help(name: string | undefined): Promise<number> {
 async function runCommand(name: string, argv: readonly string[]): Promise<number> {
   const command = await entryOf(name).load()
   if (command.hasOwnLine === true) return command.run(argv)
-  const { flags, takesCommand = false } = command
+  const { flags, takesCommand = false, operandsBeforeCommand = false } = command
   const own = takesCommand && argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
   if (own.includes('--help') || own.includes('-h')) {
     process.stdout.write(commandHelp(name, command))
     return exitCodes.ok
   }
-  const given = Arguments.read(flags, argv, takesCommand)
+  const given = Arguments.read(flags, argv, takesCommand, operandsBeforeCommand)
   const [least, most] = command.operandCount
   if (given.operands.length < least) throw new UsageError(`${name} needs ${command.operands}`)
   if (given.operands.length > most) {

@@ -34,6 +34,7 @@ import { followEvents } from './event-stream.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import { jsonText } from './json-text.ts'
 import { persist } from './persistence.ts'
+import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
 import { taskPath } from './task-path.ts'
 import { textLines } from './text-lines.ts'
@@ -50,6 +51,8 @@ export class BatonClient {
   readonly #table: TableField
   readonly #retryForSeconds: number
   readonly #onFailure: BatonClientOptions['onFailure']
+  /** Who is told what happens to tasks, by webhooks or by reading. */
+  readonly subscriptions = new Subscriptions((spec, options) => this.#call(spec, options))
 
   constructor(options: string | URL | BatonClientOptions) {
     const given = typeof options === 'string' || options instanceof URL ? { url: options } : options

@@ -3,8 +3,13 @@ export type {
   AuditEntry,
   AuditList,
   CallBackAnswer,
+  CloudEvent,
   Conflict,
   ControlAnswer,
+  Delivery,
+  DeliveryList,
+  DeliveryState,
+  EventPage,
   InstanceList,
   InstanceStatus,
   Lease,
@@ -22,17 +27,23 @@ export type {
   RefusalCode,
   RenewAnswer,
   RetryRequest,
+  RotateSecretRequest,
   SealRequest,
   SettleAnswer,
   Settlement,
   StateCounts,
   StreamEvent,
+  SubscribeRequest,
+  Subscription,
+  SubscriptionSecret,
   TaskList,
   TaskState,
   TaskSummary,
   TaskView,
   Totals,
+  UnsubscribeAnswer,
   Violation,
+  WebhookEventType,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
@@ -73,6 +84,7 @@ export type { FailedTry } from './persistence.ts'
 export { Producer, type ProducerOptions } from './producer.ts'
 export { HeldPartition, pullEach } from './pull-each.ts'
 export type { ServiceAddress } from './service.ts'
+export type { EventPageOptions, Subscriptions } from './subscriptions.ts'
 export { TableField } from './table-field.ts'
 export { type StopOptions, Worker } from './worker.ts'
 export type { WorkerEvent, WorkerEventListener } from './worker-events.ts'

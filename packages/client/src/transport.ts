@@ -11,7 +11,7 @@ const DEFAULT_TIMEOUT_SECONDS = 30
 const SHOWN_BODY_CHARACTERS = 200
 
 export interface RequestSpec {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below the base URL, beginning with a slash. */
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | undefined>>

@@ -62,6 +62,28 @@ export {
 } from './settle.ts'
 export { type StateCounts, stateCountsSchema } from './state-counts.ts'
 export {
+  type CloudEvent,
+  cloudEventSchema,
+  type Delivery,
+  type DeliveryList,
+  deliveryListSchema,
+  deliverySchema,
+  type EventPage,
+  eventPageSchema,
+  type RotateSecretRequest,
+  rotateSecretRequestSchema,
+  type SubscribeRequest,
+  type Subscription,
+  type SubscriptionList,
+  type SubscriptionSecret,
+  subscribeRequestSchema,
+  subscriptionListSchema,
+  subscriptionSchema,
+  subscriptionSecretSchema,
+  type UnsubscribeAnswer,
+  unsubscribeAnswerSchema,
+} from './subscription.ts'
+export {
   type IndexRanges,
   indexRangesSchema,
   type LevelView,

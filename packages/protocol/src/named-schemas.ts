@@ -20,6 +20,18 @@ import { renewAnswerSchema, renewedLeaseSchema } from './renew.ts'
 import { oneOf } from './schema-parts.ts'
 import { settleAnswerSchema, settlementSchema } from './settle.ts'
 import { stateCountsSchema } from './state-counts.ts'
+import {
+  cloudEventSchema,
+  deliveryListSchema,
+  deliverySchema,
+  eventPageSchema,
+  rotateSecretRequestSchema,
+  subscribeRequestSchema,
+  subscriptionListSchema,
+  subscriptionSchema,
+  subscriptionSecretSchema,
+  unsubscribeAnswerSchema,
+} from './subscription.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 import {
   indexRangesSchema,
@@ -77,6 +89,16 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     AuditEntry: auditEntrySchema,
     AuditList: auditListSchema,
     ParkedEvent: parkedEventSchema,
+    SubscribeRequest: subscribeRequestSchema,
+    RotateSecretRequest: rotateSecretRequestSchema,
+    Subscription: subscriptionSchema,
+    SubscriptionSecret: subscriptionSecretSchema,
+    SubscriptionList: subscriptionListSchema,
+    UnsubscribeAnswer: unsubscribeAnswerSchema,
+    Delivery: deliverySchema,
+    DeliveryList: deliveryListSchema,
+    CloudEvent: cloudEventSchema,
+    EventPage: eventPageSchema,
     Problem: problemSchema,
     Violation: violationSchema,
     Conflict: conflictSchema,

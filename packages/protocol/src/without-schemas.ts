@@ -57,3 +57,11 @@ export {
 } from './task-state.ts'
 export { portablePattern } from './text-form.ts'
 export type { CheckFailure } from './violation.ts'
+export {
+  type DeliveryState,
+  deliveryStates,
+  type SubscriptionState,
+  subscriptionStates,
+  type WebhookEventType,
+  webhookEventTypes,
+} from './webhook-events.ts'

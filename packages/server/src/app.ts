@@ -17,6 +17,9 @@ import { TlsFiles } from './http/tls-files.ts'
 import { openEmbeddedStore, openSharedStore } from './open-store.ts'
 import { SettingsError } from './settings-error.ts'
 import { version } from './version.ts'
+import { AddressRule } from './webhooks/address-rule.ts'
+import { Deliverer } from './webhooks/deliverer.ts'
+import { Patience } from './webhooks/patience.ts'
 
 export type { Config } from './config.ts'
 
@@ -53,12 +56,22 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   opened.catch(() => closeFiles(files))
   const { store, keptIn, peers } = await opened
   try {
+    const rule = new AddressRule(config.webhookNetworks)
+    const deliverer = new Deliverer({
+      store,
+      openPoster: async () => new (await import('./webhooks/posting.ts')).Poster(rule),
+      patience: new Patience(config.webhookBackoffSeconds * 1000),
+      source: config.webhookSource,
+      userAgent: `Baton/${version}`,
+      log,
+    })
     const handOff = new HandOff({
       store,
       policy,
       retentionMillis: config.retentionDays * 86_400_000,
       node: { instanceId: config.instanceId, version },
       log,
+      companion: deliverer,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
     const http = await buildHttp({
@@ -70,6 +83,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
         keyOwner: keyOwners(tokens),
         callers: tokens ?? nobody,
+        webhooks: { rule, deliverer, source: config.webhookSource },
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,

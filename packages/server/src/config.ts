@@ -7,6 +7,9 @@ const DAY_SECONDS = 86_400
 /** As it stands in a Host header, which has neither wildcard nor scheme, and IPv6 in brackets. */
 const HOST_PATTERN = '^(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?$'
 
+/** An address, or a network as CIDR. */
+const NETWORK_PATTERN = '^[0-9A-Fa-f:.]+(?:/\\d{1,3})?$'
+
 const oneOf = <const Words extends readonly string[]>(words: Words, options: object) =>
   Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 
@@ -136,6 +139,25 @@ export const configSchema = Type.Object({
     maximum: 36_500,
     default: 7,
     description: "how long a finished task's partitions are kept; its summary stays",
+  }),
+  webhookNetworks: Type.Array(Type.String({ pattern: NETWORK_PATTERN }), {
+    form: 'addresses or networks: 10.20.0.0/16, 127.0.0.1, fd00::/8',
+    default: [],
+    shownDefault: 'none',
+    description: 'private networks that webhooks may be sent to, separated by commas; public ones always may',
+  }),
+  webhookBackoffSeconds: Type.Number({
+    minimum: 0.001,
+    maximum: 3600,
+    default: 5,
+    description:
+      'wait before a webhook that failed is sent again; trebles up to 5760 times this, for 17 attempts',
+  }),
+  webhookSource: Type.String({
+    pattern: '^[!-~]{1,200}$',
+    form: 'a URI reference of at most 200 characters, like /baton or https://baton.example',
+    default: '/baton',
+    description: 'the source of events, which tells installations of this service apart',
   }),
   logLevel: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',

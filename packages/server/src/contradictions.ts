@@ -2,6 +2,7 @@ import { partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
 import type { Config, SettingName } from './config.ts'
 import { isNetwork } from './http/admission/proxies.ts'
 import { isLoopback, isWildcard } from './loopback.ts'
+import { parseNetwork } from './webhooks/address-rule.ts'
 
 /** What can be wrong with settings that are each right by themselves. */
 interface Contradiction {
@@ -53,6 +54,15 @@ const rules: readonly Contradiction[] = [
       return wrong.length === 0
         ? undefined
         : `--trust-proxy takes addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
+    },
+  },
+  {
+    between: ['webhookNetworks'],
+    found: ({ webhookNetworks }) => {
+      const wrong = webhookNetworks.find((text) => parseNetwork(text) === undefined)
+      return wrong === undefined
+        ? undefined
+        : `--webhook-networks has ${wrong}, which is neither an address nor a network like 10.20.0.0/16`
     },
   },
   {

@@ -50,6 +50,9 @@ describe('settings', () => {
       unknownFields: 'refuse',
       bodyLimitMb: 32,
       retentionDays: 7,
+      webhookNetworks: [],
+      webhookBackoffSeconds: 5,
+      webhookSource: '/baton',
       logLevel: 'info',
     })
   })

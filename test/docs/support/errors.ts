@@ -10,12 +10,13 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'all but `/livez` and `/readyz`': (route) => !/livez|readyz/.test(route),
   'those for which not any role will do': (_, text) => !/Role: any|No token/.test(text),
   'all but `/livez`, `/metrics`, `/events` and `/audit`': (route) =>
-    !/livez|metrics|events|audit/.test(route),
-  '`POST /call-back`, what is about one task, and `GET` of `/totals`, `/instances`, `/metrics`, `/audit`': (
+    !/livez|metrics| \/events$|audit/.test(route),
+  '`POST /call-back`, what is about one task, all of `/subscriptions`, and `GET` of `/totals`, `/instances`, `/metrics`, `/audit`': (
     route,
-  ) => /call-back|\{taskId\}|totals|instances|metrics|audit/.test(route),
+  ) => /call-back|\{taskId\}|totals|instances|subscriptions|metrics|audit/.test(route),
   'every `POST`': (route) => route.startsWith('POST'),
-  '`GET /pull` and every `POST`': (route) => route.startsWith('POST') || route === 'GET /pull',
+  '`GET /pull`, every `POST` and every `DELETE`': (route) =>
+    /^(?:POST|DELETE) /.test(route) || route === 'GET /pull',
 }
 
 /** The codes that a line names, if it is one that lists errors; also what looks like one and is none. */

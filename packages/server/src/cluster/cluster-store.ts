@@ -1,3 +1,9 @@
+import type {
+  DeliveryAnswer,
+  DeliveryOrder,
+  SubscriptionOrder,
+  SubscriptionResult,
+} from '../handoff/outbox.ts'
 import type { ControlOrder, ControlResult } from '../handoff/rules/control.ts'
 import type { ChangePage, ChangeQuery } from '../handoff/shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from '../handoff/shown/instance-record.ts'
@@ -109,6 +115,16 @@ export class ClusterStore implements Store, Carried {
 
   changes(query: ChangeQuery): Promise<ChangePage> {
     return this.#carried('changes', query)
+  }
+
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
+    return this.#carried('subscriptions', order)
+  }
+
+  /** The leader delivers. */
+  async deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null> {
+    const { place } = this.#leadership
+    return place?.engine == null ? null : place.engine.deliver(order)
   }
 
   recordSightings(sightings: readonly Sighting[]): Promise<void> {

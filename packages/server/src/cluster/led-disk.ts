@@ -68,6 +68,10 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),
     forgetInstances: guarded((unseen, ended, limit) => disk.forgetInstances(unseen, ended, limit)),
+    outbox: {
+      subscriptions: guarded(() => disk.outbox.subscriptions()),
+      deliveries: guarded((query) => disk.outbox.deliveries(query)),
+    },
     probe: guarded((now) => disk.probe(now)),
     hasSpace: () => disk.hasSpace(),
     recount: guarded(() => disk.recount()),

@@ -12,6 +12,7 @@ export const carriedVerbs = [
   'tasks',
   'partitions',
   'changes',
+  'subscriptions',
   'recordSightings',
   'instance',
   'instances',

@@ -1,4 +1,5 @@
 import type { InstanceRole } from '@baton/protocol'
+import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { Tallies } from './rules/tally.ts'
 import type { InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
@@ -78,6 +79,8 @@ export interface Disk {
   /** Forgets instances last seen before the time given for their kind that hold no lease. Returns how many, at most `limit`. */
   forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number>
 
+  readonly outbox: OutboxDisk
+
   /** Resolves when the disk can commit. */
   probe(now: number): Promise<void>
   /** False when so little space is left that new work must be refused. */
@@ -135,6 +138,7 @@ export interface Images {
     string,
     { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
   >
+  readonly outbox: OutboxImages
   nextIds: NextIds | null
 }
 

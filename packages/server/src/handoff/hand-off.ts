@@ -10,6 +10,7 @@ import { InstanceRegister, type Node } from './instance-register.ts'
 import type { Log } from './log.ts'
 import { Mentions } from './mentions.ts'
 import { Outage } from './outage.ts'
+import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import { Pulls } from './pulls.ts'
 import type { CallBackOutcome, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
 import { isLackOfRoom, Room } from './room.ts'
@@ -29,9 +30,16 @@ export interface HandOffOptions {
   readonly retentionMillis: number
   readonly node: Node
   readonly log: Log
+  /** What runs beside the hand-off on the same store, and ends before the store is closed. */
+  readonly companion?: Companion
   /** For tests that decide what time it is, and how much of it passes. */
   readonly clock?: WallClock
   readonly stopwatch?: Stopwatch
+}
+
+export interface Companion {
+  start(): void
+  stop(): Promise<void>
 }
 
 /** Whoever asks whether the node is ready wants an answer before it has given up itself. */
@@ -56,10 +64,12 @@ export class HandOff {
   readonly storeReadings: StoreReadings
   readonly #room: Room
   readonly #failed: (error: unknown) => void
+  readonly #companion: Companion | undefined
   #draining = false
 
   constructor(options: HandOffOptions) {
-    const { store: given, policy, retentionMillis, node, log } = options
+    const { store: given, policy, retentionMillis, node, log, companion } = options
+    this.#companion = companion
     const { clock = systemClock, stopwatch = systemStopwatch } = options
     const outage = new Outage(log, () => this.#upkeep.beginGrace())
     const store = watchedStore(given, this.storeCounts, outage)
@@ -116,6 +126,7 @@ export class HandOff {
   async start(): Promise<void> {
     await this.#instances.start()
     this.#upkeep.start()
+    this.#companion?.start()
   }
 
   async callBack(
@@ -218,6 +229,10 @@ export class HandOff {
     }
   }
 
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
+    return this.#store.subscriptions(order)
+  }
+
   get waitingPulls(): number {
     return this.#pulls.waiting
   }
@@ -246,6 +261,7 @@ export class HandOff {
   async stop(): Promise<void> {
     this.drain()
     this.events.stop()
+    await this.#companion?.stop()
     await this.#upkeep.stop()
     await this.#instances.stop()
     await this.#store.close()

@@ -1,4 +1,5 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
@@ -29,6 +30,10 @@ export interface Store {
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
   /** What changed since a position, for those who watch. */
   changes(query: ChangeQuery): Promise<ChangePage>
+  /** Who is told what, and what became of it. */
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult>
+  /** For the one that delivers. Null: this is for another node to do. */
+  deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null>
   recordSightings(sightings: readonly Sighting[]): Promise<void>
   instance(instanceId: string): Promise<InstanceRecord | null>
   instances(query: InstanceQuery): Promise<InstancePage>

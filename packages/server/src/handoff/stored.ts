@@ -178,4 +178,5 @@ export interface NextIds {
   task: number
   lane: number
   partition: number
+  event: number
 }

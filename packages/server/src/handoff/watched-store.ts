@@ -47,6 +47,8 @@ export function watchedStore(store: Store, counts: StoreCounts, outage: Outage):
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),
     changes: timed('changes', (query) => store.changes(query)),
+    subscriptions: timed('subscriptions', (order) => store.subscriptions(order)),
+    deliver: (order) => store.deliver(order),
     recordSightings: timed(
       'recordSightings',
       (sightings) => store.recordSightings(sightings),

@@ -36,6 +36,7 @@ import { manifestRoute } from './routes/manifest-route.ts'
 import { pullRoute } from './routes/pull-route.ts'
 import { renewRoute } from './routes/renew-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
+import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { totalsRoute } from './routes/totals-route.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
@@ -148,6 +149,7 @@ export async function buildHttp({
         totalsRoute(uncached, service)
         manifestRoute(uncached, service)
         controlRoutes(uncached, service)
+        subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests)
         auditRoute(uncached, audit)

@@ -64,7 +64,7 @@ describe('a file of schema version 6', () => {
     expect(await disk.open()).toEqual({
       last: 0,
       unflushed: [],
-      nextIds: { task: 10, lane: 13, partition: 1709 },
+      nextIds: { task: 10, lane: 13, partition: 1709, event: 1 },
     })
   })
 

@@ -62,6 +62,22 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['the leases of an instance', /'leased' AND holder = \?/, 'partition_holder (holder=? AND due_at>?)'],
   ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
   ['instances unseen', /instance WHERE last_seen_at < /, 'instance_to_forget (last_seen_at<?)'],
+  [
+    'deliveries of a subscription',
+    /FROM delivery WHERE subscription = \? AND event > /,
+    'delivery_identity (subscription=? AND event>?)',
+  ],
+  [
+    'the newest deliveries',
+    /AND event < \? ORDER BY event DESC/,
+    'delivery_identity (subscription=? AND event<?)',
+  ],
+  ['pending deliveries', /pending IS NOT NULL AND event > /, 'delivery_pending (subscription=? AND event>?)'],
+  [
+    'pending deliveries of a task',
+    /pending IS NOT NULL AND task_id = /,
+    'delivery_pending_of_task (subscription=? AND task_id=? AND event>?)',
+  ],
   ['nodes that ended', /draining = 1 AND last_seen_at/, 'instance_ended (last_seen_at<?)'],
 ]
 
@@ -70,6 +86,8 @@ const boundedWalks = [
   /^SCAN lane USING INDEX lane_order$/,
   /^SCAN task USING INDEX task_with_work$/,
   /^SCAN purging$/,
+  // There are at most a hundred.
+  /^SCAN subscription$/,
   // Read whole by intention, when the file is opened.
   /^SCAN entry_slot$/,
   // Rows that a statement brings along.

@@ -64,8 +64,10 @@ describe('the API document', () => {
     const optional = operations.filter(({ requestBody }) => requestBody?.required === false)
     const demanded = operations.filter(({ requestBody }) => requestBody?.required === true)
     const ids = (some: readonly Operation[]) => some.map(({ operationId }) => operationId).toSorted()
-    expect(ids(optional).join(' ')).toBe('cancel levelBarrier pause resume retry seal skipParked')
-    expect(ids(demanded).join(' ')).toBe('callBack renew settle')
+    expect(ids(optional).join(' ')).toBe(
+      'cancel enableSubscription levelBarrier pause redeliver resume retry rotateSecret seal skipParked',
+    )
+    expect(ids(demanded).join(' ')).toBe('callBack renew settle subscribe')
   })
 
   test('has only patterns that the libraries of other languages can read', async () => {
@@ -107,6 +109,14 @@ describe('the API document', () => {
       seal: ['SealRequest', 'ControlAnswer'],
       levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
       listAudit: [undefined, 'AuditList'],
+      subscribe: ['SubscribeRequest', 'SubscriptionSecret'],
+      listSubscriptions: [undefined, 'SubscriptionList'],
+      unsubscribe: [undefined, 'UnsubscribeAnswer'],
+      rotateSecret: ['RotateSecretRequest', 'SubscriptionSecret'],
+      enableSubscription: ['object', 'Subscription'],
+      listDeliveries: [undefined, 'DeliveryList'],
+      redeliver: ['object', 'Delivery'],
+      readEvents: [undefined, 'EventPage'],
       followEvents: [undefined, 'string'],
       livez: [undefined, 'object'],
       readyz: [undefined, 'object'],

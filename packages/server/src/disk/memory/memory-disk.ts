@@ -13,6 +13,7 @@ import type {
   TaskPageQuery,
   TaskSummary,
 } from '../../handoff/disk.ts'
+import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
@@ -27,6 +28,7 @@ import {
   unfinishedWorkIn,
 } from './memory-loads.ts'
 import { MemoryMedium } from './memory-medium.ts'
+import type { MemoryOutbox } from './memory-outbox.ts'
 import {
   forgetInstancesIn,
   instanceIn,
@@ -142,6 +144,16 @@ export class MemoryDisk implements Disk {
     this.#checkOpen()
     this.#medium.checkTerm(this.#term)
     return forgetInstancesIn(this.#medium, unseenSince, endedSince, limit)
+  }
+
+  readonly outbox: OutboxDisk = {
+    subscriptions: async () => this.#outbox().subscriptions(),
+    deliveries: async (query) => this.#outbox().deliveries(query),
+  }
+
+  #outbox(): MemoryOutbox {
+    this.#checkOpen()
+    return this.#medium.outbox
   }
 
   async probe(): Promise<void> {

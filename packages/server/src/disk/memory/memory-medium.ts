@@ -15,6 +15,7 @@ import type {
   StoredTask,
 } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyTask } from './copies.ts'
+import { MemoryOutbox } from './memory-outbox.ts'
 import { PartitionTable } from './partition-table.ts'
 
 interface Entry {
@@ -52,7 +53,8 @@ export class MemoryMedium {
   /** By instance and task. */
   readonly produced = new Map<string, Map<number, number>>()
   readonly instances = new Map<string, InstanceRow>()
-  nextIds: NextIds = { task: 1, lane: 1, partition: 1 }
+  readonly outbox = new MemoryOutbox()
+  nextIds: NextIds = { task: 1, lane: 1, partition: 1, event: 1 }
 
   /** A new term, and an entry that carries it: an append of the one before finds its number taken. */
   takeOver(): { term: number; folded: number; last: number } {
@@ -138,6 +140,7 @@ export class MemoryMedium {
           totals: noTotals(),
           node: null,
         })
+    this.outbox.write(images.outbox)
     if (images.nextIds !== null) this.nextIds = { ...images.nextIds }
   }
 

@@ -3,6 +3,7 @@ import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { PartitionStatus } from '../../handoff/stored.ts'
 import { type Columns, plainArray, textArray } from './columns.ts'
 import { rangesStatement } from './index-ranges.ts'
+import { outboxStatements } from './outbox-rows.ts'
 import { keyColumns, laneColumns, levelColumns, paceColumns, statusColumns, taskColumns } from './rows.ts'
 import type { Statement } from './session/connection.ts'
 
@@ -45,6 +46,7 @@ export function flushStatements(order: FlushOrder): Statement[] {
     ...tableStatements(images.tables),
     ...producedStatements(images.produced),
     ...instanceStatements(images.instances),
+    ...outboxStatements(images.outbox),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [order.deletedTo, deletableTo(order.upTo)],
@@ -60,7 +62,8 @@ function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: F
   return {
     text: `WITH moved AS (
         UPDATE baton.flushed SET number = greatest(number, $2::bigint), next_task = coalesce($4, next_task),
-          next_lane = coalesce($5, next_lane), next_partition = coalesce($6, next_partition)
+          next_lane = coalesce($5, next_lane), next_partition = coalesce($6, next_partition),
+          next_event = coalesce($8, next_event)
         WHERE number = $1 AND EXISTS (SELECT FROM baton.entry e WHERE e.number = greatest($2, $7::bigint) AND e.term = $3::text COLLATE "C")
         RETURNING 1)
       SELECT 1 / count(*) FROM moved`,
@@ -72,6 +75,7 @@ function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: F
       nextIds?.lane ?? null,
       nextIds?.partition ?? null,
       takenOverAt,
+      nextIds?.event ?? null,
     ],
   }
 }

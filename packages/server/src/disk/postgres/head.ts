@@ -140,7 +140,7 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
       values: [term],
     },
     {
-      text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, ${NOW} AS now,
+      text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, f.next_event, ${NOW} AS now,
           (SELECT max(number) FROM baton.entry) AS last,
           ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body IS NOT NULL ORDER BY number) AS unflushed
         FROM baton.flushed f`,
@@ -188,6 +188,7 @@ function opened(term: string, state: Row | undefined): TakenOver {
       task: state['next_task'] as number,
       lane: state['next_lane'] as number,
       partition: state['next_partition'] as number,
+      event: state['next_event'] as number,
     },
   }
 }

@@ -15,6 +15,7 @@ import type {
 } from '../../handoff/disk.ts'
 import { KnownKeys } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
+import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
@@ -30,6 +31,7 @@ import {
 } from './instance-rows.ts'
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
+import { postgresOutbox } from './outbox-rows.ts'
 import { keyColumns, taskColumns } from './rows.ts'
 import { CannotConnect } from './session/cannot-connect.ts'
 import { Channels, type Timeouts } from './session/channels.ts'
@@ -236,6 +238,8 @@ export class PostgresDisk implements Disk {
     const [row] = await guard(this.#channels.beside.run(forgetStatement(unseenSince, endedSince, limit)))
     return (row?.['forgotten'] ?? 0) as number
   }
+
+  readonly outbox: OutboxDisk = postgresOutbox((statement) => this.#read(statement))
 
   async probe(): Promise<void> {
     await guard(this.#channels.beside.useAgain((connection) => connection.run(probeStatement)))

@@ -33,9 +33,10 @@ CREATE TABLE baton.flushed (
   number bigint NOT NULL,
   next_task bigint NOT NULL,
   next_lane bigint NOT NULL,
-  next_partition bigint NOT NULL
+  next_partition bigint NOT NULL,
+  next_event bigint NOT NULL
 ) WITH (fillfactor = 10);
-INSERT INTO baton.flushed VALUES (true, 0, 1, 1, 1);
+INSERT INTO baton.flushed VALUES (true, 0, 1, 1, 1, 1);
 
 CREATE TABLE baton.entry (
   number bigint PRIMARY KEY,
@@ -203,4 +204,23 @@ CREATE TABLE baton.produced_task (
   PRIMARY KEY (instance, task)
 ) WITH (fillfactor = 70);
 CREATE INDEX produced_task_newest ON baton.produced_task (instance, last_call_back_at);
+
+CREATE TABLE baton.subscription (
+  id text COLLATE "C" PRIMARY KEY,
+  body json NOT NULL
+) WITH (fillfactor = 50);
+
+-- Events that subscriptions are told of, one row for each subscription. Pending is null when nothing is left to do.
+CREATE TABLE baton.delivery (
+  subscription text COLLATE "C" NOT NULL,
+  event bigint NOT NULL,
+  task_id text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  pending boolean,
+  message json NOT NULL,
+  progress json NOT NULL,
+  PRIMARY KEY (subscription, event)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;
+CREATE INDEX delivery_pending_of_task ON baton.delivery (subscription, task_id, event) WHERE pending;
 `

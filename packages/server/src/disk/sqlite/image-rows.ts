@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Images } from '../../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { NextIds, PartitionStatus } from '../../handoff/stored.ts'
+import { OutboxRows } from './outbox-rows.ts'
 import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import { keys, lanes, levels, statuses, tasks } from './tables.ts'
@@ -10,15 +11,18 @@ import { keys, lanes, levels, statuses, tasks } from './tables.ts'
 export class ImageRows {
   readonly #sql: ReturnType<typeof prepare>
   readonly #ranges: Ranges
+  readonly outbox: OutboxRows
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
     this.#ranges = new Ranges(db)
+    this.outbox = new OutboxRows(db)
   }
 
   nextIds(): NextIds {
-    const { task, lane, partition } = this.#sql.nextIds.get() ?? { task: 1, lane: 1, partition: 1 }
-    return { task, lane, partition }
+    const found = this.#sql.nextIds.get() ?? { task: 1, lane: 1, partition: 1, event: 1 }
+    const { task, lane, partition, event } = found
+    return { task, lane, partition, event }
   }
 
   write(images: Images): void {
@@ -37,7 +41,9 @@ export class ImageRows {
     }
     this.#writePace(images)
     this.#writeInstances(images)
-    if (nextIds !== null) this.#sql.setNextIds.run(nextIds.task, nextIds.lane, nextIds.partition)
+    this.outbox.write(images.outbox)
+    if (nextIds !== null)
+      this.#sql.setNextIds.run(nextIds.task, nextIds.lane, nextIds.partition, nextIds.event)
   }
 
   #writeTasks(images: Images): void {
@@ -118,8 +124,10 @@ function prepare(db: DatabaseSync) {
     ),
     nextIds: query<NextIds>(
       db,
-      'SELECT next_task AS task, next_lane AS lane, next_partition AS partition FROM head WHERE id = 1',
+      'SELECT next_task AS task, next_lane AS lane, next_partition AS partition, next_event AS event FROM head WHERE id = 1',
     ),
-    setNextIds: db.prepare('UPDATE head SET next_task = ?, next_lane = ?, next_partition = ? WHERE id = 1'),
+    setNextIds: db.prepare(
+      'UPDATE head SET next_task = ?, next_lane = ?, next_partition = ?, next_event = ? WHERE id = 1',
+    ),
   }
 }

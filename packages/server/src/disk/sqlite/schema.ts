@@ -127,6 +127,25 @@ CREATE TABLE pace (
   PRIMARY KEY (task, second)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE subscription (
+  id TEXT NOT NULL PRIMARY KEY,
+  body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Events that subscriptions are told of, one row for each subscription. Pending is null when nothing is left to do.
+CREATE TABLE delivery (
+  subscription TEXT NOT NULL,
+  event INTEGER NOT NULL,
+  task_id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  pending INTEGER,
+  message TEXT NOT NULL,
+  progress TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX delivery_identity ON delivery (subscription, event);
+CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;
+CREATE INDEX delivery_pending_of_task ON delivery (subscription, task_id, event) WHERE pending IS NOT NULL;
+
 -- Entries that are durable and not flushed, and slots that are free to be used again. See entries.ts.
 CREATE TABLE entry_slot (
   slot INTEGER PRIMARY KEY,
@@ -142,9 +161,10 @@ CREATE TABLE head (
   flushed INTEGER NOT NULL,
   next_task INTEGER NOT NULL,
   next_lane INTEGER NOT NULL,
-  next_partition INTEGER NOT NULL
+  next_partition INTEGER NOT NULL,
+  next_event INTEGER NOT NULL
 ) STRICT;
-INSERT INTO head (id, flushed, next_task, next_lane, next_partition) VALUES (1, 0, 1, 1, 1);
+INSERT INTO head (id, flushed, next_task, next_lane, next_partition, next_event) VALUES (1, 0, 1, 1, 1, 1);
 
 -- Written to find out whether a commit would succeed.
 CREATE TABLE probe (

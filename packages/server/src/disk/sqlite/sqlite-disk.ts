@@ -50,6 +50,10 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     instances: (query, now) => call(({ instances }) => instances.list(query, now)),
     forgetInstances: (unseenSince, endedSince, limit) =>
       call((session) => session.transaction(() => session.instances.forget(unseenSince, endedSince, limit))),
+    outbox: {
+      subscriptions: () => call(({ outbox }) => outbox.subscriptions()),
+      deliveries: (query) => call(({ outbox }) => outbox.deliveries(query)),
+    },
     probe: (now) => call((session) => session.probe(now)),
     hasSpace() {
       try {

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Disk } from '../disk.ts'
+import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
 import type { ChangePage, ChangeQuery } from '../shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from '../shown/instance-record.ts'
@@ -26,6 +27,7 @@ import { concludeTasks, moveBarriers } from './course.ts'
 import { handOff, isEmptyPull, isNothing, weightOf } from './hand-off-batch.ts'
 import { LargeCallBacks } from './large-call-back.ts'
 import { Maintenance } from './maintenance.ts'
+import { Outbox } from './outbox.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { endDue } from './settle.ts'
 import type { Transaction } from './transaction.ts'
@@ -53,6 +55,7 @@ export class EngineStore implements Store {
   readonly #runner: Runner
   readonly #largeCallBacks: LargeCallBacks
   readonly #maintenance: Maintenance
+  readonly #outbox: Outbox
   readonly #changes: ChangeLog
   /** Resolves when the work before has ended, well or not. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -68,7 +71,9 @@ export class EngineStore implements Store {
     this.#runner = new Runner(options, (tx) => this.#committed(tx))
     // What was begun is brought to its end also while the store is being closed.
     this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
-    this.#maintenance = new Maintenance(options.disk, this.#runner, (work) => this.#inTurn(work))
+    const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
+    this.#outbox = new Outbox(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
+    this.#maintenance = new Maintenance(options.disk, this.#runner, inTurn, this.#outbox)
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
@@ -241,6 +246,14 @@ export class EngineStore implements Store {
       const { tasks, ...page } = this.#changes.page(query)
       return { ...page, now, tasks: await viewTasksById(this.#disk, tasks) }
     })
+  }
+
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
+    return this.#outbox.order(order)
+  }
+
+  deliver(order: DeliveryOrder): Promise<DeliveryAnswer> {
+    return this.#outbox.deliver(order)
   }
 
   recordSightings(sightings: readonly Sighting[]): Promise<void> {

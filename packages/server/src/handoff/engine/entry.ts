@@ -1,4 +1,5 @@
 import type { InstanceRole } from '@baton/protocol'
+import type { OutboxEntry } from '../outbox.ts'
 import { emptyTally, type Tally } from '../rules/tally.ts'
 import type {
   IndexRangeOfLane,
@@ -33,6 +34,8 @@ export interface Entry {
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
   readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
   readonly nextIds: NextIds | null
+  /** Null: nothing of it changed. */
+  readonly outbox: OutboxEntry | null
 }
 
 const taskFields = [
@@ -112,6 +115,7 @@ export function encodeEntry(entry: Entry): string {
     entry.produced,
     entry.instances,
     entry.nextIds,
+    entry.outbox,
   ])
 }
 
@@ -130,6 +134,7 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    outbox,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, string, string | null, number[], number[]][],
@@ -143,6 +148,7 @@ export function decodeEntry(body: string): Entry {
     Entry['produced'],
     Entry['instances'],
     NextIds | null,
+    OutboxEntry | null,
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
@@ -175,6 +181,7 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    outbox,
   }
 }
 

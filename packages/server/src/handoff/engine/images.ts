@@ -1,4 +1,5 @@
 import type { Images } from '../disk.ts'
+import { addToOutboxImages, noOutboxImages, outboxRowsOf } from '../outbox.ts'
 import type { Entry } from './entry.ts'
 
 export const noImages = (): Images => ({
@@ -12,6 +13,7 @@ export const noImages = (): Images => ({
   tables: new Map(),
   produced: new Map(),
   instances: new Map(),
+  outbox: noOutboxImages(),
   nextIds: null,
 })
 
@@ -37,12 +39,13 @@ export function addToImages(images: Images, entry: Entry): void {
     images.produced.set(`${task}:${instance}`, { task, instance, at })
   for (const [instanceId, role, at] of entry.instances)
     images.instances.set(instanceId, { instanceId, role, at })
+  if (entry.outbox !== null) addToOutboxImages(images.outbox, entry.outbox)
   if (entry.nextIds !== null) images.nextIds = entry.nextIds
 }
 
 /** In rows, as far as it matters how many there are. */
-const weightOf = ({ tasks, lanes, partitions, keys, ranges }: Entry): number =>
-  1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length
+const weightOf = ({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number =>
+  1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length + outboxRowsOf(outbox)
 
 interface Generation {
   readonly entries: Entry[]

@@ -1,5 +1,7 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { Loaded } from '../disk.ts'
+import type { StoredSubscription } from '../outbox.ts'
+import { finishedOf } from '../rules/tally.ts'
 import type {
   Line,
   NextIds,
@@ -29,6 +31,9 @@ export interface Task extends StoredTask, OrderedTask<Lane>, Changing {
   /** Those in memory, by level. */
   readonly lanes: Map<number, Lane>
   pace: StoredPace | null
+  /** As of the last event about it, or when it was read. */
+  toldState: StoredTask['state']
+  toldGeneration: number
 }
 
 export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
@@ -39,6 +44,8 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   lastIndex: number | null
   /** Partitions in memory that point here. */
   pins: number
+  /** How many partitions were done when all of them were, as of the last event about it or when it was read. */
+  toldFinished: number | null
 }
 
 export interface Partition extends StoredPartition, Changing {
@@ -63,6 +70,8 @@ export class Memory {
   readonly keys = new Map<string, Key>()
   /** Names that the disk was told of: their instances have rows. */
   readonly instances = new Map<string, InstanceRole>()
+  /** All of them. */
+  readonly subscriptions = new Map<string, StoredSubscription>()
   readonly order = new Order<Lane>()
   readonly nextIds: NextIds
   /** The number of the last entry that rows on the disk contain. */
@@ -97,6 +106,8 @@ export class Memory {
       aside: new Set(),
       asideForgotten: false,
       pace: null,
+      toldState: row.state,
+      toldGeneration: row.generation,
     }
     this.tasks.set(task.id, task)
     this.tasksByName.set(task.taskId, task)
@@ -121,6 +132,7 @@ export class Memory {
       lastIndex: isNew ? -1 : null,
       heapIndex: -1,
       pins: 0,
+      toldFinished: finishedOf(row.partitions),
     }
     this.lanes.set(lane.id, lane)
     owner.lanes.set(lane.level, lane)

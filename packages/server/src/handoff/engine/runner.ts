@@ -7,6 +7,7 @@ import { decodeEntry, encodeEntry } from './entry.ts'
 import { type Flushable, imagesOf, Unflushed } from './images.ts'
 import { Memory, type MemoryBounds } from './memory.ts'
 import { loadKeys, loadOrder } from './pull.ts'
+import { tellEvents } from './tell-events.ts'
 import { type Ask, type Steps, type Surroundings, Transaction } from './transaction.ts'
 
 export interface EngineOptions {
@@ -91,6 +92,7 @@ export class Runner {
     // Nothing of it is appended. With the next number, lanes that catch up here would count as changed by the next entry.
     const tx = new Transaction(memory, this.#last, this.#surroundings())
     await this.drive(loadOrder(tx, LANES_AT_START))
+    for (const row of await this.#disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
     this.#memory = memory
     return memory
   }
@@ -137,6 +139,7 @@ export class Runner {
   }
 
   async #append(tx: Transaction): Promise<void> {
+    tellEvents(tx)
     const entry = tx.entry()
     const { number, newRows, newKeys } = tx
     await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })

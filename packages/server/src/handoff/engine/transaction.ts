@@ -16,6 +16,7 @@ import type {
 } from '../stored.ts'
 import { type Entry, imageOfLane, imageOfStatus, imageOfTask } from './entry.ts'
 import type { Key, Lane, Level, Memory, Partition, Task } from './memory.ts'
+import { OutboxChanges } from './outbox-changes.ts'
 
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
 export type Ask =
@@ -53,6 +54,7 @@ export class Transaction {
   /** Rows of this batch's call-backs, by lane and index: they are not on the disk yet. */
   readonly calledBack = new Map<number, Map<number, KnownPartition>>()
   readonly parked: Partition[] = []
+  readonly outbox = new OutboxChanges()
   /** Partitions that pulls can take and could not before. */
   readied = 0
   earliestDueAt: number | null = null
@@ -97,6 +99,7 @@ export class Transaction {
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
       this.#instances.length === 0 &&
+      this.outbox.isEmpty &&
       !this.#hasIds
     )
   }
@@ -125,7 +128,7 @@ export class Transaction {
     this.#levels.push(level)
   }
 
-  issue(kind: 'task' | 'lane' | 'partition', count = 1): number {
+  issue(kind: 'task' | 'lane' | 'partition' | 'event', count = 1): number {
     const first = this.memory.nextIds[kind]
     this.memory.nextIds[kind] += count
     this.#hasIds = true
@@ -320,6 +323,7 @@ export class Transaction {
       produced: this.#produced,
       instances: this.#instances,
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
+      outbox: this.outbox.entry(),
     }
   }
 

@@ -56,6 +56,42 @@ const worker = {
   },
 }
 
+const subscription = {
+  id: 'sub_Zk3vU0f1pQ7cXw2d',
+  url: 'https://pipeline.example/hooks/baton',
+  types: ['task.done', 'task.stalled'],
+  taskPrefix: 'orders-',
+  state: 'active',
+  reason: null,
+  createdAt: at('11:00:00'),
+}
+const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'
+const delivery = {
+  event: 412,
+  id: 'evt_9aQx3LmT0bYw5KcE',
+  type: 'task.done',
+  taskId,
+  time: at('12:01:00'),
+  state: 'delivered',
+  attempts: 1,
+  attemptedAt: at('12:01:01'),
+  nextAttemptAt: null,
+  status: 204,
+  error: null,
+  durationSeconds: 0.041,
+}
+const cloudEvent = {
+  specversion: '1.0',
+  id: delivery.id,
+  source: '/baton',
+  type: 'task.done',
+  subject: taskId,
+  time: delivery.time,
+  datacontenttype: 'application/json',
+  sequence: '0000000000000412',
+  data: { taskId, generation: 1, partitions: { total: 42, done: 42, parked: 0 } },
+}
+
 const leaseId = 'b3xq7Yt1cZ0kPm4vL9sNfg'
 const lease = { id: leaseId, attempt: 1, expiresAt: at('12:05:00'), expiresInSeconds: 300 }
 
@@ -169,6 +205,17 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     retry: control('open', 1, { partitions: [`${taskId}-0-7`] }),
     seal: control('open', 1, { partitions: 42 }),
     levelBarrier: control('open', 1, { enabled: true }),
+    subscribe: {
+      request: { url: subscription.url, types: subscription.types, taskPrefix: subscription.taskPrefix },
+      answer: { ...subscription, secret },
+    },
+    listSubscriptions: { answer: { subscriptions: [subscription] } },
+    unsubscribe: { answer: { id: subscription.id, removed: true } },
+    rotateSecret: { request: { overlapSeconds: 3600 }, answer: { ...subscription, secret } },
+    enableSubscription: { answer: subscription },
+    listDeliveries: { answer: { deliveries: [delivery], next: null } },
+    redeliver: { answer: { ...delivery, state: 'pending', attempts: 0, nextAttemptAt: at('12:10:00') } },
+    readEvents: { answer: { events: [cloudEvent], next: cloudEvent.sequence, missed: false } },
     followEvents: {
       answer: `id: cf7b5e94-2\nevent: task\ndata: ${JSON.stringify(summary)}\n\n`,
     },

@@ -7,7 +7,7 @@ import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
 import { admitPeers } from '../../../src/http/peers.ts'
 
-const engineVerbs = [...carriedVerbs, 'sweep', 'tidy'] as const
+const engineVerbs = [...carriedVerbs, 'sweep', 'tidy', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]
 
 /** In place of the database: the head, and a store that only the one may use whose term is the head's. */

@@ -1,4 +1,5 @@
 import type { Images, Loaded } from '../../../src/handoff/disk.ts'
+import { noOutboxImages } from '../../../src/handoff/outbox.ts'
 import { noTallies } from '../../../src/handoff/rules/tally.ts'
 import {
   type PartitionDescriptor,
@@ -98,6 +99,7 @@ export const images = (changes: Partial<Images> = {}): Images => ({
   tables: new Map(),
   produced: new Map(),
   instances: new Map(),
+  outbox: noOutboxImages(),
   nextIds: null,
   ...changes,
 })

@@ -4,11 +4,12 @@ import type { DiskHarness } from './harness.ts'
 import { imagesTopic } from './images.ts'
 import { instancesTopic } from './instances.ts'
 import { loadsTopic } from './loads.ts'
+import { outboxTopic } from './outbox.ts'
 import { upkeepTopic } from './upkeep.ts'
 import { viewsTopic } from './views.ts'
 
 /** What every disk must do, call by call. */
-const topics = [entriesTopic, imagesTopic, loadsTopic, upkeepTopic, viewsTopic, instancesTopic]
+const topics = [entriesTopic, imagesTopic, loadsTopic, upkeepTopic, viewsTopic, instancesTopic, outboxTopic]
 
 export function describeDisk(harness: DiskHarness): void {
   describe(`the ${harness.name} disk`, () => {

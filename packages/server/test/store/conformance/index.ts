@@ -11,6 +11,7 @@ import { lanesTopic } from './lanes.ts'
 import { lateSettleTopic } from './late-settle.ts'
 import { levelBarrierTopic } from './level-barrier.ts'
 import { manyLevelsTopic } from './many-levels.ts'
+import { outboxTopic } from './outbox.ts'
 import { partitionPagesTopic } from './partition-pages.ts'
 import { pauseTopic } from './pause.ts'
 import { pullKeysTopic } from './pull-keys.ts'
@@ -53,6 +54,7 @@ const topics = [
   partitionPagesTopic,
   instancesTopic,
   changesTopic,
+  outboxTopic,
   isolationTopic,
   restartTopic,
 ]
