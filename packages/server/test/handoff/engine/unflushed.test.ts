@@ -15,6 +15,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   tables: [],
   produced: [],
   instances: [],
+  outbox: null,
   nextIds: null,
 })
 
