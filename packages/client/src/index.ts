@@ -1,10 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export type {
+  Attempt,
+  AttemptSeconds,
   AuditEntry,
   AuditList,
   CallBackAnswer,
   Conflict,
   ControlAnswer,
+  Failure,
   InstanceList,
   InstanceStatus,
   Lease,
@@ -20,12 +23,14 @@ export type {
   PulledPartition,
   Refusal,
   RefusalCode,
+  ReleaseAnswer,
   RenewAnswer,
   RetryRequest,
   SealRequest,
   SettleAnswer,
   Settlement,
   StateCounts,
+  Straggler,
   StreamEvent,
   TaskList,
   TaskState,
@@ -38,6 +43,7 @@ export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
 export type {
   CallOptions,
+  ManifestOptions,
   PageOptions,
   PartitionsOptions,
   Pulled,

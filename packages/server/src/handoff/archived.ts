@@ -52,8 +52,11 @@ export interface ArchivedRows {
   readonly partitions: StoredPartition
 }
 
-/** What the engine writes is what is carried: an image of a new kind does not compile until it has a section. */
-export type Section = Exclude<keyof Images, 'nextIds'>
+/**
+ * What the engine writes is what is carried: an image of a new kind does not compile until it has a section. Totals are added to
+ * the rows of instances, and carried with them.
+ */
+export type Section = Exclude<keyof Images, 'nextIds' | 'totals'>
 
 export type PerSection<Value> = Readonly<Record<Section, Value>>
 

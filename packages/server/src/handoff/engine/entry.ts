@@ -1,5 +1,6 @@
-import type { InstanceRole } from '@baton/protocol'
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import { emptyTally, type Tally } from '../rules/tally.ts'
+import { noTotals, type TotalsAdded } from '../shown/instance-record.ts'
 import type {
   IndexRangeOfLane,
   NextIds,
@@ -32,6 +33,8 @@ export interface Entry {
   readonly tables: readonly (readonly [task: number, table: string])[]
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
   readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
+  /** What instances did, to be added to their totals. */
+  readonly totals: readonly TotalsAdded[]
   readonly nextIds: NextIds | null
 }
 
@@ -58,6 +61,8 @@ const taskFields = [
   'owners',
   'reruns',
   'staging',
+  'failures',
+  'durations',
 ] as const satisfies (keyof StoredTask)[]
 
 const laneFields = [
@@ -71,6 +76,8 @@ const laneFields = [
   'parkedSkipped',
   'purged',
   'purgedRecords',
+  'busyMillis',
+  'attemptsDone',
 ] as const satisfies (keyof StoredLane)[]
 
 const statusFields = [
@@ -87,7 +94,19 @@ const statusFields = [
   'settledAt',
   'reportedRecords',
   'reason',
+  'history',
 ] as const satisfies (keyof PartitionStatus)[]
+
+/** Pulls are not among them: one that finds nothing makes no entry. */
+const totalFields = [
+  'partitions',
+  'records',
+  'done',
+  'failed',
+  'released',
+  'callBacks',
+  'calledBack',
+] as const satisfies (keyof InstanceTotals)[]
 
 const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
 
@@ -112,6 +131,12 @@ export function encodeEntry(entry: Entry): string {
     entry.produced,
     entry.instances,
     entry.nextIds,
+    entry.totals.map(({ instanceId, role, at, totals }) => [
+      instanceId,
+      role,
+      at,
+      ...pick(totals, totalFields),
+    ]),
   ])
 }
 
@@ -130,6 +155,7 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    totals,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, string, string | null, number[], number[]][],
@@ -143,6 +169,7 @@ export function decodeEntry(body: string): Entry {
     Entry['produced'],
     Entry['instances'],
     NextIds | null,
+    [string, InstanceRole, number, ...number[]][],
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
@@ -175,6 +202,12 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    totals: totals.map(([instanceId, role, at, ...values]) => ({
+      instanceId,
+      role,
+      at,
+      totals: { ...noTotals(), ...unpick(values, totalFields) },
+    })),
   }
 }
 
@@ -193,9 +226,11 @@ export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   settledAt: status.settledAt,
   reportedRecords: status.reportedRecords,
   reason: status.reason,
+  history: status.history,
 })
 
-export const imageOfTask = (task: StoredTask): StoredTask => ({
+/** Failures only where they changed: they are much larger than the rest. */
+export const imageOfTask = (task: StoredTask, failuresChanged: boolean): StoredTask => ({
   id: task.id,
   taskId: task.taskId,
   state: task.state,
@@ -220,6 +255,8 @@ export const imageOfTask = (task: StoredTask): StoredTask => ({
   owners: task.owners,
   reruns: task.reruns,
   staging: task.staging,
+  failures: failuresChanged ? task.failures : null,
+  durations: task.durations.slice(),
 })
 
 export const imageOfLane = (lane: StoredLane): StoredLane => ({
@@ -236,6 +273,8 @@ export const imageOfLane = (lane: StoredLane): StoredLane => ({
   parkedSkipped: lane.parkedSkipped,
   purged: lane.purged,
   purgedRecords: lane.purgedRecords,
+  busyMillis: lane.busyMillis,
+  attemptsDone: lane.attemptsDone,
   partitions: { ...lane.partitions },
   records: { ...lane.records },
 })

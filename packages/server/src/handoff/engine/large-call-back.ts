@@ -8,6 +8,7 @@ import {
   arrivalOf,
   type Comparison,
   compare,
+  countCallBack,
   describe,
   locate,
   newTask,
@@ -123,6 +124,7 @@ export class LargeCallBacks {
     const { fresh, accepted, duplicates } = comparison
     if (accepted === 0) {
       if (order.seal != null) accept(tx, order, [])
+      countCallBack(tx, order.producer, accepted)
       yield* concludeTasks(tx)
       return { kind: 'stored', accepted, duplicates }
     }
@@ -176,6 +178,7 @@ export class LargeCallBacks {
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)
       accept(tx, order, arrivals)
+      countCallBack(tx, order.producer, accepted)
       yield* moveBarriers(tx)
       yield* concludeTasks(tx)
       return { result: { kind: 'stored', accepted, duplicates }, readied: tx.readied }

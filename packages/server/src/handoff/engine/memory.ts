@@ -29,6 +29,8 @@ export interface Task extends StoredTask, OrderedTask<Lane>, Changing {
   /** Those in memory, by level. */
   readonly lanes: Map<number, Lane>
   pace: StoredPace | null
+  /** The entry in which its failures changed last. */
+  failuresChangedIn: number
 }
 
 export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
@@ -97,6 +99,7 @@ export class Memory {
       aside: new Set(),
       asideForgotten: false,
       pace: null,
+      failuresChangedIn: 0,
     }
     this.tasks.set(task.id, task)
     this.tasksByName.set(task.taskId, task)

@@ -13,7 +13,8 @@ import { type Role, roles } from './tokens.ts'
  * What a route asks of a caller: `probe` nothing at all, `open` no token, `anyone` whatever token there is. `view` is for
  * those who may look, and shows each what its token covers; `overview` shows everything, so a token that is limited to some
  * tasks is refused; `task` looks at one task, as its producer may, too; `audit` is for operators. The others change
- * something: `seal` is for operators and the producers of the task, and the rest for the role of that name.
+ * something: `seal` is for operators and the producers of the task, `fleet` for operators of all tasks, and the rest for
+ * the role of that name.
  */
 export type Access = keyof typeof admitted | 'probe'
 
@@ -40,6 +41,7 @@ const admitted = {
   producer: ['producer'],
   worker: ['worker'],
   operator: ['operator'],
+  fleet: ['operator'],
   seal: ['operator', 'producer'],
 } as const satisfies Record<string, readonly Role[] | null>
 
@@ -47,11 +49,19 @@ const admitted = {
 export const rolesFor = (access: Access): readonly Role[] | null =>
   access === 'probe' ? null : admitted[access]
 
-const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator', 'seal'])
+const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator', 'fleet', 'seal'])
 /** What a token with a limit to tasks or tables can be refused on. */
-const limited: ReadonlySet<Access> = new Set(['overview', 'task', 'audit', 'producer', 'operator', 'seal'])
+const limited: ReadonlySet<Access> = new Set([
+  'overview',
+  'task',
+  'audit',
+  'producer',
+  'operator',
+  'fleet',
+  'seal',
+])
 /** Shows or does what no limit to tasks can narrow. */
-const unlimitedOnly: ReadonlySet<Access> = new Set(['overview', 'audit'])
+const unlimitedOnly: ReadonlySet<Access> = new Set(['overview', 'audit', 'fleet'])
 
 export const hasEffect = (access: Access): boolean => changing.has(access)
 

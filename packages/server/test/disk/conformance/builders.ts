@@ -40,6 +40,8 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   owners: [],
   reruns: [],
   staging: null,
+  failures: null,
+  durations: [],
   ...changes,
 })
 
@@ -57,6 +59,8 @@ export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {
   parkedSkipped: false,
   purged: 0,
   purgedRecords: 0,
+  busyMillis: 0,
+  attemptsDone: 0,
   ...noTallies(),
   ...changes,
 })
@@ -98,6 +102,7 @@ export const images = (changes: Partial<Images> = {}): Images => ({
   tables: new Map(),
   produced: new Map(),
   instances: new Map(),
+  totals: new Map(),
   nextIds: null,
   ...changes,
 })
