@@ -64,7 +64,7 @@ describe('the API document', () => {
     const optional = operations.filter(({ requestBody }) => requestBody?.required === false)
     const demanded = operations.filter(({ requestBody }) => requestBody?.required === true)
     const ids = (some: readonly Operation[]) => some.map(({ operationId }) => operationId).toSorted()
-    expect(ids(optional).join(' ')).toBe('cancel levelBarrier pause resume retry seal skipParked')
+    expect(ids(optional).join(' ')).toBe('cancel levelBarrier pause releaseInstance resume retry seal skipParked')
     expect(ids(demanded).join(' ')).toBe('callBack renew settle')
   })
 
@@ -94,6 +94,7 @@ describe('the API document', () => {
       renew: ['string[]', 'RenewAnswer'],
       instanceStatus: [undefined, 'InstanceStatus'],
       listInstances: [undefined, 'InstanceList'],
+      releaseInstance: ['object', 'ReleaseAnswer'],
       listTasks: [undefined, 'TaskList'],
       viewTotals: [undefined, 'Totals'],
       viewTask: [undefined, 'TaskView'],
