@@ -48,6 +48,11 @@ export const commands: readonly CommandEntry[] = [
     summary: 'show service nodes, workers and producers',
     load: async () => (await import('./commands/status.ts')).status,
   },
+  {
+    name: 'release',
+    summary: 'take the leases of an instance back',
+    load: async () => (await import('./commands/release.ts')).release,
+  },
   { name: 'pause', summary: 'hand out nothing more of a task', load: control('pause') },
   { name: 'resume', summary: 'end a pause', load: control('resume') },
   { name: 'retry', summary: 'give parked partitions fresh attempts', load: control('retry') },
@@ -65,7 +70,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'manifest',
-    summary: 'export every partition of a task as NDJSON',
+    summary: 'export the partitions of a task as NDJSON',
     load: async () => (await import('./commands/manifest.ts')).manifest,
   },
   {
@@ -117,5 +122,14 @@ export const commands: readonly CommandEntry[] = [
     name: 'completion',
     summary: 'print the completion script of a shell',
     load: async () => (await import('./commands/completion.ts')).completionOf(commands),
+  },
+]
+
+/** For the scripts that `completion` prints, and not for people. */
+export const unlistedCommands: readonly CommandEntry[] = [
+  {
+    name: 'complete',
+    summary: 'list what a shell can complete',
+    load: async () => (await import('./commands/complete.ts')).complete,
   },
 ]

@@ -1,6 +1,6 @@
 import { didYouMean } from '@baton/protocol/without-schemas'
 import { Arguments } from './arguments.ts'
-import { commands } from './commands.ts'
+import { commands, unlistedCommands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import { commandHelp, overview } from './help.ts'
 import { note } from './terminal.ts'
@@ -47,7 +47,7 @@ async function runCommand(name: string, argv: readonly string[]): Promise<number
 }
 
 function entryOf(name: string) {
-  const entry = commands.find((candidate) => candidate.name === name)
+  const entry = [...commands, ...unlistedCommands].find((candidate) => candidate.name === name)
   if (entry !== undefined) return entry
   if (name.startsWith('-')) {
     // Without its value, which may be a token.

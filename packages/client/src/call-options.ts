@@ -64,6 +64,11 @@ export interface TasksOptions extends PageOptions {
   readonly search?: string | undefined
 }
 
+export interface ManifestOptions extends CallOptions {
+  readonly state?: PartitionState | undefined
+  readonly level?: number | undefined
+}
+
 export interface PartitionsOptions extends PageOptions {
   readonly state?: PartitionState | undefined
   readonly level?: number | undefined

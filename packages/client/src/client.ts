@@ -8,6 +8,7 @@ import type {
   PartitionDescriptor,
   PartitionList,
   PulledPartition,
+  ReleaseAnswer,
   RenewAnswer,
   RetryRequest,
   SealRequest,
@@ -20,6 +21,7 @@ import type {
 } from '@baton/protocol'
 import type {
   CallOptions,
+  ManifestOptions,
   PageOptions,
   PartitionsOptions,
   Pulled,
@@ -55,7 +57,8 @@ export class BatonClient {
   readonly subscriptions = new Subscriptions((spec, options) => this.#call(spec, options))
 
   constructor(options: string | URL | BatonClientOptions) {
-    const given = typeof options === 'string' || options instanceof URL ? { url: options } : options
+    const given: BatonClientOptions =
+      typeof options === 'string' || options instanceof URL ? { url: options } : options
     this.#transport = new Transport(given)
     this.#table = new TableField(given.tableField)
     this.#retryForSeconds = given.retryForSeconds ?? DEFAULT_RETRY_FOR_SECONDS
@@ -104,11 +107,10 @@ export class BatonClient {
     const waitSeconds = pull?.waitSeconds
     const body = jsonText(settlements, 'the settlement')
     const spec = { method: 'POST', path: '/settle', headers, body, waitSeconds } as const
-    const { settled, refused, partitions } = (await this.#call(spec, options)) as SettleAnswer
+    const answer = (await this.#call(spec, options)) as SettleAnswer
     return {
-      settled,
-      refused,
-      partitions: partitions.map((partition) => this.#table.fromWire(partition)),
+      ...answer,
+      partitions: answer.partitions.map((partition) => this.#table.fromWire(partition)),
     }
   }
 
@@ -143,9 +145,17 @@ export class BatonClient {
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
   }
 
-  /** Every partition of a task, one after the other as the service sends them: for audit. Not repeated. */
-  async *manifest(taskId: string, options: CallOptions = {}): AsyncGenerator<ManifestLine, void, undefined> {
-    const spec = { method: 'GET', path: `${taskPath(taskId)}/manifest`, ...limits(options) } as const
+  /**
+   * The partitions of a task, all of them or those of a state or level, one after the other as the service sends them: for
+   * audit, and to take what is parked elsewhere. Not repeated.
+   */
+  async *manifest(
+    taskId: string,
+    options: ManifestOptions = {},
+  ): AsyncGenerator<ManifestLine, void, undefined> {
+    const { state, level } = options
+    const path = `${taskPath(taskId)}/manifest`
+    const spec = { method: 'GET', path, query: { state, level }, ...limits(options) } as const
     const body = await this.#persist(() => this.#transport.stream(spec), options)
     for await (const line of textLines(body, options)) {
       if (line !== '') yield this.#table.fromWire(JSON.parse(line) as ManifestLine)
@@ -221,6 +231,15 @@ export class BatonClient {
   async audit(options: PageOptions = {}): Promise<AuditList> {
     const { cursor, limit } = options
     return (await this.#get('/audit', { cursor, limit }, options)) as AuditList
+  }
+
+  /**
+   * Takes all leases of an instance back, for one that will not come back by itself. Their partitions are ready at once; it
+   * costs each an attempt, as if the lease had expired.
+   */
+  async releaseInstance(instanceId: string, options: CallOptions = {}): Promise<ReleaseAnswer> {
+    const path = `/instances/${encodeURIComponent(instanceId)}/release`
+    return (await this.#call({ method: 'POST', path }, options)) as ReleaseAnswer
   }
 
   #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {

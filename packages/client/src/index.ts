@@ -1,5 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export type {
+  Attempt,
+  AttemptSeconds,
   AuditEntry,
   AuditList,
   CallBackAnswer,
@@ -10,6 +12,7 @@ export type {
   DeliveryList,
   DeliveryState,
   EventPage,
+  Failure,
   InstanceList,
   InstanceStatus,
   Lease,
@@ -25,6 +28,7 @@ export type {
   PulledPartition,
   Refusal,
   RefusalCode,
+  ReleaseAnswer,
   RenewAnswer,
   RetryRequest,
   RotateSecretRequest,
@@ -32,6 +36,7 @@ export type {
   SettleAnswer,
   Settlement,
   StateCounts,
+  Straggler,
   StreamEvent,
   SubscribeRequest,
   Subscription,
@@ -49,6 +54,7 @@ export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
 export type {
   CallOptions,
+  ManifestOptions,
   PageOptions,
   PartitionsOptions,
   Pulled,

@@ -1,3 +1,4 @@
+export { type Attempt, attemptSchema, type Failure, failureSchema } from './attempt.ts'
 export {
   type AuditEntry,
   type AuditList,
@@ -32,6 +33,8 @@ export {
   instanceTotalsSchema,
   type ProducedTask,
   producedTaskSchema,
+  type ReleaseAnswer,
+  releaseAnswerSchema,
 } from './instance.ts'
 export { leaseIdSchema, type Refusal, refusalSchema } from './lease-reference.ts'
 export { namedSchemas } from './named-schemas.ts'
@@ -117,6 +120,7 @@ export {
   partitionListSchema,
   partitionRowSchema,
 } from './task-partitions.ts'
+export { type AttemptSeconds, attemptSecondsSchema, type Straggler, stragglerSchema } from './timing.ts'
 export { type Totals, totalsSchema } from './totals.ts'
 export { type Violation, violationSchema } from './violation-schema.ts'
 export * from './without-schemas.ts'

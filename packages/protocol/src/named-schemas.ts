@@ -1,4 +1,6 @@
 import type { TSchema } from 'typebox'
+import { attemptSchema, failureSchema } from './attempt.ts'
+import { attemptOutcomes, failureOutcomes } from './attempt-outcome.ts'
 import { auditEntrySchema, auditListSchema } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
@@ -8,6 +10,7 @@ import {
   instanceStatusSchema,
   instanceTotalsSchema,
   producedTaskSchema,
+  releaseAnswerSchema,
 } from './instance.ts'
 import { instanceRoles, instanceStates } from './instance-state.ts'
 import { refusalSchema } from './lease-reference.ts'
@@ -50,8 +53,10 @@ import {
 } from './task-control.ts'
 import { manifestLineSchema, partitionListSchema, partitionRowSchema } from './task-partitions.ts'
 import { partitionStates, taskStates } from './task-state.ts'
+import { attemptSecondsSchema, stragglerSchema } from './timing.ts'
 import { totalsSchema } from './totals.ts'
 import { violationSchema } from './violation-schema.ts'
+import { etaReasons } from './waits-for.ts'
 
 /** What is on the wire by the names of its types, for documents that call it so and describe it once. */
 export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly<Record<string, TSchema>> {
@@ -78,6 +83,10 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     PartitionRow: partitionRowSchema(tableField),
     PartitionList: partitionListSchema(tableField),
     ManifestLine: manifestLineSchema(tableField),
+    Attempt: attemptSchema,
+    Failure: failureSchema,
+    AttemptSeconds: attemptSecondsSchema,
+    Straggler: stragglerSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     LevelBarrierRequest: levelBarrierRequestSchema,
@@ -85,6 +94,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     InstanceStatus: instanceStatusSchema,
     InstanceTotals: instanceTotalsSchema,
     InstanceList: instanceListSchema,
+    ReleaseAnswer: releaseAnswerSchema,
     ProducedTask: producedTaskSchema,
     AuditEntry: auditEntrySchema,
     AuditList: auditListSchema,
@@ -105,6 +115,9 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     TaskState: oneOf(taskStates),
     PartitionState: oneOf(partitionStates),
     Outcome: oneOf(outcomes),
+    AttemptOutcome: oneOf(attemptOutcomes),
+    FailureOutcome: oneOf(failureOutcomes),
+    EtaReason: oneOf(etaReasons),
     InstanceRole: oneOf(instanceRoles),
     InstanceState: oneOf(instanceStates),
     RefusalCode: oneOf(refusalCodes),

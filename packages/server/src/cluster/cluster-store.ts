@@ -15,6 +15,8 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   HintListener,
+  ReleaseOrder,
+  ReleaseResult,
   Store,
   SweepOrder,
   SweepResult,
@@ -101,6 +103,17 @@ export class ClusterStore implements Store, Carried {
     )
   }
 
+  async releaseInstance(order: ReleaseOrder): Promise<ReleaseResult> {
+    return this.#anywhere(
+      async ({ engine }) => {
+        const result = await engine.releaseInstance(order)
+        this.#streams.tell(result.readied)
+        return result
+      },
+      (link) => carry(link, 'releaseInstance', order),
+    )
+  }
+
   task(taskId: string): Promise<TaskRecord | null> {
     return this.#carried('task', taskId)
   }
@@ -170,6 +183,11 @@ export class ClusterStore implements Store, Carried {
 
   async run(verb: Exclude<CarriedVerb, 'handOff'>, argument: unknown): Promise<unknown> {
     const result = await this.#leadership.lead(({ engine }) => call(engine, verb, argument))
+    if (verb === 'releaseInstance') {
+      const { readied } = result as ReleaseResult
+      this.#streams.tell(readied)
+      this.#hint(readied)
+    }
     if (verb === 'control') {
       const applied = result as ControlResult
       if (applied.kind !== 'applied') return result

@@ -8,6 +8,7 @@ import { digestOf } from './peer-signature.ts'
 export const carriedVerbs = [
   'handOff',
   'control',
+  'releaseInstance',
   'task',
   'tasks',
   'partitions',

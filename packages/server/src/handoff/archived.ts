@@ -55,7 +55,7 @@ export interface ArchivedRows {
 export type Section = keyof ArchivedRows
 
 /** Images that have no rows of their own, or whose rows are in other sections. */
-type WithoutSection = 'nextIds'
+type WithoutSection = 'nextIds' | 'totals'
 
 /** What the engine writes is what is carried: an image of a new kind does not compile here until it has a section. */
 type NotCarried = Exclude<keyof Images, Section | WithoutSection>

@@ -2,8 +2,9 @@ import type { InstanceRole } from '@baton/protocol'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { Tallies } from './rules/tally.ts'
-import type { InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
+import type { InstanceQuery, InstanceRecord, TotalsAdded } from './shown/instance-record.ts'
 import type { PaceSecond, TaskRecord } from './shown/task-record.ts'
+import type { UnderWay } from './shown/time-left.ts'
 import type { Sighting } from './sightings.ts'
 import type {
   IndexRangeOfLane,
@@ -60,6 +61,10 @@ export interface Disk {
 
   /** Leased and delayed partitions whose time has come, in the order (dueAt, id), each kind at most `limit`. */
   due(now: number, limit: number, leases: boolean): Promise<Due>
+  /** Partitions that are leased to an instance, those first whose lease ends first. */
+  heldBy(instanceId: string, limit: number): Promise<number[]>
+  /** What is leased and what is in back-off, those first that end first, each kind at most `limit`. */
+  underWay(limit: number): Promise<UnderWayRow[]>
   /** Keys whose time has come, the earliest first. */
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
   /** The unpurged task that finished first before this time, and those whose purge has begun; whose rows nothing needs any more. */
@@ -117,7 +122,10 @@ export class KnownKeys extends Error {
   }
 }
 
-/** The last image of each row that changed. Maps by id, or as the field says. */
+/**
+ * The last image of each row that changed. Maps by id, or as the field says. What is added and not set is right because a
+ * flush writes all of it and forgets its entries in one transaction.
+ */
 export interface Images {
   readonly tasks: Map<number, StoredTask>
   readonly lanes: Map<number, StoredLane>
@@ -139,6 +147,8 @@ export interface Images {
     { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
   >
   readonly outbox: OutboxImages
+  /** To be added to what is kept of an instance, by its name: the one part of images that is not absolute. */
+  readonly totals: Map<string, TotalsAdded>
   nextIds: NextIds | null
 }
 
@@ -230,6 +240,11 @@ export interface Due extends Pick<Loaded, 'tasks' | 'lanes' | 'levels' | 'partit
   readonly delayed: readonly number[]
   /** When the next of the others is due; leases among them only if they were asked for. */
   readonly nextDueAt: number | null
+}
+
+export interface UnderWayRow extends Omit<UnderWay, 'renewed'> {
+  /** The id of its task. */
+  readonly task: number
 }
 
 export interface TaskSummary {

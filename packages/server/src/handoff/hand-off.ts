@@ -12,7 +12,15 @@ import { Mentions } from './mentions.ts'
 import { Outage } from './outage.ts'
 import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import { Pulls } from './pulls.ts'
-import type { CallBackOutcome, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
+import type {
+  CallBackOutcome,
+  Pulled,
+  PullRequest,
+  Released,
+  Renewal,
+  Settled,
+  SettleRequest,
+} from './requests.ts'
 import { isLackOfRoom, Room } from './room.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
@@ -44,6 +52,9 @@ export interface Companion {
 
 /** Whoever asks whether the node is ready wants an answer before it has given up itself. */
 const PROBE_MILLIS = 5000
+
+/** More than a worker has at a time, as a rule: then it is one transaction. */
+const LEASES_RELEASED_AT_ONCE = 5000
 
 export const NEARLY_FULL =
   'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
@@ -95,7 +106,7 @@ export class HandOff {
       },
     })
     this.#pulls = new Pulls(this.#coalescer, (instance, result) => {
-      this.#instances.notePull(instance, result)
+      this.#instances.notePull(instance)
       this.counts.notePull(result)
     })
     const hasNamesake = () =>
@@ -143,7 +154,7 @@ export class HandOff {
       throw refusal
     }
     if (result.kind === 'stored' && result.accepted > 0) this.#room.stored()
-    this.#instances.noteCallBack(producer, result.kind === 'stored' ? result.accepted : null)
+    this.#instances.noteSeen(producer, 'producer')
     return result
   }
 
@@ -160,18 +171,19 @@ export class HandOff {
       pull: this.#pulls.orderBeside(pull),
     })
     const outcome = mentions.outcome(answer.settle ?? [])
-    const { settled, refused, totals } = outcome
+    const { settled, refused } = outcome
     this.counts.noteSettle(outcome)
-    this.#instances.noteSettle(instance, totals)
+    this.#instances.noteSeen(instance, 'worker')
     const pulled = pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, epoch)
-    return { settled, refused, pulled }
+    const parked = answer.parked === undefined ? [] : settled.filter((id) => answer.parked?.includes(id))
+    return { settled, parked, refused, pulled }
   }
 
   async renew(leaseIds: readonly string[], instance: string | null): Promise<Renewal[]> {
     const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
     const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
     const answer = leases.length === 0 ? undefined : await this.#coalescer.ask({ renew: { leases } })
-    this.#instances.noteRenewal(instance)
+    this.#instances.noteSeen(instance, 'worker')
     const verdicts = (answer?.renew ?? []).values()
     const renewals = known.map(({ leaseId, lease }) => {
       const verdict = lease === undefined ? undefined : verdicts.next().value
@@ -209,6 +221,20 @@ export class HandOff {
 
   instances(query: InstanceQuery): Promise<InstancePage> {
     return this.#instances.instances(query)
+  }
+
+  /** Takes the leases of an instance back; null where there is no such instance. */
+  async release(instanceId: string): Promise<Released | null> {
+    let [released, parked] = [0, 0]
+    for (let more = true; more; ) {
+      const step = await this.#store.releaseInstance({ instanceId, limit: LEASES_RELEASED_AT_ONCE })
+      released += step.released
+      parked += step.parked
+      more = step.more
+      this.#pulls.wake(step.readied)
+    }
+    if (released === 0 && (await this.#instances.instance(instanceId)) === null) return null
+    return { released, parked }
   }
 
   /** In force with the first step; the answer comes when all steps are done. */

@@ -25,6 +25,8 @@ export interface Store {
   /** One bounded step of the work that control and retention leave behind. */
   tidy(order: TidyOrder): Promise<TidyResult>
   control(order: ControlOrder): Promise<ControlResult>
+  /** An operator takes the leases of an instance back, at most `limit` of them at a time. */
+  releaseInstance(order: ReleaseOrder): Promise<ReleaseResult>
   task(taskId: string): Promise<TaskRecord | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
@@ -93,6 +95,8 @@ export interface HandOffAnswers {
   readonly settles: readonly SettleResult[]
   readonly renews: readonly RenewResult[]
   readonly undone: number
+  /** Ids of the leases whose settlement parked their partition, or had done so before; absent where there are none. */
+  readonly parked?: readonly string[]
   readonly callBacks: readonly CallBackResult[]
   readonly pulls: readonly PullResult[]
   /**
@@ -189,6 +193,19 @@ export interface SweepResult {
   /** More is due than the limit allowed. */
   readonly more: boolean
   readonly nextDueInMillis: number | null
+}
+
+export interface ReleaseOrder {
+  readonly instanceId: string
+  readonly limit: number
+}
+
+export interface ReleaseResult {
+  readonly released: number
+  /** Those of them that had no attempt left. */
+  readonly parked: number
+  readonly readied: number
+  readonly more: boolean
 }
 
 export interface TidyOrder {

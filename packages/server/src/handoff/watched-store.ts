@@ -43,6 +43,7 @@ export function watchedStore(store: Store, counts: StoreCounts, outage: Outage):
     ),
     tidy: timed('tidy', (order) => store.tidy(order)),
     control: timed('control', (order) => store.control(order)),
+    releaseInstance: timed('releaseInstance', (order) => store.releaseInstance(order)),
     task: timed('task', (taskId) => store.task(taskId)),
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),

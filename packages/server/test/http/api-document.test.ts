@@ -68,6 +68,10 @@ describe('the API document', () => {
       'cancel enableSubscription levelBarrier pause redeliver resume retry rotateSecret seal skipParked',
     )
     expect(ids(demanded).join(' ')).toBe('callBack renew settle subscribe')
+    expect(ids(optional).join(' ')).toBe(
+      'cancel levelBarrier pause releaseInstance resume retry seal skipParked',
+    )
+    expect(ids(demanded).join(' ')).toBe('callBack renew settle')
   })
 
   test('has only patterns that the libraries of other languages can read', async () => {
@@ -96,6 +100,7 @@ describe('the API document', () => {
       renew: ['string[]', 'RenewAnswer'],
       instanceStatus: [undefined, 'InstanceStatus'],
       listInstances: [undefined, 'InstanceList'],
+      releaseInstance: ['object', 'ReleaseAnswer'],
       listTasks: [undefined, 'TaskList'],
       viewTotals: [undefined, 'Totals'],
       viewTask: [undefined, 'TaskView'],

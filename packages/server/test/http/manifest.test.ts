@@ -10,7 +10,7 @@ const facts = { taskId: 'orders', purgedAt: null as number | null, generation: 1
 const line = {
   ...{ level: 0, index: 0, spelling: null, computeTableName: 'results.orders', recordCount: 1 },
   ...{ state: 'done', attempts: 1, holder: null, dueAt: null, reason: null, reportedRecords: null },
-  ...{ calledBackAt: 0, settledAt: 0 },
+  ...{ calledBackAt: 0, settledAt: 0, leasedAt: 0, outcome: 'done', history: null },
 }
 
 test.each([

@@ -29,6 +29,7 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'POST /renew': ['worker'],
   'GET /test/instance-status': roles,
   'GET /instances': ['operator', 'viewer'],
+  'POST /instances/{instanceId}/release': ['operator'],
   'GET /tasks': ['operator', 'viewer'],
   'GET /tasks/{taskId}': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/partitions': ['operator', 'viewer', 'producer'],
@@ -61,7 +62,7 @@ describe('roles and routes', () => {
   async function asked(base: string, route: string, headers: Record<string, string>): Promise<string> {
     const [method = '', path = ''] = route.split(' ')
     const ending = new AbortController()
-    const url = `${base}${path.replace('{taskId}', 'orders')}`
+    const url = `${base}${path.replace(/\{\w+\}/, 'orders')}`
     const response = await fetch(url, { method, headers, signal: ending.signal })
     const isProblem = response.headers.get('content-type') === 'application/problem+json'
     const { code = '' } = isProblem ? ((await response.json()) as { code?: string }) : {}

@@ -10,6 +10,7 @@ export const copyTask = (task: StoredTask): StoredTask => ({
   owners: [...task.owners],
   reruns: task.reruns.map((rerun) => ({ ...rerun })),
   staging: task.staging === null ? null : { ...task.staging },
+  durations: [...task.durations],
 })
 
 export const copyLane = (lane: StoredLane): StoredLane => ({

@@ -12,6 +12,7 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
@@ -31,12 +32,14 @@ import { MemoryMedium } from './memory-medium.ts'
 import type { MemoryOutbox } from './memory-outbox.ts'
 import {
   forgetInstancesIn,
+  heldByIn,
   instanceIn,
   instancesIn,
   recordInstancesIn,
   taskDetailIn,
   taskPageIn,
   taskSummariesIn,
+  underWayIn,
 } from './memory-views.ts'
 
 /** One node's access to a medium, for tests and the simulation. What it keeps for itself is lost with it. */
@@ -93,6 +96,16 @@ export class MemoryDisk implements Disk {
   async due(now: number, limit: number, leases: boolean): Promise<Due> {
     this.#checkOpen()
     return dueFrom(this.#medium, now, limit, leases)
+  }
+
+  async underWay(limit: number): Promise<UnderWayRow[]> {
+    this.#checkOpen()
+    return underWayIn(this.#medium, limit)
+  }
+
+  async heldBy(instanceId: string, limit: number): Promise<number[]> {
+    this.#checkOpen()
+    return heldByIn(this.#medium, instanceId, limit)
   }
 
   async dueKeys(now: number, limit: number): Promise<StoredKey[]> {

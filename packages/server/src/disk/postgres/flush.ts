@@ -3,6 +3,7 @@ import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { PartitionStatus } from '../../handoff/stored.ts'
 import { type Columns, plainArray, textArray } from './columns.ts'
 import { rangesStatement } from './index-ranges.ts'
+import { addTotalsStatement } from './instance-rows.ts'
 import { outboxStatements } from './outbox-rows.ts'
 import { keyColumns, laneColumns, levelColumns, paceColumns, statusColumns, taskColumns } from './rows.ts'
 import type { Statement } from './session/connection.ts'
@@ -47,6 +48,7 @@ export function flushStatements(order: FlushOrder): Statement[] {
     ...producedStatements(images.produced),
     ...instanceStatements(images.instances),
     ...outboxStatements(images.outbox),
+    ...totalsStatements(images.totals),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [order.deletedTo, deletableTo(order.upTo)],
@@ -87,9 +89,8 @@ function* upserts<Stored extends object>(
   rows: Iterable<Stored>,
 ): Iterable<Statement> {
   const names = columns.names
-  const changes = names.filter((name) => name !== key).map((name) => `${name} = excluded.${name}`)
   const text = `INSERT INTO baton.${table} (${names.join(', ')}) SELECT * FROM ${columns.unnest('n')}
-    ON CONFLICT (${key}) DO UPDATE SET ${changes.join(', ')}`
+    ON CONFLICT (${key}) DO UPDATE SET ${columns.changes(table, key)}`
   for (const chunk of inChunks(rows)) yield { text, values: columns.arrays(chunk) }
 }
 
@@ -185,6 +186,12 @@ function* instanceStatements(images: Images['instances']): Iterable<Statement> {
       ],
     }
   }
+}
+
+/** In the order of their names, like the above. */
+function* totalsStatements(images: Images['totals']): Iterable<Statement> {
+  const added = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
+  for (const chunk of inChunks(added)) yield addTotalsStatement(chunk)
 }
 
 export function* inChunks<One>(all: Iterable<One>): Iterable<One[]> {

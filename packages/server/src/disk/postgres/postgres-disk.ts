@@ -12,6 +12,7 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  UnderWayRow,
 } from '../../handoff/disk.ts'
 import { KnownKeys } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
@@ -24,6 +25,7 @@ import { deletableTo, flushStatements, inChunks } from './flush.ts'
 import { fence, type Head, type NodeAddress, readHead, resignStatement, takeOver } from './head.ts'
 import {
   forgetStatement,
+  heldByStatement,
   instanceStatement,
   instancesStatement,
   readInstance,
@@ -47,6 +49,7 @@ import {
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
+  underWayStatement,
 } from './task-views.ts'
 import {
   dueKeysStatement,
@@ -192,6 +195,14 @@ export class PostgresDisk implements Disk {
 
   async due(now: number, limit: number, leases: boolean): Promise<Due> {
     return readDue((await this.#read(dueStatement(now, limit, leases)))[0])
+  }
+
+  async underWay(limit: number): Promise<UnderWayRow[]> {
+    return (await this.#read(underWayStatement(limit))).map((row) => row['under_way'] as UnderWayRow)
+  }
+
+  async heldBy(instanceId: string, limit: number): Promise<number[]> {
+    return (await this.#read(heldByStatement(instanceId, limit))).map(({ id }) => id as number)
   }
 
   async dueKeys(now: number, limit: number): Promise<StoredKey[]> {

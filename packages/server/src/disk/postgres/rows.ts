@@ -36,6 +36,8 @@ export const taskColumns = new Columns<StoredTask>(
     owners: 'json',
     reruns: 'json',
     staging: 'json',
+    failures: 'kept',
+    durations: 'json',
   },
   { tallies: true },
 )
@@ -55,6 +57,8 @@ export const laneColumns = new Columns<StoredLane>(
     parkedSkipped: 'flag',
     purged: 'number',
     purgedRecords: 'number',
+    busyMillis: 'number',
+    attemptsDone: 'number',
   },
   { tallies: true },
 )
@@ -85,6 +89,7 @@ const statusFields = {
   settledAt: 'number',
   reportedRecords: 'number',
   reason: 'text',
+  history: 'json',
 } as const
 
 export const descriptorColumns = new Columns<PartitionDescriptor>(descriptorFields)

@@ -70,6 +70,8 @@ CREATE TABLE baton.task (
   owners json NOT NULL,
   reruns json NOT NULL,
   staging json,
+  failures json,
+  durations json NOT NULL DEFAULT '[]',
   ${counters},
   has_work boolean GENERATED ALWAYS AS (CASE WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true END) STORED,
   has_parked boolean GENERATED ALWAYS AS (CASE WHEN parked_partitions > 0 AND NOT cancelled THEN true END) STORED
@@ -94,6 +96,8 @@ CREATE TABLE baton.lane (
   parked_skipped boolean NOT NULL,
   purged bigint NOT NULL,
   purged_records bigint NOT NULL,
+  busy_millis bigint NOT NULL DEFAULT 0,
+  attempts_done bigint NOT NULL DEFAULT 0,
   ${counters},
   UNIQUE (task, level)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
@@ -126,6 +130,7 @@ CREATE TABLE baton.partition (
   holder text COLLATE "C",
   outcome text COLLATE "C",
   reason text COLLATE "C",
+  history json,
   lease_ends_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN due_at END) STORED,
   leased_by text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN holder END) STORED,
   delayed_until bigint GENERATED ALWAYS AS (CASE WHEN state = 'delayed' THEN due_at END) STORED,

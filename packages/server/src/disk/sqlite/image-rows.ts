@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Images } from '../../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { NextIds, PartitionStatus } from '../../handoff/stored.ts'
+import { InstanceRows } from './instance-rows.ts'
 import { OutboxRows } from './outbox-rows.ts'
 import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
@@ -12,11 +13,13 @@ export class ImageRows {
   readonly #sql: ReturnType<typeof prepare>
   readonly #ranges: Ranges
   readonly outbox: OutboxRows
+  readonly #instances: InstanceRows
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
     this.#ranges = new Ranges(db)
     this.outbox = new OutboxRows(db)
+    this.#instances = new InstanceRows(db)
   }
 
   nextIds(): NextIds {
@@ -70,6 +73,7 @@ export class ImageRows {
       status.settledAt,
       status.reportedRecords,
       status.reason,
+      status.history === null ? null : JSON.stringify(status.history),
       id,
     )
   }
@@ -86,10 +90,11 @@ export class ImageRows {
     for (const task of changed) this.#sql.trimPace.run(task, task, PACE_SECONDS_KEPT - 1)
   }
 
-  #writeInstances({ produced, instances }: Images): void {
+  #writeInstances({ produced, instances, totals }: Images): void {
     for (const { task, instance, at } of produced.values()) this.#sql.produced.run(instance, task, at)
     for (const { instanceId, role, at } of instances.values())
       this.#sql.instance.run(instanceId, role, at, at)
+    this.#instances.add(totals.values())
   }
 }
 

@@ -38,6 +38,8 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     unstage: (ids) => call((session) => session.unstage(ids)),
     known: (asked) => call(({ upkeep }) => asked.map((one) => upkeep.known(one))),
     due: (now, limit, leases) => call(({ upkeep }) => upkeep.due(now, limit, leases)),
+    heldBy: (instanceId, limit) => call(({ instances }) => instances.heldBy(instanceId, limit)),
+    underWay: (limit) => call(({ views }) => views.underWay(limit)),
     dueKeys: (now, limit) => call(({ upkeep }) => upkeep.dueKeys(now, limit)),
     purgeable: (finishedBefore) => call(({ upkeep }) => upkeep.purgeable(finishedBefore)),
     unfinishedWork: (limit) => call(({ upkeep }) => upkeep.unfinishedWork(limit)),

@@ -3,7 +3,7 @@ import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { noTallies, type Tallies, type Tally } from '../../handoff/rules/tally.ts'
 import { arrayQuery } from './query.ts'
 
-/** How a field is kept. Those with a question mark may be null; an empty list is kept as null. */
+/** How a field is kept. Those with a question mark may be null; an empty list is kept as null; a null leaves `kept?` as it is. */
 export type Kind =
   | 'key'
   | 'integer'
@@ -16,6 +16,7 @@ export type Kind =
   | 'json'
   | 'json?'
   | 'list?'
+  | 'kept?'
 
 /** The name of a column, and how it keeps its field. */
 export type Column = readonly [name: string, kind: Kind, more?: string]
@@ -41,6 +42,12 @@ const tag = (type: string): Codec => ({
   write: same as Codec['write'],
 })
 
+const jsonOrNull: Codec = {
+  type: 'TEXT',
+  read: (value) => (value === null ? null : (JSON.parse(value as string) as unknown)),
+  write: (value) => (value === null ? null : JSON.stringify(value)),
+}
+
 const codecs: Readonly<Record<Kind, Codec>> = {
   key: plain('INTEGER PRIMARY KEY'),
   integer: plain('INTEGER NOT NULL'),
@@ -59,11 +66,8 @@ const codecs: Readonly<Record<Kind, Codec>> = {
     read: (value) => JSON.parse(value as string) as unknown,
     write: (value) => JSON.stringify(value),
   },
-  'json?': {
-    type: 'TEXT',
-    read: (value) => (value === null ? null : (JSON.parse(value as string) as unknown)),
-    write: (value) => (value === null ? null : JSON.stringify(value)),
-  },
+  'json?': jsonOrNull,
+  'kept?': jsonOrNull,
   'list?': {
     type: 'TEXT',
     read: (value) => (value === null ? [] : (JSON.parse(value as string) as unknown)),
@@ -155,8 +159,13 @@ export class Table<Row extends object> {
 
   /** Columns in `fixed` stay as they were inserted: an index on them is not touched. */
   upsert(...fixed: string[]): string {
+    const kept = new Set(this.#fields.filter(({ kind }) => kind === 'kept?').map(({ name }) => name))
     const changed = this.names.filter((name) => !fixed.includes(name))
-    const assignments = changed.map((name) => `${name} = excluded.${name}`)
+    const assignments = changed.map((name) =>
+      kept.has(name)
+        ? `${name} = ifnull(excluded.${name}, ${this.name}.${name})`
+        : `${name} = excluded.${name}`,
+    )
     return `${this.insert} ON CONFLICT (${fixed[0]}) DO UPDATE SET ${assignments.join(', ')}`
   }
 }

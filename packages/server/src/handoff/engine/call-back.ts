@@ -60,6 +60,7 @@ export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBack
     for (const row of rows) tx.newRows.push(row)
   }
   accept(tx, order, arrivals)
+  countCallBack(tx, order.producer, accepted)
   return { kind: 'stored', accepted, duplicates: comparison.duplicates }
 }
 
@@ -159,6 +160,13 @@ export function accept(
   tx.addProducer(task, producer)
 }
 
+export function countCallBack(tx: Transaction, producer: string | null, accepted: number): void {
+  if (producer === null) return
+  const totals = tx.totalsOf(producer, 'producer')
+  totals.callBacks += 1
+  totals.calledBack += accepted
+}
+
 export const describe = (
   lane: number,
   partitions: readonly CalledBackPartition[],
@@ -247,6 +255,8 @@ export function newTask(tx: Transaction, taskId: string): Task {
     ...noTallies(),
     owners: [],
     reruns: [],
+    failures: null,
+    durations: [],
     staging: null,
   })
 }
@@ -266,6 +276,8 @@ function newLane(tx: Transaction, task: Task, { lane: id, level }: Arrival): Lan
     parkedSkipped: false,
     purged: 0,
     purgedRecords: 0,
+    busyMillis: 0,
+    attemptsDone: 0,
     ...noTallies(),
   }
   return tx.memory.addLane(row, true)

@@ -1,3 +1,4 @@
+import { withFinished } from '../rules/attempt-history.ts'
 import type { ControlOrder, ControlResult, RetryOrder } from '../rules/control.ts'
 import { refusalOf } from '../rules/control-rules.ts'
 import { next } from '../rules/life-cycle.ts'
@@ -191,6 +192,8 @@ function retryOne(tx: Transaction, partition: Partition): void {
 
 /** As if it had just been called back; who finished it before no longer holds a lease of it. */
 function rerunOne(tx: Transaction, partition: Partition): void {
+  const { outcome } = partition
+  if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
   takeBack(partition.home.owner, [partition])
   wait(tx, partition, 'rerun')
   partition.term += 1

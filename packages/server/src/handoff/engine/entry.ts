@@ -1,6 +1,7 @@
-import type { InstanceRole } from '@baton/protocol'
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { OutboxEntry } from '../outbox.ts'
 import { emptyTally, type Tally } from '../rules/tally.ts'
+import { noTotals, type TotalsAdded } from '../shown/instance-record.ts'
 import type {
   IndexRangeOfLane,
   NextIds,
@@ -33,6 +34,8 @@ export interface Entry {
   readonly tables: readonly (readonly [task: number, table: string])[]
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
   readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
+  /** What instances did, to be added to their totals. */
+  readonly totals: readonly TotalsAdded[]
   readonly nextIds: NextIds | null
   /** Null: nothing of it changed. */
   readonly outbox: OutboxEntry | null
@@ -61,6 +64,8 @@ const taskFields = [
   'owners',
   'reruns',
   'staging',
+  'failures',
+  'durations',
 ] as const satisfies (keyof StoredTask)[]
 
 const laneFields = [
@@ -74,6 +79,8 @@ const laneFields = [
   'parkedSkipped',
   'purged',
   'purgedRecords',
+  'busyMillis',
+  'attemptsDone',
 ] as const satisfies (keyof StoredLane)[]
 
 const statusFields = [
@@ -90,7 +97,19 @@ const statusFields = [
   'settledAt',
   'reportedRecords',
   'reason',
+  'history',
 ] as const satisfies (keyof PartitionStatus)[]
+
+/** Pulls are not among them: one that finds nothing makes no entry. */
+const totalFields = [
+  'partitions',
+  'records',
+  'done',
+  'failed',
+  'released',
+  'callBacks',
+  'calledBack',
+] as const satisfies (keyof InstanceTotals)[]
 
 const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
 
@@ -116,6 +135,12 @@ export function encodeEntry(entry: Entry): string {
     entry.instances,
     entry.nextIds,
     entry.outbox,
+    entry.totals.map(({ instanceId, role, at, totals }) => [
+      instanceId,
+      role,
+      at,
+      ...pick(totals, totalFields),
+    ]),
   ])
 }
 
@@ -135,6 +160,7 @@ export function decodeEntry(body: string): Entry {
     instances,
     nextIds,
     outbox,
+    totals,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, string, string | null, number[], number[]][],
@@ -149,6 +175,7 @@ export function decodeEntry(body: string): Entry {
     Entry['instances'],
     NextIds | null,
     OutboxEntry | null,
+    [string, InstanceRole, number, ...number[]][],
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
@@ -182,6 +209,12 @@ export function decodeEntry(body: string): Entry {
     instances,
     nextIds,
     outbox,
+    totals: totals.map(([instanceId, role, at, ...values]) => ({
+      instanceId,
+      role,
+      at,
+      totals: { ...noTotals(), ...unpick(values, totalFields) },
+    })),
   }
 }
 
@@ -200,9 +233,11 @@ export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   settledAt: status.settledAt,
   reportedRecords: status.reportedRecords,
   reason: status.reason,
+  history: status.history,
 })
 
-export const imageOfTask = (task: StoredTask): StoredTask => ({
+/** Failures only where they changed: they are much larger than the rest. */
+export const imageOfTask = (task: StoredTask, failuresChanged: boolean): StoredTask => ({
   id: task.id,
   taskId: task.taskId,
   state: task.state,
@@ -227,6 +262,8 @@ export const imageOfTask = (task: StoredTask): StoredTask => ({
   owners: task.owners,
   reruns: task.reruns,
   staging: task.staging,
+  failures: failuresChanged ? task.failures : null,
+  durations: task.durations.slice(),
 })
 
 export const imageOfLane = (lane: StoredLane): StoredLane => ({
@@ -243,6 +280,8 @@ export const imageOfLane = (lane: StoredLane): StoredLane => ({
   parkedSkipped: lane.parkedSkipped,
   purged: lane.purged,
   purgedRecords: lane.purgedRecords,
+  busyMillis: lane.busyMillis,
+  attemptsDone: lane.attemptsDone,
   partitions: { ...lane.partitions },
   records: { ...lane.records },
 })

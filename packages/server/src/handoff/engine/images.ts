@@ -1,5 +1,7 @@
 import type { Images } from '../disk.ts'
 import { addToOutboxImages, noOutboxImages, outboxRowsOf } from '../outbox.ts'
+import { addTotals } from '../shown/instance-record.ts'
+import type { StoredTask } from '../stored.ts'
 import type { Entry } from './entry.ts'
 
 export const noImages = (): Images => ({
@@ -14,12 +16,14 @@ export const noImages = (): Images => ({
   produced: new Map(),
   instances: new Map(),
   outbox: noOutboxImages(),
+  totals: new Map(),
   nextIds: null,
 })
 
 /** The last image of a row is the one that counts. */
 export function addToImages(images: Images, entry: Entry): void {
-  for (const task of entry.tasks) images.tasks.set(task.id, task)
+  for (const task of entry.tasks)
+    images.tasks.set(task.id, withFailures(task, images.tasks.get(task.id)?.failures ?? null))
   for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
   for (const level of entry.levels) images.levels.set(level.level, level)
   for (const [id, status] of entry.partitions) images.partitions.set(id, status)
@@ -40,7 +44,17 @@ export function addToImages(images: Images, entry: Entry): void {
   for (const [instanceId, role, at] of entry.instances)
     images.instances.set(instanceId, { instanceId, role, at })
   if (entry.outbox !== null) addToOutboxImages(images.outbox, entry.outbox)
+  for (const added of entry.totals) {
+    const before = images.totals.get(added.instanceId)
+    if (before === undefined) images.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
+    else addTotals(before.totals, added.totals)
+  }
   if (entry.nextIds !== null) images.nextIds = entry.nextIds
+}
+
+/** An image without failures says that they are as they were. */
+function withFailures(task: StoredTask, failures: StoredTask['failures']): StoredTask {
+  return task.failures !== null || failures === null ? task : { ...task, failures }
 }
 
 /** In rows, as far as it matters how many there are. */
@@ -114,7 +128,8 @@ export function imagesOf(entries: readonly Entry[]): Images {
 }
 
 function removeFromImages(images: Images, entry: Entry): void {
-  for (const { id } of entry.tasks) images.tasks.delete(id)
+  // Failures are in the entry alone that changed them, and it is forgotten with this flush. Totals are added, never replaced.
+  for (const { id } of entry.tasks) if (images.tasks.get(id)?.failures === null) images.tasks.delete(id)
   for (const { id } of entry.lanes) images.lanes.delete(id)
   for (const { level } of entry.levels) images.levels.delete(level)
   for (const [id] of entry.partitions) images.partitions.delete(id)

@@ -7,6 +7,7 @@ import {
   arrivalOf,
   type Comparison,
   compare,
+  countCallBack,
   describe,
   locate,
   newTask,
@@ -122,6 +123,7 @@ export class LargeCallBacks {
     const { fresh, accepted, duplicates } = comparison
     if (accepted === 0) {
       if (order.seal != null) accept(tx, order, [])
+      countCallBack(tx, order.producer, accepted)
       yield* concludeTasks(tx)
       return { kind: 'stored', accepted, duplicates }
     }
@@ -185,6 +187,7 @@ export class LargeCallBacks {
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)
       accept(tx, order, arrivals)
+      countCallBack(tx, order.producer, accepted)
       yield* moveBarriers(tx)
       yield* concludeTasks(tx)
       return { result: { kind: 'stored', accepted, duplicates }, readied: tx.readied }

@@ -34,6 +34,8 @@ export interface Task extends StoredTask, OrderedTask<Lane>, Changing {
   /** As of the last event about it, or when it was read. */
   toldState: StoredTask['state']
   toldGeneration: number
+  /** The entry in which its failures changed last. */
+  failuresChangedIn: number
 }
 
 export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
@@ -108,6 +110,7 @@ export class Memory {
       pace: null,
       toldState: row.state,
       toldGeneration: row.generation,
+      failuresChangedIn: 0,
     }
     this.tasks.set(task.id, task)
     this.tasksByName.set(task.taskId, task)

@@ -2,6 +2,7 @@ import { isLaneOpen } from '../rules/lane-rules.ts'
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
+import { addCapped } from '../rules/tally.ts'
 import { type HandedOut, type PullOrder, type PullResult, StoreUnavailable } from '../store.ts'
 import { type Line, untouched } from '../stored.ts'
 import type { Lane, Partition } from './memory.ts'
@@ -61,7 +62,12 @@ function* take(tx: Transaction, { instance, batch, records }: PullOrder, demand:
     taken.push(handOut(tx, partition, instance))
     met += partition.recordCount
   }
-  if (taken.length > 0 && instance !== null) tx.sawInstance(instance, 'worker')
+  if (taken.length > 0 && instance !== null) {
+    tx.sawInstance(instance, 'worker')
+    const totals = tx.totalsOf(instance, 'worker')
+    totals.partitions += taken.length
+    totals.records = addCapped(totals.records, met)
+  }
   return taken
 }
 

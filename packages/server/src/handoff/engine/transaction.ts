@@ -1,10 +1,11 @@
-import type { InstanceRole } from '@baton/protocol'
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { IndexesOfLane, KnownPartition, Loaded, Needs } from '../disk.ts'
 import { advance, cost, drain } from '../rules/fair-order.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import { formatLeaseId } from '../rules/lease-id.ts'
 import type { Policy } from '../rules/policy.ts'
 import type { ParkedNotice } from '../shown/change.ts'
+import { noTotals, type TotalsAdded } from '../shown/instance-record.ts'
 import type { GrantedLease, HandedOut } from '../store.ts'
 import type {
   IndexRangeOfLane,
@@ -55,6 +56,8 @@ export class Transaction {
   readonly calledBack = new Map<number, Map<number, KnownPartition>>()
   readonly parked: Partition[] = []
   readonly outbox = new OutboxChanges()
+  /** Leases that were settled as failed, and whose partitions are parked. */
+  readonly parkedLeases: string[] = []
   /** Partitions that pulls can take and could not before. */
   readied = 0
   earliestDueAt: number | null = null
@@ -71,6 +74,7 @@ export class Transaction {
   readonly #tables: [number, string][] = []
   readonly #produced: [number, string, number][] = []
   readonly #instances: [string, InstanceRole, number][] = []
+  readonly #totals = new Map<string, TotalsAdded>()
   #hasIds = false
 
   constructor(memory: Memory, number: number, { policy, now, random, secret }: Surroundings) {
@@ -100,6 +104,7 @@ export class Transaction {
       this.#keys.size === 0 &&
       this.#instances.length === 0 &&
       this.outbox.isEmpty &&
+      this.#totals.size === 0 &&
       !this.#hasIds
     )
   }
@@ -299,6 +304,16 @@ export class Transaction {
     this.#instances.push([instanceId, role, this.now])
   }
 
+  /** What an instance did, to add to: it is kept together with what it did, so that neither is there without the other. */
+  totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
+    let added = this.#totals.get(instanceId)
+    if (added === undefined) {
+      added = { instanceId, role, at: this.now, totals: noTotals() }
+      this.#totals.set(instanceId, added)
+    }
+    return added.totals
+  }
+
   due(at: number): void {
     if (this.earliestDueAt === null || at < this.earliestDueAt) this.earliestDueAt = at
   }
@@ -306,7 +321,7 @@ export class Transaction {
   entry(): Entry {
     const removed = new Set(this.#removed)
     return {
-      tasks: this.#tasks.map(imageOfTask),
+      tasks: this.#tasks.map((task) => imageOfTask(task, task.failuresChangedIn === this.number)),
       lanes: this.#lanes.map(imageOfLane),
       levels: this.#levels.map(({ level, virtual, served }) => ({ level, virtual, served })),
       partitions: [
@@ -322,9 +337,16 @@ export class Transaction {
       tables: this.#tables,
       produced: this.#produced,
       instances: this.#instances,
+      totals: [...this.#totals.values()],
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
       outbox: this.outbox.entry(),
     }
+  }
+
+  setFailures(task: Task, failures: Task['failures']): void {
+    task.failures = failures
+    task.failuresChangedIn = this.number
+    this.touchTask(task)
   }
 
   /** For those who watch: partitions that this transaction parked and did not move on. */

@@ -14,6 +14,8 @@ import { type Role, roles } from './tokens.ts'
  * those who may look, and shows each what its token covers; `overview` shows everything, so a token that is limited to some
  * tasks is refused; `task` looks at one task, as its producer may, too; `audit` is for operators. The others change
  * something: `subscriptions` is for operators whose token is not limited, `seal` is for operators and the producers of the task, and the rest for the role of that name.
+ * something: `seal` is for operators and the producers of the task, `fleet` for operators of all tasks, and the rest for
+ * the role of that name.
  */
 export type Access = keyof typeof admitted | 'probe'
 
@@ -41,6 +43,7 @@ const admitted = {
   worker: ['worker'],
   operator: ['operator'],
   subscriptions: ['operator'],
+  fleet: ['operator'],
   seal: ['operator', 'producer'],
 } as const satisfies Record<string, readonly Role[] | null>
 
@@ -48,7 +51,14 @@ const admitted = {
 export const rolesFor = (access: Access): readonly Role[] | null =>
   access === 'probe' ? null : admitted[access]
 
-const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator', 'subscriptions', 'seal'])
+const changing: ReadonlySet<Access> = new Set([
+  'producer',
+  'worker',
+  'operator',
+  'subscriptions',
+  'fleet',
+  'seal',
+])
 /** What a token with a limit to tasks or tables can be refused on. */
 const limited: ReadonlySet<Access> = new Set([
   'overview',
@@ -57,10 +67,11 @@ const limited: ReadonlySet<Access> = new Set([
   'producer',
   'operator',
   'subscriptions',
+  'fleet',
   'seal',
 ])
 /** Shows or does what no limit to tasks can narrow. */
-const unlimitedOnly: ReadonlySet<Access> = new Set(['overview', 'audit', 'subscriptions'])
+const unlimitedOnly: ReadonlySet<Access> = new Set(['overview', 'audit', 'subscriptions', 'fleet'])
 
 export const hasEffect = (access: Access): boolean => changing.has(access)
 

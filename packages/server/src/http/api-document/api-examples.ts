@@ -27,6 +27,7 @@ const summary = {
   lastCallBackAt: at('11:41:30'),
   recordsPerSecond: 2500,
   etaSeconds: 160,
+  etaWaitsFor: 'pace',
 }
 
 const level = {
@@ -34,6 +35,7 @@ const level = {
   open: true,
   partitions: summary.partitions,
   records: summary.records,
+  meanAttemptSeconds: 14,
   indexes: { first: 0, last: 42, missing: 1, gaps: [{ first: 17, last: 17 }] },
 }
 
@@ -116,7 +118,17 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     calledBackAt: at('11:40:00'),
     settledAt: null,
   }
-  const row = { holder: null, leaseExpiresAt: null, readyAt: null, lastReason: 'compute table is locked' }
+  const attempt = {
+    attempt: 5,
+    holder: 'loader-7',
+    startedAt: at('11:58:00'),
+    endedAt: at('11:59:30'),
+    outcome: 'failed',
+    reason: 'compute table is locked',
+    records: null,
+  }
+  const told = { lastReason: 'compute table is locked', history: [attempt] }
+  const row = { holder: null, leaseExpiresAt: null, readyAt: null, ...told }
   const pulled = [{ ...descriptor(0, 7, 25_000), lease }]
   return {
     callBack: {
@@ -146,6 +158,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
       answer: { renewed: [{ leaseId, expiresAt: at('12:10:00'), expiresInSeconds: 300 }], refused: [] },
     },
     instanceStatus: { answer: worker },
+    releaseInstance: { answer: { instanceId: 'loader-7', released: 3, parked: 0 } },
     listInstances: { answer: { instances: [worker], next: null } },
     listTasks: { answer: { tasks: [summary], next: null } },
     listAudit: {
@@ -186,6 +199,19 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
         finishedAt: null,
         purgedAt: null,
         attemptsWasted: 6,
+        attemptSeconds: { median: 12, p95: 40, attempts: 16 },
+        workers: 4,
+        stragglers: [],
+        failures: [
+          {
+            outcome: 'failed',
+            reason: 'compute table is locked',
+            count: 6,
+            firstAt: at('11:41:10'),
+            lastAt: at('11:59:30'),
+          },
+        ],
+        failuresOmitted: 0,
         reported: {
           declared: 650_000,
           reported: 649_980,
@@ -197,7 +223,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     listPartitions: {
       answer: { partitions: [{ ...descriptor(0, 7, 25_000), ...standing, ...row }], next: null },
     },
-    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...standing } },
+    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...standing, ...told } },
     pause: control('paused', 1),
     resume: control('open', 1),
     cancel: control('cancelled', 16),

@@ -42,6 +42,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   renew: ['parameter_invalid'],
   instanceStatus: ['instance_unknown', 'parameter_invalid'],
   listInstances: ['parameter_invalid'],
+  releaseInstance: ['instance_unknown', 'parameter_invalid'],
   listTasks: ['parameter_invalid'],
   viewTask: ofTask,
   listPartitions: ofTask,

@@ -6,7 +6,7 @@ import type { Callers } from '../requests/callers.ts'
 import type { AuditLog } from './audit-log.ts'
 
 /** Orders: what changes a task or the service by itself, and not as part of the hand-off. */
-const ordering: ReadonlySet<Access> = new Set(['operator', 'seal'])
+const ordering: ReadonlySet<Access> = new Set(['operator', 'fleet', 'seal'])
 const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused', 'token_limited'])
 /** A task id may be long. */
 const LONGEST_ACTION = 300

@@ -4,6 +4,8 @@ import {
   instanceIdSchema,
   instanceListSchema,
   instanceStatusSchema,
+  type ReleaseAnswer,
+  releaseAnswerSchema,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
@@ -12,6 +14,7 @@ import { viewInstance } from '../answers/instance-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
+import { controlBody } from './control-body.ts'
 import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
 
 export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
@@ -31,9 +34,7 @@ export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Servi
     handler: async (request, reply) => {
       const asked = instanceIdOf(request.query)
       const instance = await handOff.instance(asked)
-      if (instance === null) {
-        throw new RequestProblem('instance_unknown', 'no instance of that name is known here')
-      }
+      if (instance === null) throw unknownInstance()
       return reply.send(viewInstance(withinLimits(callers.of(request.raw.headers), instance)))
     },
   })
@@ -58,6 +59,43 @@ export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Servi
       return reply.send(list)
     },
   })
+
+  app.route<{ Params: InstanceParams }>({
+    method: 'POST',
+    url: '/instances/:instanceId/release',
+    config: { access: 'fleet', bodyOptional: true },
+    schema: {
+      operationId: 'releaseInstance',
+      summary: 'Take all leases of an instance back: their partitions are ready at once',
+      tags: ['instances'],
+      params: Type.Object({ instanceId: instanceIdSchema }),
+      body: noFields,
+      response: answers(releaseAnswerSchema, 'Done; repeating it takes back what was handed out since'),
+    },
+    handler: async ({ params, body }, reply) => {
+      const instanceId = instanceInPath(params)
+      controlBody(noFields, body)
+      const released = await handOff.release(instanceId)
+      if (released === null) throw unknownInstance()
+      const answer: ReleaseAnswer = { instanceId, ...released }
+      return reply.send(answer)
+    },
+  })
+}
+
+interface InstanceParams {
+  readonly instanceId: string
+}
+
+const noFields = Type.Object({}, { additionalProperties: false })
+
+const unknownInstance = () => new RequestProblem('instance_unknown', 'no instance of that name is known here')
+
+/** Its own path segment decodes to anything; what is no name is no instance either. */
+function instanceInPath({ instanceId }: InstanceParams): string {
+  const checked = checkInstanceId(instanceId)
+  if (checked.ok) return checked.instanceId
+  throw new RequestProblem('parameter_invalid', `the instance in the path ${checked.detail}`)
 }
 
 /** Whatever is no name was never given out, and a store may have no form for it: NUL has none in PostgreSQL. */

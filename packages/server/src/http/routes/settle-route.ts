@@ -25,8 +25,10 @@ export function settleRoute(app: FastifyInstance, service: Service, lane: Expres
   const { handOff, tableField, callers } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
-  const settledJson = ({ settled, refused, pulled }: Settled) =>
-    `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
+  const parkedJson = (parked: readonly string[]) =>
+    parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
+  const settledJson = ({ settled, parked, refused, pulled }: Settled) =>
+    `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
 
   const settle: Serve = async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)

@@ -41,6 +41,8 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   owners: [],
   reruns: [],
   staging: null,
+  failures: null,
+  durations: [],
   ...changes,
 })
 
@@ -58,6 +60,8 @@ export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {
   parkedSkipped: false,
   purged: 0,
   purgedRecords: 0,
+  busyMillis: 0,
+  attemptsDone: 0,
   ...noTallies(),
   ...changes,
 })
@@ -100,6 +104,7 @@ export const images = (changes: Partial<Images> = {}): Images => ({
   produced: new Map(),
   instances: new Map(),
   outbox: noOutboxImages(),
+  totals: new Map(),
   nextIds: null,
   ...changes,
 })

@@ -45,6 +45,13 @@ const fullTask: StoredTask = {
     { only: 2, begunAt: NOW + 1, level: 2, index: 77 },
   ],
   staging: { first: 100, last: 220 },
+  failures: {
+    groups: [
+      { outcome: 'failed', reason: 'the "täble" is\tlocked', count: 3, firstAt: NOW, lastAt: NOW + 4 },
+    ],
+    others: 9,
+  },
+  durations: [3, 1, 21, 400],
 }
 
 const fullLane: StoredLane = {
@@ -61,6 +68,8 @@ const fullLane: StoredLane = {
   parkedSkipped: true,
   purged: 3,
   purgedRecords: 300,
+  busyMillis: 12_345_678_901,
+  attemptsDone: 17,
   partitions: { ready: 7, held: 6, leased: 5, delayed: 4, parked: 3, done: 2, cancelled: 1 },
   records: { ready: 70, held: 60, leased: 50, delayed: 40, parked: 30, done: 20, cancelled: 10 },
 }
@@ -79,6 +88,17 @@ const fullStatus = status({
   settledAt: NOW + 3,
   reportedRecords: 99,
   reason: 'it\nbroke',
+  history: [
+    {
+      attempt: 1,
+      holder: 'wörker',
+      startedAt: NOW - 9,
+      endedAt: NOW - 5,
+      outcome: 'failed',
+      reason: 'a "quoted" \\ reason',
+      records: null,
+    },
+  ],
 })
 
 export function imagesTopic(harness: DiskHarness): void {
@@ -106,7 +126,13 @@ export function imagesTopic(harness: DiskHarness): void {
         0,
       )
       const second = await disk.load({ tasks: [3], lanes: [5] })
-      expect([second.tasks[0], second.lanes[0], second.levels[0]]).toEqual([task, lane, later])
+      // An image without failures leaves them as they were.
+      const { failures } = fullTask
+      expect([second.tasks[0], second.lanes[0], second.levels[0]]).toEqual([
+        { ...task, failures },
+        lane,
+        later,
+      ])
     })
 
     test('every field of a partition comes back; what is null is removed', async () => {

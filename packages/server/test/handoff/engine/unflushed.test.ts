@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { type Entry, imageOfStatus } from '../../../src/handoff/engine/entry.ts'
 import { Unflushed } from '../../../src/handoff/engine/images.ts'
-import { type PartitionStatus, untouched } from '../../../src/handoff/stored.ts'
+import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
+import { type PartitionStatus, type StoredTask, untouched } from '../../../src/handoff/stored.ts'
+import { aTask } from '../../disk/conformance/builders.ts'
 
 const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]): Entry => ({
   tasks: [],
@@ -16,6 +18,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   produced: [],
   instances: [],
   outbox: null,
+  totals: [],
   nextIds: null,
 })
 
@@ -49,4 +52,20 @@ test('all of it: the last image of each row', () => {
     ],
   })
   expect(unflushed.takeAll()).toBeNull()
+})
+
+test('what is in one entry alone is written although a later one changed the task: failures, and totals to add', () => {
+  const unflushed = new Unflushed()
+  const failures = { groups: [], others: 3 }
+  const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })
+  const totals = [{ instanceId: 'w', role: 'worker' as const, at: 1, totals: { ...noTotals(), done: 2 } }]
+  unflushed.add({ ...task({ failures }), totals }, 1)
+  unflushed.takeOlder()
+  unflushed.add({ ...task({ state: 'paused' }), totals }, 2)
+  const older = unflushed.takeOlder()
+  expect(older?.images.tasks.get(1)?.failures).toEqual(failures)
+  expect(older?.images.totals.get('w')?.totals.done).toBe(2)
+  const newer = unflushed.takeAll()
+  expect(newer?.images.tasks.get(1)).toMatchObject({ state: 'paused', failures: null })
+  expect(newer?.images.totals.get('w')?.totals.done).toBe(2)
 })

@@ -5,6 +5,7 @@ import { cancelTopic } from './cancel.ts'
 import { changesTopic } from './changes.ts'
 import { expiryTopic } from './expiry.ts'
 import type { StoreHarness } from './harness.ts'
+import { historyTopic } from './history.ts'
 import { instancesTopic } from './instances.ts'
 import { isolationTopic } from './isolation.ts'
 import { lanesTopic } from './lanes.ts'
@@ -26,6 +27,7 @@ import { sealTopic } from './seal.ts'
 import { settleTopic } from './settle.ts'
 import { stuckTaskTopic } from './stuck-task.ts'
 import { taskViewsTopic } from './task-views.ts'
+import { timingTopic } from './timing.ts'
 import { undoTopic } from './undo.ts'
 
 /** What every store must do, topic by topic. */
@@ -39,6 +41,8 @@ const topics = [
   releaseTopic,
   expiryTopic,
   undoTopic,
+  historyTopic,
+  timingTopic,
   atMostOnceTopic,
   lanesTopic,
   pauseTopic,

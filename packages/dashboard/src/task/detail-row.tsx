@@ -1,15 +1,18 @@
+import type { PartitionRow } from '@baton/protocol'
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { Attempts } from './attempts.tsx'
 import { columnCount } from './column-count.ts'
 
-interface ReasonRowProps {
+interface DetailRowProps {
   readonly id: string
-  readonly text: string
+  readonly partition: PartitionRow
   /** How high it came out: the rows below stand that much lower. */
   readonly measured: (height: number) => void
 }
 
-/** All of a reason, as it was given. */
-export function ReasonRow({ id, text, measured }: ReasonRowProps) {
+/** All of a partition's last reason, as it was given, and its attempts. */
+export function DetailRow({ id, partition, measured }: DetailRowProps) {
+  const { lastReason, history } = partition
   const row = useRef<HTMLTableRowElement>(null)
   useLayoutEffect(() => {
     const element = row.current
@@ -18,11 +21,12 @@ export function ReasonRow({ id, text, measured }: ReasonRowProps) {
     watch.observe(element)
     measured(element.offsetHeight)
     return () => watch.disconnect()
-  }, [text])
+  }, [lastReason, history.length])
   return (
     <tr class="detail" id={id} ref={row}>
       <td colSpan={columnCount.value}>
-        <pre>{text}</pre>
+        {lastReason === null ? null : <pre>{lastReason}</pre>}
+        <Attempts history={history} />
       </td>
     </tr>
   )
