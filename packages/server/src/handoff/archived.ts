@@ -1,5 +1,6 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { Images } from './disk.ts'
+import type { StoredDelivery, SubscriptionRow } from './outbox.ts'
 import { StoreRefused } from './store.ts'
 import type {
   IndexRangeOfLane,
@@ -50,10 +51,12 @@ export interface ArchivedRows {
   readonly instances: StoredInstance
   readonly produced: StoredProduced
   readonly partitions: StoredPartition
+  readonly subscriptions: SubscriptionRow
+  readonly deliveries: StoredDelivery
 }
 
 /** What the engine writes is what is carried: an image of a new kind does not compile until it has a section. */
-export type Section = Exclude<keyof Images, 'nextIds'>
+export type Section = Exclude<keyof Images, 'nextIds' | 'outbox'> | Exclude<keyof Images['outbox'], 'changes'>
 
 export type PerSection<Value> = Readonly<Record<Section, Value>>
 
@@ -72,6 +75,8 @@ export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Nam
   instances: {},
   produced: {},
   partitions: {},
+  subscriptions: {},
+  deliveries: {},
 }
 
 export const sections = Object.keys(bigFields) as Section[]

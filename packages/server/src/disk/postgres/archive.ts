@@ -16,6 +16,7 @@ import {
 import type { IndexRangeOfLane, NextIds } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
 import { fence } from './head.ts'
+import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
 import { keyColumns, laneColumns, levelColumns, paceColumns, partitionColumns, taskColumns } from './rows.ts'
 import type { Connection, Statement } from './session/connection.ts'
 
@@ -74,6 +75,8 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
     order: 'instance, task',
   },
   partitions: { name: 'partition', columns: partitionColumns, order: 'id' },
+  subscriptions: { name: 'subscription', columns: subscriptionColumns, order: 'id' },
+  deliveries: { name: 'delivery', columns: deliveryColumns, order: 'subscription, event' },
 }
 
 export const fields = perSection((section) => archivedTables[section].columns.fields)
@@ -86,7 +89,9 @@ const SETTINGS = `SET LOCAL search_path = pg_catalog; SET LOCAL array_nulls = on
 export async function postgresSource(connection: Connection): Promise<ArchiveSource> {
   const run = (text: string) => connection.run({ text })
   await run(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}`)
-  const [flushed] = await run('SELECT number, next_task, next_lane, next_partition FROM baton.flushed')
+  const [flushed] = await run(
+    'SELECT number, next_task, next_lane, next_partition, next_event FROM baton.flushed',
+  )
   const entries = await connection.run({
     text: 'SELECT body FROM baton.entry WHERE number > $1 AND body IS NOT NULL ORDER BY number',
     values: [flushed?.['number'] ?? 0],
@@ -96,6 +101,7 @@ export async function postgresSource(connection: Connection): Promise<ArchiveSou
       task: flushed?.['next_task'] as number,
       lane: flushed?.['next_lane'] as number,
       partition: flushed?.['next_partition'] as number,
+      event: flushed?.['next_event'] as number,
     },
     counts: await countRows(connection),
     fields,
@@ -161,7 +167,7 @@ function insertStatement({ section, rows }: RowBatch): Statement {
   }
 }
 
-const nextIdsStatement = ({ task, lane, partition }: NextIds): Statement => ({
-  text: 'UPDATE baton.flushed SET next_task = $1, next_lane = $2, next_partition = $3',
-  values: [task, lane, partition],
+const nextIdsStatement = ({ task, lane, partition, event }: NextIds): Statement => ({
+  text: 'UPDATE baton.flushed SET next_task = $1, next_lane = $2, next_partition = $3, next_event = $4',
+  values: [task, lane, partition, event],
 })

@@ -11,6 +11,7 @@ const actors: Record<Access, Actor> = {
   producer: 'producer',
   worker: 'worker',
   operator: 'operator',
+  subscriptions: 'operator',
   seal: 'operator',
   view: 'operator',
   overview: 'operator',

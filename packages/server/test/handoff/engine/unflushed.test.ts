@@ -16,6 +16,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   produced: [],
   instances: [],
   nextIds: null,
+  outbox: null,
 })
 
 const states = (flushable: ReturnType<Unflushed['takeAll']>) =>
