@@ -1,5 +1,6 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { Images } from './disk.ts'
+import type { StoredDelivery, SubscriptionRow } from './outbox.ts'
 import { StoreRefused } from './store.ts'
 import type {
   IndexRangeOfLane,
@@ -50,15 +51,17 @@ export interface ArchivedRows {
   readonly instances: StoredInstance
   readonly produced: StoredProduced
   readonly partitions: StoredPartition
+  readonly subscriptions: SubscriptionRow
+  readonly deliveries: StoredDelivery
 }
 
 export type Section = keyof ArchivedRows
 
 /** Images that have no rows of their own, or whose rows are in other sections. */
-type WithoutSection = 'nextIds' | 'totals'
+type WithoutSection = 'nextIds' | 'totals' | 'changes'
 
 /** What the engine writes is what is carried: an image of a new kind does not compile here until it has a section. */
-type NotCarried = Exclude<keyof Images, Section | WithoutSection>
+type NotCarried = Exclude<Exclude<keyof Images, 'outbox'> | keyof Images['outbox'], Section | WithoutSection>
 true satisfies [NotCarried] extends [never] ? true : NotCarried
 
 export type PerSection<Value> = Readonly<Record<Section, Value>>
@@ -78,6 +81,8 @@ export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Nam
   instances: {},
   produced: {},
   partitions: {},
+  subscriptions: {},
+  deliveries: {},
 }
 
 export const sections = Object.keys(bigFields) as Section[]

@@ -20,6 +20,12 @@ export interface StoredSubscription {
   readonly deletedTo: number
 }
 
+/** How it is kept. */
+export interface SubscriptionRow {
+  readonly id: string
+  readonly body: StoredSubscription
+}
+
 export interface SigningSecret {
   readonly secret: string
   /** Null: until it is replaced. */

@@ -1,3 +1,4 @@
+import { webhookEventTypes } from '@baton/protocol'
 import type { HandedOut } from '../../src/handoff/store.ts'
 import { type Driver, nameOf, one } from '../store/conformance/driver.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
@@ -50,6 +51,7 @@ export class RandomLife {
       ...Array.from({ length: 4 }, () => () => this.#callBack()),
       ...Array.from({ length: 6 }, () => () => this.#pull()),
       ...Array.from({ length: 6 }, () => () => this.#settle()),
+      () => this.#subscribe(),
       () => this.#renew(),
       () => this.#pass(),
       () => this.#control(),
@@ -114,6 +116,17 @@ export class RandomLife {
       records: this.#pick([null, 100, 7]),
       final: this.#random() < 0.2,
     })
+  }
+
+  async #subscribe() {
+    const { kind } = await this.#driver.store.subscriptions({
+      ask: 'create',
+      url: this.#pick([null, 'http://receiver.example/hooks']),
+      types: webhookEventTypes,
+      taskPrefix: this.#pick(['', 'o']),
+      secret: 'whsec_"a\\b',
+    })
+    return kind
   }
 
   #renew() {

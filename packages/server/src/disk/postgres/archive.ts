@@ -16,6 +16,7 @@ import {
 import type { IndexRangeOfLane, NextIds } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
 import { fence } from './head.ts'
+import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
 import { keyColumns, laneColumns, levelColumns, paceColumns, partitionColumns, taskColumns } from './rows.ts'
 import type { Connection, Row, Statement } from './session/connection.ts'
 
@@ -74,6 +75,8 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
     order: 'instance, task',
   },
   partitions: { name: 'partition', columns: partitionColumns, order: 'id' },
+  subscriptions: { name: 'subscription', columns: subscriptionColumns, order: 'id' },
+  deliveries: { name: 'delivery', columns: deliveryColumns, order: 'subscription, event' },
 }
 
 export const fields = perSection((section) => archivedTables[section].columns.fields)
@@ -161,6 +164,7 @@ const nextIdColumns: Readonly<Record<keyof NextIds, string>> = {
   task: 'next_task',
   lane: 'next_lane',
   partition: 'next_partition',
+  event: 'next_event',
 }
 const nextIdFields = Object.keys(nextIdColumns) as (keyof NextIds)[]
 

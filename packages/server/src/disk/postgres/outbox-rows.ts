@@ -1,46 +1,44 @@
 import type {
-  DeliveryProgress,
   DeliveryQuery,
-  EventMessage,
   OutboxDisk,
   OutboxImages,
   StoredDelivery,
   StoredSubscription,
+  SubscriptionRow,
 } from '../../handoff/outbox.ts'
-import { plainArray, textArray } from './columns.ts'
+import { Columns, plainArray, textArray } from './columns.ts'
 import { inChunks } from './flush.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-/** Subscriptions and deliveries: what is looked for has a column, the rest is JSON. */
+// What is looked for has a column, the rest is JSON.
+
+export const subscriptionColumns = new Columns<SubscriptionRow>({ id: 'text', body: 'json' })
+export const deliveryColumns = new Columns<StoredDelivery>({
+  subscription: 'text',
+  event: 'number',
+  taskId: 'text',
+  at: 'number',
+  message: 'json',
+  progress: 'json',
+})
+
+/** Subscriptions and deliveries of a flush. */
 export function* outboxStatements({ subscriptions, deliveries, changes }: OutboxImages): Iterable<Statement> {
   yield* subscriptionStatements([...subscriptions])
   for (const chunk of inChunks(deliveries.values()))
     yield {
-      text: `INSERT INTO baton.delivery (subscription, event, task_id, at, pending, message, progress)
-        SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::boolean[], $6::json[], $7::json[])
-        ON CONFLICT DO NOTHING`,
-      values: [
-        textArray(chunk.map(({ subscription }) => subscription)),
-        plainArray(chunk.map(({ event }) => event)),
-        textArray(chunk.map(({ taskId }) => taskId)),
-        plainArray(chunk.map(({ at }) => at)),
-        plainArray(chunk.map(({ progress }) => pendingOf(progress))),
-        textArray(chunk.map(({ message }) => JSON.stringify(message))),
-        textArray(chunk.map(({ progress }) => JSON.stringify(progress))),
-      ],
+      text: `INSERT INTO baton.delivery (${deliveryColumns.names.join(', ')})
+        SELECT * FROM ${deliveryColumns.unnest('n')} ON CONFLICT DO NOTHING`,
+      values: deliveryColumns.arrays(chunk),
     }
   const all = [...changes.values()]
   const changed = all.flatMap(({ progress, ...place }) => (progress === null ? [] : [{ ...place, progress }]))
   for (const chunk of inChunks(changed))
     yield {
-      text: `UPDATE baton.delivery d SET pending = n.pending, progress = n.progress
-        FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::json[]) AS n (subscription, event, pending, progress)
+      text: `UPDATE baton.delivery d SET progress = n.progress
+        FROM unnest($1::text[], $2::bigint[], $3::json[]) AS n (subscription, event, progress)
         WHERE d.subscription = n.subscription AND d.event = n.event`,
-      values: [
-        ...placesOf(chunk),
-        plainArray(chunk.map(({ progress }) => pendingOf(progress))),
-        textArray(chunk.map(({ progress }) => JSON.stringify(progress))),
-      ],
+      values: [...placesOf(chunk), textArray(chunk.map(({ progress }) => JSON.stringify(progress)))],
     }
   for (const chunk of inChunks(all.filter(({ progress }) => progress === null)))
     yield {
@@ -71,31 +69,19 @@ const placesOf = (all: readonly { readonly subscription: string; readonly event:
   plainArray(all.map(({ event }) => event)),
 ]
 
-/** Null keeps a row out of the indexes of what is pending. */
-const pendingOf = ({ state }: DeliveryProgress): true | null => (state === 'pending' ? true : null)
-
-const DELIVERY = 'subscription, event, task_id, at, message, progress'
-
 export function deliveriesStatement(query: DeliveryQuery): Statement {
   const { subscription, pending, taskId, after, newestFirst, limit } = query
   const isPending = pending ? 'AND pending' : ''
   const ofTask = taskId === null ? '' : 'AND task_id = $4'
   return {
-    text: `SELECT ${DELIVERY} FROM baton.delivery
+    text: `SELECT ${deliveryColumns.asJson('d')} AS row FROM baton.delivery d
       WHERE subscription = $1 ${isPending} ${ofTask} AND event ${newestFirst ? '<' : '>'} $2
       ORDER BY event ${newestFirst ? 'DESC' : ''} LIMIT $3`,
     values: [subscription, after, limit, ...(taskId === null ? [] : [taskId])],
   }
 }
 
-const readDelivery = (row: Row): StoredDelivery => ({
-  subscription: row['subscription'] as string,
-  event: row['event'] as number,
-  taskId: row['task_id'] as string,
-  at: row['at'] as number,
-  message: row['message'] as EventMessage,
-  progress: row['progress'] as DeliveryProgress,
-})
+const readDelivery = ({ row }: Row): StoredDelivery => deliveryColumns.read(row as unknown[])
 
 /** Reads by way of `run`. */
 export const postgresOutbox = (run: (statement: Statement) => Promise<Row[]>): OutboxDisk => ({

@@ -221,9 +221,9 @@ CREATE TABLE baton.delivery (
   event bigint NOT NULL,
   task_id text COLLATE "C" NOT NULL,
   at bigint NOT NULL,
-  pending boolean,
   message json NOT NULL,
   progress json NOT NULL,
+  pending boolean GENERATED ALWAYS AS (CASE WHEN progress->>'state' = 'pending' THEN true END) STORED,
   PRIMARY KEY (subscription, event)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;

@@ -18,6 +18,7 @@ import { noImages } from '../../handoff/engine/images.ts'
 import type { IndexRangeOfLane, NextIds, StoredPace } from '../../handoff/stored.ts'
 import { Entries } from './entries.ts'
 import { ImageRows } from './image-rows.ts'
+import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
 import { arrayQuery } from './query.ts'
 import { laneHas } from './schema.ts'
 import { Table } from './table.ts'
@@ -65,6 +66,8 @@ export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Na
     at: ['last_call_back_at', 'integer'],
   }),
   partitions,
+  subscriptions: subscriptionTable,
+  deliveries: deliveryTable,
 }
 
 const ORDER: PerSection<string> = {
@@ -78,6 +81,8 @@ const ORDER: PerSection<string> = {
   instances: 'instance_id',
   produced: 'instance, task',
   partitions: 'id',
+  subscriptions: 'id',
+  deliveries: 'subscription, event',
 }
 
 export const fields = perSection((section) => archivedTables[section].fields)
@@ -159,5 +164,5 @@ async function insertAll(
     `INSERT INTO purging SELECT id FROM task WHERE purged_at IS NOT NULL
        AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
   )
-  new ImageRows(db).write({ ...noImages(), nextIds })
+  new ImageRows(db).setNextIds(nextIds)
 }

@@ -45,8 +45,11 @@ export class ImageRows {
     this.#writePace(images)
     this.#writeInstances(images)
     this.outbox.write(images.outbox)
-    if (nextIds !== null)
-      this.#sql.setNextIds.run(nextIds.task, nextIds.lane, nextIds.partition, nextIds.event)
+    if (nextIds !== null) this.setNextIds(nextIds)
+  }
+
+  setNextIds({ task, lane, partition, event }: NextIds): void {
+    this.#sql.setNextIds.run(task, lane, partition, event)
   }
 
   #writeTasks(images: Images): void {

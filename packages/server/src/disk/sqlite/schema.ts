@@ -138,9 +138,9 @@ CREATE TABLE delivery (
   event INTEGER NOT NULL,
   task_id TEXT NOT NULL,
   at INTEGER NOT NULL,
-  pending INTEGER,
   message TEXT NOT NULL,
-  progress TEXT NOT NULL
+  progress TEXT NOT NULL,
+  pending INTEGER GENERATED ALWAYS AS (CASE WHEN json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED
 ) STRICT;
 CREATE UNIQUE INDEX delivery_identity ON delivery (subscription, event);
 CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;

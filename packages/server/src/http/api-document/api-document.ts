@@ -12,6 +12,7 @@ const actors: Record<Access, Actor> = {
   worker: 'worker',
   operator: 'operator',
   fleet: 'operator',
+  subscriptions: 'operator',
   seal: 'operator',
   view: 'operator',
   overview: 'operator',
