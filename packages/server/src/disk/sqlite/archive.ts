@@ -14,7 +14,6 @@ import {
   type StoredTable,
   sections,
 } from '../../handoff/archived.ts'
-import { noImages } from '../../handoff/engine/images.ts'
 import type { IndexRangeOfLane, NextIds, StoredPace } from '../../handoff/stored.ts'
 import { Entries } from './entries.ts'
 import { ImageRows } from './image-rows.ts'
