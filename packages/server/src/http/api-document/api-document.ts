@@ -12,6 +12,7 @@ const actors: Record<Access, Actor> = {
   worker: 'worker',
   operator: 'operator',
   seal: 'operator',
+  subscriptions: 'operator',
   view: 'operator',
   overview: 'operator',
   task: 'operator',
