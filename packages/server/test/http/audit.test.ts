@@ -65,6 +65,13 @@ describe('the audit', () => {
     expect(text + JSON.stringify(lines)).not.toContain('not-a-token')
   })
 
+  test('has orders that are about no task, too', async () => {
+    const { baton } = await guarded()
+    await baton.ask('DELETE', '/subscriptions/none', { headers: as('ops') })
+    const { body } = await baton.get('/audit', as('ops'))
+    expect(body.entries).toMatchObject([{ kind: 'order', name: 'ops', action: 'DELETE /subscriptions/none' }])
+  })
+
   test('without tokens has the orders of whoever gave them', async () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 1))

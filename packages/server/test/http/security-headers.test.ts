@@ -18,7 +18,7 @@ test('every route answers with them, and none over plain HTTP with HSTS', async 
   for (const route of [...routes, 'GET /nowhere', 'DELETE /pull', 'GET /tasks/%ff', 'HEAD /pull']) {
     const [method = '', path = ''] = route.split(' ')
     const ending = new AbortController()
-    const url = `${base}${path.replace('{taskId}', 'orders')}`
+    const url = `${base}${path.replaceAll(/\{\w+\}/g, 'orders')}`
     const { headers } = await fetch(url, { method, signal: ending.signal })
     const found = Object.fromEntries(headers)
     ending.abort()

@@ -45,6 +45,14 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'POST /tasks/{taskId}/retry': ['operator'],
   'POST /tasks/{taskId}/seal': ['operator', 'producer'],
   'POST /tasks/{taskId}/level-barrier': ['operator'],
+  'GET /subscriptions': ['operator', 'viewer'],
+  'POST /subscriptions': ['operator'],
+  'DELETE /subscriptions/{subscriptionId}': ['operator'],
+  'POST /subscriptions/{subscriptionId}/rotate-secret': ['operator'],
+  'POST /subscriptions/{subscriptionId}/enable': ['operator'],
+  'GET /subscriptions/{subscriptionId}/deliveries': ['operator', 'viewer'],
+  'POST /subscriptions/{subscriptionId}/deliveries/{event}/redeliver': ['operator'],
+  'GET /subscriptions/{subscriptionId}/events': ['operator', 'viewer'],
   'GET /openapi.json': roles,
   'GET /livez': null,
   'GET /readyz': null,
@@ -62,7 +70,7 @@ describe('roles and routes', () => {
   async function asked(base: string, route: string, headers: Record<string, string>): Promise<string> {
     const [method = '', path = ''] = route.split(' ')
     const ending = new AbortController()
-    const url = `${base}${path.replace(/\{\w+\}/, 'orders')}`
+    const url = `${base}${path.replaceAll(/\{\w+\}/g, 'orders')}`
     const response = await fetch(url, { method, headers, signal: ending.signal })
     const isProblem = response.headers.get('content-type') === 'application/problem+json'
     const { code = '' } = isProblem ? ((await response.json()) as { code?: string }) : {}

@@ -14,6 +14,7 @@ const actors: Record<Access, Actor> = {
   fleet: 'operator',
   subscriptions: 'operator',
   seal: 'operator',
+  subscriptions: 'operator',
   view: 'operator',
   overview: 'operator',
   task: 'operator',

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { Access } from '../admission/admission.ts'
+import { type Access, hasEffect } from '../admission/admission.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import { problemOf } from '../answers/problems.ts'
 import type { Callers } from '../requests/callers.ts'
 import type { AuditLog } from './audit-log.ts'
 
-/** Orders: what changes a task or the service by itself, and not as part of the hand-off. */
-const ordering: ReadonlySet<Access> = new Set(['operator', 'fleet', 'seal'])
+/** What has an effect as part of the hand-off. All else that has one is an order. */
+const handingOff: ReadonlySet<Access> = new Set(['producer', 'worker'])
 const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused', 'token_limited'])
 /** A task id may be long. */
 const LONGEST_ACTION = 300
@@ -37,7 +37,7 @@ export function auditRequests(
   app.addHook('onRoute', (route: RouteOptions) => {
     const { access } = route.config ?? {}
     if (access === undefined || access === 'probe' || access === 'open') return
-    const isOrder = ordering.has(access)
+    const isOrder = hasEffect(access) && !handingOff.has(access)
     const others = route.onSend === undefined ? [] : [route.onSend].flat()
     route.onSend = [
       ...others,
