@@ -29,6 +29,7 @@ async function lived(location: Location, seed: number) {
   const driver = await openAt(location, startOfTests)
   const life = new RandomLife(driver, seed)
   await life.live(300)
+  await life.beTold()
   const now = driver.clock.now()
   await driver.store.close()
   return { now, leases: life.leases }

@@ -46,12 +46,25 @@ export class RandomLife {
     for (let step = 0; step < steps; step += 1) await this.#step()
   }
 
+  /** Somebody subscribes, and is told of a task. */
+  async beTold(): Promise<void> {
+    for (const url of [null, 'http://receiver.example/hooks?a="b"'])
+      await this.#driver.store.subscriptions({
+        ask: 'create',
+        url,
+        types: webhookEventTypes,
+        taskPrefix: '',
+        secret: 'whsec_"a\\b',
+      })
+    await this.#driver.callBack('told', [one(0, 0)])
+    await this.#driver.control({ verb: 'cancel', taskId: 'told' })
+  }
+
   async #step(): Promise<void> {
     const verbs = [
       ...Array.from({ length: 4 }, () => () => this.#callBack()),
       ...Array.from({ length: 6 }, () => () => this.#pull()),
       ...Array.from({ length: 6 }, () => () => this.#settle()),
-      () => this.#subscribe(),
       () => this.#renew(),
       () => this.#pass(),
       () => this.#control(),
@@ -116,17 +129,6 @@ export class RandomLife {
       records: this.#pick([null, 100, 7]),
       final: this.#random() < 0.2,
     })
-  }
-
-  async #subscribe() {
-    const { kind } = await this.#driver.store.subscriptions({
-      ask: 'create',
-      url: this.#pick([null, 'http://receiver.example/hooks']),
-      types: webhookEventTypes,
-      taskPrefix: this.#pick(['', 'o']),
-      secret: 'whsec_"a\\b',
-    })
-    return kind
   }
 
   #renew() {
