@@ -18,11 +18,15 @@ const APART = 'packages/server/test/store/postgres-http.test.ts'
 const LONG =
   /\/test\/(?:store\/(?:postgres|sqlite\.)|handoff\/model|http\/fuzz|browser|chaos|crash|postgres)|\/packages\/cli\//
 
+/** Those of more than a minute. */
+const LONGEST = /\/test\/(?:store\/postgres(?:-http)?\.|chaos|crash|packages\.|browser\/looks)/
+
 /** Otherwise, where no run was timed yet, those would come last, and one of them alone at the end. */
 class LongOnesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isShort = ({ moduleId }: TestSpecification) => Number(!LONG.test(moduleId))
-    return (await super.sort(files)).toSorted((a, b) => isShort(a) - isShort(b))
+    const rank = ({ moduleId }: TestSpecification) =>
+      LONGEST.test(moduleId) ? 0 : LONG.test(moduleId) ? 1 : 2
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
 }
 

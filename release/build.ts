@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { publishedPackages, root, versionFaults } from './packages.ts'
+import { readLockFile, sbomOf } from './sbom.ts'
 
 /**
  * Makes the tarballs that `npm publish` takes: `node release/build.ts [FOLDER]`, into dist/ unless told otherwise.
@@ -22,6 +23,12 @@ run('node_modules/.bin/tsc', '-b', 'tsconfig.build.json')
 const page = `${root}packages/dashboard/dist`
 if (!existsSync(`${page}/index.html`)) run('npm', 'run', 'build:page')
 cpSync(page, `${root}packages/server/dist/page`, { recursive: true })
+
+const lock = readLockFile()
+for (const folder of publishedPackages) {
+  const sbom = JSON.stringify(sbomOf(lock, `packages/${folder}`), null, 2)
+  writeFileSync(`${root}packages/${folder}/dist/sbom.cdx.json`, `${sbom}\n`)
+}
 
 mkdirSync(target, { recursive: true })
 for (const name of readdirSync(target)) if (name.endsWith('.tgz')) rmSync(`${target}/${name}`)

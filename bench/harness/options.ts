@@ -10,6 +10,8 @@ export interface Sizes {
   warmUps: number
   /** Partitions in the store before the backlog scenario measures. */
   backlogs: readonly number[]
+  /** Lanes on one level. */
+  lanes: readonly number[]
   smallCallBack: number
   largeCallBack: number
   longPolls: number
@@ -44,6 +46,7 @@ const NORMAL: Sizes = {
   warmUpSeconds: 2,
   warmUps: 5,
   backlogs: [1_000, 1_000_000],
+  lanes: [1, 10_000],
   smallCallBack: 500,
   largeCallBack: 50_000,
   longPolls: 10_000,
@@ -64,6 +67,7 @@ const QUICK: Sizes = {
   warmUpSeconds: 0.05,
   warmUps: 1,
   backlogs: [1_000, 5_000],
+  lanes: [1, 100],
   smallCallBack: 500,
   largeCallBack: 5_000,
   longPolls: 200,
@@ -120,6 +124,7 @@ export function readOptions(args: readonly string[]): Options {
     sizes: {
       ...base,
       backlogs,
+      lanes: values.full ? [...base.lanes, 100_000] : base.lanes,
       rounds: positive('--rounds', values.rounds, base.rounds),
       seconds,
       warmUpSeconds: Math.min(base.warmUpSeconds, seconds),

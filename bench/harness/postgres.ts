@@ -44,7 +44,7 @@ export async function startPostgres(cleanUp: CleanUp): Promise<RunningPostgres> 
     password: 'postgres',
     persistent: true,
     // Sorting by bytes: names are ASCII, and a locale's collation would cost every contender alike.
-    initdbFlags: ['--locale=C', '--encoding=UTF8'],
+    initdbFlags: ['--locale=C', '--encoding=UTF8', '--no-sync'],
     postgresFlags: [
       ...POSTGRES_SETTINGS.flatMap((setting) => ['-c', setting]),
       ...['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=${folder}`],

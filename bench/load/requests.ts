@@ -54,6 +54,11 @@ export function callBackRequest(url: string, body: string): Buffer {
   )
 }
 
+/** An order to a task: pause, resume or cancel. */
+export function orderRequest(url: string, taskId: string, order: string): string {
+  return `${head('POST', `/tasks/${taskId}/${order}`, url, {})}Content-Length: 0\r\n\r\n`
+}
+
 export function getRequest(url: string, path: string): string {
   return `${head('GET', path, url, {})}\r\n`
 }

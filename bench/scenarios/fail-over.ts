@@ -8,6 +8,8 @@ import type { Figure } from '../report/model.ts'
 
 const NODES = 3
 const CLIENTS = 12
+/** More than is handed out between two faults. */
+const BACKLOG_PER_FAULT = 10_000
 const BACKLOG = 100_000
 /** So long everybody works before the next fault. */
 const WORK_MILLIS = 1500
@@ -62,7 +64,8 @@ async function run(bench: Bench) {
   const start = () => startBaton({ dataFolder: temporaryFolder('data', cleanUp), databaseUrl }, cleanUp)
   const nodes: Service[] = []
   while (nodes.length < NODES) nodes.push(await start())
-  await startLoad(bench).call('fill', { url: nodes[0]?.url ?? '', partitions: BACKLOG })
+  const partitions = Math.min(BACKLOG, BACKLOG_PER_FAULT * (sizes.kills + sizes.freezes))
+  await startLoad(bench).call('fill', { url: nodes[0]?.url ?? '', partitions })
   const database = new pg.Client({ connectionString: databaseUrl })
   await database.connect()
   cleanUp.add(() => database.end())

@@ -2,12 +2,14 @@ import type { Scenario } from '../harness/bench.ts'
 import { backlog } from './backlog.ts'
 import { batches } from './batches.ts'
 import { callBack } from './call-back.ts'
-import { callBackStall } from './call-back-stall.ts'
+import { callBackStall, postgresCallBackStall } from './call-back-stall.ts'
 import { coldStart } from './cold-start.ts'
 import { failOver } from './fail-over.ts'
+import { lanes } from './lanes.ts'
 import { littleWork } from './little-work.ts'
 import { longPolls } from './long-polls.ts'
 import { oneByOne } from './one-by-one.ts'
+import { orders } from './orders.ts'
 import { postgresBatches } from './postgres-batches.ts'
 import { postgresNodes } from './postgres-nodes.ts'
 import { postgresOneByOne } from './postgres-one-by-one.ts'
@@ -26,7 +28,10 @@ export const scenarios: readonly Scenario[] = [
   failOver,
   callBack,
   callBackStall,
+  postgresCallBackStall,
   backlog,
+  lanes,
+  orders,
   longPolls,
   littleWork,
   coldStart,

@@ -1,28 +1,26 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { BatonClient } from '@baton/client'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
-import { testFolder } from '../support/test-folder.ts'
+import { tokenNamed, tokensFile as writtenFile } from '../support/tokens-file.ts'
 import { partitionsOf, startServiceToTakeAway } from './support/service.ts'
 import { accessibilityFaults, listenTo, unreachable, visiting } from './support/visit.ts'
 
 const visit = visiting()
 
 async function tokensFile(...names: string[]): Promise<string> {
-  const file = join(await testFolder(), 'tokens.json')
   const tokens = [
-    { name: 'compute', token: 'producer-token', roles: ['producer'] },
-    { name: 'wall', token: 'viewer-token', roles: ['viewer'] },
-    { name: 'oncall', token: 'operator-token', roles: ['operator'] },
+    { name: 'compute', token: tokenNamed('producer'), roles: ['producer'] },
+    { name: 'wall', token: tokenNamed('viewer'), roles: ['viewer'] },
+    { name: 'oncall', token: tokenNamed('operator'), roles: ['operator'] },
   ]
-  await writeFile(file, JSON.stringify({ tokens: tokens.filter(({ name }) => names.includes(name)) }))
-  return file
+  return writtenFile({ tokens: tokens.filter(({ name }) => names.includes(name)) })
 }
 
 async function startGuardedService() {
   const service = await startServiceToTakeAway('--tokens-file', await tokensFile('compute', 'wall', 'oncall'))
-  await new BatonClient({ url: service.url, token: 'producer-token' }).callBack(partitionsOf('orders', [1]))
+  await new BatonClient({ url: service.url, token: tokenNamed('producer') }).callBack(
+    partitionsOf('orders', [1]),
+  )
   return service
 }
 
@@ -40,7 +38,7 @@ describe('where the service asks for tokens', () => {
     await give(page, 'no-such-token')
     await page.getByRole('alert').getByText('This token is not known here.').waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
-    await give(page, 'operator-token')
+    await give(page, tokenNamed('operator'))
     await page.getByRole('link', { name: 'orders' }).waitFor()
     await page.getByText('Live', { exact: true }).waitFor()
     await page.reload()
@@ -62,9 +60,9 @@ describe('where the service asks for tokens', () => {
     await page.getByText('This token is not known here.').waitFor()
     await give(page, 'two words')
     await page.getByText('This token is not known here.').waitFor()
-    await give(page, 'producer-token')
+    await give(page, tokenNamed('producer'))
     await page.getByText('This token is known, but its role does not allow looking').waitFor()
-    await give(page, 'viewer-token')
+    await give(page, tokenNamed('viewer'))
     await page.getByText('Live', { exact: true }).waitFor()
     expect(new Set(heard())).toEqual(new Set(['Connecting', 'Token needed', 'Live']))
   })
@@ -75,7 +73,7 @@ describe('where the service asks for tokens', () => {
     await page.getByText('Token needed', { exact: true }).waitFor()
     await stop()
     await page.getByText('Connection lost, trying again').waitFor()
-    await give(page, 'viewer-token')
+    await give(page, tokenNamed('viewer'))
     await page.getByRole('alert').getByText('It could not be tried.').waitFor()
     await restart('--tokens-file', await tokensFile('wall'))
     await page.getByText('Token needed', { exact: true }).waitFor()
@@ -86,12 +84,12 @@ describe('where the service asks for tokens', () => {
   test('a token that ceases to be good is asked for again', async () => {
     const { url, restart } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`, { expected: unreachable })
-    await give(page, 'operator-token')
+    await give(page, tokenNamed('operator'))
     await page.getByRole('button', { name: 'Pause' }).waitFor()
     await restart('--tokens-file', await tokensFile('wall'))
     await page.getByText('This token is not known here.').waitFor()
     await page.getByText('Token needed', { exact: true }).waitFor()
-    await give(page, 'viewer-token')
+    await give(page, tokenNamed('viewer'))
     await page.getByRole('button', { name: 'Pause' }).waitFor()
   })
 
@@ -100,7 +98,7 @@ describe('where the service asks for tokens', () => {
     const page = await visit(`${url}/docs`)
     await give(page, 'no-such-token')
     await page.getByText('This token is not known here.').waitFor()
-    await give(page, 'producer-token')
+    await give(page, tokenNamed('producer'))
     await page.getByRole('heading', { name: 'API reference' }).waitFor()
     const example = (name: string) => page.getByRole('region', { name: `Example of ${name}` }).innerText()
     expect(await example('callBack')).toContain("-H 'Authorization: Bearer <token>'")
@@ -111,7 +109,7 @@ describe('where the service asks for tokens', () => {
   test('a viewer looks, and is told that looking is all', async () => {
     const { url } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`)
-    await page.getByLabel('Token').fill('viewer-token')
+    await page.getByLabel('Token').fill(tokenNamed('viewer'))
     await page.keyboard.press('Enter')
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText("the token's roles do not cover this; it takes operator").waitFor()
@@ -126,13 +124,13 @@ describe('where the service asks for tokens', () => {
   test('a token can be given up for another', async () => {
     const { url } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`)
-    await give(page, 'viewer-token')
+    await give(page, tokenNamed('viewer'))
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('This token may look').waitFor()
     await page.getByRole('button', { name: 'Change token' }).click()
     await page.getByRole('heading', { name: 'This service asks for a token' }).waitFor()
     expect(await page.evaluate('sessionStorage.length')).toBe(0)
-    await give(page, 'operator-token')
+    await give(page, tokenNamed('operator'))
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByRole('button', { name: 'Resume' }).waitFor()
   })
@@ -140,7 +138,7 @@ describe('where the service asks for tokens', () => {
   test('the manifest comes with the token', async () => {
     const { url } = await startGuardedService()
     const page = await visit(`${url}/#/tasks/orders`)
-    await give(page, 'viewer-token')
+    await give(page, tokenNamed('viewer'))
     await page.locator('summary').filter({ hasText: 'More' }).click()
     const coming = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Download the manifest' }).click()

@@ -5,7 +5,7 @@ import { startLoneFleet, startLossyFleet, startPostgresFleet } from './support/p
 import { run } from './support/run.ts'
 import { everyDisturbance } from './support/storm.ts'
 
-const size = { producers: 2, workers: 8, operators: 2, backlog: 2500, ebb: 2500, contrary: 1 }
+const size = { producers: 2, workers: 8, operators: 2, backlog: 800, ebb: 800, contrary: 1 }
 
 // Much of the time a disturbance lasts, and the machine is idle: so they are at the same time.
 describe.concurrent.each([

@@ -1,22 +1,11 @@
 import { parseArgs } from 'node:util'
-import { startEmbeddedFleet } from './support/embedded-fleet.ts'
+import { fleets } from './fleets.ts'
+import { failOverStorm } from './patroni/fail-over-storm.ts'
 import type { Disturbance } from './support/fleet.ts'
-import { startLoneFleet, startLossyFleet, startPostgresFleet } from './support/postgres-fleet.ts'
+import { ProgramsMissing } from './support/programs.ts'
 import { run } from './support/run.ts'
+import type { Scene } from './support/scene.ts'
 import { longStorm } from './support/storm.ts'
-
-const size = { producers: 3, workers: 24, operators: 2, backlog: 12_000, ebb: 12_000, contrary: 1 }
-const fleets = {
-  three: { on: 'three nodes on PostgreSQL', start: startPostgresFleet, size },
-  lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size },
-  lossy: {
-    on: 'a pair whose standby lacks commits',
-    start: startLossyFleet,
-    size: { ...size, operators: 0 },
-  },
-  embedded: { on: 'the embedded store', start: startEmbeddedFleet, size },
-}
-const isFleet = (name: string): name is keyof typeof fleets => Object.hasOwn(fleets, name)
 
 const { values } = parseArgs({
   options: {
@@ -25,14 +14,16 @@ const { values } = parseArgs({
     'lease-seconds': { type: 'string', default: '0.6' },
     only: { type: 'string', default: '' },
     fleet: { type: 'string', default: 'three' },
+    /** How often the primary of `--fleet patroni` is killed; the other fleets go by `--seconds`. */
+    kills: { type: 'string', default: '10' },
     /** Short for `--fleet embedded`. */
     embedded: { type: 'boolean', default: false },
   },
 })
 const seconds = Number(values.seconds)
 const name = values.embedded ? 'embedded' : values.fleet
-if (!isFleet(name)) throw new Error(`--fleet is one of ${Object.keys(fleets).join(', ')}, not ${name}`)
-const { on, start, size: of } = fleets[name]
+const fleet = Object.hasOwn(fleets, name) ? fleets[name] : undefined
+if (fleet === undefined) throw new Error(`--fleet is one of ${Object.keys(fleets).join(', ')}, not ${name}`)
 const startedAt = Date.now()
 const say = (text: string) => {
   const elapsed = String(Math.round((Date.now() - startedAt) / 1000)).padStart(4)
@@ -42,24 +33,36 @@ const say = (text: string) => {
 /** All of them, unless some are named. */
 const chosen = (disturbances: readonly Disturbance[]) => {
   const names = values.only.split(',')
-  return values.only === '' ? disturbances : disturbances.filter(({ name }) => names.includes(name))
+  return values.only === '' ? disturbances : disturbances.filter((one) => names.includes(one.name))
 }
 const startFleet = async (leaseMillis: number) => {
-  const fleet = await start(leaseMillis)
-  process.once('SIGINT', () => fleet.dispose().finally(() => process.exit(130)))
-  return fleet
+  const started = await fleet.start(leaseMillis, say)
+  process.once('SIGINT', () => started.dispose().finally(() => process.exit(130)))
+  return started
 }
+const isOfKills = name === 'patroni'
+const storm = (scene: Scene, disturbances: readonly Disturbance[]) =>
+  isOfKills
+    ? failOverStorm(scene, chosen(disturbances), Number(values.kills), say)
+    : longStorm(scene, chosen(disturbances), seconds, (happens) =>
+        say(`${happens.padEnd(9)} ${scene.history.leases.size} leases, ${scene.history.done} done`),
+      )
 
-say(`seed ${values.seed}, ${seconds} s on ${on}`)
+try {
+  await fleet.demand?.()
+} catch (error) {
+  // For the person who called, and not an error of the run.
+  if (!(error instanceof ProgramsMissing)) throw error
+  process.stderr.write(`${error.message}\n`)
+  process.exit(2)
+}
+say(`seed ${values.seed}, ${isOfKills ? `${values.kills} kills` : `${seconds} s`} on ${fleet.on}`)
 const { findings, leases, done, unanswered } = await run({
   seed: Number(values.seed),
   leaseMillis: Number(values['lease-seconds']) * 1000,
-  size: of,
+  size: fleet.size,
   startFleet,
-  storm: (scene, disturbances) =>
-    longStorm(scene, chosen(disturbances), seconds, (name) =>
-      say(`${name.padEnd(9)} ${scene.history.leases.size} leases, ${scene.history.done} done`),
-    ),
+  storm,
   tell: say,
 })
 say(`${leases} leases, ${done} done, ${unanswered} requests unanswered, ${findings.length} findings`)

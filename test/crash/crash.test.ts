@@ -10,7 +10,7 @@ import { produce, type Stage, work } from './support/clients.ts'
 import { ClientLedger } from './support/ledger.ts'
 import { MortalService } from './support/service.ts'
 
-const KILLS = 25
+const KILLS = 12
 const TASKS = ['orders', 'prices', 'clicks']
 const WORKERS = 6
 

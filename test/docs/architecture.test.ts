@@ -11,9 +11,18 @@ const mayUse: Record<string, readonly string[]> = {
   'packages/server/src/handoff/shown': ['packages/protocol/src', 'packages/server/src/handoff/rules'],
   'packages/server/src/disk': ['packages/protocol/src', 'packages/server/src/handoff'],
   'packages/server/src/cluster': ['packages/protocol/src', 'packages/server/src/handoff'],
-  'packages/server/src/http': [
+  'packages/server/src/archive': [
     'packages/protocol/src',
     'packages/server/src/handoff',
+    'packages/server/src/disk',
+    'packages/server/src/version.ts',
+  ],
+  'packages/server/src/webhooks': ['packages/protocol/src', 'packages/server/src/handoff'],
+  'packages/server/src/http': [
+    'packages/server/src/webhooks',
+    'packages/protocol/src',
+    'packages/server/src/handoff',
+    'packages/server/src/file-watch.ts',
     'packages/server/src/loopback.ts',
     'packages/server/src/settings-error.ts',
     'packages/server/src/version.ts',
@@ -112,9 +121,10 @@ describe('imports', () => {
     expect(wayTo('packages/client/src', 'packages/cli/src/dispatch.ts')).toBeUndefined()
   })
 
-  test('the service starts without what node:http has for clients, except among several nodes', () => {
+  test('the service starts without what node:http has for clients, except among several nodes and for webhooks', () => {
     const sources = globSync('packages/server/src/**/*.ts', { cwd: root })
-    const others = sources.filter((path) => !path.startsWith('packages/server/src/cluster/'))
+    const clients = /^packages\/server\/src\/(?:cluster\/|webhooks\/posting\.ts$)/
+    const others = sources.filter((path) => !clients.test(path))
     expect(others.filter((path) => loadedWith(path).includes('node:http'))).toEqual([])
   })
 

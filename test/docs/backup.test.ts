@@ -56,7 +56,8 @@ test('the backup of docs/operations.md, taken from a running service, can be res
     'mkdir ./restored': `COPY=${folder}/copy.db; cd ${folder}; mkdir ./restored`,
     'npm start -- --data ./restored': '',
   })
-  await runInBash(backup)
+  const said = await runInBash(backup)
+  expect(said).toContain('sound: 1 task, 4 partitions')
   const [third = ''] = (await pull(live.url, 1)).map(({ lease }) => lease?.id ?? '')
   await callBack(live.url, 5)
   await runInBash(restore)

@@ -26,7 +26,11 @@ describe('docs/protocol.md, replayed', () => {
     } else {
       const { request, reply } = step
       test(`${at}: ${request.method} ${request.path} is answered ${reply.status}`, async () => {
-        const real = await service.send({ ...request, body: likeness.translate(request.body) })
+        const real = await service.send({
+          ...request,
+          path: likeness.translate(request.path),
+          body: likeness.translate(request.body),
+        })
         expect(real.status).toBe(reply.status)
         for (const [name, value] of reply.headers) expect(real.headers[name]).toBe(value)
         expect(likeness.differences(bodyOf(reply), bodyOf({ ...reply, body: real.body }))).toEqual([])

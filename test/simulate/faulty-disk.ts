@@ -8,6 +8,7 @@ import {
   type Needs,
   type OpenedDisk,
 } from '../../packages/server/src/handoff/disk.ts'
+import type { OutboxDisk } from '../../packages/server/src/handoff/outbox.ts'
 import { StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { PartitionDescriptor, StagedIds } from '../../packages/server/src/handoff/stored.ts'
 import type { Chance } from '../chaos/support/chance.ts'
@@ -110,6 +111,8 @@ export class FaultyDisk implements Disk {
   load = (needs: Needs) => this.#read((disk) => disk.load(needs))
   known = (...args: Parameters<Disk['known']>) => this.#read((disk) => disk.known(...args))
   due = (...args: Parameters<Disk['due']>) => this.#read((disk) => disk.due(...args))
+  underWay = (limit: number) => this.#read((disk) => disk.underWay(limit))
+  heldBy = (...args: Parameters<Disk['heldBy']>) => this.#read((disk) => disk.heldBy(...args))
   dueKeys = (...args: Parameters<Disk['dueKeys']>) => this.#read((disk) => disk.dueKeys(...args))
   purgeable = (...args: Parameters<Disk['purgeable']>) => this.#read((disk) => disk.purgeable(...args))
   unfinishedWork = (limit: number) => this.#read((disk) => disk.unfinishedWork(limit))
@@ -122,6 +125,10 @@ export class FaultyDisk implements Disk {
     this.#read((disk) => disk.recordInstances(...args))
   forgetInstances = (...args: Parameters<Disk['forgetInstances']>) =>
     this.#read((disk) => disk.forgetInstances(...args))
+  readonly outbox: OutboxDisk = {
+    subscriptions: () => this.#read((disk) => disk.outbox.subscriptions()),
+    deliveries: (query) => this.#read((disk) => disk.outbox.deliveries(query)),
+  }
   probe = () => this.#read((disk) => disk.probe())
   recount = () => this.#read((disk) => disk.recount())
 

@@ -1,5 +1,5 @@
 import { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
-import type { Appended, Disk, Images } from '../../packages/server/src/handoff/disk.ts'
+import { type Appended, type Disk, type Images, KnownKeys } from '../../packages/server/src/handoff/disk.ts'
 import { openEngine } from '../../packages/server/src/handoff/engine/engine-store.ts'
 import type { Lane } from '../../packages/server/src/handoff/engine/memory.ts'
 import { Order } from '../../packages/server/src/handoff/engine/order.ts'
@@ -88,6 +88,9 @@ function patched<Name extends string>(
   }
 }
 
+/** Whether the last append was refused for keys that are known. */
+let wasKnown = false
+
 /** Bugs put in on purpose. */
 export const mutants: readonly Mutant[] = [
   {
@@ -131,12 +134,33 @@ export const mutants: readonly Mutant[] = [
         const fresh = needs.fresh?.map((part) => ({ ...part, tail: Number.MAX_SAFE_INTEGER }))
         return disk.load(fresh === undefined ? needs : { ...needs, fresh })
       },
-      known: (lane, _tail, indexes) => disk.known(lane, Number.MAX_SAFE_INTEGER, indexes),
+      known: (asked) => disk.known(asked.map((one) => ({ ...one, tail: Number.MAX_SAFE_INTEGER }))),
     })),
   },
   {
     bug: 'memory is kept after its append failed',
     patch: patched(Runner.prototype, 'drop', () => () => undefined),
+  },
+  {
+    bug: 'memory is kept where a batch with a known key cannot run again',
+    parts: onDisk((disk) => ({
+      append: async (entry) => {
+        wasKnown = false
+        await disk.append(entry).catch((error: unknown) => {
+          wasKnown = error instanceof KnownKeys
+          throw error
+        })
+      },
+    })),
+    patch: patched(
+      Runner.prototype,
+      'drop',
+      (drop) =>
+        function (this: Runner) {
+          if (!wasKnown) drop.call(this as never)
+          wasKnown = false
+        },
+    ),
   },
   {
     bug: 'entries that were not flushed are forgotten at a take-over',

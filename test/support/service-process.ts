@@ -56,7 +56,7 @@ export class ServiceProcess {
   }
 
   get url(): string {
-    const url = /http:\S+/.exec(this.stdout)?.[0]
+    const url = /https?:\S+/.exec(this.stdout)?.[0]
     if (url === undefined) throw new Error(`no URL in ${JSON.stringify(this.stdout)}`)
     return url
   }

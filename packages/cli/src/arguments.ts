@@ -27,10 +27,15 @@ export class Arguments {
     this.#flags = flags
   }
 
-  static read(flags: Flags, argv: readonly string[], takesCommand: boolean): Arguments {
+  static read(
+    flags: Flags,
+    argv: readonly string[],
+    takesCommand: boolean,
+    operandsBeforeCommand = false,
+  ): Arguments {
     const cut = takesCommand ? argv.indexOf('--') : -1
     const own = cut === -1 ? argv : argv.slice(0, cut)
-    const { values: typed, operands } = readTokens(flags, own, takesCommand)
+    const { values: typed, operands } = readTokens(flags, own, takesCommand && !operandsBeforeCommand)
     const values = new Map([...inherited(flags), ...typed])
     const given = new Arguments(operands, cut === -1 ? [] : argv.slice(cut + 1), values, flags)
     for (const name of values.keys()) given.#check(name)
@@ -82,8 +87,9 @@ export class Arguments {
       throw new UsageError(`${source} was given twice`)
     }
     if (flag?.kind === 'number') numberOf(source, flag, text)
-    if (flag?.choices !== undefined && !flag.choices.includes(text)) {
-      throw new UsageError(`${source} is one of ${flag.choices.join(', ')}, not ${JSON.stringify(text)}`)
+    const wrong = this.texts(name).find((one) => flag?.choices?.includes(one) === false)
+    if (wrong !== undefined) {
+      throw new UsageError(`${source} is one of ${flag?.choices?.join(', ')}, not ${JSON.stringify(wrong)}`)
     }
   }
 }
@@ -98,7 +104,7 @@ function inherited(flags: Flags): Map<string, Value> {
   return values
 }
 
-function readTokens(flags: Flags, argv: readonly string[], takesCommand: boolean) {
+function readTokens(flags: Flags, argv: readonly string[], refusesOperands: boolean) {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { kind, short }]) => [
       name,
@@ -111,7 +117,7 @@ function readTokens(flags: Flags, argv: readonly string[], takesCommand: boolean
   const operands: string[] = []
   for (const token of tokens) {
     // What follows are the flags of that command, and would be taken for ours.
-    if (token.kind === 'positional' && takesCommand) {
+    if (token.kind === 'positional' && refusesOperands) {
       throw new UsageError(`put -- before the command, which begins with ${JSON.stringify(token.value)}`)
     }
     if (token.kind === 'positional') operands.push(token.value)

@@ -17,6 +17,8 @@ export interface Command {
   readonly examples: readonly Example[]
   /** Everything after `--` belongs to the command itself. */
   readonly takesCommand?: boolean
+  /** It also takes operands before `--`. */
+  readonly operandsBeforeCommand?: boolean
   /** Answers the exit code. */
   readonly run: (given: Arguments) => Promise<number>
 }

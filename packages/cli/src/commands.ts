@@ -24,6 +24,21 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/tasks.ts')).tasks,
   },
   {
+    name: 'wait',
+    summary: 'wait until tasks are done',
+    load: async () => (await import('./commands/wait.ts')).wait,
+  },
+  {
+    name: 'on',
+    summary: 'run a command for each event',
+    load: async () => (await import('./commands/on.ts')).on,
+  },
+  {
+    name: 'subscriptions',
+    summary: 'show and change who is told what by webhooks',
+    load: async () => (await import('./commands/subscriptions.ts')).subscriptions,
+  },
+  {
     name: 'partitions',
     summary: 'list the partitions of a task',
     load: async () => (await import('./commands/partitions.ts')).partitions,
@@ -32,6 +47,11 @@ export const commands: readonly CommandEntry[] = [
     name: 'status',
     summary: 'show service nodes, workers and producers',
     load: async () => (await import('./commands/status.ts')).status,
+  },
+  {
+    name: 'release',
+    summary: 'take the leases of an instance back',
+    load: async () => (await import('./commands/release.ts')).release,
   },
   { name: 'pause', summary: 'hand out nothing more of a task', load: control('pause') },
   { name: 'resume', summary: 'end a pause', load: control('resume') },
@@ -55,7 +75,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'manifest',
-    summary: 'export every partition of a task as NDJSON',
+    summary: 'export the partitions of a task as NDJSON',
     load: async () => (await import('./commands/manifest.ts')).manifest,
   },
   {
@@ -74,8 +94,47 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/renew.ts')).renew,
   },
   {
+    name: 'backup',
+    summary: 'copy the data of the embedded store, also while it is served',
+    load: async () => (await import('./commands/backup.ts')).backup,
+  },
+  {
+    name: 'verify',
+    summary: 'check that the data of a store is sound',
+    load: async () => (await import('./commands/verify.ts')).verify,
+  },
+  {
+    name: 'export',
+    summary: 'write all that a stopped store holds into a file',
+    load: async () => (await import('./commands/export.ts')).exportCommand,
+  },
+  {
+    name: 'import',
+    summary: 'bring an export into an empty store',
+    load: async () => (await import('./commands/import.ts')).importCommand,
+  },
+  {
+    name: 'audit',
+    summary: 'show who gave which order, and refused tokens',
+    load: async () => (await import('./commands/audit.ts')).audit,
+  },
+  {
+    name: 'token',
+    summary: 'make a token for the tokens file of a service',
+    load: async () => (await import('./commands/token.ts')).token,
+  },
+  {
     name: 'completion',
     summary: 'print the completion script of a shell',
     load: async () => (await import('./commands/completion.ts')).completionOf(commands),
+  },
+]
+
+/** For the scripts that `completion` prints, and not for people. */
+export const unlistedCommands: readonly CommandEntry[] = [
+  {
+    name: 'complete',
+    summary: 'list what a shell can complete',
+    load: async () => (await import('./commands/complete.ts')).complete,
   },
 ]

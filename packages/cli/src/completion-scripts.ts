@@ -1,9 +1,11 @@
-import type { Flags } from './flag.ts'
+import type { Flag, Flags } from './flag.ts'
 
 export interface CompletedCommand {
   readonly name: string
   readonly summary: string
   readonly flags: Flags
+  /** As in the help: `TASK`, `[INSTANCE]`. */
+  readonly operands: string
 }
 
 type Write = (commands: readonly CompletedCommand[]) => string
@@ -16,22 +18,72 @@ const flagWords = (flags: Flags) =>
 /** Within single quotes, as all three shells read them. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
+/** What the service is asked for when a value is to be completed; undefined where it knows nothing of it. */
+function askedFor(flag: string, { kind, choices }: Flag): 'tasks' | 'tables' | undefined {
+  if (kind !== 'text' || choices !== undefined) return undefined
+  if (flag === 'task') return 'tasks'
+  return flag === 'table' ? 'tables' : undefined
+}
+
+const operandKinds = { TASK: 'tasks', INSTANCE: 'instances' } as const
+
+/** The same for the first operand. */
+function operandAsked(operands: string): 'tasks' | 'instances' | undefined {
+  const first = /^\[?(TASK|INSTANCE)\b/.exec(operands)?.[1]
+  return first === undefined ? undefined : operandKinds[first as keyof typeof operandKinds]
+}
+
+/** In bash: the words that may follow a flag. The quick ones are in the script, the others are asked for. */
+const bashValues = ({ name, flags }: CompletedCommand): string[] =>
+  Object.entries(flags).flatMap(([flag, given]) => {
+    const asked = askedFor(flag, given)
+    const words = given.choices?.join(' ') ?? (asked && `$(baton complete ${asked} "$word" 2>/dev/null)`)
+    return words === undefined ? [] : [`    ${name}:--${flag}) words="${words}" ;;`]
+  })
+
 const bash: Write = (commands) => `_baton() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" command="\${COMP_WORDS[1]}" words
+  local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words=""
+  case "$command:$before" in
+${commands.flatMap(bashValues).join('\n')}
+  esac
+  if [ -n "$words" ]; then
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    return
+  fi
   if [ "$COMP_CWORD" -eq 1 ]; then
     words="${names(commands)}"
   else
-    case "$command" in
-${commands.map(({ name, flags }) => `      ${name}) words="${flagWords(flags)}" ;;`).join('\n')}
+    case "$word" in
+      -*) case "$command" in
+${commands.map(({ name, flags }) => `        ${name}) words="${flagWords(flags)}" ;;`).join('\n')}
+      esac ;;
+      *) [ "$COMP_CWORD" -eq 2 ] && case "$command" in
+${commands
+  .flatMap(({ name, operands }) => {
+    const asked = operandAsked(operands)
+    return asked === undefined
+      ? []
+      : [`        ${name}) words="$(baton complete ${asked} "$word" 2>/dev/null)" ;;`]
+  })
+  .join('\n')}
+      esac ;;
     esac
   fi
-  case "$word" in
-    -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-    *) [ "$COMP_CWORD" -eq 1 ] && COMPREPLY=($(compgen -W "$words" -- "$word")) || COMPREPLY=($(compgen -f -- "$word")) ;;
-  esac
+  if [ -n "$words" ]; then COMPREPLY=($(compgen -W "$words" -- "$word"))
+  else COMPREPLY=($(compgen -f -- "$word")); fi
 }
 complete -o filenames -F _baton baton
 `
+
+const asking = (kind: string) => `($(baton complete ${kind} "$words[CURRENT]" 2>/dev/null))`
+
+/** In zsh: what follows the description of a flag. */
+function zshValue(flag: string, given: Flag): string {
+  if (given.kind === 'switch') return ''
+  if (given.choices !== undefined) return `:value:(${given.choices.join(' ')})`
+  const asked = askedFor(flag, given)
+  return asked === undefined ? ':value' : `:value:{compadd -- \${${asking(asked)}}}`
+}
 
 const zsh: Write = (commands) => `#compdef baton
 _baton() {
@@ -44,13 +96,14 @@ ${commands.map(({ name, summary }) => `    ${quoted(`${name}:${summary}`)}`).joi
   fi
   case "$words[2]" in
 ${commands
-  .map(({ name, flags }) => {
-    const specs = Object.entries(flags).map(([flag, { kind, description }]) =>
-      quoted(
-        `--${flag}${kind === 'switch' ? '' : '='}[${description.replaceAll(/[[\]:]/g, ' ')}]${kind === 'switch' ? '' : ':value'}`,
-      ),
-    )
-    return `    ${name}) _arguments ${[...specs, "'*:file:_files'"].join(' ')} ;;`
+  .map(({ name, flags, operands }) => {
+    const specs = Object.entries(flags).map(([flag, given]) => {
+      const description = given.description.replaceAll(/[[\]:]/g, ' ')
+      return quoted(`--${flag}${given.kind === 'switch' ? '' : '='}[${description}]${zshValue(flag, given)}`)
+    })
+    const asked = operandAsked(operands)
+    const first = asked === undefined ? [] : [quoted(`2:name:{compadd -- \${${asking(asked)}}}`)]
+    return `    ${name}) _arguments ${[...specs, ...first, "'*:file:_files'"].join(' ')} ;;`
   })
   .join('\n')}
   esac
@@ -58,17 +111,33 @@ ${commands
 compdef _baton baton
 `
 
+const fishAsk = (kind: string) => quoted(`(baton complete ${kind} (commandline -ct) 2>/dev/null)`)
+
+/** In fish: what a flag takes. */
+function fishValue(flag: string, given: Flag): string {
+  if (given.kind === 'switch') return ''
+  if (given.choices !== undefined) return ` -x -a ${quoted(given.choices.join(' '))}`
+  const asked = askedFor(flag, given)
+  return asked === undefined ? ' -r' : ` -x -a ${fishAsk(asked)}`
+}
+
 const fish: Write = (commands) =>
   [
     'complete -c baton -n __fish_use_subcommand -f',
     ...commands.map(
       ({ name, summary }) => `complete -c baton -n __fish_use_subcommand -a ${name} -d ${quoted(summary)}`,
     ),
+    ...commands.flatMap(({ name, operands }) => {
+      const asked = operandAsked(operands)
+      return asked === undefined
+        ? []
+        : [`complete -c baton -n '__fish_seen_subcommand_from ${name}' -f -a ${fishAsk(asked)}`]
+    }),
     ...commands.flatMap(({ name, flags }) =>
       Object.entries(flags).map(
-        ([flag, { kind, description }]) =>
+        ([flag, given]) =>
           `complete -c baton -n '__fish_seen_subcommand_from ${name}' -l ${flag}` +
-          `${kind === 'switch' ? '' : ' -r'} -d ${quoted(description)}`,
+          `${fishValue(flag, given)} -d ${quoted(given.description)}`,
       ),
     ),
     '',

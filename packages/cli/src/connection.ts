@@ -12,7 +12,7 @@ export const placeFlags = {
     placeholder: 'URL',
     variable: 'BATON_URL',
     default: 'http://127.0.0.1:7070',
-    description: 'base URL of the service',
+    description: 'base URL of the service; several, separated by commas, where it has several nodes',
   },
   token: {
     kind: 'text',
@@ -56,7 +56,8 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
   const { retryForSeconds = given.numberOrDefault('timeout') } = more
   try {
     return new BatonClient({
-      url: urlOf(given),
+      // A comma may stand in a path; behind the one that separates, a URL begins.
+      url: urlOf(given).split(/,\s*(?=https?:\/\/)/),
       ...(token === undefined ? {} : { token }),
       ...(instanceId === undefined ? {} : { instanceId }),
       tableField: given.textOrDefault('table-field'),

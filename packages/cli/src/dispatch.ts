@@ -1,6 +1,6 @@
 import { didYouMean } from '@baton/protocol/without-schemas'
 import { Arguments } from './arguments.ts'
-import { commands } from './commands.ts'
+import { commands, unlistedCommands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import { commandHelp, overview } from './help.ts'
 import { note } from './terminal.ts'
@@ -31,13 +31,13 @@ async function help(name: string | undefined): Promise<number> {
 async function runCommand(name: string, argv: readonly string[]): Promise<number> {
   const command = await entryOf(name).load()
   if (command.hasOwnLine === true) return command.run(argv)
-  const { flags, takesCommand = false } = command
+  const { flags, takesCommand = false, operandsBeforeCommand = false } = command
   const own = takesCommand && argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv
   if (own.includes('--help') || own.includes('-h')) {
     process.stdout.write(commandHelp(name, command))
     return exitCodes.ok
   }
-  const given = Arguments.read(flags, argv, takesCommand)
+  const given = Arguments.read(flags, argv, takesCommand, operandsBeforeCommand)
   const [least, most] = command.operandCount
   if (given.operands.length < least) throw new UsageError(`${name} needs ${command.operands}`)
   if (given.operands.length > most) {
@@ -47,7 +47,7 @@ async function runCommand(name: string, argv: readonly string[]): Promise<number
 }
 
 function entryOf(name: string) {
-  const entry = commands.find((candidate) => candidate.name === name)
+  const entry = [...commands, ...unlistedCommands].find((candidate) => candidate.name === name)
   if (entry !== undefined) return entry
   if (name.startsWith('-')) {
     // Without its value, which may be a token.

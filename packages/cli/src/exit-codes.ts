@@ -12,6 +12,12 @@ export const exitCodes = {
   contract: 4,
   /** The service cannot be reached. */
   unreachable: 5,
+  /** A task that `baton wait` waited for is stalled: only an operator can move it. */
+  stalled: 6,
+  /** A task that `baton wait` waited for is cancelled. */
+  cancelled: 7,
+  /** The time that `baton wait` was given is over. */
+  timeOver: 124,
   /** The command of `baton work` cannot be run. */
   notExecutable: 126,
   /** The command of `baton work` does not exist. */

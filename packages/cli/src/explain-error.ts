@@ -14,6 +14,7 @@ import { InputError } from './input/input-error.ts'
 import { SpoolError } from './input/spool-error.ts'
 import { Interruption } from './interruption.ts'
 import { LocatedProblem, type Origin } from './located-problem.ts'
+import { Refusal } from './refusal.ts'
 import { counted } from './show/numbers.ts'
 import { shown } from './show/table.ts'
 import { UsageError } from './usage-error.ts'
@@ -63,7 +64,7 @@ function linesOf(error: unknown, command: string | undefined, origin: Origin | u
   if (error instanceof UnexpectedAnswerError && !error.retryable) {
     return [`baton: something answered that is not Baton: ${shown(error.message)}`, urlHint]
   }
-  const isPlain = [BatonError, Interruption, SpoolError].some((kind) => error instanceof kind)
+  const isPlain = [BatonError, Interruption, Refusal, SpoolError].some((kind) => error instanceof kind)
   if (isPlain || isFault(error)) return [`baton: ${(error as Error).message}`]
   return [`baton: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`]
 }

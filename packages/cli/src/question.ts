@@ -1,5 +1,9 @@
 import { createInterface } from 'node:readline'
+import type { Arguments } from './arguments.ts'
+import { exitCodes } from './exit-codes.ts'
 import { Interruption } from './interruption.ts'
+import { note } from './terminal.ts'
+import { UsageError } from './usage-error.ts'
 
 export interface QuestionStreams {
   readonly input: NodeJS.ReadableStream
@@ -27,4 +31,32 @@ export function confirmed(question: string, streams: QuestionStreams): Promise<b
     resolve(false)
   })
   return promise.finally(() => terminal.removeAllListeners('close').close())
+}
+
+/**
+ * Asks unless --yes was said. The exit code for a no; undefined for a yes. Where nobody can be asked, silence is no yes: what
+ * cannot be undone has to be meant.
+ */
+export async function agreed(question: string, given: Arguments): Promise<number | undefined> {
+  if (given.switch('yes')) return undefined
+  const { stdin, stderr } = process
+  if (!stdin.isTTY || !stderr.isTTY) {
+    throw new UsageError('this cannot be undone, and without a terminal nobody can be asked: add --yes')
+  }
+  const refusal = await refusalOf(question, stdin, stderr)
+  if (refusal !== undefined) note('nothing was changed')
+  return refusal
+}
+
+async function refusalOf(
+  question: string,
+  input: NodeJS.ReadStream,
+  output: NodeJS.WriteStream,
+): Promise<number | undefined> {
+  try {
+    return (await confirmed(question, { input, output })) ? undefined : exitCodes.refused
+  } catch (error) {
+    if (error instanceof Interruption) return error.exitCode
+    throw error
+  }
 }

@@ -58,6 +58,33 @@ describe('baton call-back', () => {
     await expect(new BatonClient(url).task('broken')).rejects.toMatchObject({ code: 'task_unknown' })
   })
 
+  test('names every fault of a file, by element where a line has several', async () => {
+    const scratch = new Scratch()
+    const far = descriptors('far', 25_000).map((each, at) =>
+      at % 12_000 === 5 ? { ...each, record_count: -at } : each,
+    )
+    const file = scratch.file('far.ndjson', `${lines(far)}{"taskId": nonsense}\n`)
+    const { code, stderr } = await baton(['call-back', '--check', file])
+    expect(code).toBe(4)
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      expect.stringContaining(`${file}:6: record_count must be`),
+      expect.stringContaining(`${file}:12006: record_count must be`),
+      expect.stringContaining(`${file}:25001: this is not JSON`),
+      expect.stringContaining(`${file}:24006: record_count must be`),
+    ])
+    const [first, second] = descriptors('line', 2)
+    const text = JSON.stringify([first, { ...second, record_count: 'many' }, first])
+    const oneLine = await baton(['call-back', '--check', '-'], {
+      input: text.replace('"many"', '1.00000000000000000001'),
+    })
+    expect(oneLine.stderr).toContain(
+      'stdin:1: element 2: record_count must be a non-negative integer, got the number 1.00000000000000000001\n',
+    )
+    expect(oneLine.stderr).toContain(
+      'stdin:1: element 3: partition_name "line-0-0" names the same partition as element 1',
+    )
+  })
+
   test('names the lines of both when a partition occurs twice', async () => {
     const scratch = new Scratch()
     const twice = descriptors('twice', 12_000)

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { descriptor } from '../../client/test/support/descriptors.ts'
+import { startService } from '../../client/test/support/service.ts'
 import { commands } from '../src/commands.ts'
 import { version } from '../src/version.ts'
 import { baton } from './support/baton.ts'
@@ -135,6 +137,25 @@ describe('completion', () => {
     expect(complete('re')).toEqual(['resume', 'retry', 'renew'])
     expect(complete('tasks', '--wa')).toEqual(['--watch'])
     expect(complete('serve', '--lease-s')).toEqual(['--lease-seconds'])
+    expect(complete('tasks', '--state', 's')).toEqual(['stalled'])
+    expect(complete('partitions', 'orders', '--state', 'pa')).toEqual(['parked'])
+  })
+
+  test('tasks, tables and instances are asked for, and nothing is said where the service is away', async () => {
+    const { url } = await startService()
+    await new BatonClient({ url, instanceId: 'compute-1' }).callBack([
+      descriptor('orders-a', 0, 0),
+      descriptor('orders-a', 0, 1),
+    ])
+    const listed = async (...args: string[]) => (await baton(['complete', ...args], { url })).stdout
+    expect(await listed('tasks', 'ord')).toBe('orders-a\n')
+    expect(await listed('tasks', 'clicks')).toBe('')
+    expect(await listed('tables')).toBe('results.orders\n')
+    expect(await listed('instances', 'comp')).toBe('compute-1\n')
+    const away = await baton(['complete', 'tasks'], { url: 'http://127.0.0.1:2' })
+    expect(away).toEqual({ code: 0, stdout: '', stderr: '' })
+    const { stdout } = await baton(['completion', 'bash'])
+    expect(stdout).toContain('partitions) words="$(baton complete tasks "$word" 2>/dev/null)"')
   })
 
   test.each(['zsh', 'fish'])('%s gets every command', async (shell) => {

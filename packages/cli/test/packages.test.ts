@@ -27,9 +27,13 @@ async function installed(name: string, packages: readonly string[]): Promise<str
   const folder = join(folders(), name)
   await mkdir(folder)
   await writeFile(join(folder, 'package.json'), JSON.stringify({ name, private: true, type: 'module' }))
-  await run('npm', ['install', '--no-audit', '--no-fund', ...(await Promise.all(packages.map(tarball)))], {
-    cwd: folder,
-  })
+  await run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--prefer-offline', ...(await Promise.all(packages.map(tarball)))],
+    {
+      cwd: folder,
+    },
+  )
   return folder
 }
 
@@ -67,6 +71,22 @@ describe('each package', () => {
     expect(await readFile(join(root, 'packages', folder, 'LICENSE'), 'utf8')).toBe(license)
   })
 
+  test.each([...publishedPackages])('%s says what it brings along', async (folder) => {
+    const { stdout } = await run('tar', ['-xzOf', await tarball(folder), 'package/dist/sbom.cdx.json'])
+    const sbom = JSON.parse(stdout) as Sbom
+    const { name, version, dependencies } = JSON.parse(
+      await readFile(join(root, 'packages', folder, 'package.json'), 'utf8'),
+    ) as { name: string; version: string; dependencies?: Record<string, string> }
+    expect(sbom).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.5' })
+    expect(sbom.metadata.component.purl).toBe(`pkg:npm/${name.replace('@', '%40')}@${version}`)
+    const listed = sbom.components.map(({ purl }) => purl)
+    for (const [dependency, pinned] of Object.entries(dependencies ?? {}))
+      expect(listed).toContain(`pkg:npm/${dependency.replace('@', '%40')}@${pinned}`)
+    // What is installed from a registry has the digest of the lock file.
+    const foreign = sbom.components.filter(({ group }) => group !== '@baton')
+    expect(foreign.filter(({ hashes }) => hashes?.[0]?.alg !== 'SHA-512')).toEqual([])
+  })
+
   test.each([...publishedPackages])('%s is as publint and are-the-types-wrong want it', async (folder) => {
     const bytes = new Uint8Array(await readFile(await tarball(folder)))
     const { messages } = await publint({ pack: { tarball: bytes.buffer }, level: 'suggestion' })
@@ -80,6 +100,15 @@ describe('each package', () => {
     expect(offered).toEqual([])
   })
 })
+
+interface Sbom {
+  readonly metadata: { readonly component: { readonly purl: string } }
+  readonly components: {
+    readonly group?: string
+    readonly purl: string
+    readonly hashes?: { readonly alg: string }[]
+  }[]
+}
 
 describe('installed into an empty folder', () => {
   test('the client brings nothing of the server', async () => {

@@ -20,14 +20,17 @@ describe('a task that is sealed before all of it was called back', () => {
     const lacking =
       '7 of 10 partitions are not called back, and cannot be any more: a sealed task takes nothing new. ' +
       'Where the number is wrong, seal it again with the right one.'
-    expect(await baton(['seal', 'told', '--partitions', '10'], { url })).toEqual({
+    expect(await baton(['seal', 'told', '--yes', '--partitions', '10'], { url })).toEqual({
       code: 0,
       stdout: 'told is done, sealed, 10 expected\n',
       stderr: `baton: ${lacking}\n`,
     })
-    const { stdout, stderr } = await baton(['seal', 'told', '--partitions', '10', '--json'], { url })
+    const { stdout, stderr } = await baton(['seal', 'told', '--yes', '--partitions', '10', '--json'], { url })
     expect([JSON.parse(stdout), JSON.parse(stderr)]).toMatchObject([{ taskId: 'told' }, { note: lacking }])
-    expect(await baton(['seal', 'told', '--partitions', '3'], { url })).toMatchObject({ code: 0, stderr: '' })
+    expect(await baton(['seal', 'told', '--yes', '--partitions', '3'], { url })).toMatchObject({
+      code: 0,
+      stderr: '',
+    })
   })
 
   test.each([[[]], [['--json']]])('does not end well for whoever watches it: %j', async (flags) => {
@@ -35,11 +38,11 @@ describe('a task that is sealed before all of it was called back', () => {
     const taskId = `watched${flags.length}`
     await doneTask(taskId)
     const watch = () => baton(['tasks', taskId, '--watch', ...flags], { url })
-    await baton(['seal', taskId, '--partitions', '10'], { url })
+    await baton(['seal', taskId, '--yes', '--partitions', '10'], { url })
     const incomplete = await watch()
     expect(incomplete.stderr).toContain(`${taskId} is done, but 7 of 10 partitions were never called back`)
     expect(incomplete.code).toBe(1)
-    await baton(['seal', taskId, '--partitions', '3'], { url })
+    await baton(['seal', taskId, '--yes', '--partitions', '3'], { url })
     expect(await watch()).toMatchObject({ code: 0, stderr: '' })
   })
 })

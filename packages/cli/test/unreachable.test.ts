@@ -52,8 +52,25 @@ describe('a service that cannot be asked', () => {
     }
   })
 
+  test('is asked over TLS where it listens for plain HTTP: what to do', async () => {
+    const { port } = await startService()
+    const { code, stderr } = await baton(['tasks'], { url: `https://127.0.0.1:${port}` })
+    expect(stderr).toContain(`https://127.0.0.1:${port} does not speak TLS`)
+    expect(stderr).toContain(`use http://127.0.0.1:${port}`)
+    expect(code).toBe(2)
+  })
+
+  test('is asked elsewhere, where several URLs are given', async () => {
+    const service = await startService()
+    const urls = `http://127.0.0.1:2,${service.url}`
+    expect(await baton(['tasks', '--url', urls, '--timeout', '0'])).toMatchObject({ code: 0, stderr: '' })
+    const none = await baton(['tasks', '--url', 'http://127.0.0.1:2,http://127.0.0.1:3', '--timeout', '0'])
+    expect(none.stderr).toContain('none of http://127.0.0.1:2, http://127.0.0.1:3 answers')
+    expect(none.code).toBe(5)
+  })
+
   test('wants a token: how to give one', async () => {
-    const tokens = { tokens: [{ name: 'on call', token: 'sesame', roles: ['operator'] }] }
+    const tokens = { tokens: [{ name: 'on call', token: 'sesame-k7Q2xZr9TbW4mLp8', roles: ['operator'] }] }
     const file = new Scratch().file('tokens.json', JSON.stringify(tokens))
     const service = await startService('--tokens-file', file)
     const { code, stderr } = await baton(['tasks'], { url: service.url })

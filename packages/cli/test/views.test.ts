@@ -42,6 +42,27 @@ describe('what is shown of tasks', () => {
     expect(unknown.stderr).not.toContain('URL')
   })
 
+  test('what is parked, with every attempt, and taken to another service', async () => {
+    const { url } = await startService()
+    const elsewhere = (await startService()).url
+    const client = new BatonClient({ url, instanceId: 'loader-7' })
+    await client.callBack(descriptors('stuck', 3))
+    const leaseId = (await client.pull()).partitions[0]?.lease?.id ?? ''
+    await client.settle([{ leaseId, outcome: 'failed', final: true, reason: 'no such table\n  in line 3' }])
+    const attempts = await baton(['partitions', 'stuck', '--state', 'parked', '--history'], { url })
+    expect(attempts.stdout).toMatch(/stuck-0-0 +1 +loader-7 .*failed +no such table/)
+    expect((await baton(['tasks', 'stuck'], { url })).stdout).toContain('1 × no such table')
+    const { stdout: parked } = await baton(['manifest', 'stuck', '--state', 'parked'], { url })
+    expect(JSON.parse(parked)).toMatchObject({
+      partition_name: 'stuck-0-0',
+      history: [{ holder: 'loader-7' }],
+    })
+    const plain = await baton(['call-back', '-'], { url: elsewhere, input: parked })
+    expect(plain).toMatchObject({ code: 4 })
+    const taken = await baton(['call-back', '--from-manifest', '-'], { url: elsewhere, input: parked })
+    expect(taken).toMatchObject({ code: 0, stdout: 'stuck: 1 partition accepted\n' })
+  })
+
   test('a task that is done without partitions that were expected, as such', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)
@@ -101,6 +122,25 @@ describe('what is shown of tasks', () => {
     expect(names).toEqual(['listed-0-0', 'listed-0-1', 'listed-0-2'])
   })
 
+  test('leases of an instance are taken back, when that is meant', async () => {
+    const { url } = await startService()
+    const worker = new BatonClient({ url, instanceId: 'loader-7' })
+    await worker.callBack(descriptors('held', 2))
+    await worker.pull({ batch: 2 })
+    const unsure = await baton(['release', 'loader-7'], { url })
+    expect(unsure.stderr).toContain('add --yes')
+    expect(unsure.code).toBe(2)
+    expect(await baton(['release', 'loader-7', '--yes'], { url })).toEqual({
+      code: 0,
+      stdout: 'loader-7: 2 leases taken back\n',
+      stderr: '',
+    })
+    expect((await baton(['release', 'loader-7', '--yes', '--json'], { url })).stdout).toContain(
+      '"released": 0',
+    )
+    expect(await baton(['release', 'nobody', '--yes'], { url })).toMatchObject({ code: 3 })
+  })
+
   test('control, and what cannot be done', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('controlled', 3))
@@ -120,8 +160,11 @@ describe('what is shown of tasks', () => {
     })
     expect(await say('level-barrier', 'controlled', 'perhaps')).toMatchObject({ code: 2 })
     expect(await say('skip-parked', 'controlled')).toMatchObject({ code: 0 })
-    expect(await say('seal', 'controlled')).toEqual({ code: 0, text: 'controlled is open, sealed\n' })
-    expect(await say('seal', 'controlled', '--partitions', '3')).toEqual({
+    expect(await say('seal', 'controlled', '--yes')).toEqual({
+      code: 0,
+      text: 'controlled is open, sealed\n',
+    })
+    expect(await say('seal', 'controlled', '--yes', '--partitions', '3')).toEqual({
       code: 0,
       text: 'controlled is open, sealed, 3 expected\n',
     })
@@ -134,13 +177,15 @@ describe('what is shown of tasks', () => {
     expect(await say('pause', 'nobody')).toMatchObject({ code: 3 })
   })
 
-  test.each(['n\n', 'y\n', ''])('a task is not given up for %j from a pipe', async (input) => {
+  test.each(['n\n', 'y\n', ''])('a task is not given up or sealed for %j from a pipe', async (input) => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('precious', 1))
-    const { code, stdout, stderr } = await baton(['cancel', 'precious'], { url, input })
-    expect(stderr).toContain('add --yes')
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(await new BatonClient(url).task('precious')).toMatchObject({ state: 'open' })
+    for (const verb of ['cancel', 'seal']) {
+      const { code, stdout, stderr } = await baton([verb, 'precious'], { url, input })
+      expect(stderr).toContain('add --yes')
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    }
+    expect(await new BatonClient(url).task('precious')).toMatchObject({ state: 'open', sealed: false })
   })
 
   test.each(['named', 'of commas, and blanks'])(
@@ -171,7 +216,7 @@ describe('what is shown of tasks', () => {
     expect((await baton(['retry', 'typed', '--partition', 'a'], { url })).stderr).toContain('  a: ')
     const level = await baton(['retry', 'typed', '--level', '9'], { url })
     expect(level.stderr).toContain('\n  --level: the task has no partition on that level\n')
-    expect(await baton(['seal', 'typed', '--partitions', '2'], { url })).toEqual({
+    expect(await baton(['seal', 'typed', '--yes', '--partitions', '2'], { url })).toEqual({
       code: 1,
       stdout: '',
       stderr:
@@ -183,7 +228,7 @@ describe('what is shown of tasks', () => {
   test('a sealed task takes nothing new, and says what is missing', async () => {
     const { url } = service()
     await new BatonClient(url).callBack(descriptors('sealed', 3))
-    expect(await baton(['seal', 'sealed', '--partitions', '5'], { url })).toMatchObject({ code: 0 })
+    expect(await baton(['seal', 'sealed', '--yes', '--partitions', '5'], { url })).toMatchObject({ code: 0 })
     const input = JSON.stringify(descriptors('sealed', 5))
     expect(await baton(['call-back', '-'], { url, input })).toMatchObject({ code: 1 })
     const { stdout } = await baton(['tasks', 'sealed'], { url })

@@ -33,6 +33,28 @@ describe('watching a task', () => {
     expect(await worse.ended).toMatchObject({ code: 1 })
   })
 
+  test('into a pipe is a line whenever something has changed, and nothing in between', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('piped', 2))
+    const watching = startBaton(['tasks', 'piped', '--watch', '--interval', '0.1'], { url })
+    let seen = ''
+    watching.process.stdout?.on('data', (bytes) => {
+      seen += bytes
+    })
+    await until(() => seen.includes('0 of 2 partitions'))
+    const { partitions } = await client.pull({ batch: 2 })
+    await until(() => seen.includes('2 leased'))
+    await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' })))
+    expect(await watching.ended).toMatchObject({ code: 0 })
+    const line = (rest: string) => expect.stringMatching(new RegExp(`^\\d\\d:\\d\\d:\\d\\d piped ${rest}`))
+    expect(seen.trimEnd().split('\n')).toEqual([
+      line('open, 0% done, 0 of 2 partitions$'),
+      line('open, 0% done, 0 of 2 partitions, 2 leased'),
+      line('done, 100% done, 2 of 2 partitions'),
+    ])
+  })
+
   test('ends where only an operator can go on, also behind a level barrier', async () => {
     const { url } = await startService()
     const client = new BatonClient(url)

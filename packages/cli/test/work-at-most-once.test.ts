@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs'
 import { BatonClient } from '@baton/client'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../test/support/until.ts'
@@ -40,7 +41,12 @@ describe('where handing out settles', () => {
   })
 
   test('nothing is said to be given back: a command that does not exist', async () => {
-    const { code, stderr } = await baton(['work', '--', './no-such-command'], { url: await called(1) })
+    const url = await called(2)
+    const scratch = new Scratch()
+    // Found when it is looked for, and gone when the second partition needs it.
+    const vanishing = scratch.file('once.sh', '#!/bin/sh\nrm "$0"\n')
+    chmodSync(vanishing, 0o755)
+    const { code, stderr } = await baton(['work', '--', vanishing], { url })
     expect(stderr).toContain('its partition cannot be given back: the service counts it as done')
     expect(stderr).not.toContain('was given back')
     expect(code).toBe(127)

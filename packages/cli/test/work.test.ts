@@ -93,7 +93,12 @@ describe('the exit code of the command', () => {
     await client.callBack(descriptors('orders', 2))
     const missing = await baton(['work', '--', 'no-such-command'], { url })
     expect(missing).toMatchObject({ code: 127 })
-    expect(missing.stderr).toContain('no-such-command cannot be run (ENOENT)')
+    expect(missing.stderr).toBe('baton: no-such-command cannot be run (ENOENT); nothing was pulled\n')
+    // Before the service is asked for anything: it need not be there.
+    expect(await baton(['work', '--', './nope.sh'], { url: 'http://127.0.0.1:2' })).toMatchObject({
+      code: 127,
+    })
+    expect(await baton(['work', '--', '/tmp'], { url })).toMatchObject({ code: 126 })
     const scratch = new Scratch()
     expect(await baton(['work', '--', scratch.file('plain.txt', 'text')], { url })).toMatchObject({
       code: 126,
@@ -103,6 +108,31 @@ describe('the exit code of the command', () => {
       { state: 'ready', attempts: 0 },
     ])
   })
+})
+
+test('the log says whether what failed is tried again', async () => {
+  const { url } = await startService('--max-attempts', '2')
+  await new BatonClient(url).callBack(descriptors('orders', 2))
+  const script = 'case "$BATON_PARTITION_NAME" in *-0) exit 3;; *) exit 100;; esac'
+  const { stderr } = await baton([...untilIdle, '--', 'sh', '-c', script], { url })
+  expect(stderr).toMatch(/orders-0-0 failed, will be retried after .*: exit code 3/)
+  expect(stderr).toMatch(/orders-0-1 failed, parked after .*: exit code 100/)
+})
+
+test('what is given back again and again has failed in the end', async () => {
+  const { url } = await startService('--max-attempts', '1', '--backoff-seconds', '0')
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('orders', 1))
+  const { code, stderr } = await baton(
+    ['work', '--until-idle', '--wait', '5', '--give-back-limit', '3', '--', 'sh', '-c', 'exit 75'],
+    { url },
+  )
+  expect(stderr.match(/orders-0-0 given back after/g)).toHaveLength(3)
+  expect(stderr).toMatch(
+    /orders-0-0 failed, parked after .*: given back 3 times in a row, and again: exit code 75/,
+  )
+  expect(code).toBe(1)
+  expect(await rowsOf(client, 'orders')).toMatchObject([{ state: 'parked', attempts: 1 }])
 })
 
 test('under --json all of stderr is lines of JSON, also what commands write', async () => {

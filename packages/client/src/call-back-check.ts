@@ -1,5 +1,5 @@
-import type { CallBack, CallBackOptions, Problem, Violation } from '@baton/protocol'
-import { listedViolations, partitionName, problem } from '@baton/protocol/without-schemas'
+import type { CallBack, CallBackOptions, Problem } from '@baton/protocol'
+import { listedViolations, partitionName, problem, ViolationList } from '@baton/protocol/without-schemas'
 import { heldAgainstContract } from './contract.ts'
 import { SeenIndexes } from './seen-indexes.ts'
 
@@ -28,36 +28,46 @@ export class CallBackCheck {
     if (!checked.ok) {
       return rebased(problem('contract_violation', DETAIL, listedViolations(checked)), offset)
     }
-    const violation = this.#across(checked.callBack)
-    return violation && rebased(problem('contract_violation', DETAIL, { errors: [violation] }), offset)
+    const violations = new ViolationList()
+    this.#across(checked.callBack, violations)
+    if (violations.isEmpty) return undefined
+    return rebased(problem('contract_violation', DETAIL, listedViolations(violations.failure())), offset)
   }
 
-  /** The first rule across pieces that this one breaks. */
-  #across({ taskId, recordTotal, partitions }: CallBack): Violation | undefined {
-    this.#taskId ??= taskId
-    if (taskId !== this.#taskId) {
-      const detail = `taskId must be the same throughout: it was ${quoted(this.#taskId)}, here ${quoted(taskId)}`
-      return { pointer: '/0/taskId', detail }
+  /** Every place of this piece that breaks a rule across pieces. */
+  #across({ taskId, recordTotal, partitions }: CallBack, found: ViolationList): void {
+    const first = this.#taskId ?? taskId
+    this.#taskId = first
+    if (taskId !== first) {
+      found.add(
+        '/0/taskId',
+        () => `taskId must be the same throughout: it was ${quoted(first)}, here ${quoted(taskId)}`,
+      )
+      return
     }
+    const wasWithinBounds = this.#recordTotal <= Number.MAX_SAFE_INTEGER
     this.#recordTotal += recordTotal
-    if (this.#recordTotal > Number.MAX_SAFE_INTEGER) {
-      return { pointer: '', detail: `the record total passes ${Number.MAX_SAFE_INTEGER} here` }
-    }
+    if (wasWithinBounds && this.#recordTotal > Number.MAX_SAFE_INTEGER)
+      found.add('', () => `the record total passes ${Number.MAX_SAFE_INTEGER} here`)
     for (const [position, { level, index }] of partitions.entries()) {
-      if (level < this.#level) {
-        const detail = `priorityLevel ${level} comes after ${this.#level}; order by ascending priorityLevel`
-        return { pointer: `/${position}/priorityLevel`, detail }
+      const reached = this.#level
+      if (level < reached) {
+        found.add(
+          `/${position}/priorityLevel`,
+          () => `priorityLevel ${level} comes after ${reached}; order by ascending priorityLevel`,
+        )
+        continue
       }
-      if (level > this.#level) {
+      if (level > reached) {
         this.#level = level
         this.#indexes = new SeenIndexes()
       }
-      if (!this.#indexes.add(index)) {
-        const detail = `${quoted(partitionName(taskId, level, index))} occurred before; each may occur once`
-        return { pointer: `/${position}/partition_name`, detail }
-      }
+      if (!this.#indexes.add(index))
+        found.add(
+          `/${position}/partition_name`,
+          () => `${quoted(partitionName(taskId, level, index))} occurred before; each may occur once`,
+        )
     }
-    return undefined
   }
 }
 

@@ -1,10 +1,11 @@
 import { rebased } from './call-back-check.ts'
 import { halves, type Piece } from './call-back-pieces.ts'
-import type { CallOptions } from './call-options.ts'
+import type { SealableCallOptions } from './call-options.ts'
 import type { BatonClient } from './client.ts'
 import { BatonError, type CallBackProgress, ProblemError, problemError } from './errors.ts'
 
-export interface CallBackCallOptions extends CallOptions {
+/** With `seal`, the last request of the call-back seals the task. */
+export interface CallBackCallOptions extends SealableCallOptions {
   /** Told after each request of the call-back. */
   readonly onProgress?: ((progress: CallBackProgress) => void) | undefined
 }
@@ -50,13 +51,22 @@ export class CallBackSending {
     }
   }
 
-  async send(piece: Piece): Promise<void> {
+  /** Whether it matters which piece is the last. */
+  get seals(): boolean {
+    const { seal } = this.#options
+    return seal !== undefined && seal !== false
+  }
+
+  async send(piece: Piece, isLast: boolean): Promise<void> {
     if (piece.texts.length > this.#mostAtOnce) {
-      for (const half of halves(piece)) await this.send(half)
+      const [first, second] = halves(piece)
+      await this.send(first, false)
+      await this.send(second, isLast)
       return
     }
     try {
-      const answer = await this.#client.callBackText(`[${piece.texts.join(',')}]`, this.#options)
+      const options = isLast ? this.#options : { ...this.#options, seal: undefined }
+      const answer = await this.#client.callBackText(`[${piece.texts.join(',')}]`, options)
       this.#taskId = answer.taskId
       this.#accepted += answer.accepted
       this.#duplicates += answer.duplicates
@@ -65,7 +75,7 @@ export class CallBackSending {
     } catch (error) {
       if (isTooLarge(error) && piece.texts.length > 1) {
         this.#mostAtOnce = Math.ceil(piece.texts.length / 2)
-        return this.send(piece)
+        return this.send(piece, isLast)
       }
       throw this.interrupted(error, piece.offset)
     }

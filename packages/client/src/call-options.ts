@@ -14,7 +14,12 @@ export interface CallOptions {
 }
 
 /** What a call-back takes. */
-export interface SettingOptions extends CallOptions {
+export interface SealableCallOptions extends CallOptions {
+  /**
+   * Also seals the task, in the step that stores the array: nothing new will come. A number says how many partitions the
+   * task has in all.
+   */
+  readonly seal?: boolean | number | undefined
   /** The settings of the task from now on, in place of what was set for it. */
   readonly settings?: TaskSettingsRequest | undefined
 }
@@ -68,6 +73,11 @@ export interface TasksOptions extends PageOptions {
   readonly parked?: boolean | undefined
   /** Only tasks whose id contains this text. */
   readonly search?: string | undefined
+}
+
+export interface ManifestOptions extends CallOptions {
+  readonly state?: PartitionState | undefined
+  readonly level?: number | undefined
 }
 
 export interface PartitionsOptions extends PageOptions {

@@ -2,8 +2,11 @@ import type { FailedTry } from './persistence.ts'
 
 /** How to reach a service, and how to behave towards it. */
 export interface BatonClientOptions {
-  /** The service's base URL, with its path if it is mounted under one: `https://data.example.com/baton`. */
-  readonly url: string | URL
+  /**
+   * The service's base URL, with its path if it is mounted under one: `https://data.example.com/baton`. Of a service with
+   * several nodes there may be several: where one is away, the next is asked.
+   */
+  readonly url: string | URL | readonly (string | URL)[]
   /** Sent as `Authorization: Bearer`. A function is asked before each request, for tokens that change. */
   readonly token?: string | (() => string | Promise<string>)
   /** The name that this client goes by (`X-Instance-Id`), shown to operators. It grants nothing. */

@@ -1,4 +1,5 @@
 import type {
+  AuditList,
   CallBackAnswer,
   ControlAnswer,
   InstanceList,
@@ -7,6 +8,7 @@ import type {
   PartitionDescriptor,
   PartitionList,
   PulledPartition,
+  ReleaseAnswer,
   RenewAnswer,
   RetryRequest,
   SealRequest,
@@ -23,12 +25,13 @@ import { settingWord } from '@baton/protocol/without-schemas'
 import type {
   CallOptions,
   Chosen,
+  ManifestOptions,
   PageOptions,
   PartitionsOptions,
   Pulled,
   PullOptions,
   PullWish,
-  SettingOptions,
+  SealableCallOptions,
   SettleOptions,
   TasksOptions,
 } from './call-options.ts'
@@ -37,6 +40,7 @@ import { followEvents } from './event-stream.ts'
 import { newIdempotencyKey } from './idempotency-key.ts'
 import { jsonText } from './json-text.ts'
 import { persist } from './persistence.ts'
+import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
 import { taskPath } from './task-path.ts'
 import { textLines } from './text-lines.ts'
@@ -53,9 +57,12 @@ export class BatonClient {
   readonly #table: TableField
   readonly #retryForSeconds: number
   readonly #onFailure: BatonClientOptions['onFailure']
+  /** Who is told what happens to tasks, by webhooks or by reading. */
+  readonly subscriptions = new Subscriptions((spec, options) => this.#call(spec, options))
 
   constructor(options: string | URL | BatonClientOptions) {
-    const given = typeof options === 'string' || options instanceof URL ? { url: options } : options
+    const given: BatonClientOptions =
+      typeof options === 'string' || options instanceof URL ? { url: options } : options
     this.#transport = new Transport(given)
     this.#table = new TableField(given.tableField)
     this.#retryForSeconds = given.retryForSeconds ?? DEFAULT_RETRY_FOR_SECONDS
@@ -70,7 +77,7 @@ export class BatonClient {
   /** Sends one array as it is, all or nothing. `Producer` also checks it, and splits what is too large. */
   async callBack(
     descriptors: readonly PartitionDescriptor[],
-    options: SettingOptions = {},
+    options: SealableCallOptions = {},
   ): Promise<CallBackAnswer> {
     // What is no array is sent all the same: the service has the words for it.
     const wire = Array.isArray(descriptors)
@@ -80,8 +87,9 @@ export class BatonClient {
   }
 
   /** The same for an array that is JSON text already. */
-  async callBackText(json: string, options: SettingOptions = {}): Promise<CallBackAnswer> {
-    const spec = { method: 'POST', path: '/call-back', headers: setting(options), body: json } as const
+  async callBackText(json: string, options: SealableCallOptions = {}): Promise<CallBackAnswer> {
+    const headers = { ...sealing(options.seal), ...setting(options) }
+    const spec = { method: 'POST', path: '/call-back', body: json, headers } as const
     return (await this.#call(spec, options)) as CallBackAnswer
   }
 
@@ -108,11 +116,10 @@ export class BatonClient {
     const body = jsonText(settlements, 'the settlement')
     const query = pull === undefined ? {} : choosing(pull)
     const spec = { method: 'POST', path: '/settle', query, headers, body, waitSeconds } as const
-    const { settled, refused, partitions } = (await this.#call(spec, options)) as SettleAnswer
+    const answer = (await this.#call(spec, options)) as SettleAnswer
     return {
-      settled,
-      refused,
-      partitions: partitions.map((partition) => this.#table.fromWire(partition)),
+      ...answer,
+      partitions: answer.partitions.map((partition) => this.#table.fromWire(partition)),
     }
   }
 
@@ -147,9 +154,17 @@ export class BatonClient {
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
   }
 
-  /** Every partition of a task, one after the other as the service sends them: for audit. Not repeated. */
-  async *manifest(taskId: string, options: CallOptions = {}): AsyncGenerator<ManifestLine, void, undefined> {
-    const spec = { method: 'GET', path: `${taskPath(taskId)}/manifest`, ...limits(options) } as const
+  /**
+   * The partitions of a task, all of them or those of a state or level, one after the other as the service sends them: for
+   * audit, and to take what is parked elsewhere. Not repeated.
+   */
+  async *manifest(
+    taskId: string,
+    options: ManifestOptions = {},
+  ): AsyncGenerator<ManifestLine, void, undefined> {
+    const { state, level } = options
+    const path = `${taskPath(taskId)}/manifest`
+    const spec = { method: 'GET', path, query: { state, level }, ...limits(options) } as const
     const body = await this.#persist(() => this.#transport.stream(spec), options)
     for await (const line of textLines(body, options)) {
       if (line !== '') yield this.#table.fromWire(JSON.parse(line) as ManifestLine)
@@ -235,6 +250,21 @@ export class BatonClient {
     return (await this.#get('/instances', { cursor, limit }, options)) as InstanceList
   }
 
+  /** Who gave which order, and which tokens were refused: at the node that answers, since it started, newest first. */
+  async audit(options: PageOptions = {}): Promise<AuditList> {
+    const { cursor, limit } = options
+    return (await this.#get('/audit', { cursor, limit }, options)) as AuditList
+  }
+
+  /**
+   * Takes all leases of an instance back, for one that will not come back by itself. Their partitions are ready at once; it
+   * costs each an attempt, as if the lease had expired.
+   */
+  async releaseInstance(instanceId: string, options: CallOptions = {}): Promise<ReleaseAnswer> {
+    const path = `/instances/${encodeURIComponent(instanceId)}/release`
+    return (await this.#call({ method: 'POST', path }, options)) as ReleaseAnswer
+  }
+
   #control(taskId: string, verb: string, body: object | undefined, options: CallOptions) {
     const spec = { method: 'POST', path: `${taskPath(taskId)}/${verb}` } as const
     const whole = body === undefined ? spec : { ...spec, body: jsonText(body, 'the request') }
@@ -264,7 +294,7 @@ function limits({ signal, timeoutSeconds }: CallOptions): Pick<RequestSpec, 'sig
   return { signal, timeoutMillis: timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000 }
 }
 
-function setting({ settings }: SettingOptions): Record<string, string> {
+function setting({ settings }: SealableCallOptions): Record<string, string> {
   const given = Object.entries(settings ?? {}).filter(([, value]) => value !== undefined)
   const items = given.map(([name, value]) => `${settingWord(name)}=${value}`)
   return items.length === 0 ? {} : { 'task-settings': items.join(', ') }
@@ -277,6 +307,10 @@ function choosing({ tables, tasks }: Chosen): NonNullable<RequestSpec['query']> 
 const isFilterOnly = ({ tables, tasks, batch, records, waitSeconds }: PullWish): boolean =>
   (tables !== undefined || tasks !== undefined) &&
   [batch, records, waitSeconds].every((amount) => amount === undefined)
+
+function sealing(seal: SealableCallOptions['seal']): Record<string, string> {
+  return seal === undefined || seal === false ? {} : { 'baton-seal': String(seal) }
+}
 
 function preferring({ batch, records, waitSeconds }: PullWish): Record<string, string> {
   const preferences = Object.entries({ batch, records, wait: waitSeconds })

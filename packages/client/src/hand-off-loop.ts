@@ -22,7 +22,7 @@ const { setImmediate: whenTurnEnds = queueMicrotask } = globalThis as {
 
 /** What became of a settlement: taken note of, or refused. */
 export type SettlementAnswer =
-  | { readonly settled: true }
+  | { readonly settled: true; readonly parked: boolean }
   | { readonly settled: false; readonly refusal: Refusal }
 
 export interface HandOffLoopOptions {
@@ -144,9 +144,14 @@ export class HandOffLoop {
     try {
       const answer = await this.#untilAnswered(attempt, this.#ending.signal)
       const refusals = new Map(answer.refused.map((refusal) => [refusal.leaseId, refusal]))
+      const parked = new Set(answer.parked)
       for (const { settlement, resolve } of settling) {
         const refusal = refusals.get(settlement.leaseId)
-        resolve(refusal === undefined ? { settled: true } : { settled: false, refusal })
+        resolve(
+          refusal === undefined
+            ? { settled: true, parked: parked.has(settlement.leaseId) }
+            : { settled: false, refusal },
+        )
       }
       // Whoever settled hears of it before anything new begins.
       await undefined

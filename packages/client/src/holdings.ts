@@ -155,8 +155,10 @@ export class Holdings {
     try {
       const answer = await loop().settle(settlement)
       const { outcome: said, reason } = settlement
-      if (answer.settled) tell({ kind: 'settled', partition, outcome: said, reason, millis })
-      else tell({ kind: 'refused', partition, outcome: said, ...answer.refusal })
+      if (answer.settled) {
+        const { parked } = answer
+        tell({ kind: 'settled', partition, outcome: said, parked, reason, millis })
+      } else tell({ kind: 'refused', partition, outcome: said, ...answer.refusal })
     } catch {
       // The loop has ended or reported why it cannot go on.
       this.#abandoned += 1

@@ -1,8 +1,18 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 export type {
+  Attempt,
+  AttemptSeconds,
+  AuditEntry,
+  AuditList,
   CallBackAnswer,
+  CloudEvent,
   Conflict,
   ControlAnswer,
+  Delivery,
+  DeliveryList,
+  DeliveryState,
+  EventPage,
+  Failure,
   InstanceList,
   InstanceStatus,
   Lease,
@@ -18,13 +28,19 @@ export type {
   PulledPartition,
   Refusal,
   RefusalCode,
+  ReleaseAnswer,
   RenewAnswer,
   RetryRequest,
+  RotateSecretRequest,
   SealRequest,
   SettleAnswer,
   Settlement,
   StateCounts,
+  Straggler,
   StreamEvent,
+  SubscribeRequest,
+  Subscription,
+  SubscriptionSecret,
   TaskList,
   TaskSettings,
   TaskSettingsAnswer,
@@ -33,19 +49,22 @@ export type {
   TaskSummary,
   TaskView,
   Totals,
+  UnsubscribeAnswer,
   Violation,
+  WebhookEventType,
 } from '@baton/protocol'
 export { CallBackCheck, namingPositions } from './call-back-check.ts'
 export type { CallBackCallOptions, CallBackReceipt } from './call-back-sending.ts'
 export type {
   CallOptions,
   Chosen,
+  ManifestOptions,
   PageOptions,
   PartitionsOptions,
   Pulled,
   PullOptions,
   PullWish,
-  SettingOptions,
+  SealableCallOptions,
   SettleOptions,
   TasksOptions,
 } from './call-options.ts'
@@ -75,6 +94,7 @@ export type { FailedTry } from './persistence.ts'
 export { Producer, type ProducerOptions } from './producer.ts'
 export { HeldPartition, pullEach } from './pull-each.ts'
 export type { ServiceAddress } from './service.ts'
+export type { EventPageOptions, Subscriptions } from './subscriptions.ts'
 export { TableField } from './table-field.ts'
 export { type StopOptions, Worker } from './worker.ts'
 export type { WorkerEvent, WorkerEventListener } from './worker-events.ts'

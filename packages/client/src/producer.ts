@@ -1,7 +1,7 @@
 import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
 import { listedViolations, problem } from '@baton/protocol/without-schemas'
 import { CallBackCheck } from './call-back-check.ts'
-import { type PieceLimits, piecesOf } from './call-back-pieces.ts'
+import { type Piece, type PieceLimits, piecesOf } from './call-back-pieces.ts'
 import { type CallBackCallOptions, type CallBackReceipt, CallBackSending } from './call-back-sending.ts'
 import type { BatonClient } from './client.ts'
 import { heldAgainstContract } from './contract.ts'
@@ -92,7 +92,7 @@ export class Producer {
     const wire = Array.from(descriptors, (descriptor) => tableField.toWire(descriptor))
     const found = await new CallBackCheck(this.#check).take(wire)
     if (found !== undefined) throw new ContractError(found, 'client')
-    for await (const piece of piecesOf(wire, this.#limits)) await sending.send(piece)
+    await sendAll(piecesOf(wire, this.#limits), sending)
   }
 
   async #sendAsItComes(descriptors: AsyncIterable<unknown>, sending: CallBackSending): Promise<void> {
@@ -101,10 +101,8 @@ export class Producer {
       const found = await check.take(piece)
       if (found !== undefined) throw sending.interrupted(new ContractError(found, 'client'))
     }
-    for await (const piece of piecesOf(this.#inWireForm(descriptors), this.#limits)) {
-      await hold(piece.descriptors)
-      await sending.send(piece)
-    }
+    const pieces = piecesOf(this.#inWireForm(descriptors), this.#limits)
+    await sendAll(pieces, sending, (piece) => hold(piece.descriptors))
     // Nothing came: the contract has words for that, too.
     if (sending.isEmpty) await hold([])
   }
@@ -112,6 +110,22 @@ export class Producer {
   async *#inWireForm(descriptors: AsyncIterable<unknown>) {
     for await (const descriptor of descriptors) yield this.#client.tableField.toWire(descriptor)
   }
+}
+
+/** One after the other. Where the last one seals, each waits for the next: only then is it known not to be the last. */
+async function sendAll(
+  pieces: AsyncIterable<Piece>,
+  sending: CallBackSending,
+  check: (piece: Piece) => Promise<void> = async () => undefined,
+): Promise<void> {
+  let held: Piece | undefined
+  for await (const piece of pieces) {
+    await check(piece)
+    if (held !== undefined) await sending.send(held, false)
+    held = sending.seals ? piece : undefined
+    if (held === undefined) await sending.send(piece, false)
+  }
+  if (held !== undefined) await sending.send(held, true)
 }
 
 /** A text can be iterated over, too, but has no descriptors. */

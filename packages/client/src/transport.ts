@@ -1,6 +1,7 @@
 import type { Problem } from '@baton/protocol'
-import { checkInstanceId, quoted } from '@baton/protocol/without-schemas'
+import { checkInstanceId } from '@baton/protocol/without-schemas'
 import { send } from '#send'
+import { Bases } from './bases.ts'
 import type { BatonClientOptions } from './client-options.ts'
 import { problemError, UnexpectedAnswerError, UnreachableError, UnsendableError } from './errors.ts'
 import { requestSignal } from './request-signal.ts'
@@ -11,7 +12,7 @@ const DEFAULT_TIMEOUT_SECONDS = 30
 const SHOWN_BODY_CHARACTERS = 200
 
 export interface RequestSpec {
-  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below the base URL, beginning with a slash. */
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>
@@ -32,14 +33,14 @@ export interface Answer {
 
 /** One request and its answer, or a typed error. Repeats nothing. */
 export class Transport {
-  readonly #base: string
+  readonly #bases: Bases
   readonly #options: BatonClientOptions
   readonly #send: Send
   readonly #fetch: typeof globalThis.fetch
   readonly #timeoutMillis: number
 
   constructor(options: BatonClientOptions) {
-    this.#base = baseOf(options.url)
+    this.#bases = new Bases(options.url)
     const named = options.instanceId === undefined ? undefined : checkInstanceId(options.instanceId)
     if (named?.ok === false) throw new TypeError(`instanceId ${named.detail}`)
     this.#options = options
@@ -73,11 +74,13 @@ export class Transport {
       this.#options.onRequest?.({ method: spec.method, path: spec.path, status, millis, error })
     }
     try {
-      const result = await this.#exchange(spec, send, async (response) => {
-        status = response.status
-        if (!response.ok) throw await refusal(response)
-        return read(response)
-      })
+      const result = await this.#bases.ask((base) =>
+        this.#exchange(base, spec, send, async (response) => {
+          status = response.status
+          if (!response.ok) throw await refusal(response)
+          return read(response)
+        }),
+      )
       report()
       return result
     } catch (error) {
@@ -87,12 +90,13 @@ export class Transport {
   }
 
   async #exchange<R extends Received, T>(
+    base: string,
     spec: RequestSpec,
     send: (url: string, request: SentRequest) => Promise<R>,
     read: (response: R) => Promise<T>,
   ): Promise<T> {
     const timeoutMillis = (spec.timeoutMillis ?? this.#timeoutMillis) + (spec.waitSeconds ?? 0) * 1000
-    const url = this.#url(spec)
+    const url = urlOf(base, spec)
     const headers = sentHeaders(await this.#headers(spec))
     const { signal, timedOut, release } = requestSignal(spec.signal, timeoutMillis)
     try {
@@ -103,26 +107,17 @@ export class Transport {
     } catch (error) {
       if (spec.signal?.aborted) throw spec.signal.reason
       if (timedOut()) {
-        throw new UnreachableError(`${this.#base} did not answer within ${timeoutMillis / 1000} s`)
+        throw new UnreachableError(`${base} did not answer within ${timeoutMillis / 1000} s`)
       }
-      if (isBadPort(error)) throw new UnsendableError(`${this.#base} has a port that fetch never asks`)
+      if (isBadPort(error)) throw new UnsendableError(`${base} has a port that fetch never asks`)
+      if (speaksPlainHttp(error)) throw new UnsendableError(plainHttpText(base))
       if (error instanceof TypeError || isAbort(error)) {
-        throw new UnreachableError(`${this.#base} cannot be reached${why(error)}`, { cause: error })
+        throw new UnreachableError(`${base} cannot be reached${why(error)}`, { cause: error })
       }
       throw error
     } finally {
       release()
     }
-  }
-
-  #url({ path, query = {} }: RequestSpec): string {
-    const parameters = new URLSearchParams()
-    for (const [name, value] of Object.entries(query)) {
-      if (Array.isArray(value)) for (const one of value) parameters.append(name, String(one))
-      else if (value !== undefined) parameters.set(name, String(value))
-    }
-    const suffix = parameters.size === 0 ? '' : `?${parameters}`
-    return `${this.#base}${path}${suffix}`
   }
 
   async #headers(spec: RequestSpec): Promise<Record<string, string>> {
@@ -139,14 +134,25 @@ export class Transport {
   }
 }
 
-function baseOf(url: string | URL): string {
-  const read = URL.canParse(String(url)) ? new URL(url) : undefined
-  if (read?.protocol !== 'http:' && read?.protocol !== 'https:') {
-    const got = typeof url === 'string' ? quoted(url) : String(url)
-    throw new TypeError(`url must be a URL that begins with http:// or https://, got ${got}`)
+function urlOf(base: string, { path, query = {} }: RequestSpec): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value)) for (const one of value) parameters.append(name, String(one))
+    else if (value !== undefined) parameters.set(name, String(value))
   }
-  return read.origin + read.pathname.replace(/\/+$/, '')
+  const suffix = parameters.size === 0 ? '' : `?${parameters}`
+  return `${base}${path}${suffix}`
 }
+
+/** What OpenSSL says of an answer that is not TLS. */
+const notTls = new Set(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
+
+function speaksPlainHttp(error: unknown): boolean {
+  return notTls.has((error as { cause?: { code?: string } } | null)?.cause?.code ?? '')
+}
+
+const plainHttpText = (base: string) =>
+  `${base} does not speak TLS: the service listens for plain HTTP there; use ${base.replace(/^https:/, 'http:')}, or the port of what speaks TLS for it`
 
 /** Node's fetch says so; that of a browser does not tell why it failed. */
 function isBadPort(error: unknown): boolean {

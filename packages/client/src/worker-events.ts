@@ -17,6 +17,8 @@ export type WorkerEvent =
       readonly kind: 'settled'
       readonly partition: PulledPartition
       readonly outcome: Outcome
+      /** Whether it failed for good: it is parked and waits for an operator. */
+      readonly parked: boolean
       readonly reason: string | undefined
       /** From the call of the handler to its end. */
       readonly millis: number

@@ -1,7 +1,5 @@
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { inspect } from 'node:util'
 import {
   BatonClient,
@@ -12,7 +10,7 @@ import {
   UnsendableError,
 } from '@baton/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { testFolder } from '../../../test/support/test-folder.ts'
+import { tokenNamed, tokensFile } from '../../../test/support/tokens-file.ts'
 import { descriptors } from './support/descriptors.ts'
 import { FaultyNetwork } from './support/faulty-network.ts'
 import { rowsOf, statesOf } from './support/partition-states.ts'
@@ -168,19 +166,16 @@ describe('a service that is set up otherwise', () => {
   })
 
   test('with tokens', async () => {
-    const file = join(await testFolder(), 'tokens.json')
-    await writeFile(
-      file,
-      JSON.stringify({ tokens: [{ name: 'all', token: 'sesame', roles: ['producer', 'worker'] }] }),
-    )
+    const sesame = tokenNamed('sesame')
+    const file = await tokensFile({ tokens: [{ name: 'all', token: sesame, roles: ['producer', 'worker'] }] })
     const { url } = await startService('--tokens-file', file)
     await expect(new BatonClient(url).pull()).rejects.toMatchObject({ code: 'token_missing', status: 401 })
     // Refused for good: a worker must not go on trying with it.
     await expect(new BatonClient({ url, token: 'wrong' }).pull()).rejects.toMatchObject({ retryable: false })
-    const worker = new BatonClient({ url, token: 'sesame' })
+    const worker = new BatonClient({ url, token: sesame })
     await expect(worker.cancel('orders')).rejects.toMatchObject({ code: 'token_refused', status: 403 })
-    expect(await new BatonClient({ url, token: 'sesame' }).pull()).toMatchObject({ partitions: [] })
-    expect(await new BatonClient({ url, token: async () => 'sesame' }).pull()).toMatchObject({
+    expect(await new BatonClient({ url, token: sesame }).pull()).toMatchObject({ partitions: [] })
+    expect(await new BatonClient({ url, token: async () => sesame }).pull()).toMatchObject({
       partitions: [],
     })
   })

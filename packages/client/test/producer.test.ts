@@ -183,3 +183,42 @@ async function failureOf(promise: Promise<unknown>): Promise<unknown> {
     (error: unknown) => error,
   )
 }
+
+describe('a call-back that seals', () => {
+  test('seals the task with its last request, and with no other', async () => {
+    const { url } = shared()
+    const client = new BatonClient(url)
+    const producer = new Producer(url, { descriptorsPerRequest: 40 })
+    const receipt = await producer.callBack(descriptors('sealing', 100), { seal: 100 })
+    expect(receipt).toMatchObject({ accepted: 100, requests: 3 })
+    expect(await client.task('sealing')).toMatchObject({
+      sealed: true,
+      expectedPartitions: 100,
+      missingPartitions: 0,
+    })
+    // With the seal in an earlier one, the next would have been refused.
+    await expect(client.callBack([descriptor('sealing', 1, 0)])).rejects.toMatchObject({
+      code: 'task_sealed',
+    })
+  })
+
+  test('does so from a generator, and in halves for a service that takes less', async () => {
+    const { url } = await startService('--body-limit-mb', '0.01')
+    async function* coming() {
+      yield* descriptors('orders', 500)
+    }
+    const receipt = await new Producer(url).callBack(coming(), { seal: true })
+    expect(receipt.requests).toBeGreaterThan(5)
+    expect(await new BatonClient(url).task('orders')).toMatchObject({
+      sealed: true,
+      expectedPartitions: null,
+      partitions: { total: 500 },
+    })
+  })
+
+  test('leaves the task open where it is not asked for', async () => {
+    const { url } = shared()
+    await new Producer(url).callBack(descriptors('unsealed', 2), { seal: false })
+    expect(await new BatonClient(url).task('unsealed')).toMatchObject({ sealed: false })
+  })
+})

@@ -1,5 +1,6 @@
 import type { CallBack, CalledBackPartition } from './checked-call-back.ts'
 import type { FieldFault } from './field-faults.ts'
+import { MAX_LEVELS_PER_CALL_BACK } from './limits.ts'
 import { explainPartitionName, parsePartitionName } from './partition-name.ts'
 import { quoted } from './shown-value.ts'
 
@@ -17,6 +18,7 @@ export class CallBackRelations {
   #previousLevel = 0
   #recordTotal = 0
   #totalExceeded = false
+  #levelsExceeded = false
   /** Of the element being taken. */
   #faults: FieldFault[] = []
 
@@ -50,6 +52,7 @@ export class CallBackRelations {
       }
     }
     if (level !== undefined) this.#ascend(level)
+    this.#countLevels()
     if (records !== undefined) this.#addRecords(records)
     return this.#takeFaults()
   }
@@ -124,6 +127,18 @@ export class CallBackRelations {
     }
     // Compared with its neighbour, not with the highest so far: one stray element is one violation.
     this.#previousLevel = level
+  }
+
+  /** Told once, at the first element that is too many. */
+  #countLevels(): void {
+    if (this.#levelsExceeded || this.#positions.size <= MAX_LEVELS_PER_CALL_BACK) return
+    this.#levelsExceeded = true
+    this.#fault(
+      'priorityLevel',
+      () =>
+        `an array may have at most ${MAX_LEVELS_PER_CALL_BACK} different values of priorityLevel, and this is one more; ` +
+        'send the levels from here on in another array',
+    )
   }
 
   #addRecords(records: number): void {

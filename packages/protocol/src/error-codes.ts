@@ -89,6 +89,27 @@ export const errorCodes = {
     meaning: 'Retention removed the partitions of the finished task; only its summary is left.',
     remedy: 'Call the work back under a new task id.',
   },
+  subscription_unknown: {
+    status: 404,
+    title: 'Unknown subscription',
+    retryable: false,
+    meaning: 'No subscription has that id, or it was removed.',
+    remedy: 'List the subscriptions, or subscribe again.',
+  },
+  delivery_unknown: {
+    status: 404,
+    title: 'Unknown delivery',
+    retryable: false,
+    meaning: 'The subscription has no such event to deliver, or retention deleted it.',
+    remedy: 'List the deliveries of the subscription.',
+  },
+  too_many_subscriptions: {
+    status: 409,
+    title: 'Too many subscriptions',
+    retryable: false,
+    meaning: 'There are as many subscriptions as the service can have.',
+    remedy: 'Remove one that is no longer used.',
+  },
   partition_unknown: {
     status: 404,
     title: 'Unknown partition',
@@ -166,6 +187,13 @@ export const errorCodes = {
     retryable: false,
     meaning: 'The roles of the token do not cover this request.',
     remedy: 'Use a token whose role allows the operation.',
+  },
+  token_limited: {
+    status: 403,
+    title: 'Outside of what the token covers',
+    retryable: false,
+    meaning: 'The role of the token would do, but it is limited to other tasks or tables.',
+    remedy: 'Use a token that covers the task and its tables, or have its limit changed.',
   },
   request_timeout: {
     status: 408,

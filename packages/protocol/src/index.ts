@@ -1,3 +1,11 @@
+export { type Attempt, attemptSchema, type Failure, failureSchema } from './attempt.ts'
+export {
+  type AuditEntry,
+  type AuditList,
+  auditEntrySchema,
+  auditKinds,
+  auditListSchema,
+} from './audit.ts'
 export {
   type CallBackAnswer,
   type CallBackCheck,
@@ -25,6 +33,8 @@ export {
   instanceTotalsSchema,
   type ProducedTask,
   producedTaskSchema,
+  type ReleaseAnswer,
+  releaseAnswerSchema,
 } from './instance.ts'
 export { leaseIdSchema, type Refusal, refusalSchema } from './lease-reference.ts'
 export { namedSchemas } from './named-schemas.ts'
@@ -54,6 +64,28 @@ export {
   settleRequestSchema,
 } from './settle.ts'
 export { type StateCounts, stateCountsSchema } from './state-counts.ts'
+export {
+  type CloudEvent,
+  cloudEventSchema,
+  type Delivery,
+  type DeliveryList,
+  deliveryListSchema,
+  deliverySchema,
+  type EventPage,
+  eventPageSchema,
+  type RotateSecretRequest,
+  rotateSecretRequestSchema,
+  type SubscribeRequest,
+  type Subscription,
+  type SubscriptionList,
+  type SubscriptionSecret,
+  subscribeRequestSchema,
+  subscriptionListSchema,
+  subscriptionSchema,
+  subscriptionSecretSchema,
+  type UnsubscribeAnswer,
+  unsubscribeAnswerSchema,
+} from './subscription.ts'
 export {
   type IndexRanges,
   indexRangesSchema,
@@ -96,6 +128,7 @@ export {
   taskSettingsRequestSchema,
   taskSettingsSchema,
 } from './task-settings.ts'
+export { type AttemptSeconds, attemptSecondsSchema, type Straggler, stragglerSchema } from './timing.ts'
 export { type Totals, totalsSchema } from './totals.ts'
 export { type Violation, violationSchema } from './violation-schema.ts'
 export * from './without-schemas.ts'

@@ -1,5 +1,6 @@
 export const instanceRoles = ['service', 'worker', 'producer'] as const
 export type InstanceRole = (typeof instanceRoles)[number]
 
-export const instanceStates = ['up', 'draining', 'down'] as const
+/** Silent and lost: it holds leases and has not been heard from, for half of their length and for most of it. */
+export const instanceStates = ['up', 'silent', 'lost', 'draining', 'down'] as const
 export type InstanceState = (typeof instanceStates)[number]

@@ -49,7 +49,9 @@ export const instanceStatusSchema = Type.Object(
     instanceId: instanceIdSchema,
     role: oneOf(instanceRoles, { description: 'service: a Baton node; worker: pulls; producer: calls back' }),
     status: oneOf(instanceStates, {
-      description: 'draining: a node that finishes what it has and takes nothing new',
+      description:
+        'silent: holds leases, and half of their time has passed without a word; lost: most of it has; ' +
+        'draining: a node that finishes what it has and takes nothing new',
     }),
     firstSeenAt: timestamp(),
     lastSeenAt: timestamp(),
@@ -69,6 +71,19 @@ export const instanceStatusSchema = Type.Object(
   { description: 'What is known about one participant' },
 )
 export type InstanceStatus = Static<typeof instanceStatusSchema>
+
+export const releaseAnswerSchema = Type.Object(
+  {
+    instanceId: instanceIdSchema,
+    released: count({ description: 'Leases that were taken back', examples: [3] }),
+    parked: count({
+      description: 'Those of them whose partition had no attempt left, and is parked',
+      examples: [0],
+    }),
+  },
+  { description: 'What an order to take the leases of an instance back came to' },
+)
+export type ReleaseAnswer = Static<typeof releaseAnswerSchema>
 
 export const instanceListSchema = Type.Object({
   instances: Type.Array(instanceStatusSchema),

@@ -11,8 +11,8 @@ export function timestamp(options: TSchemaOptions = {}) {
 
 /** The value or null. Scalars become one schema with two types, which serialisers handle without trying branches. */
 export function orNull<S extends TSchema>(schema: S) {
-  const type = (schema as { type?: unknown }).type
-  if (typeof type === 'string' && type !== 'object' && type !== 'array') {
+  const { type, enum: words } = schema as { type?: unknown; enum?: unknown }
+  if (words === undefined && typeof type === 'string' && type !== 'object' && type !== 'array') {
     return Type.Unsafe<Static<S> | null>({ ...schema, type: [type, 'null'] })
   }
   return Type.Unsafe<Static<S> | null>(Type.Union([schema, Type.Null()]))

@@ -57,6 +57,12 @@ export function settleAnswerSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     {
       settled: Type.Array(Type.String(), { description: 'Leases that are settled as asked, now or before' }),
+      parked: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'Those of them that failed for good: their partitions are parked. Absent where there are none',
+        }),
+      ),
       refused: Type.Array(refusalSchema),
       partitions: Type.Array(pulledPartitionSchema(tableField), {
         description:

@@ -1,8 +1,11 @@
+import { InexactNumber } from './exact-json.ts'
+
 const MAX_SHOWN_CHARACTERS = 40
 
 /** Names a received value in a sentence: its type, so that "5" and 5 differ, and its beginning. */
 export function shownValue(value: unknown): string {
   if (value === null) return 'null'
+  if (value instanceof InexactNumber) return `the number ${value.text.slice(0, MAX_SHOWN_CHARACTERS)}`
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
   switch (typeof value) {
     case 'string':

@@ -1,4 +1,6 @@
 import Type, { type Static } from 'typebox'
+import { MAX_LISTED_ATTEMPTS } from './answer-caps.ts'
+import { attemptSchema } from './attempt.ts'
 import { descriptorFields } from './descriptor.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
@@ -15,6 +17,14 @@ const settled = {
   settledAt: orNull(timestamp({ description: 'When it was done' })),
 }
 
+const told = {
+  lastReason: orNull(Type.String({ description: 'Why it last failed or was given back' })),
+  history: Type.Array(attemptSchema, {
+    maxItems: MAX_LISTED_ATTEMPTS,
+    description: 'Its latest attempts, oldest first, up to the one that runs or has finished it',
+  }),
+}
+
 export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     {
@@ -25,7 +35,7 @@ export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
       ),
       leaseExpiresAt: orNull(timestamp()),
       readyAt: orNull(timestamp({ description: 'When the back-off ends' })),
-      lastReason: orNull(Type.String({ description: 'Why it last failed or was given back' })),
+      ...told,
       ...settled,
     },
     { description: 'A partition and where it stands' },
@@ -43,7 +53,7 @@ export type PartitionList = Static<ReturnType<typeof partitionListSchema>>
 
 export function manifestLineSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
-    { ...descriptorFields(tableField), ...standing, ...settled },
+    { ...descriptorFields(tableField), ...standing, ...told, ...settled },
     { description: 'One line of a task manifest: what was called back and what became of it' },
   )
 }

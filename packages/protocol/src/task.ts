@@ -1,14 +1,19 @@
 import Type, { type Static } from 'typebox'
 import {
+  MAX_LISTED_FAILURES,
   MAX_LISTED_GAPS,
   MAX_LISTED_LEVELS,
   MAX_LISTED_MISMATCHES,
+  MAX_LISTED_STRAGGLERS,
   MAX_LISTED_TABLES,
 } from './answer-caps.ts'
+import { failureSchema } from './attempt.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 import { stateCountsSchema } from './state-counts.ts'
 import { taskSettingsSchema } from './task-settings.ts'
 import { taskStates } from './task-state.ts'
+import { attemptSecondsSchema, stragglerSchema } from './timing.ts'
+import { etaReasons } from './waits-for.ts'
 
 export const indexRangesSchema = Type.Object(
   {
@@ -30,6 +35,12 @@ export const levelViewSchema = Type.Object(
     open: Type.Boolean({ description: 'False while a pause or a level barrier keeps its partitions back' }),
     partitions: stateCountsSchema,
     records: stateCountsSchema,
+    meanAttemptSeconds: orNull(
+      Type.Number({
+        minimum: 0,
+        description: 'How long the attempts took that finished a partition, on average',
+      }),
+    ),
     indexes: indexRangesSchema,
   },
   { description: 'One level of a task' },
@@ -54,7 +65,18 @@ const summaryFields = {
   firstCallBackAt: timestamp(),
   lastCallBackAt: timestamp(),
   recordsPerSecond: orNull(Type.Number({ minimum: 0, description: 'Recent pace; null when there is none' })),
-  etaSeconds: orNull(Type.Number({ minimum: 0, description: 'Until done at that pace; null when unknown' })),
+  etaSeconds: orNull(
+    Type.Number({
+      minimum: 0,
+      description: 'Until all is done that is not parked; null when nothing can be said',
+    }),
+  ),
+  etaWaitsFor: orNull(
+    oneOf(etaReasons, {
+      description:
+        'What that depends on: the pace; a lease that has to end first; or a back-off. Null without an estimate',
+    }),
+  ),
 }
 
 export const taskSummarySchema = Type.Object(summaryFields, { description: 'A task in a list' })
@@ -103,10 +125,24 @@ export const taskViewSchema = Type.Object(
     settledByDelivery: count({ description: 'Partitions that being handed out has settled' }),
     levels: Type.Array(levelViewSchema, { maxItems: MAX_LISTED_LEVELS, description: 'Lowest first' }),
     levelsOmitted: count({ description: 'Levels beyond those listed' }),
+    calledBackBy: Type.Array(Type.String({ examples: ['orders compute'] }), {
+      description: 'Names of the tokens that called partitions of it back; empty where none are asked for',
+    }),
     computeTables: Type.Array(Type.String({ examples: ['results.orders'] }), { maxItems: MAX_LISTED_TABLES }),
     finishedAt: orNull(timestamp()),
     purgedAt: orNull(timestamp({ description: 'When its partitions were forgotten; the numbers stay' })),
     attemptsWasted: count({ description: 'Attempts that ended in failure or expiry' }),
+    attemptSeconds: orNull(attemptSecondsSchema),
+    workers: count({ description: 'Instances that hold leases of it, as far as they named themselves' }),
+    stragglers: Type.Array(stragglerSchema, {
+      maxItems: MAX_LISTED_STRAGGLERS,
+      description: 'Leased partitions that take much longer than others, the oldest first',
+    }),
+    failures: Type.Array(failureSchema, {
+      maxItems: MAX_LISTED_FAILURES,
+      description: 'Those attempts by reason, the most frequent first',
+    }),
+    failuresOmitted: count({ description: 'Such attempts whose reason is not listed' }),
     reported: reportedRecordsSchema,
   },
   { description: 'How far a task is' },

@@ -35,10 +35,16 @@ export const printableText = textForm(
   () => 'must not be empty or contain control characters or lone surrogates',
 )
 
+/** Blanks beyond ASCII. As themselves: not every language has an escape for them. */
+const BLANKS = '\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
+const WITHIN_NAME = '[^.\\x00-\\x1f\\x7f-\\x9f]*'
+/** No dot and no control character, and something that is not blank. */
+const NAME_PART = `${WITHIN_NAME}[^.\\x00-\\x20\\x7f-\\xa0${BLANKS}]${WITHIN_NAME}`
+
 export const qualifiedTableName = textForm(
-  '^[^.\\x00-\\x1f\\x7f-\\x9f]+\\.[^.\\x00-\\x1f\\x7f-\\x9f]+$',
+  `^${NAME_PART}\\.${NAME_PART}$`,
   () =>
-    'must have the form <schema>.<table>: two non-empty parts around exactly one dot, no control characters',
+    'must have the form <schema>.<table>: two parts that are not blank around exactly one dot, no control characters',
 )
 
 const formByPattern = new Map(

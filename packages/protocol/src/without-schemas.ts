@@ -3,17 +3,27 @@
 // keep to the protocol. Everything that this lacks is a schema or needs one.
 
 export {
+  MAX_LISTED_ATTEMPTS,
+  MAX_LISTED_FAILURES,
   MAX_LISTED_GAPS,
   MAX_LISTED_LEVELS,
   MAX_LISTED_MISMATCHES,
+  MAX_LISTED_STRAGGLERS,
   MAX_LISTED_TABLES,
   MAX_LISTED_VIOLATIONS,
   MAX_PRODUCER_TASKS,
 } from './answer-caps.ts'
+export {
+  type AttemptOutcome,
+  attemptOutcomes,
+  type FailureOutcome,
+  failureOutcomes,
+} from './attempt-outcome.ts'
 export { checkChosen, chosenKeywords } from './chosen.ts'
 export { didYouMean } from './did-you-mean.ts'
 export { type ErrorCode, type ErrorCodeEntry, errorCodes } from './error-codes.ts'
 export { type EventName, eventNames } from './event-names.ts'
+export { InexactNumber, parseExactJson } from './exact-json.ts'
 export { checkIdempotencyKey, idempotencyKeyKeywords } from './idempotency-key.ts'
 export { checkInstanceId, instanceIdKeywords } from './instance-id.ts'
 export { type InstanceRole, type InstanceState, instanceRoles, instanceStates } from './instance-state.ts'
@@ -24,6 +34,7 @@ export {
   MAX_CHOSEN,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
+  MAX_LEVELS_PER_CALL_BACK,
   MAX_PAGE_LENGTH,
   MAX_PARTITION_NAME_LENGTH,
   MAX_RETRIED_BY_NAME,
@@ -65,3 +76,13 @@ export {
 } from './task-state.ts'
 export { portablePattern } from './text-form.ts'
 export type { CheckFailure } from './violation.ts'
+export { ViolationList } from './violation.ts'
+export { type EtaReason, etaReasons } from './waits-for.ts'
+export {
+  type DeliveryState,
+  deliveryStates,
+  type SubscriptionState,
+  subscriptionStates,
+  type WebhookEventType,
+  webhookEventTypes,
+} from './webhook-events.ts'

@@ -237,6 +237,17 @@ describe('across fields and elements', () => {
     })
   })
 
+  test('an array has at most 10,000 levels, and what is beyond them is one violation', () => {
+    const levels = (count: number) => Array.from({ length: count }, (_, level) => descriptors(1, level)[0])
+    expect(checkCallBack(levels(10_000)).ok).toBe(true)
+    expect(complaint(levels(10_002))).toEqual({
+      pointer: '/10000/priorityLevel',
+      detail:
+        'an array may have at most 10000 different values of priorityLevel, and this is one more; ' +
+        'send the levels from here on in another array',
+    })
+  })
+
   test('the record total stays a safe integer', () => {
     const body = descriptors(3).map((d) => ({ ...d, record_count: 2 ** 52 }))
     expect(complaint(body)).toEqual({

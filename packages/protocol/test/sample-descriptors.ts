@@ -28,7 +28,7 @@ const text = (options: { minLength: number; maxLength: number }) =>
 
 const tablePart = fc
   .string({ minLength: 1, maxLength: 20, unit: 'binary' })
-  .filter((value) => !/[.\p{Cc}]/u.test(value))
+  .filter((value) => !/[.\p{Cc}]/u.test(value) && value.trim() !== '')
 
 /** Any array that keeps the contract, tasks with hyphens and digits in their id among them. */
 export const anyCallBackBody: fc.Arbitrary<PartitionDescriptor[]> = fc

@@ -62,3 +62,13 @@ test.each([
 test('a pattern that has no other form is what it was', () => {
   expect(portablePattern('^[a-z]+$')).toBe('^[a-z]+$')
 })
+
+test.each([
+  [' . ', false],
+  ['results. ', false],
+  ['\u00a0.orders', false],
+  ['my results.orders', true],
+  [' results.orders', true],
+])('a table %j: %j', (text, isOne) => {
+  expect(accepts(qualifiedTableName.pattern, text)).toBe(isOne)
+})

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { OpenedCluster } from './cluster/open-cluster.ts'
@@ -7,12 +8,18 @@ import { HandOff } from './handoff/hand-off.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
-import { readTokensFile } from './http/admission/tokens-file.ts'
+import { LiveTokens } from './http/admission/live-tokens.ts'
+import { nobody } from './http/requests/callers.ts'
 import { keyOwners } from './http/requests/key-owner.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
+import { TlsFiles } from './http/tls-files.ts'
 import { openEmbeddedStore, openSharedStore } from './open-store.ts'
+import { SettingsError } from './settings-error.ts'
 import { version } from './version.ts'
+import { AddressRule } from './webhooks/address-rule.ts'
+import { Deliverer } from './webhooks/deliverer.ts'
+import { Patience } from './webhooks/patience.ts'
 
 export type { Config } from './config.ts'
 
@@ -32,6 +39,8 @@ export interface App {
   readonly handOff: HandOff
   readonly store: Store
   readonly keptIn: KeptIn
+  /** Null: it speaks plain HTTP. */
+  readonly tls: TlsFiles | null
   /** Where there are other nodes: it listens, and this is how they reach it. Before that it cannot hand off. */
   join(url: string): Promise<void>
   /** Answers what is under way, then closes the store. */
@@ -40,16 +49,29 @@ export interface App {
 
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log, clock, timeouts } = options
-  const tokens = config.tokensFile === null ? null : readTokensFile(config.tokensFile)
+  const files = openFiles(config, log)
+  const { tokens, tls } = files
   const policy = policyOf(config)
-  const { store, keptIn, peers } = await openStore(config, policy, options)
+  const opened = openStore(config, policy, options)
+  opened.catch(() => closeFiles(files))
+  const { store, keptIn, peers } = await opened
   try {
+    const rule = new AddressRule(config.webhookNetworks)
+    const deliverer = new Deliverer({
+      store,
+      openPoster: async () => new (await import('./webhooks/posting.ts')).Poster(rule),
+      patience: new Patience(config.webhookBackoffSeconds * 1000),
+      source: config.webhookSource,
+      userAgent: `Baton/${version}`,
+      log,
+    })
     const handOff = new HandOff({
       store,
       policy,
       retentionMillis: config.retentionDays * 86_400_000,
       node: { instanceId: config.instanceId, version },
       log,
+      companion: deliverer,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
     const http = await buildHttp({
@@ -59,14 +81,19 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         tableField: config.tableField,
         unknownFields: config.unknownFields,
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
-        keyOwner: keyOwners(tokens !== null),
+        keyOwner: keyOwners(tokens),
+        callers: tokens ?? nobody,
+        webhooks: { rule, deliverer, source: config.webhookSource },
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
       basePath: pathPrefixOf(config),
+      tls,
+      trustedProxies: config.trustProxy,
       peers,
       ...(timeouts === undefined ? {} : { timeouts }),
     })
+    http.addHook('onClose', async () => closeFiles(files))
     await http.ready()
     const join = async (url: string) => {
       await peers?.join(url)
@@ -78,13 +105,36 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       handOff,
       store,
       keptIn,
+      tls,
       join: peers === null ? async () => {} : join,
       close: () => http.close(),
     }
   } catch (error) {
+    closeFiles(files)
     await store.close()
     throw error
   }
+}
+
+interface WatchedFiles {
+  readonly tokens: LiveTokens | null
+  readonly tls: TlsFiles | null
+}
+
+function openFiles({ tokensFile, tlsCert, tlsKey }: Config, log: RequestLog): WatchedFiles {
+  const tokens = tokensFile === null ? null : new LiveTokens(tokensFile, log)
+  try {
+    const tls = tlsCert === null || tlsKey === null ? null : new TlsFiles({ cert: tlsCert, key: tlsKey }, log)
+    return { tokens, tls }
+  } catch (error) {
+    tokens?.close()
+    throw error
+  }
+}
+
+function closeFiles({ tokens, tls }: WatchedFiles): void {
+  tokens?.close()
+  tls?.close()
 }
 
 async function openStore(
@@ -98,8 +148,21 @@ async function openStore(
     const store = await openEmbeddedStore({ folder: config.data, warn, ...options })
     return { store, keptIn: { data: resolve(config.data) }, peers: null }
   }
-  const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, ...options })
+  const peerCa = config.peerCa === null ? null : readPem(config.peerCa)
+  const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, peerCa, ...options })
   return { store: peers.store, keptIn: { database }, peers }
+}
+
+function readPem(path: string): Buffer {
+  const fault = (why: string) => new SettingsError([`the certificates of other nodes, ${path}, ${why}`])
+  let pem: Buffer
+  try {
+    pem = readFileSync(path)
+  } catch (error) {
+    throw fault(`cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw fault('have no certificate in PEM')
+  return pem
 }
 
 function policyOf(config: Config): Policy {

@@ -7,6 +7,9 @@ const DAY_SECONDS = 86_400
 /** As it stands in a Host header, which has neither wildcard nor scheme, and IPv6 in brackets. */
 const HOST_PATTERN = '^(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?$'
 
+/** An address, or a network as CIDR. */
+const NETWORK_PATTERN = '^[0-9A-Fa-f:.]+(?:/\\d{1,3})?$'
+
 const oneOf = <const Words extends readonly string[]>(words: Words, options: object) =>
   Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
 
@@ -48,6 +51,17 @@ export const configSchema = Type.Object({
   tokensFile: orNone({
     description: 'JSON file of tokens and their roles; without it nobody is asked for one',
   }),
+  tlsCert: orNone({
+    description:
+      'certificate in PEM, with its chain: the service then speaks HTTPS; read again when it changes',
+  }),
+  tlsKey: orNone({ description: 'private key of the certificate in PEM' }),
+  trustProxy: Type.Array(Type.String({ pattern: '^[0-9A-Fa-f:.]+(?:/\\d{1,3})?$' }), {
+    form: 'addresses or networks: 10.0.0.5, 10.0.0.0/8, fd00::/8',
+    default: [],
+    shownDefault: 'none',
+    description: 'proxies whose X-Forwarded headers are believed: addresses or networks, separated by commas',
+  }),
   data: Type.String({ minLength: 1, default: './data', description: 'folder of the embedded store' }),
   databaseUrl: orNone({ description: 'a PostgreSQL database; given, it replaces the embedded store' }),
   peerUrl: orNone({
@@ -55,6 +69,10 @@ export const configSchema = Type.Object({
     form: 'a URL like http://10.0.0.7:7070, with the base path if there is one, and neither user nor query',
     shownDefault: 'from host and port',
     description: 'with PostgreSQL: how other nodes reach this one; needed where it listens on all addresses',
+  }),
+  peerCa: orNone({
+    shownDefault: 'those of the system',
+    description: 'with PostgreSQL and TLS: certificates in PEM by which other nodes are known',
   }),
   instanceId: Type.String({
     ...instanceIdKeywords,
@@ -121,6 +139,25 @@ export const configSchema = Type.Object({
     maximum: 36_500,
     default: 7,
     description: "how long a finished task's partitions are kept; its summary stays",
+  }),
+  webhookNetworks: Type.Array(Type.String({ pattern: NETWORK_PATTERN }), {
+    form: 'addresses or networks: 10.20.0.0/16, 127.0.0.1, fd00::/8',
+    default: [],
+    shownDefault: 'none',
+    description: 'private networks that webhooks may be sent to, separated by commas; public ones always may',
+  }),
+  webhookBackoffSeconds: Type.Number({
+    minimum: 0.001,
+    maximum: 3600,
+    default: 5,
+    description:
+      'wait before a webhook that failed is sent again; trebles up to 5760 times this, for 17 attempts',
+  }),
+  webhookSource: Type.String({
+    pattern: '^[!-~]{1,200}$',
+    form: 'a URI reference of at most 200 characters, like /baton or https://baton.example',
+    default: '/baton',
+    description: 'the source of events, which tells installations of this service apart',
   }),
   logLevel: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',

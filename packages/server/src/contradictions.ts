@@ -1,6 +1,8 @@
 import { partitionRowSchema, pulledPartitionSchema } from '@baton/protocol'
 import type { Config, SettingName } from './config.ts'
+import { isNetwork } from './http/admission/proxies.ts'
 import { isLoopback, isWildcard } from './loopback.ts'
+import { parseNetwork } from './webhooks/address-rule.ts'
 
 /** What can be wrong with settings that are each right by themselves. */
 interface Contradiction {
@@ -30,6 +32,38 @@ const rules: readonly Contradiction[] = [
         ? `other nodes cannot reach this one at ${host}: name its own address with --peer-url, ` +
           'such as http://10.0.0.7:7070, or listen on one with --host'
         : undefined,
+  },
+  {
+    between: ['tlsCert', 'tlsKey'],
+    found: ({ tlsCert, tlsKey }) => {
+      if ((tlsCert === null) === (tlsKey === null)) return undefined
+      return `a certificate and its key go together: give ${tlsCert === null ? '--tls-cert' : '--tls-key'}, too`
+    },
+  },
+  {
+    between: ['tlsCert', 'peerUrl'],
+    found: ({ tlsCert, peerUrl }) =>
+      tlsCert !== null && peerUrl?.startsWith('http:')
+        ? 'with --tls-cert this node speaks HTTPS only: --peer-url must begin with https://'
+        : undefined,
+  },
+  {
+    between: ['trustProxy'],
+    found: ({ trustProxy }) => {
+      const wrong = trustProxy.filter((network) => !isNetwork(network))
+      return wrong.length === 0
+        ? undefined
+        : `--trust-proxy takes addresses and networks such as 10.0.0.5 or 10.0.0.0/8, not ${wrong.join(', ')}`
+    },
+  },
+  {
+    between: ['webhookNetworks'],
+    found: ({ webhookNetworks }) => {
+      const wrong = webhookNetworks.find((text) => parseNetwork(text) === undefined)
+      return wrong === undefined
+        ? undefined
+        : `--webhook-networks has ${wrong}, which is neither an address nor a network like 10.20.0.0/16`
+    },
   },
   {
     between: ['delivery', 'levelBarrier'],

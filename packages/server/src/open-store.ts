@@ -35,13 +35,15 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 export interface SharedStoreOptions extends StoreOptions {
   readonly url: string
   readonly log: Log
+  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  readonly peerCa?: Buffer | null
 }
 
 /** The store of one node among others on the same database; `database` says which, without a password. */
 export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ peers: OpenedCluster; database: string }> {
-  const { url, log, policy, clock } = options
+  const { url, log, policy, clock, peerCa = null } = options
   const [{ openPostgresDisk }, { whereabouts }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),
     import('./disk/postgres/session/whereabouts.ts'),
@@ -52,6 +54,7 @@ export async function openSharedStore(
     openEngine: ({ disk, clock: leaders }) =>
       openEngine({ disk, clock: clock ?? leaders, policy, ...chance() }),
     log,
+    trusted: peerCa,
   })
   return { peers, database: whereabouts(url) }
 }

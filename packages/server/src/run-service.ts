@@ -45,8 +45,9 @@ async function start(argv: readonly string[]): Promise<void> {
   const app = await openApp(config, { log })
   stopOnSignal(app, log)
   const url = await listen(app, config)
-  await app.join(config.peerUrl ?? boundUrl(app, config))
-  for (const warning of warnings) log.warn({}, warning)
+  const peerUrl = config.peerUrl ?? boundUrl(app, config)
+  await app.join(peerUrl)
+  for (const warning of [...warnings, ...unfitCertificate(app, config, peerUrl)]) log.warn({}, warning)
   const { instanceId, delivery } = config
   const tokens = config.tokensFile !== null
   log.info({ url, instanceId, version, ...app.keptIn, delivery, tokens }, 'accepting requests')
@@ -63,13 +64,25 @@ async function listen({ http, close }: App, config: Config): Promise<string> {
   }
   const { port: bound } = http.server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${bound}${pathPrefixOf(config)}`
+  return `${schemeOf(config)}://${name}:${bound}${pathPrefixOf(config)}`
 }
+
+const schemeOf = ({ tlsCert }: Config) => (tlsCert === null ? 'http' : 'https')
 
 /** By address: a name may stand for several, of which this node listens on one. */
 function boundUrl({ http }: App, config: Config): string {
   const { address, family, port } = http.server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${pathPrefixOf(config)}`
+  return `${schemeOf(config)}://${family === 'IPv6' ? `[${address}]` : address}:${port}${pathPrefixOf(config)}`
+}
+
+/** Other nodes ask for the name or the address of the URL by which they know this one. */
+function unfitCertificate({ tls }: App, { databaseUrl }: Config, peerUrl: string): string[] {
+  const { hostname } = new URL(peerUrl)
+  if (databaseUrl === null || tls === null || tls.isFor(hostname)) return []
+  return [
+    `other nodes will not accept the certificate: it is not for ${hostname}; ` +
+      'name this node with --peer-url as the certificate does',
+  ]
 }
 
 /** The first signal asks to finish; a second one, if it is meant, insists. */

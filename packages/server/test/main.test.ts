@@ -240,12 +240,12 @@ describe('the log', () => {
     const tokensFile = join(folder, 'tokens.json')
     await writeFile(
       tokensFile,
-      JSON.stringify({ tokens: [{ name: 'w', token: 'very-secret', roles: ['worker'] }] }),
+      JSON.stringify({ tokens: [{ name: 'w', token: 'very-secret-k7Q2xZr9TbW4', roles: ['worker'] }] }),
     )
     const service = await ServiceProcess.started(['--log-level', 'trace', '--tokens-file', tokensFile])
     const status = async (token: string) =>
       (await fetch(`${service.url}/pull`, { headers: { authorization: `Bearer ${token}` } })).status
-    expect([await status('very-secret'), await status('wrong-secret')]).toEqual([200, 401])
+    expect([await status('very-secret-k7Q2xZr9TbW4'), await status('wrong-secret')]).toEqual([200, 401])
     service.signal('SIGTERM')
     await service.exited
     const lines = service.stderr

@@ -32,9 +32,13 @@ describe('settings', () => {
       allowedHosts: [],
       allowAnonymous: false,
       tokensFile: null,
+      tlsCert: null,
+      tlsKey: null,
+      trustProxy: [],
       data: './data',
       databaseUrl: null,
       peerUrl: null,
+      peerCa: null,
       delivery: 'at-least-once',
       leaseSeconds: 300,
       leasePerThousandRecords: 0,
@@ -46,6 +50,9 @@ describe('settings', () => {
       unknownFields: 'refuse',
       bodyLimitMb: 32,
       retentionDays: 7,
+      webhookNetworks: [],
+      webhookBackoffSeconds: 5,
+      webhookSource: '/baton',
       logLevel: 'info',
     })
   })
@@ -96,6 +103,8 @@ describe('settings', () => {
     [['--peer-url', 'https://[fd00::7]:7070/baton'], { peerUrl: 'https://[fd00::7]:7070/baton' }],
     [['--database-url', 'postgres://db/baton', '--host', '127.0.0.1'], { peerUrl: null }],
     [['--host', '0.0.0.0', '--tokens-file', 't.json'], { host: '0.0.0.0' }],
+    [['--trust-proxy', '10.0.0.5, fd00::/8'], { trustProxy: ['10.0.0.5', 'fd00::/8'] }],
+    [['--tls-cert', 'a.crt', '--tls-key', 'a.key'], { tlsCert: 'a.crt', tlsKey: 'a.key' }],
   ])('are read from %j', (args, expected) => {
     expect(configFor(args)).toMatchObject(expected)
   })
@@ -170,6 +179,13 @@ describe('settings that contradict each other', () => {
     [['--host', '::', '--allow-anonymous', '--database-url', 'postgres://db/baton'], '--peer-url'],
     [['--host', '192.168.1.5'], '--tokens-file'],
     [['--host', '::'], '--tokens-file'],
+    [['--tls-cert', 'a.crt'], 'give --tls-key, too'],
+    [['--tls-key', 'a.key'], 'give --tls-cert, too'],
+    [
+      ['--tls-cert', 'a.crt', '--tls-key', 'a.key', '--peer-url', 'http://10.0.0.7:7070'],
+      '--peer-url must begin with https://',
+    ],
+    [['--trust-proxy', '10.0.0.0/8,10.0.0.0/33'], 'such as 10.0.0.5 or 10.0.0.0/8, not 10.0.0.0/33'],
     [['--delivery', 'at-most-once', '--level-barrier'], '--delivery at-most-once'],
     [['--backoff-seconds', '900'], '--backoff-max-seconds (600)'],
     [['--table-field', 'record_count'], '--table-field cannot be record_count'],

@@ -83,7 +83,7 @@ interface AxeViolation {
 /** What axe-core finds against the page as it stands, in words. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   // Through the debugger and not as a script of the page, whose own policy forbids such guests.
-  await page.evaluate(axeSource)
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axeSource)
   const violations = (await page.evaluate(
     'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
   )) as AxeViolation[]

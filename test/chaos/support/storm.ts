@@ -4,7 +4,7 @@ import { questions } from './questions.ts'
 import type { Scene } from './scene.ts'
 
 /** What is done in a storm that has each disturbance once: what is disturbed must be at work. */
-const WORK = 2400
+const WORK = 1000
 /** The most that is done between two disturbances of a long one. */
 const PEACE = 2000
 /** How long nothing may be settled as done, or finished, on the slowest machine. */
@@ -52,7 +52,7 @@ export async function longStorm(
 }
 
 /** Waits until so many more leases have been settled as done. */
-async function settled({ history }: Scene, count: number): Promise<void> {
+export async function settled({ history }: Scene, count: number): Promise<void> {
   const enough = history.done + count
   let [last, lastAt] = [history.done, Date.now()]
   while (history.done < enough) {

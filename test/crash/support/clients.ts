@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chance } from '../../chaos/support/chance.ts'
 import type { ClientLedger, Held, Outcome } from './ledger.ts'
 import type { MortalService } from './service.ts'
@@ -25,6 +26,8 @@ export interface Stage {
   isUnderFire: boolean
 }
 
+const BACKLOG = 300
+
 const json = { 'content-type': 'application/json' }
 const heldOf = ({ partition_name, lease }: PulledPartition): Held => ({
   name: partition_name,
@@ -37,6 +40,11 @@ export async function produce(stage: Stage, taskId: string): Promise<void> {
   const chance = stage.chance.for(taskId)
   let next = 0
   while (stage.isUnderFire) {
+    // More than workers get to says nothing new, and has to be worked off in the end.
+    if (ledger.unfinished > BACKLOG) {
+      await sleep(5)
+      continue
+    }
     const descriptors = Array.from({ length: chance.between(1, 12) }, () => {
       next += 1
       const [level, index] = [next % 3, next]

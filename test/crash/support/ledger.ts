@@ -23,6 +23,8 @@ export class ClientLedger {
   /** Pulls without a key that were never answered, by how many partitions they may have leased. */
   lostLeases = 0
   answers = 0
+  /** Accepted, and not acknowledged as done. */
+  unfinished = 0
 
   get accepted(): string[] {
     return [...this.#partitions].filter(([, { accepted }]) => accepted).map(([name]) => name)
@@ -35,7 +37,9 @@ export class ClientLedger {
   calledBack(names: readonly string[]): void {
     for (const name of names) {
       const known = this.#partitions.get(name)
-      if (known !== undefined) known.accepted = true
+      if (known === undefined || known.accepted) continue
+      known.accepted = true
+      if (!known.done) this.unfinished += 1
     }
   }
 
@@ -73,7 +77,9 @@ export class ClientLedger {
     if (refusal !== undefined && !isExcused)
       this.violations.push(`${outcome} for ${name} under ${leaseId} was refused: ${refusal}`)
     const known = this.#partitions.get(name)
-    if (known !== undefined && outcome === 'done' && refusal === undefined) known.done = true
+    if (known === undefined || known.done || outcome !== 'done' || refusal !== undefined) return
+    known.done = true
+    if (known.accepted) this.unfinished -= 1
   }
 
   repeated(asked: readonly Held[], again: readonly Held[]): void {

@@ -9,9 +9,13 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'every request': () => true,
   'all but `/livez` and `/readyz`': (route) => !/livez|readyz/.test(route),
   'those for which not any role will do': (_, text) => !/Role: any|No token/.test(text),
-  'all but `/livez`, `/metrics` and `/events`': (route) => !/livez|metrics|events/.test(route),
-  'every `POST` and `PUT`': (route) => /^(POST|PUT)/.test(route),
-  '`GET /pull`, every `POST` and `PUT`': (route) => /^(POST|PUT)/.test(route) || route === 'GET /pull',
+  'all but `/livez`, `/metrics`, `/events` and `/audit`': (route) =>
+    !/livez|metrics| \/events$|audit/.test(route),
+  '`POST /call-back`, what is about one task, all of `/subscriptions`, and `GET` of `/totals`, `/instances`, `/metrics`, `/audit`':
+    (route) => /call-back|\{taskId\}|totals|instances|subscriptions|metrics|audit/.test(route),
+  'every `POST` and `PUT`': (route) => /^(?:POST|PUT) /.test(route),
+  '`GET /pull`, every `POST`, `PUT` and `DELETE`': (route) =>
+    /^(?:POST|PUT|DELETE) /.test(route) || route === 'GET /pull',
 }
 
 /** The codes that a line names, if it is one that lists errors; also what looks like one and is none. */

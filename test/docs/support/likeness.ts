@@ -1,15 +1,16 @@
 /**
  * Whether an answer is like the one that a document shows. Values have to be equal; what differs from run to run is
- * compared by its form: moments, the version, and lease ids, which also have to stay the same lease throughout.
+ * compared by its form: moments, the version, secrets, and ids of leases, subscriptions and events, which also have to
+ * stay the same throughout.
  */
 export class Likeness {
-  readonly #leases = new Map<string, string>()
+  readonly #ids = new Map<string, string>()
 
-  /** Puts the real lease ids in the place of the document's. An id that was never given out is sent as it stands. */
+  /** Puts the real ids in the place of the document's. An id that was never given out is sent as it stands. */
   translate(text: string): string {
-    return text.replaceAll(LEASE_IDS, (shown) => {
-      const real = this.#leases.get(shown) ?? shown
-      this.#leases.set(shown, real)
+    return text.replaceAll(IDS, (shown) => {
+      const real = this.#ids.get(shown) ?? shown
+      this.#ids.set(shown, real)
       return real
     })
   }
@@ -34,16 +35,17 @@ export class Likeness {
   #texts(shown: string, real: string, at: string): string[] {
     const form = forms.find((candidate) => candidate.test(shown))
     if (form !== undefined) return form.test(real) ? [] : [differs(shown, real, at)]
-    if (!LEASE_ID.test(shown)) return shown === real ? [] : [differs(shown, real, at)]
-    const known = this.#leases.get(shown)
-    this.#leases.set(shown, known ?? real)
-    return (known ?? real) === real && LEASE_ID.test(real) ? [] : [differs(shown, real, at)]
+    if (!ID.test(shown)) return shown === real ? [] : [differs(shown, real, at)]
+    const known = this.#ids.get(shown)
+    this.#ids.set(shown, known ?? real)
+    return (known ?? real) === real && ID.test(real) ? [] : [differs(shown, real, at)]
   }
 }
 
-const LEASE_ID = /^[0-9a-z]{1,11}-[0-9a-z]{1,11}-[A-Za-z0-9_-]{16}$/
-const LEASE_IDS = /(?<=")[0-9a-z]{1,11}-[0-9a-z]{1,11}-[A-Za-z0-9_-]{16}(?=")/g
-const forms = [/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, /^\d+\.\d+\.\d+$/]
+const ID = /^(?:[0-9a-z]{1,11}-[0-9a-z]{1,11}-|sub_|evt_)[A-Za-z0-9_-]{16}$/
+const IDS =
+  /(?<=")[0-9a-z]{1,11}-[0-9a-z]{1,11}-[A-Za-z0-9_-]{16}(?=")|(?<=[/"])sub_[A-Za-z0-9_-]{16}(?=[/"]|$)/g
+const forms = [/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, /^\d+\.\d+\.\d+$/, /^whsec_[A-Za-z0-9+/]{32,}=*$/]
 
 const differs = (shown: unknown, real: unknown, at: string) =>
   `${at} is shown as ${JSON.stringify(shown)}, it is ${JSON.stringify(real)}`

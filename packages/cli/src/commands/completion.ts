@@ -1,21 +1,24 @@
 import type { Command, CommandEntry } from '../command.ts'
-import { completionScripts } from '../completion-scripts.ts'
+import { type CompletedCommand, completionScripts } from '../completion-scripts.ts'
 import { exitCodes } from '../exit-codes.ts'
-import type { Flags } from '../flag.ts'
 import { UsageError } from '../usage-error.ts'
 
 const helpFlag = { kind: 'switch', description: 'help' } as const
 
-async function flagsOf(load: CommandEntry['load']): Promise<Flags> {
+async function completed({ name, summary, load }: CommandEntry): Promise<CompletedCommand> {
   const command = await load()
-  return command.hasOwnLine === true ? command.completedFlags() : { ...command.flags, help: helpFlag }
+  return command.hasOwnLine === true
+    ? { name, summary, flags: await command.completedFlags(), operands: '' }
+    : { name, summary, flags: { ...command.flags, help: helpFlag }, operands: command.operands }
 }
 
 export function completionOf(commands: readonly CommandEntry[]): Command {
   return {
     operands: 'bash|zsh|fish',
     operandCount: [1, 1],
-    details: 'Prints a script that lets the shell complete the commands and flags of baton.',
+    details:
+      'Prints a script that lets the shell complete the commands and flags of baton, the states that a flag takes, and,\n' +
+      'where BATON_URL leads to a service, the names of its tasks, compute tables and instances.',
     flags: {},
     examples: [
       { line: 'source <(baton completion bash)', says: 'In ~/.bashrc' },
@@ -25,9 +28,7 @@ export function completionOf(commands: readonly CommandEntry[]): Command {
     run: async (given) => {
       const write = completionScripts[given.operands[0] ?? '']
       if (write === undefined) throw new UsageError('completion is for bash, zsh or fish')
-      const loaded = await Promise.all(
-        commands.map(async ({ name, summary, load }) => ({ name, summary, flags: await flagsOf(load) })),
-      )
+      const loaded = await Promise.all(commands.map(completed))
       process.stdout.write(write(loaded))
       return exitCodes.ok
     },

@@ -5,13 +5,12 @@ import type { Command, Example } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { Flags } from '../flag.ts'
-import { Interruption } from '../interruption.ts'
 import { located } from '../located-problem.ts'
-import { confirmed } from '../question.ts'
+import { agreed } from '../question.ts'
 import { missingText } from '../show/missing.ts'
 import { count } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
-import { note, print, printJson, remark } from '../terminal.ts'
+import { print, printJson, remark } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 
 interface Verb {
@@ -91,8 +90,14 @@ const verbs: Readonly<Record<string, Verb>> = {
     details:
       'Says that no more partitions will come: new ones are refused from then on, repeats of known ones are not.\n' +
       'With the number that there are in all, it tells how many are missing, and so does `baton tasks TASK`.',
-    flags: { partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' } },
-    examples: [{ line: 'baton seal orders-2026-03 --partitions 42', says: 'Complete with 42' }],
+    flags: {
+      partitions: { kind: 'number', placeholder: 'N', description: 'how many the task has in all' },
+      yes: { kind: 'switch', short: 'y', description: 'do not ask; a script needs it' },
+    },
+    examples: [
+      { line: 'baton seal orders-2026-03 --partitions 42 --yes', says: 'Complete with 42, in a script' },
+    ],
+    question: 'Refuse all new partitions from now on? This cannot be undone.',
     placeOf: (pointer) => (pointer === '/partitions' ? '--partitions' : undefined),
     ordered: (given) => {
       const partitions = given.number('partitions')
@@ -155,13 +160,8 @@ export function controlCommand(name: string): Command {
     examples,
     run: async (given) => {
       const taskId = given.operands[0] ?? ''
-      if (question !== undefined && !given.switch('yes')) {
-        const refusal = await refused(`${shown(taskId)}: ${question}`)
-        if (refusal !== undefined) {
-          note('nothing was changed')
-          return refusal
-        }
-      }
+      const refusal = question && (await agreed(`${shown(taskId)}: ${question}`, given))
+      if (typeof refusal === 'number') return refusal
       const client = connect(given)
       const answer = await act(client, taskId, given).catch((error: unknown) => {
         // Who typed a command never saw the request that a pointer leads into.
@@ -181,18 +181,4 @@ function outcomeText({ taskId, state, changed }: ControlAnswer, ordered: string 
   const task = `${shown(taskId)} is ${state}`
   if (ordered === undefined) return `${task} (${count(changed)} changed)`
   return `${task}, ${ordered}${changed === 0 ? ' (nothing changed)' : ''}`
-}
-
-/** The exit code for a no. Where nobody can be asked, silence is no yes: what cannot be undone has to be meant. */
-async function refused(question: string): Promise<number | undefined> {
-  const { stdin, stderr } = process
-  if (!stdin.isTTY || !stderr.isTTY) {
-    throw new UsageError('this cannot be undone, and without a terminal nobody can be asked: add --yes')
-  }
-  try {
-    return (await confirmed(question, { input: stdin, output: stderr })) ? undefined : exitCodes.refused
-  } catch (error) {
-    if (error instanceof Interruption) return error.exitCode
-    throw error
-  }
 }

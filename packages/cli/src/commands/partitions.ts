@@ -4,6 +4,7 @@ import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { cursorFlag, moreText } from '../paging.ts'
+import { attemptTable } from '../show/attempt-table.ts'
 import { partitionTable } from '../show/partition-table.ts'
 import { shown, tableWidth } from '../show/table.ts'
 import { forgottenText } from '../show/task.ts'
@@ -30,11 +31,16 @@ export const partitions: Command = {
       description: 'the most to list; `baton manifest` lists all',
     },
     cursor: cursorFlag,
+    history: { kind: 'switch', description: 'also list the latest attempts of each' },
     wide: { kind: 'switch', description: 'shorten nothing, also where the terminal has no room for it' },
     ...connectionFlags,
   },
   examples: [
     { line: 'baton partitions orders-2026-03 --state parked', says: 'What is stuck, and why' },
+    {
+      line: 'baton partitions orders-2026-03 --state parked --history',
+      says: 'Every attempt: who, when, why',
+    },
     { line: 'baton partitions orders-2026-03 --state leased', says: 'Who has what, and until when' },
   ],
   run: async (given) => {
@@ -59,7 +65,8 @@ export const partitions: Command = {
     if (given.switch('json')) {
       printJson({ partitions: rows.map((row) => client.tableField.toWire(row)), next: cursor ?? null })
     } else if (rows.length > 0) {
-      print(partitionTable(rows, given.switch('wide') ? Number.POSITIVE_INFINITY : tableWidth()))
+      const width = given.switch('wide') ? Number.POSITIVE_INFINITY : tableWidth()
+      print(given.switch('history') ? attemptTable(rows, width) : partitionTable(rows, width))
       if (cursor !== undefined) note(moreText('--limit or baton manifest', cursor))
     }
     // Nothing at all looks like a task without partitions, of which there is none.

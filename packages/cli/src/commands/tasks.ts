@@ -8,6 +8,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { LONGEST_TIMER_SECONDS } from '../flag.ts'
 import { interruptible } from '../interruption.ts'
 import { cursorFlag, moreText } from '../paging.ts'
+import { Changes, taskLine } from '../show/changes.ts'
 import { Redrawn } from '../show/redrawn.ts'
 import { taskTable, taskView } from '../show/task.ts'
 import { endingOf } from '../task-ending.ts'
@@ -18,9 +19,10 @@ export const tasks: Command = {
   operands: '[TASK]',
   operandCount: [0, 1],
   details:
-    'Shows all tasks, newest first, or one task by its levels. With --watch it goes on showing it; watching one task\n' +
-    'ends when the task does: with 0 when it is done, with 1 when it is stalled or cancelled, or sealed and done\n' +
-    'although partitions that were expected are missing.',
+    'Shows all tasks, newest first, or one task by its levels. With --watch it goes on showing it, and into a pipe or a\n' +
+    'file it writes a line for each task whenever something of it has changed. Watching one task ends when the task does:\n' +
+    'with 0 when it is done, with 1 when it is stalled or cancelled, or sealed and done although partitions that were\n' +
+    'expected are missing.',
   flags: {
     watch: { kind: 'switch', short: 'w', description: 'go on, and show every change' },
     interval: {
@@ -79,6 +81,7 @@ interface Look {
   readonly text: string
   /** Said where the list was cut. */
   readonly more: string | undefined
+  readonly tasks: readonly TaskSummary[]
   /** The one task that is looked at. */
   readonly task: TaskView | undefined
 }
@@ -87,7 +90,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
   const [taskId] = given.operands
   if (taskId !== undefined) {
     const task = await client.task(taskId, { signal })
-    return { data: task, text: taskView(task), more: undefined, task }
+    return { data: task, text: taskView(task), more: undefined, tasks: [task], task }
   }
   const found: TaskSummary[] = []
   const limit = given.numberOrDefault('limit')
@@ -107,7 +110,7 @@ async function look(client: BatonClient, given: Arguments, signal?: AbortSignal)
   } while (cursor !== undefined && found.length < limit)
   const text = found.length === 0 ? noneText(given) : taskTable(found)
   const more = cursor === undefined ? undefined : moreText('--limit, --state or --search', cursor)
-  return { data: { tasks: found, next: cursor ?? null }, text, more, task: undefined }
+  return { data: { tasks: found, next: cursor ?? null }, text, more, tasks: found, task: undefined }
 }
 
 function noneText(given: Arguments): string {
@@ -129,15 +132,16 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
   const client = connect(given, { retryForSeconds: 0 })
   const intervalMillis = given.numberOrDefault('interval') * 1000
   const screen = !given.switch('json') && process.stdout.isTTY ? new Redrawn(process.stdout) : undefined
+  const changes = new Changes()
   let shown = ''
-  let previous = ''
   let isAway = false
-  const show = ({ data, text, more }: Look) => {
-    const json = JSON.stringify(data)
-    shown = given.switch('json') ? json : [text, ...(more === undefined ? [] : [more])].join('\n')
+  const show = ({ data, text, more, tasks: seen }: Look) => {
+    shown = [text, ...(more === undefined ? [] : [more])].join('\n')
+    const changed = changes.since(seen)
     if (screen !== undefined) screen.draw(shown)
-    else if (json !== previous) print(shown)
-    previous = json
+    else if (given.switch('json')) {
+      if (changed.length > 0) print(JSON.stringify(data))
+    } else for (const task of changed) print(taskLine(task))
   }
   try {
     while (true) {

@@ -8,10 +8,12 @@ import { commandExitCodes, exitCodes } from '../exit-codes.ts'
 import { LONGEST_TIMER_SECONDS } from '../flag.ts'
 import { counted } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
+import { remark } from '../terminal.ts'
 import { UsageError } from '../usage-error.ts'
 import { commandHandler } from '../work/command-handler.ts'
-import type { CommandUnusable } from '../work/command-run.ts'
+import { CommandUnusable } from '../work/command-run.ts'
 import { EventLog } from '../work/event-log.ts'
+import { checkCommand } from '../work/find-command.ts'
 import { ReportFiles } from '../work/report-file.ts'
 import { StopSignals } from '../work/stop-signals.ts'
 import { chosenFlags, chosenIn } from './pull.ts'
@@ -26,7 +28,7 @@ BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID.
 
 Its exit code says how it ended:
   ${String(commandExitCodes.done).padStart(3)}    done
-  ${String(commandExitCodes.release).padStart(3)}    given back: not now, or not here; costs no attempt
+  ${String(commandExitCodes.release).padStart(3)}    given back: not now, or not here; costs no attempt, up to --give-back-limit
   ${String(commandExitCodes.doNotRetry).padStart(3)}    failed, do not retry: the partition is parked for an operator
   other  failed; tried again later. The end of its stderr is kept as the reason
 It may write {"records": N, "reason": "…", "retryAfterSeconds": N} to the file that BATON_REPORT names.
@@ -86,6 +88,13 @@ Ctrl-C lets running commands finish; a second one ends them and gives their part
       default: commandExitCodes.doNotRetry,
       description: 'the exit code by which a command says that no further attempt would help',
     },
+    'give-back-limit': {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      default: 20,
+      description: `how often in a row a partition may be given back by exit code ${commandExitCodes.release}; then it has failed`,
+    },
     quiet: { kind: 'switch', short: 'q', description: 'tell nothing of what happens' },
     ...placeFlags,
     json: { kind: 'switch', description: 'tell what happens as lines of JSON, on stderr' },
@@ -106,6 +115,13 @@ async function run(given: Arguments): Promise<number> {
   if (given.command.length === 0)
     throw new UsageError('work needs a command: baton work -- COMMAND [ARGUMENTS]')
   const chosen = chosenIn(given)
+  try {
+    checkCommand(given.command[0] ?? '')
+  } catch (error) {
+    if (!(error instanceof CommandUnusable)) throw error
+    remark(given, `${error.message}; nothing was pulled`)
+    return codeOf(error)
+  }
   const log = new EventLog(given.switch('json') ? 'json' : given.switch('quiet') ? 'nothing' : 'lines')
   const instanceId = given.text('instance-id') ?? `${hostname()}-${process.pid}`
   // The worker decides itself how long it goes on trying.
@@ -118,6 +134,7 @@ async function run(given: Arguments): Promise<number> {
     url: urlOf(given),
     command: given.command,
     doNotRetryCode: given.numberOrDefault('do-not-retry-code'),
+    giveBackLimit: given.numberOrDefault('give-back-limit'),
     killAfterMillis: killAfterSeconds * 1000,
     reports,
     complain: ({ partition_name }, text) => log.say(`${shown(partition_name)}: ${text}`),
@@ -151,7 +168,7 @@ async function run(given: Arguments): Promise<number> {
       ? 'its partition was given back'
       : 'its partition cannot be given back: the service counts it as done'
     log.say(`${unusable.message}; ${partition}`)
-    return unusable.code === 'ENOENT' ? exitCodes.notFound : exitCodes.notExecutable
+    return codeOf(unusable)
   }
   const { done, failed, released, lost } = log.counts
   log.say(`${counted(done, 'partition')} done, ${failed} failed, ${released} given back, ${lost} lost`)
@@ -160,3 +177,6 @@ async function run(given: Arguments): Promise<number> {
   // Stopping in order is how a worker ends; one that was to go on until idle has not come to its end.
   return signals.wasHurried || untilIdle ? (signals.endedBy ?? exitCodes.ok) : exitCodes.ok
 }
+
+const codeOf = ({ code }: CommandUnusable): number =>
+  code === 'ENOENT' ? exitCodes.notFound : exitCodes.notExecutable

@@ -11,12 +11,12 @@ export interface Spool extends AsyncDisposable {
 }
 
 export async function spool(source: Source): Promise<Spool> {
-  const { name } = source
+  const { name, adapt } = source
   const folder = await taken(name, mkdtemp(join(tmpdir(), 'baton-')))
   const path = join(folder, 'input')
   return {
-    first: { name, chunks: () => copying(source, path) },
-    again: fileSource(path, name),
+    first: { name, adapt, chunks: () => copying(source, path) },
+    again: { ...fileSource(path, name), adapt },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }
 }

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs'
+import { parseExactJson } from '@baton/protocol/without-schemas'
 import { type Element, ElementScanner, ScanError } from './element-scanner.ts'
 import { InputError } from './input-error.ts'
 import { Opening } from './opening.ts'
@@ -9,31 +10,43 @@ export interface ReadValue {
   readonly line: number
 }
 
+/** What a value is taken for, where the source holds more than is wanted of it. */
+export type Adapt = (value: unknown) => unknown
+
 export interface Source {
   /** How the source is called in what is told. */
   readonly name: string
   readonly chunks: () => AsyncIterable<Uint8Array>
+  readonly adapt?: Adapt | undefined
 }
 
 export function fileSource(path: string, name = path): Source {
   return { name, chunks: () => createReadStream(path) }
 }
 
-/** The values of a JSON array or of NDJSON, read as they arrive, in UTF-8 and nothing else. */
+/** The values of a JSON array or of NDJSON, read as they arrive, in UTF-8 and nothing else. Elements that are not JSON are told to `onFault`. */
 export async function* readValues(
-  { name, chunks }: Source,
+  { name, chunks, adapt = asItIs }: Source,
   onBytes: (bytes: number) => void = () => {},
+  onFault: (fault: string) => void = (fault) => {
+    throw new InputError([fault])
+  },
 ): AsyncGenerator<ReadValue, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const scanner = new ElementScanner()
   const opening = new Opening()
-  const parse = ({ text, line }: Element): ReadValue => {
+  function* parse({ text, line }: Element): Generator<ReadValue> {
+    let value: unknown
     try {
-      return { value: JSON.parse(text), line }
+      value = parseExactJson(text)
     } catch (error) {
-      const complaint = opening.complaint ?? `this is not JSON: ${(error as Error).message}`
-      throw new InputError([`${name}:${line}: ${complaint}`])
+      const { complaint } = opening
+      // What is no JSON at all would be told line by line.
+      if (complaint !== undefined) throw new InputError([`${name}:${line}: ${complaint}`])
+      onFault(`${name}:${line}: this is not JSON: ${(error as Error).message}`)
+      return
     }
+    yield { value: adapt(value), line }
   }
   const decode = (bytes?: Uint8Array) => {
     try {
@@ -54,8 +67,10 @@ export async function* readValues(
     onBytes(bytes.byteLength)
     const text = decode(bytes)
     opening.add(text)
-    for (const element of scan(() => scanner.push(text))) yield parse(element)
+    for (const element of scan(() => scanner.push(text))) yield* parse(element)
   }
   const last = decode()
-  for (const element of scan(() => [...scanner.push(last), ...scanner.end()])) yield parse(element)
+  for (const element of scan(() => [...scanner.push(last), ...scanner.end()])) yield* parse(element)
 }
+
+const asItIs: Adapt = (value) => value

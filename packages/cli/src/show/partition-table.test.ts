@@ -21,6 +21,7 @@ const row = (index: number, standing: Partial<PartitionRow>): PartitionRow => ({
   reportedRecords: null,
   calledBackAt: '2026-03-01T11:00:00.000Z',
   settledAt: null,
+  history: [],
   ...standing,
 })
 

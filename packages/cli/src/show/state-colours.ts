@@ -20,6 +20,8 @@ export const taskColours = {
 
 export const instanceColours = {
   up: 'green',
+  silent: 'yellow',
+  lost: 'red',
   draining: 'yellow',
   down: 'red',
 } as const satisfies Record<InstanceStatus['status'], string>

@@ -1,7 +1,8 @@
 import type { LevelView, StateCounts, TaskSummary, TaskView } from '@baton/client'
 import { styled } from '../terminal.ts'
 import { bar, percent } from './bar.ts'
-import { count, counted, duration, rounded, since } from './numbers.ts'
+import { ahead, count, counted, duration, rounded, since } from './numbers.ts'
+import { reasonText } from './reason.ts'
 import { stateColours, taskColours } from './state-colours.ts'
 import { nameColumn, shown, table } from './table.ts'
 
@@ -106,9 +107,16 @@ function parkedCell(parked: number): string {
   return parked === 0 ? '0' : styled(stateColours.parked, count(parked))
 }
 
-function paceOf({ recordsPerSecond, etaSeconds }: TaskSummary): string {
+function paceOf({ recordsPerSecond, etaSeconds, etaWaitsFor }: TaskSummary): string {
   const pace = recordsPerSecond === null ? '' : `, ${rounded(recordsPerSecond)} records/s`
-  return etaSeconds === null ? pace : `${pace}, about ${duration(etaSeconds)} left`
+  if (etaSeconds === null) return pace
+  return `${pace}, about ${duration(etaSeconds)} left${reasonOfEta(etaWaitsFor)}`
+}
+
+/** Why it takes so long although the pace would have it done sooner. */
+function reasonOfEta(waitsFor: TaskSummary['etaWaitsFor']): string {
+  if (waitsFor === 'lease') return ' (a lease has to end first)'
+  return waitsFor === 'back-off' ? ' (a back-off has to end first)' : ''
 }
 
 /** What somebody may have to do something about, or should not be deceived by. */
@@ -127,6 +135,8 @@ function remarks(task: TaskView): string[] {
     ...(waitingFor !== null && waitingFor.parked > 0
       ? [`level ${waitingFor.level} keeps higher ones back: baton skip-parked ${name} goes on without it`]
       : []),
+    ...stragglerLines(task),
+    ...failureLines(task),
     ...(missingPartitions !== null && missingPartitions > 0
       ? [`${counted(missingPartitions, 'partition')} expected but not called back`]
       : []),
@@ -136,6 +146,32 @@ function remarks(task: TaskView): string[] {
           `${counted(reported.mismatched, 'partition')} where workers processed another number of records than declared`,
         ]
       : []),
+  ]
+}
+
+/** What takes much longer than others, and who has it. */
+function stragglerLines({ stragglers, attemptSeconds }: TaskView): string[] {
+  const usual =
+    attemptSeconds === null ? '' : `; half of the attempts take up to ${duration(attemptSeconds.median)}`
+  return stragglers.map(({ partition_name, holder, startedAt, leaseExpiresAt }) => {
+    const who = holder === null ? '' : ` with ${shown(holder)}`
+    return `${shown(partition_name)} is overdue${who}: begun ${since(startedAt)}, lease ends ${ahead(leaseExpiresAt)}${usual}`
+  })
+}
+
+const MOST_FAILURES = 5
+
+/** Why attempts came to nothing, the most frequent reasons first. */
+function failureLines({ attemptsWasted, failures, failuresOmitted }: TaskView): string[] {
+  if (failures.length === 0) return []
+  const listed = failures.slice(0, MOST_FAILURES)
+  const rest = failures.slice(MOST_FAILURES).reduce((sum, one) => sum + one.count, failuresOmitted)
+  return [
+    `${counted(attemptsWasted, 'attempt')} failed or expired:`,
+    ...listed.map(
+      ({ count: times, reason }) => `  ${count(times)} × ${reasonText(reason ?? 'without a reason', 100)}`,
+    ),
+    ...(rest > 0 ? [`  ${count(rest)} × other reasons`] : []),
   ]
 }
 

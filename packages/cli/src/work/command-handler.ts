@@ -9,6 +9,7 @@ import {
 } from '@baton/client'
 import { commandExitCodes } from '../exit-codes.ts'
 import { type CommandEnd, CommandUnusable, runCommand, type StderrSink } from './command-run.ts'
+import { GiveBacks } from './give-backs.ts'
 import type { Report, ReportFiles } from './report-file.ts'
 
 export interface CommandHandlerOptions {
@@ -16,6 +17,8 @@ export interface CommandHandlerOptions {
   readonly url: string
   readonly command: readonly string[]
   readonly doNotRetryCode: number
+  /** How often in a row a command may give a partition back. */
+  readonly giveBackLimit: number
   readonly killAfterMillis: number
   readonly reports: ReportFiles
   readonly complain: (partition: PulledPartition, text: string) => void
@@ -31,6 +34,7 @@ export interface CommandHandlerOptions {
 export function commandHandler(options: CommandHandlerOptions): Handler {
   const { client, command, reports, killAfterMillis, complain, onUnusable } = options
   const [program = '', ...args] = command
+  const giveBacks = new GiveBacks(options.giveBackLimit)
   return async (partition, context) => {
     const reportPath = reports.next()
     const { signal } = context
@@ -50,7 +54,8 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
       if (await endedWithWorker(end, options.isStopping)) {
         throw new Released(`ended by ${end.signal}, together with the worker`)
       }
-      return outcomeOf(end, report, options.doNotRetryCode)
+      const outcome = outcomeOf(end, report, options.doNotRetryCode)
+      return bounded(outcome, partition.partition_name, giveBacks, options.giveBackLimit)
     } catch (error) {
       if (!(error instanceof CommandUnusable)) throw error
       onUnusable(error)
@@ -109,6 +114,22 @@ function outcomeOf(end: CommandEnd, report: Report, doNotRetryCode: number): Han
   const reason = report.reason ?? reasonOf(end)
   if (code === commandExitCodes.release) return { outcome: 'released', reason, ...timing }
   return { outcome: 'failed', reason, final: code === doNotRetryCode, ...timing }
+}
+
+/** A command that gives a partition back for ever would never be seen by anybody: at some point that is a failure. */
+function bounded(
+  outcome: HandlingOutcome,
+  name: string,
+  giveBacks: GiveBacks,
+  limit: number,
+): HandlingOutcome {
+  if (outcome.outcome !== 'released') {
+    giveBacks.forget(name)
+    return outcome
+  }
+  if (!giveBacks.isTooMany(name)) return outcome
+  const { reason = '', ...timing } = outcome
+  return { ...timing, outcome: 'failed', reason: `given back ${limit} times in a row, and again: ${reason}` }
 }
 
 function reasonOf({ code, signal, stderr }: CommandEnd): string {

@@ -73,7 +73,7 @@ function lineOf(event: WorkerEvent): string | undefined {
       return `${shown(partition_name)} begun (${counted(record_count, 'record')}${attempt})`
     }
     case 'settled':
-      return endLine(event, coloured(colours[event.outcome], event.outcome))
+      return endLine(event, coloured(colours[event.outcome], settledWords(event)))
     case 'unreported': {
       const { outcome } = event
       return endLine(event, coloured(outcome === 'done' ? 'green' : 'red', unreportedWords[outcome]))
@@ -92,6 +92,13 @@ function lineOf(event: WorkerEvent): string | undefined {
     default:
       return undefined
   }
+}
+
+/** What comes next is said, too: a failure that is tried again needs nobody. */
+function settledWords({ outcome, parked }: Extract<WorkerEvent, { kind: 'settled' }>): string {
+  if (outcome === 'done') return 'done'
+  if (outcome === 'released') return 'given back'
+  return parked ? 'failed, parked' : 'failed, will be retried'
 }
 
 function endLine(event: Extract<WorkerEvent, { kind: 'settled' | 'unreported' }>, word: string): string {

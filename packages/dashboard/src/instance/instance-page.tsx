@@ -6,6 +6,7 @@ import { CalledBackTasks } from './called-back-tasks.tsx'
 import { HeldPartitions } from './held-partitions.tsx'
 import { InstanceFacts } from './instance-facts.tsx'
 import { useInstance } from './instance-state.ts'
+import { ReleaseFinding } from './release-finding.tsx'
 
 const roleWords: Record<InstanceStatus['role'], string> = {
   service: 'Baton node',
@@ -14,7 +15,7 @@ const roleWords: Record<InstanceStatus['role'], string> = {
 }
 
 export function InstancePage({ instanceId }: { instanceId: string }) {
-  const loaded = useInstance(instanceId)
+  const { loaded, refresh } = useInstance(instanceId)
   return (
     <main class="page" id="content">
       <nav class="crumbs" aria-label="Where this is">
@@ -37,6 +38,7 @@ export function InstancePage({ instanceId }: { instanceId: string }) {
       {loaded.kind === 'there' ? (
         <>
           <InstanceFacts instance={loaded.value} />
+          <ReleaseFinding instance={loaded.value} refresh={refresh} />
           {loaded.value.role !== 'service' && loaded.value.totals.pulls > 0 ? (
             <HeldPartitions instance={loaded.value} />
           ) : null}

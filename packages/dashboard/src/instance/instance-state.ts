@@ -7,15 +7,19 @@ import { type Loaded, load, shownAfter } from '../service/loaded.ts'
 const READ_EVERY_MILLIS = 2000
 
 /** An instance as the service sees it; its numbers change too often for events, so they are read now and then. */
-export function useInstance(instanceId: string): Loaded<InstanceStatus> {
+export function useInstance(instanceId: string): {
+  readonly loaded: Loaded<InstanceStatus>
+  readonly refresh: () => void
+} {
+  const [asked, setAsked] = useState(0)
   const [loaded, setLoaded] = useState<Loaded<InstanceStatus>>({ kind: 'loading' })
+  useEffect(() => setLoaded({ kind: 'loading' }), [instanceId])
   useEffect(() => {
     let isCurrent = true
     const read = async () => {
       const outcome = await load(() => client.peek().instanceStatus(instanceId), 'instance_unknown')
       if (isCurrent) setLoaded((before) => shownAfter(before, outcome))
     }
-    setLoaded({ kind: 'loading' })
     void read()
     const reading = setInterval(() => {
       if (document.visibilityState === 'visible') void read()
@@ -26,6 +30,6 @@ export function useInstance(instanceId: string): Loaded<InstanceStatus> {
       clearInterval(reading)
       unfollow()
     }
-  }, [instanceId])
-  return loaded
+  }, [instanceId, asked])
+  return { loaded, refresh: () => setAsked((count) => count + 1) }
 }

@@ -81,6 +81,7 @@ function InstanceRow({ instance }: { instance: InstanceStatus }) {
 
 function doingOf({ role, status, leases, totals, version }: InstanceStatus): string {
   if (role === 'service') return status === 'draining' ? 'draining' : `version ${version ?? 'unknown'}`
+  if (status === 'silent' || status === 'lost') return `${status}, ${compact(leases)} in hand`
   if (role === 'producer') return `${compact(totals.calledBack)} called back`
   return leases > 0 ? `${compact(leases)} in hand` : 'idle'
 }

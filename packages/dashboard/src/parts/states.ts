@@ -31,6 +31,8 @@ export const partitionStateMeanings: Record<PartitionState, string> = {
 
 export const instanceStateWords: Record<InstanceState, string> = {
   up: 'Up',
+  silent: 'Silent',
+  lost: 'Lost',
   draining: 'Draining',
   down: 'Down',
 }

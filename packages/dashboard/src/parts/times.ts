@@ -12,6 +12,11 @@ export function duration(seconds: number): string {
   return two(total, DAY, 'd', HOUR, 'h')
 }
 
+/** The same for what may take less than a second: 0.3 s, 4.2 s. */
+export function brief(seconds: number): string {
+  return seconds < 10 ? `${Number(seconds.toPrecision(2))} s` : duration(seconds)
+}
+
 function two(total: number, unit: number, name: string, smaller: number, smallerName: string): string {
   const rest = Math.floor((total % unit) / smaller)
   const first = `${Math.floor(total / unit)} ${name}`

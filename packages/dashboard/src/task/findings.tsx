@@ -6,8 +6,10 @@ import { counted, exact } from '../parts/numbers.ts'
 import { hrefOf } from '../route.ts'
 import { client, mayOrder } from '../service/connection.ts'
 import { useControl } from './control.ts'
+import { Failures } from './failures.tsx'
 import { Mismatches } from './mismatches.tsx'
 import { SkipConfirmation } from './skip-confirmation.tsx'
+import { Stragglers } from './stragglers.tsx'
 
 /** What an operator should know of before anything else, each with what can be done about it. */
 export function Findings({ view, refresh }: { view: TaskView; refresh: () => void }) {
@@ -49,6 +51,19 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
           <a href={hrefOf({ page: 'task', taskId, state: 'parked', level: null })}>See why</a>
         </Finding>
       ) : null}
+      {view.stragglers.length === 0 ? null : (
+        <Finding
+          kind="warn"
+          title={`${counted(view.stragglers.length, 'partition takes', 'partitions take')} much longer than others`}
+        >
+          <Stragglers stragglers={view.stragglers} />
+        </Finding>
+      )}
+      {view.failures.length === 0 ? null : (
+        <Finding kind="hint" title={`${counted(view.attemptsWasted, 'attempt')} failed or expired`}>
+          <Failures view={view} />
+        </Finding>
+      )}
       {waitingFor === null ? null : (
         <Finding
           kind={waitingFor.parked > 0 ? 'warn' : 'hint'}

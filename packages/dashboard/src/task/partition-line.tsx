@@ -57,7 +57,22 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
         {inColumn(record_count)}
         {isMismatched ? <span class="mismatch"> ≠ {inColumn(reportedRecords)}</span> : null}
       </td>
-      <td class="number wide-only">{attempts}</td>
+      <td class="number wide-only">
+        {partition.history.length === 0 ? (
+          attempts
+        ) : (
+          <button
+            type="button"
+            class="reason"
+            aria-expanded={unfolding.isOpen}
+            aria-controls={unfolding.isOpen ? unfolding.detailId : undefined}
+            aria-label={`${attempts} attempts of ${partition_name}`}
+            onClick={unfolding.toggle}
+          >
+            {attempts}
+          </button>
+        )}
+      </td>
       <td class="cut roomy-only" title={holder ?? undefined}>
         {holder === null ? (
           '–'

@@ -1,13 +1,13 @@
-import type { TaskView } from '@baton/protocol'
+import type { PartitionRow, TaskView } from '@baton/protocol'
 import { Fragment } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { Empty } from '../parts/empty.tsx'
 import { Scrolling } from '../parts/scrolling.tsx'
 import type { Route } from '../route.ts'
+import { DetailRow } from './detail-row.tsx'
 import { matchingCount } from './matching-count.ts'
 import { PartitionLine } from './partition-line.tsx'
 import { usePartitionRows } from './partition-rows.ts'
-import { ReasonRow } from './reason-row.tsx'
 import { rowHeight } from './row-height.ts'
 
 interface TableProps {
@@ -16,7 +16,7 @@ interface TableProps {
   readonly refresh: () => void
 }
 
-/** The row whose reason is shown in full. */
+/** The row whose reason and attempts are shown in full. */
 interface Unfolded {
   readonly at: number
   readonly name: string
@@ -68,20 +68,21 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
           {shown.map((row) => {
             const partition = pages.row(row)
             const detailId = `reason-${row}`
-            const reason = isUnfolded(row) ? (partition?.lastReason ?? null) : null
+            const detail =
+              partition !== undefined && isUnfolded(row) && hasDetail(partition) ? partition : null
             return (
               <Fragment key={row}>
                 <PartitionLine
                   position={row}
                   partition={partition}
                   taskId={taskId}
-                  unfolding={{ detailId, isOpen: reason !== null, toggle: () => toggle(row) }}
+                  unfolding={{ detailId, isOpen: detail !== null, toggle: () => toggle(row) }}
                   refresh={refresh}
                 />
-                {reason === null ? null : (
-                  <ReasonRow
+                {detail === null ? null : (
+                  <DetailRow
                     id={detailId}
-                    text={reason}
+                    partition={detail}
                     measured={(height) =>
                       setUnfolded((now) => (now === null || now.height === height ? now : { ...now, height }))
                     }
@@ -97,6 +98,9 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
     </Scrolling>
   )
 }
+
+const hasDetail = ({ lastReason, history }: PartitionRow): boolean =>
+  lastReason !== null || history.length > 0
 
 /** Stands for the rows above or below, and is as high as they are. */
 function Spacer({ height }: { height: number }) {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { Ago } from '../parts/moment.tsx'
 import { compact, counted, exact, percent, perSecond } from '../parts/numbers.ts'
 import { measureOf } from '../parts/split-bar.tsx'
-import { duration } from '../parts/times.ts'
+import { brief, duration } from '../parts/times.ts'
 import { isAway } from '../service/live.ts'
 
 const TABLES_NAMED = 3
@@ -55,6 +55,11 @@ function ComingFacts({ view }: { view: TaskView }) {
       <Fact name="Records per second" value={perSecond(view.recordsPerSecond)}>
         {view.recordsPerSecond === null ? 'nothing was done lately' : 'over the last minute'}
       </Fact>
+      {view.attemptSeconds === null ? null : (
+        <Fact name="An attempt takes" value={brief(view.attemptSeconds.median)}>
+          {brief(view.attemptSeconds.p95)} for the slowest twentieth
+        </Fact>
+      )}
       <Fact
         name={eta !== null && view.partitions.parked > 0 ? 'The rest done in' : 'Done in'}
         value={eta === null ? '–' : duration(eta)}
@@ -93,10 +98,15 @@ function etaNote(view: TaskView, eta: number | null): string {
   if (waitsForSomebody(view)) return `higher levels wait for ${exact(view.waitingFor?.parked ?? 0)} parked`
   if (view.state !== 'open') return 'nothing moves now'
   if (eta === null) return 'not known yet'
-  return view.partitions.parked > 0
-    ? `but for ${exact(view.partitions.parked)} parked`
-    : 'at the present pace'
+  const parked = view.partitions.parked > 0 ? `, but for ${exact(view.partitions.parked)} parked` : ''
+  return `${etaBasis[view.etaWaitsFor ?? 'pace']}${parked}`
 }
+
+const etaBasis = {
+  pace: 'at the present pace',
+  lease: 'a lease has to end first',
+  'back-off': 'a back-off has to end first',
+} as const
 
 function natureOf({ sealed, levelBarrier, generation, settledByDelivery }: TaskView): string {
   return [

@@ -1,3 +1,9 @@
+import type {
+  DeliveryAnswer,
+  DeliveryOrder,
+  SubscriptionOrder,
+  SubscriptionResult,
+} from '../handoff/outbox.ts'
 import type { ControlOrder, ControlResult } from '../handoff/rules/control.ts'
 import type { ChangePage, ChangeQuery } from '../handoff/shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from '../handoff/shown/instance-record.ts'
@@ -9,6 +15,8 @@ import type {
   HandOffAnswers,
   HandOffBatch,
   HintListener,
+  ReleaseOrder,
+  ReleaseResult,
   Store,
   SweepOrder,
   SweepResult,
@@ -95,6 +103,17 @@ export class ClusterStore implements Store, Carried {
     )
   }
 
+  async releaseInstance(order: ReleaseOrder): Promise<ReleaseResult> {
+    return this.#anywhere(
+      async ({ engine }) => {
+        const result = await engine.releaseInstance(order)
+        this.#streams.tell(result.readied)
+        return result
+      },
+      (link) => carry(link, 'releaseInstance', order),
+    )
+  }
+
   task(taskId: string): Promise<TaskRecord | null> {
     return this.#carried('task', taskId)
   }
@@ -109,6 +128,16 @@ export class ClusterStore implements Store, Carried {
 
   changes(query: ChangeQuery): Promise<ChangePage> {
     return this.#carried('changes', query)
+  }
+
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
+    return this.#carried('subscriptions', order)
+  }
+
+  /** The leader delivers. */
+  async deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null> {
+    const { place } = this.#leadership
+    return place?.engine == null ? null : place.engine.deliver(order)
   }
 
   recordSightings(sightings: readonly Sighting[]): Promise<void> {
@@ -154,6 +183,11 @@ export class ClusterStore implements Store, Carried {
 
   async run(verb: Exclude<CarriedVerb, 'handOff'>, argument: unknown): Promise<unknown> {
     const result = await this.#leadership.lead(({ engine }) => call(engine, verb, argument))
+    if (verb === 'releaseInstance') {
+      const { readied } = result as ReleaseResult
+      this.#streams.tell(readied)
+      this.#hint(readied)
+    }
     if (verb === 'control') {
       const applied = result as ControlResult
       if (applied.kind !== 'applied') return result

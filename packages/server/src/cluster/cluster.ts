@@ -17,6 +17,8 @@ export interface ClusterParts {
   /** Closes what is left when this node neither leads nor follows any more. */
   close(): Promise<void>
   readonly log: Log
+  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  readonly trusted?: Buffer | null
 }
 
 /** This node among the others on the same database. */
@@ -30,10 +32,10 @@ export interface Cluster {
   leave(): Promise<void>
 }
 
-export function clusterOf({ nodeId, election, open, close, log }: ClusterParts): Cluster {
+export function clusterOf({ nodeId, election, open, close, log, trusted = null }: ClusterParts): Cluster {
   const signature = new PeerSignature(nodeId)
   const streams = new HintStreams(signature)
-  const leadership = new Leadership({ signature, election, streams, open, log })
+  const leadership = new Leadership({ signature, election, streams, open, log, trusted })
   const store = new ClusterStore(leadership, streams, close)
   const peers = new PeerServer(signature, streams, store)
   return {

@@ -8,6 +8,8 @@ export interface Head {
   readonly secret: string
   /** The clock of the database, in milliseconds since the epoch. */
   readonly now: number
+  /** The number of the last entry. */
+  readonly last: number
 }
 
 export interface LedHead extends Head {

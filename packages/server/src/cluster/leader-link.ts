@@ -2,7 +2,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { Socket } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
-import { type ReadiedOf, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged, type ReadiedOf } from '../handoff/store.ts'
 import type { LedHead, Peer } from './head.ts'
 import { STREAM_TYPE } from './hint-streams.ts'
 import {
@@ -45,8 +45,10 @@ export class LeaderLink {
   readonly #signature: PeerSignature
   readonly #events: LinkEvents
   readonly #transport: typeof http | typeof https
-  readonly #address: http.RequestOptions
+  readonly #address: https.RequestOptions
   readonly #path: string
+  /** When a request can be on its way: over TLS not before the leader has proved who it is. */
+  readonly #connected: 'connect' | 'secureConnect'
   /** Requests under way at once have a connection each, so a large call-back keeps nothing else waiting. */
   readonly #agent: http.Agent
   readonly #end: (end: LinkEnd) => void
@@ -56,14 +58,16 @@ export class LeaderLink {
   #isOpen = false
   #isLeaving = false
 
-  constructor(head: LedHead, signature: PeerSignature, events: LinkEvents) {
+  /** `trusted`: certificates by which the leader is known over TLS; null for those of the system. */
+  constructor(head: LedHead, signature: PeerSignature, events: LinkEvents, trusted: Buffer | null = null) {
     this.leader = head.leader
     this.#term = head.term
     this.#signature = signature
     this.#events = events
     const { hostname, port, protocol, path } = urlToHttpOptions(new URL(head.leader.url))
     this.#transport = protocol === 'https:' ? https : http
-    this.#address = { hostname, port, protocol }
+    this.#connected = protocol === 'https:' ? 'secureConnect' : 'connect'
+    this.#address = { hostname, port, protocol, ...(trusted === null ? {} : { ca: trusted }) }
     this.#path = `${path?.replace(/\/+$/, '')}/peer/`
     this.#agent = new this.#transport.Agent({ keepAlive: true })
     const { promise, resolve } = Promise.withResolvers<LinkEnd>()
@@ -93,7 +97,7 @@ export class LeaderLink {
       })
       request.on('socket', (socket: Socket) => {
         if (!socket.connecting) isConnected = true
-        else socket.once('connect', () => (isConnected = true))
+        else socket.once(this.#connected, () => (isConnected = true))
       })
       request.on('error', (error) => {
         if (!isConnected) {
@@ -219,8 +223,8 @@ function readText(response: http.IncomingMessage, done: (text: string | undefine
 }
 
 /** It may have been carried out. Never sent again from here: only the client knows whether it may be repeated. */
-function lost(cause: unknown): StoreUnavailable {
+function lost(cause: unknown): LeaderChanged {
   const detail =
     'the leader went away before it answered, so the request may have been carried out; send it again'
-  return new StoreUnavailable('store_unavailable', detail, { cause })
+  return new LeaderChanged(detail, { cause })
 }

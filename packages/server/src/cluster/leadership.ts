@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inTime } from '../handoff/in-time.ts'
 import type { Log } from '../handoff/log.ts'
-import { type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
-import { LeaderLink } from './leader-link.ts'
+import { HoldBack } from './hold-back.ts'
+import { LeaderLink, type LinkEvents } from './leader-link.ts'
 import { NotTaken } from './peer-messages.ts'
 import type { PeerSignature } from './peer-signature.ts'
 import { Vacancy } from './vacancy.ts'
@@ -14,6 +15,8 @@ export interface TermEvents {
   opened(term: string): void
   /** Another node has taken over since. */
   lost(): void
+  /** Aborted when this time as leader has ended: its engine may still be at work, and the next one has begun. */
+  readonly over: AbortSignal
 }
 
 /** The engine of this node, while it leads. */
@@ -41,6 +44,8 @@ export interface LeadershipOptions {
   readonly election: Election
   readonly streams: HintStreams
   readonly log: Log
+  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  readonly trusted: Buffer | null
   /** Takes over from the leader of that head, and from no other. */
   open(seen: Head, events: TermEvents): Promise<Store>
 }
@@ -48,12 +53,16 @@ export interface LeadershipOptions {
 /**
  * Decides who leads. The head in the database is the truth, and taking over is a compare-and-set on it, so two that try at
  * once do no harm; here it is decided only when to try. Without a leader: now. When its address refuses connections, or
- * another node answers there: now. When it is silent: after five seconds.
+ * another node answers there: now. When it is silent: after five seconds. One that was deposed holds back; see there.
  */
 export class Leadership {
   readonly #options: LeadershipOptions
   readonly #vacancy = new Vacancy<Place>('this node has not joined the others yet')
   readonly #stopping = new AbortController()
+  readonly #holdBack = new HoldBack({
+    readHead: () => this.#readHead(),
+    pause: (millis) => this.#pause(millis),
+  })
   #running: Promise<void> | undefined
   #tries = 0
   #isLeaving = false
@@ -121,11 +130,15 @@ export class Leadership {
     while (!this.#stopping.signal.aborted) {
       try {
         const head = await this.#readHead()
-        if (!isLed(head) || head.leader.nodeId === this.#nodeId || (await this.#follow(head)))
+        const isFree = !isLed(head) || head.leader.nodeId === this.#nodeId
+        if (isFree || ((await this.#follow(head)) && (await this.#mayTakeOver(head))))
           await this.#takeOver(head)
         pause = RETRY_MILLIS
       } catch (error) {
-        this.#vacancy.empty(error instanceof Error ? error.message : String(error))
+        this.#vacancy.empty(
+          error instanceof Error ? error.message : String(error),
+          !(error instanceof LeaderChanged),
+        )
         if (!(error instanceof StoreUnavailable)) this.#options.log.error({ err: error }, 'leading failed')
         await this.#pause(pause)
         pause = Math.min(pause * 2, WATCH_MILLIS)
@@ -135,19 +148,21 @@ export class Leadership {
 
   /** Follows as long as there is something to follow. True: the place is vacant. False: the head says more. */
   async #follow(head: LedHead): Promise<boolean> {
-    const { log, signature } = this.#options
+    const { log, signature, trusted } = this.#options
     const { url } = head.leader
     while (true) {
-      const link: LeaderLink = new LeaderLink(head, signature, {
+      const events: LinkEvents = {
         opened: () => {
           this.#tries = 0
+          this.#holdBack.followed()
           this.#vacancy.fill({ engine: null, link })
           log.info({ leader: url }, 'this node follows the one that leads')
           this.onReadied(Number.POSITIVE_INFINITY)
         },
         readied: (count, readiedOf) => this.onReadied(count, readiedOf),
         leaving: () => this.#vacancy.empty('the node that led is stopping'),
-      })
+      }
+      const link: LeaderLink = new LeaderLink(head, signature, events, trusted)
       const stop = () => link.close()
       this.#stopping.signal.addEventListener('abort', stop)
       const { kind, reason } = await link.ended
@@ -166,13 +181,32 @@ export class Leadership {
     }
   }
 
+  /** It is not reached from here. Where it deposed this node, the others may well reach it. */
+  async #mayTakeOver(head: LedHead): Promise<boolean> {
+    if (this.#holdBack.isNeeded) {
+      const { url } = head.leader
+      this.#vacancy.empty(
+        `the leader at ${url} cannot be reached from here and still works; look at the network and at the peer URLs`,
+      )
+      this.#options.log.warn(
+        { leader: url },
+        'this node cannot reach the one that replaced it, and leaves it alone for a while',
+      )
+    }
+    return this.#holdBack.mayTakeOver(head)
+  }
+
   /** Compares with the term that was seen: where another was faster, opening fails, and the head says who. */
   async #takeOver(seen: Head): Promise<void> {
     const { open, streams, election, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
     if (this.#stopping.signal.aborted) return
     const ended = Promise.withResolvers<'lost' | 'handed over'>()
-    const lost = () => ended.resolve('lost')
+    const over = new AbortController()
+    const lost = () => {
+      over.abort()
+      ended.resolve('lost')
+    }
     let engine: Store | undefined
     let term = ''
     streams.prepare()
@@ -183,6 +217,7 @@ export class Leadership {
           term = opened
         },
         lost,
+        over: over.signal,
       })
       this.#tries = 0
       streams.lead(term)
@@ -199,6 +234,7 @@ export class Leadership {
       this.#vacancy.empty(why === 'lost' ? 'another node has taken over' : 'this node is stopping')
       streams.leave()
       if (why === 'lost') {
+        this.#holdBack.deposed()
         log.warn({}, 'another node leads now; requests under way here are answered 503')
         return
       }

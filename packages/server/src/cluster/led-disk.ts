@@ -1,5 +1,5 @@
 import type { Disk, OpenedDisk } from '../handoff/disk.ts'
-import { StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged } from '../handoff/store.ts'
 import type { Election, Head } from './head.ts'
 
 /** A disk that several nodes share, and that says which of them leads. */
@@ -17,12 +17,15 @@ export interface OpenedSharedDisk extends OpenedDisk {
 export interface LedDiskEvents {
   opened(term: string, now: number): void
   lost(): void
+  /** Aborted where the end of this time was found out by others. */
+  readonly over: AbortSignal
 }
 
 /**
  * The disk as the engine of one time as leader has it. Opening the disk takes over from whoever leads; so an engine that
  * opens it again, after something failed, may do so only while the head still names this node. When another has taken
- * over, this time is over: nothing works any more, and the leadership is told.
+ * over, this time is over: nothing works any more, and the leadership is told. The disk below may have been opened for a
+ * later time by then, in whose term nothing of this one may be written.
  */
 export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: LedDiskEvents): Disk {
   let known: Head | null = seen
@@ -34,7 +37,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
   const guarded =
     <Arguments extends unknown[], Result>(run: (...given: Arguments) => Promise<Result>) =>
     (...given: Arguments): Promise<Result> =>
-      isOver ? Promise.reject(deposed()) : run(...given)
+      isOver || events.over.aborted ? Promise.reject(deposed()) : run(...given)
   const open = async (): Promise<OpenedDisk> => {
     const head = known ?? (await disk.readHead())
     if (known === null && head.leader?.nodeId !== nodeId) {
@@ -53,8 +56,10 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     flush: guarded((images, upTo) => disk.flush(images, upTo)),
     stage: guarded((rows) => disk.stage(rows)),
     unstage: guarded((ids) => disk.unstage(ids)),
-    known: guarded((lane, tail, indexes) => disk.known(lane, tail, indexes)),
+    known: guarded((asked) => disk.known(asked)),
     due: guarded((now, limit, leases) => disk.due(now, limit, leases)),
+    underWay: guarded((limit) => disk.underWay(limit)),
+    heldBy: guarded((instanceId, limit) => disk.heldBy(instanceId, limit)),
     dueKeys: guarded((now, limit) => disk.dueKeys(now, limit)),
     purgeable: guarded((finishedBefore) => disk.purgeable(finishedBefore)),
     unfinishedWork: guarded((limit) => disk.unfinishedWork(limit)),
@@ -65,6 +70,10 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),
     forgetInstances: guarded((unseen, ended, limit) => disk.forgetInstances(unseen, ended, limit)),
+    outbox: {
+      subscriptions: guarded(() => disk.outbox.subscriptions()),
+      deliveries: guarded((query) => disk.outbox.deliveries(query)),
+    },
     probe: guarded((now) => disk.probe(now)),
     hasSpace: () => disk.hasSpace(),
     recount: guarded(() => disk.recount()),
@@ -75,5 +84,4 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
   }
 }
 
-const deposed = () =>
-  new StoreUnavailable('store_unavailable', 'another node leads now; send the request again')
+const deposed = () => new LeaderChanged('another node leads now; send the request again')

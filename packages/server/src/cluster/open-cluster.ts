@@ -13,6 +13,8 @@ export interface OpenClusterOptions {
   openDisk(self: Peer): Promise<SharedDisk>
   openEngine(parts: { readonly disk: Disk; readonly clock: WallClock }): Promise<Store>
   readonly log: Log
+  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  readonly trusted?: Buffer | null
 }
 
 export interface OpenedCluster extends Omit<Cluster, 'join'> {
@@ -21,16 +23,22 @@ export interface OpenedCluster extends Omit<Cluster, 'join'> {
 }
 
 /** Rejects when the database cannot be reached or used. Nobody leads or follows before `join`. */
-export async function openCluster({ openDisk, openEngine, log }: OpenClusterOptions): Promise<OpenedCluster> {
+export async function openCluster({
+  openDisk,
+  openEngine,
+  log,
+  trusted = null,
+}: OpenClusterOptions): Promise<OpenedCluster> {
   const self = { nodeId: randomUUID(), url: '' }
   const disk = await openDisk(self)
   const clock = new LeaderClock()
   const cluster = clusterOf({
     nodeId: self.nodeId,
     election: disk,
-    open: (seen, { opened, lost }) => {
+    open: (seen, { opened, lost, over }) => {
       const events = {
         lost,
+        over,
         opened: (term: string, now: number) => {
           clock.set(now)
           opened(term)
@@ -40,6 +48,7 @@ export async function openCluster({ openDisk, openEngine, log }: OpenClusterOpti
     },
     close: () => disk.close(),
     log,
+    trusted,
   })
   return {
     ...cluster,

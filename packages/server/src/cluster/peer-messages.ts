@@ -8,10 +8,12 @@ import { digestOf } from './peer-signature.ts'
 export const carriedVerbs = [
   'handOff',
   'control',
+  'releaseInstance',
   'task',
   'tasks',
   'partitions',
   'changes',
+  'subscriptions',
   'recordSightings',
   'instance',
   'instances',

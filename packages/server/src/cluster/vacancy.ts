@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged, StoreUnavailable } from '../handoff/store.ts'
 
 /** How long requests wait for a leader, counted from the moment at which there was none. */
 const PATIENCE_MILLIS = 3000
@@ -14,6 +14,7 @@ interface Waiting<Holder> {
 export class Vacancy<Holder> {
   #holder: Holder | null = null
   #reason: string
+  #isFault = false
   #since = performance.now()
   #timer: NodeJS.Timeout | undefined
   readonly #waiting = new Set<Waiting<Holder>>()
@@ -29,6 +30,7 @@ export class Vacancy<Holder> {
   /** Those who come are patient from now on. */
   begin(reason: string): void {
     this.#reason = reason
+    this.#isFault = false
     this.#since = performance.now()
   }
 
@@ -40,9 +42,11 @@ export class Vacancy<Holder> {
     this.#waiting.clear()
   }
 
-  empty(reason: string): void {
+  /** `isFault`: the store keeps nodes from filling it, and not only the time that it takes. */
+  empty(reason: string, isFault = false): void {
     if (this.#holder !== null) this.begin(reason)
     this.#reason = reason
+    this.#isFault = isFault
     this.#holder = null
   }
 
@@ -70,6 +74,7 @@ export class Vacancy<Holder> {
   }
 
   #unavailable(): StoreUnavailable {
-    return new StoreUnavailable('store_unavailable', `no node leads: ${this.#reason}`)
+    const detail = `no node leads: ${this.#reason}`
+    return this.#isFault ? new StoreUnavailable('store_unavailable', detail) : new LeaderChanged(detail)
   }
 }

@@ -16,6 +16,8 @@ import type {
 /** Has what was asked for; nobody asks what became of an undo. */
 export interface Answer {
   readonly settle: SettleResult | undefined
+  /** Leases of the whole batch whose partitions are parked. */
+  readonly parked: readonly string[] | undefined
   readonly renew: RenewResult | undefined
   readonly callBack: CallBackResult | undefined
   readonly pull: PullResult | undefined
@@ -55,6 +57,7 @@ export function answersOf(asked: readonly { readonly ask: Ask }[], answers: Hand
   let [settles, renews, callBacks, pulls] = [0, 0, 0, 0]
   return asked.map(({ ask: { settle, renew, callBack, pull } }) => ({
     settle: settle === undefined ? undefined : at(answers.settles, settles++),
+    parked: answers.parked,
     renew: renew === undefined ? undefined : at(answers.renews, renews++),
     callBack: callBack === undefined ? undefined : at(answers.callBacks, callBacks++),
     pull: pull === undefined ? undefined : at(answers.pulls, pulls++),

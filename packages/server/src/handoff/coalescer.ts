@@ -33,23 +33,6 @@ const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAt
  * by itself and a lone request waits for nobody.
  */
 export class Coalescer {
-  readonly #together: Gathering
-  readonly #apart: Gathering
-  readonly #isApart: (ask: Ask) => boolean
-
-  constructor(store: Store, events: CoalescerEvents) {
-    this.#together = new Gathering(store, events)
-    this.#apart = new Gathering(store, events)
-    this.#isApart = store.batching?.isApart ?? (() => false)
-  }
-
-  ask(ask: Ask): Promise<Answer> {
-    return (this.#isApart(ask) ? this.#apart : this.#together).ask(ask)
-  }
-}
-
-/** One stream of batches. */
-class Gathering {
   readonly #store: Store
   readonly #events: CoalescerEvents
   #gathering: Pending[] = []

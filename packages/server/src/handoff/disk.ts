@@ -1,8 +1,10 @@
 import type { InstanceRole } from '@baton/protocol'
+import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { Tallies } from './rules/tally.ts'
-import type { InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
+import type { InstanceQuery, InstanceRecord, TotalsAdded } from './shown/instance-record.ts'
 import type { PaceSecond, TaskRecord } from './shown/task-record.ts'
+import type { UnderWay } from './shown/time-left.ts'
 import type { Sighting } from './sightings.ts'
 import type {
   IndexRangeOfLane,
@@ -54,13 +56,17 @@ export interface Disk {
   unstage(ids: StagedIds): Promise<void>
 
   /**
-   * Which of these indexes were called back before on a lane: the descriptor where its row is there (and its id is not
+   * Which of these indexes were called back before, lane by lane: the descriptor where its row is there (and its id is not
    * beyond `tail`), null where only the range is left after a purge. Indexes never called back are absent.
    */
-  known(lane: number, tail: number, indexes: readonly number[]): Promise<Map<number, KnownPartition | null>>
+  known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]>
 
   /** Leased and delayed partitions whose time has come, in the order (dueAt, id), each kind at most `limit`. */
   due(now: number, limit: number, leases: boolean): Promise<Due>
+  /** Partitions that are leased to an instance, those first whose lease ends first. */
+  heldBy(instanceId: string, limit: number): Promise<number[]>
+  /** What is leased and what is in back-off, those first that end first, each kind at most `limit`. */
+  underWay(limit: number): Promise<UnderWayRow[]>
   /** Keys whose time has come, the earliest first. */
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
   /** The unpurged task that finished first before this time, and those whose purge has begun; whose rows nothing needs any more. */
@@ -79,6 +85,8 @@ export interface Disk {
   instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]>
   /** Forgets instances last seen before the time given for their kind that hold no lease. Returns how many, at most `limit`. */
   forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number>
+
+  readonly outbox: OutboxDisk
 
   /** Resolves when the disk can commit. */
   probe(now: number): Promise<void>
@@ -116,7 +124,10 @@ export class KnownKeys extends Error {
   }
 }
 
-/** The last image of each row that changed. Maps by id, or as the field says. */
+/**
+ * The last image of each row that changed. Maps by id, or as the field says. What is added and not set is right because a
+ * flush writes all of it and forgets its entries in one transaction.
+ */
 export interface Images {
   readonly tasks: Map<number, StoredTask>
   readonly lanes: Map<number, StoredLane>
@@ -141,6 +152,9 @@ export interface Images {
     string,
     { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
   >
+  readonly outbox: OutboxImages
+  /** To be added to what is kept of an instance, by its name: the one part of images that is not absolute. */
+  readonly totals: Map<string, TotalsAdded>
   nextIds: NextIds | null
 }
 
@@ -228,6 +242,15 @@ export interface Loaded {
   readonly returned: readonly (readonly number[])[]
 }
 
+export interface IndexesOfLane {
+  readonly lane: number
+  readonly tail: number
+  readonly indexes: readonly number[]
+}
+
+/** By index. */
+export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
+
 export type KnownPartition = Pick<PartitionDescriptor, 'recordCount' | 'computeTable' | 'spelling'>
 
 /** Rows and those they belong to. */
@@ -241,6 +264,11 @@ export interface Due extends LoadedRows {
   readonly delayed: readonly number[]
   /** When the next of the others is due; leases among them only if they were asked for. */
   readonly nextDueAt: number | null
+}
+
+export interface UnderWayRow extends Omit<UnderWay, 'renewed'> {
+  /** The id of its task. */
+  readonly task: number
 }
 
 export interface TaskSummary {

@@ -10,17 +10,25 @@ import { InstanceRegister, type Node } from './instance-register.ts'
 import type { Log } from './log.ts'
 import { Mentions } from './mentions.ts'
 import { Outage } from './outage.ts'
+import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import { Pulls } from './pulls.ts'
-import type { CallBackOutcome, Pulled, PullRequest, Renewal, Settled, SettleRequest } from './requests.ts'
+import type {
+  CallBackOutcome,
+  Pulled,
+  PullRequest,
+  Released,
+  Renewal,
+  Settled,
+  SettleRequest,
+} from './requests.ts'
 import { isLackOfRoom, Room } from './room.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
-import type { TaskSettingsChange } from './rules/task-settings.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
-import { type HandedOut, type Store, StoreUnavailable } from './store.ts'
+import { type CallBackOrder, type HandedOut, type Store, StoreUnavailable } from './store.ts'
 import { Upkeep } from './upkeep.ts'
 import { watchedStore } from './watched-store.ts'
 
@@ -30,13 +38,23 @@ export interface HandOffOptions {
   readonly retentionMillis: number
   readonly node: Node
   readonly log: Log
+  /** What runs beside the hand-off on the same store, and ends before the store is closed. */
+  readonly companion?: Companion
   /** For tests that decide what time it is, and how much of it passes. */
   readonly clock?: WallClock
   readonly stopwatch?: Stopwatch
 }
 
+export interface Companion {
+  start(): void
+  stop(): Promise<void>
+}
+
 /** Whoever asks whether the node is ready wants an answer before it has given up itself. */
 const PROBE_MILLIS = 5000
+
+/** More than a worker has at a time, as a rule: then it is one transaction. */
+const LEASES_RELEASED_AT_ONCE = 5000
 
 export const NEARLY_FULL =
   'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
@@ -57,10 +75,12 @@ export class HandOff {
   readonly storeReadings: StoreReadings
   readonly #room: Room
   readonly #failed: (error: unknown) => void
+  readonly #companion: Companion | undefined
   #draining = false
 
   constructor(options: HandOffOptions) {
-    const { store: given, policy, retentionMillis, node, log } = options
+    const { store: given, policy, retentionMillis, node, log, companion } = options
+    this.#companion = companion
     const { clock = systemClock, stopwatch = systemStopwatch } = options
     const outage = new Outage(log, () => this.#upkeep.beginGrace())
     const store = watchedStore(given, this.storeCounts, outage)
@@ -86,7 +106,7 @@ export class HandOff {
       },
     })
     this.#pulls = new Pulls(this.#coalescer, (instance, result) => {
-      this.#instances.notePull(instance, result)
+      this.#instances.notePull(instance)
       this.counts.notePull(result)
     })
     const hasNamesake = () =>
@@ -117,6 +137,7 @@ export class HandOff {
   async start(): Promise<void> {
     await this.#instances.start()
     this.#upkeep.start()
+    this.#companion?.start()
   }
 
   /** How the service is set; tasks may have settings of their own. */
@@ -127,10 +148,9 @@ export class HandOff {
   async callBack(
     callBack: CallBack,
     producer: string | null,
-    settings: TaskSettingsChange | null = null,
+    more: Pick<CallBackOrder, 'owner' | 'seal' | 'settings'> = {},
   ): Promise<CallBackOutcome> {
-    const order = { callBack, producer, ...(settings === null ? {} : { settings }) }
-    const { callBack: result } = await this.#coalescer.ask({ callBack: order })
+    const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer, ...more } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') {
@@ -139,7 +159,7 @@ export class HandOff {
       throw refusal
     }
     if (result.kind === 'stored' && result.accepted > 0) this.#room.stored()
-    this.#instances.noteCallBack(producer, result.kind === 'stored' ? result.accepted : null)
+    this.#instances.noteSeen(producer, 'producer')
     return result
   }
 
@@ -156,18 +176,19 @@ export class HandOff {
       pull: this.#pulls.orderBeside(pull),
     })
     const outcome = mentions.outcome(answer.settle ?? [])
-    const { settled, refused, totals } = outcome
+    const { settled, refused } = outcome
     this.counts.noteSettle(outcome)
-    this.#instances.noteSettle(instance, totals)
+    this.#instances.noteSeen(instance, 'worker')
     const pulled = pull === null ? null : await this.#pulls.afterSettling(pull, answer.pull, signal, epoch)
-    return { settled, refused, pulled }
+    const parked = answer.parked === undefined ? [] : settled.filter((id) => answer.parked?.includes(id))
+    return { settled, parked, refused, pulled }
   }
 
   async renew(leaseIds: readonly string[], instance: string | null): Promise<Renewal[]> {
     const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
     const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
     const answer = leases.length === 0 ? undefined : await this.#coalescer.ask({ renew: { leases } })
-    this.#instances.noteRenewal(instance)
+    this.#instances.noteSeen(instance, 'worker')
     const verdicts = (answer?.renew ?? []).values()
     const renewals = known.map(({ leaseId, lease }) => {
       const verdict = lease === undefined ? undefined : verdicts.next().value
@@ -207,6 +228,20 @@ export class HandOff {
     return this.#instances.instances(query)
   }
 
+  /** Takes the leases of an instance back; null where there is no such instance. */
+  async release(instanceId: string): Promise<Released | null> {
+    let [released, parked] = [0, 0]
+    for (let more = true; more; ) {
+      const step = await this.#store.releaseInstance({ instanceId, limit: LEASES_RELEASED_AT_ONCE })
+      released += step.released
+      parked += step.parked
+      more = step.more
+      this.#pulls.wake(step.readied)
+    }
+    if (released === 0 && (await this.#instances.instance(instanceId)) === null) return null
+    return { released, parked }
+  }
+
   /** In force with the first step; the answer comes when all steps are done. */
   async control(order: ControlOrder): Promise<ControlResult> {
     const wantsBarrier =
@@ -224,6 +259,10 @@ export class HandOff {
         return { ...result, changed }
       }
     }
+  }
+
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
+    return this.#store.subscriptions(order)
   }
 
   get waitingPulls(): number {
@@ -254,6 +293,7 @@ export class HandOff {
   async stop(): Promise<void> {
     this.drain()
     this.events.stop()
+    await this.#companion?.stop()
     await this.#upkeep.stop()
     await this.#instances.stop()
     await this.#store.close()

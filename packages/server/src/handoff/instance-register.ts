@@ -1,6 +1,4 @@
 import type { Stopwatch, WallClock } from './clock.ts'
-import type { MentionsOutcome } from './mentions.ts'
-import { addCapped } from './rules/tally.ts'
 import {
   type InstancePage,
   type InstanceQuery,
@@ -8,7 +6,7 @@ import {
   noTotals,
 } from './shown/instance-record.ts'
 import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
-import type { PullResult, Store } from './store.ts'
+import type { Store } from './store.ts'
 
 export interface Node {
   readonly instanceId: string
@@ -61,34 +59,14 @@ export class InstanceRegister {
     await this.#beat()
   }
 
-  /** `calledBack` is null for a call-back that was refused: its sender was here, and did nothing. */
-  noteCallBack(instanceId: string | null, calledBack: number | null): void {
-    if (instanceId === null) return
-    const totals = this.#sightings.totalsOf(instanceId, 'producer')
-    if (calledBack === null) return
-    totals.callBacks += 1
-    totals.calledBack += calledBack
+  /** What it brought and took the store counts together with that; here is only when it was seen. */
+  noteSeen(instanceId: string | null, role: 'producer' | 'worker'): void {
+    if (instanceId !== null) this.#sightings.totalsOf(instanceId, role)
   }
 
-  notePull(instanceId: string | null, { partitions, repeated }: PullResult): void {
-    if (instanceId === null) return
-    const totals = this.#sightings.totalsOf(instanceId, 'worker')
-    totals.pulls += 1
-    if (repeated) return
-    totals.partitions += partitions.length
-    for (const { recordCount } of partitions) totals.records = addCapped(totals.records, recordCount)
-  }
-
-  noteSettle(instanceId: string | null, { done, failed, released }: MentionsOutcome['totals']): void {
-    if (instanceId === null) return
-    const totals = this.#sightings.totalsOf(instanceId, 'worker')
-    totals.done += done
-    totals.failed += failed
-    totals.released += released
-  }
-
-  noteRenewal(instanceId: string | null): void {
-    if (instanceId !== null) this.#sightings.totalsOf(instanceId, 'worker')
+  /** Pulls are counted here: those that find nothing leave no trace in the store. */
+  notePull(instanceId: string | null): void {
+    if (instanceId !== null) this.#sightings.totalsOf(instanceId, 'worker').pulls += 1
   }
 
   /** `null` asks for the node that answers. */

@@ -1,11 +1,12 @@
 import type { Log } from './log.ts'
-import { type HandOffAnswers, StoreUnavailable } from './store.ts'
+import { type HandOffAnswers, LeaderChanged, StoreUnavailable } from './store.ts'
 
-/** Tells once that the store cannot commit, and once that it can again. */
+/** Tells once that the store cannot commit, or that its leader has changed, and once that it can commit again. */
 export class Outage {
   readonly #log: Log
   readonly #beginGrace: () => void
   #isOn = false
+  #leaderChanged = false
 
   constructor(log: Log, beginGrace: () => void) {
     this.#log = log
@@ -13,7 +14,11 @@ export class Outage {
   }
 
   failed(error: unknown): void {
-    if (error instanceof StoreUnavailable) {
+    if (error instanceof LeaderChanged) {
+      if (!this.#isOn && !this.#leaderChanged) this.#tellOfLeader(error)
+      this.#leaderChanged = true
+      this.#beginGrace()
+    } else if (error instanceof StoreUnavailable) {
       if (!this.#isOn) this.#tell(error)
       this.#isOn = true
       this.#beginGrace()
@@ -27,9 +32,15 @@ export class Outage {
     this.#log.debug({ err: error }, 'where it was noticed that the store cannot commit')
   }
 
+  #tellOfLeader({ message: reason }: LeaderChanged): void {
+    const next = 'requests that were under way there are answered 503, others wait for the next one'
+    this.#log.warn({ reason }, `the leader is away or has changed: ${next}`)
+  }
+
   over(): void {
-    if (!this.#isOn) return
+    if (!this.#isOn && !this.#leaderChanged) return
     this.#isOn = false
+    this.#leaderChanged = false
     this.#beginGrace()
     this.#log.info({}, 'the store is back; leases are not taken until their holders had time to renew')
   }

@@ -20,8 +20,17 @@ export interface SettleRequest {
 
 export interface Settled {
   readonly settled: readonly string[]
+  /** Those of them whose partitions are parked now. */
+  readonly parked: readonly string[]
   readonly refused: readonly { readonly leaseId: string; readonly code: RefusalCode }[]
   readonly pulled: Pulled | null
+}
+
+/** Leases that an operator took back. */
+export interface Released {
+  readonly released: number
+  /** Those of them whose partition is parked. */
+  readonly parked: number
 }
 
 export type Renewal = RenewResult[number] & { readonly leaseId: string }

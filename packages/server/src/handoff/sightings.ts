@@ -1,7 +1,6 @@
 import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protocol'
 import type { Stopwatch } from './clock.ts'
-import { addCapped } from './rules/tally.ts'
-import { type InstanceRecord, noTotals } from './shown/instance-record.ts'
+import { addTotals, type InstanceRecord, noTotals } from './shown/instance-record.ts'
 
 /** What was seen of an instance since it was last written down; totals are increments. */
 export interface Sighting {
@@ -18,7 +17,7 @@ export interface Sighting {
 export const SIGHTING_INTERVAL_MILLIS = 5000
 
 /** A node whose heartbeat is older is down. */
-const NODE_FRESH_MILLIS = 3 * SIGHTING_INTERVAL_MILLIS
+export const NODE_FRESH_MILLIS = 3 * SIGHTING_INTERVAL_MILLIS
 
 /** A client that long-polls shows itself at least once a minute. */
 const CLIENT_FRESH_MILLIS = 90_000
@@ -35,7 +34,21 @@ export function statusOf(instance: InstanceRecord): InstanceState {
     if (unseen > NODE_FRESH_MILLIS) return 'down'
     return instance.node?.draining === true ? 'draining' : 'up'
   }
-  return instance.leases > 0 || unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
+  if (instance.leases > 0) return statusOfHolder(instance, unseen)
+  return unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
+}
+
+/** A worker that renews does so several times before a lease ends. However short the lease, a moment's silence says nothing. */
+const SILENT_AFTER = 0.5
+const LOST_AFTER = 0.8
+const LEAST_SILENCE_MILLIS = 10_000
+
+/** By how much of the time that its leases had left when it was last heard from has passed. */
+function statusOfHolder({ leasesEndAt, lastSeenAt }: InstanceRecord, unseen: number): InstanceState {
+  if (unseen <= LEAST_SILENCE_MILLIS) return 'up'
+  const span = (leasesEndAt ?? lastSeenAt) - lastSeenAt
+  if (unseen > span * LOST_AFTER) return 'lost'
+  return unseen > span * SILENT_AFTER ? 'silent' : 'up'
 }
 
 interface Seen {
@@ -92,7 +105,7 @@ export class Sightings {
     const since = this.#seen.get(instanceId)
     if (since === undefined) this.#seen.set(instanceId, before)
     else {
-      add(since.totals, before.totals)
+      addTotals(since.totals, before.totals)
       since.firstAt = before.firstAt
     }
   }
@@ -110,12 +123,13 @@ export class Sightings {
       lastSeenAt,
       totals: noTotals(),
       leases: 0,
+      leasesEndAt: null,
       node: null,
       now,
       tasks: [],
     }
     const totals = { ...base.totals }
-    add(totals, seen.totals)
+    addTotals(totals, seen.totals)
     // Whoever takes the name of a node does not become it.
     if (base.node !== null) return { ...base, totals }
     return {
@@ -131,8 +145,4 @@ export class Sightings {
 function agoOf({ firstAt, lastAt }: Seen, now: number): Sighting['seenMillisAgo'] {
   const ago = (at: number) => Math.max(0, Math.round(now - at))
   return { first: ago(firstAt), last: ago(lastAt) }
-}
-
-function add(to: InstanceTotals, totals: InstanceTotals): void {
-  for (const key of Object.keys(totals) as (keyof InstanceTotals)[]) to[key] = addCapped(to[key], totals[key])
 }

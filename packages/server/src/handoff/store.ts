@@ -1,4 +1,5 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
@@ -25,11 +26,17 @@ export interface Store {
   /** One bounded step of the work that control and retention leave behind. */
   tidy(order: TidyOrder): Promise<TidyResult>
   control(order: ControlOrder): Promise<ControlResult>
+  /** An operator takes the leases of an instance back, at most `limit` of them at a time. */
+  releaseInstance(order: ReleaseOrder): Promise<ReleaseResult>
   task(taskId: string): Promise<TaskRecord | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
   /** What changed since a position, for those who watch. */
   changes(query: ChangeQuery): Promise<ChangePage>
+  /** Who is told what, and what became of it. */
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult>
+  /** For the one that delivers. Null: this is for another node to do. */
+  deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null>
   recordSightings(sightings: readonly Sighting[]): Promise<void>
   instance(instanceId: string): Promise<InstanceRecord | null>
   instances(query: InstanceQuery): Promise<InstancePage>
@@ -72,8 +79,6 @@ export interface Batching {
    * the last batch took.
    */
   readonly patience?: number
-  /** Requests that would make a batch dear for all who share it, and so make batches of their own beside the others. */
-  isApart?(ask: Ask): boolean
 }
 
 /** What one request asks of the store; a settle that also pulls asks for two things at once. */
@@ -98,6 +103,8 @@ export interface HandOffAnswers {
   readonly settles: readonly SettleResult[]
   readonly renews: readonly RenewResult[]
   readonly undone: number
+  /** Ids of the leases whose settlement parked their partition, or had done so before; absent where there are none. */
+  readonly parked?: readonly string[]
   readonly callBacks: readonly CallBackResult[]
   readonly pulls: readonly PullResult[]
   /**
@@ -117,6 +124,10 @@ export interface CallBackOrder {
   readonly producer: string | null
   /** The settings of its task from now on; null or absent: they stay as they are. */
   readonly settings?: TaskSettingsChange | null
+  /** The name of the token that it came with: the task is its own from then on. */
+  readonly owner?: string | null
+  /** Given: nothing more will come of the task after this, with so many partitions in all if that is known. */
+  readonly seal?: { readonly partitions: number | null } | null
 }
 
 export type CallBackResult =
@@ -201,6 +212,19 @@ export interface SweepResult {
   readonly nextDueInMillis: number | null
 }
 
+export interface ReleaseOrder {
+  readonly instanceId: string
+  readonly limit: number
+}
+
+export interface ReleaseResult {
+  readonly released: number
+  /** Those of them that had no attempt left. */
+  readonly parked: number
+  readonly readied: number
+  readonly more: boolean
+}
+
 export interface TidyOrder {
   /** Finished tasks older than this lose their partitions and keep their summary. */
   readonly retentionMillis: number
@@ -224,6 +248,14 @@ export class StoreUnavailable extends Error {
   constructor(code: 'store_unavailable' | 'store_full', detail: string, options?: ErrorOptions) {
     super(detail, options)
     this.code = code
+  }
+}
+
+/** The node that led is gone, or another leads now. The store may be sound: the next leader is a moment away. */
+export class LeaderChanged extends StoreUnavailable {
+  override name = 'LeaderChanged'
+  constructor(detail: string, options?: ErrorOptions) {
+    super('store_unavailable', detail, options)
   }
 }
 

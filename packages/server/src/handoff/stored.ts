@@ -1,12 +1,15 @@
 import type { TaskState } from '@baton/protocol'
+import type { EndedAttempt, FailureGroups } from './rules/attempt-history.ts'
+import type { Durations } from './rules/durations.ts'
 import type { StoredState } from './rules/life-cycle.ts'
+import type { LeaseOutcome } from './rules/settlement.ts'
 import type { Tally } from './rules/tally.ts'
 import type { TaskSettings } from './rules/task-settings.ts'
 
 // What is kept of tasks, lanes and partitions: one list of fields, which the engine holds in memory, an entry carries as
 // after-images and a disk keeps as rows. Disks add nothing to it and leave nothing out.
 
-export type { StoredState }
+export type { EndedAttempt, FailureGroups, StoredState }
 
 /**
  * Where a ready partition waits in its lane, or a leased or delayed one will when it is given back: not handed out yet (`fresh`, in the order of ids), given back unused
@@ -14,7 +17,7 @@ export type { StoredState }
  */
 export type Line = 'fresh' | 'released' | 'retry'
 
-export type StoredOutcome = 'done' | 'failed' | 'released' | 'expired' | 'delivered'
+export type StoredOutcome = LeaseOutcome
 
 export interface StoredTask {
   readonly id: number
@@ -43,10 +46,16 @@ export interface StoredTask {
   /** Sums over its lanes. */
   readonly partitions: Tally
   readonly records: Tally
+  /** Names of the tokens that called partitions of it back, the first few. Empty where none are asked for. */
+  owners: readonly string[]
   /** Finished partitions that are to run again, in bounded steps. */
   reruns: readonly Rerun[]
   /** A call-back whose rows are being written: they do not count until it is closed. */
   staging: StagedIds | null
+  /** Why attempts came to nothing. In an image null says that it is as it was: most changes of a task leave it alone. */
+  failures: FailureGroups | null
+  /** How long the attempts took that finished partitions: see rules/durations.ts. */
+  readonly durations: Durations
 }
 
 /** The rest of an order to run finished partitions again. */
@@ -89,6 +98,9 @@ export interface StoredLane {
   /** Of the partitions counted as finished: those whose rows retention removed. */
   purged: number
   purgedRecords: number
+  /** How long the attempts took that finished partitions here, and how many these were. */
+  busyMillis: number
+  attemptsDone: number
   readonly partitions: Tally
   readonly records: Tally
 }
@@ -150,6 +162,8 @@ export interface PartitionStatus {
   settledAt: number | null
   reportedRecords: number | null
   reason: string | null
+  /** Earlier attempts, oldest first. The one that runs, and the one that finished it, are told by the other fields. */
+  history: readonly EndedAttempt[] | null
 }
 
 export interface StoredPartition extends PartitionDescriptor, PartitionStatus {}
@@ -169,6 +183,7 @@ export const untouched = (): PartitionStatus => ({
   settledAt: null,
   reportedRecords: null,
   reason: null,
+  history: null,
 })
 
 /** The virtual time of a level; 64-bit. */
@@ -207,4 +222,5 @@ export interface NextIds {
   task: number
   lane: number
   partition: number
+  event: number
 }

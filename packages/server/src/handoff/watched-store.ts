@@ -43,10 +43,13 @@ export function watchedStore(store: Store, counts: StoreCounts, outage: Outage):
     ),
     tidy: timed('tidy', (order) => store.tidy(order)),
     control: timed('control', (order) => store.control(order)),
+    releaseInstance: timed('releaseInstance', (order) => store.releaseInstance(order)),
     task: timed('task', (taskId) => store.task(taskId)),
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),
     changes: timed('changes', (query) => store.changes(query)),
+    subscriptions: timed('subscriptions', (order) => store.subscriptions(order)),
+    deliver: (order) => store.deliver(order),
     recordSightings: timed(
       'recordSightings',
       (sightings) => store.recordSightings(sightings),

@@ -3,10 +3,15 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission/admission.ts'
 import { answerUnknownRoutes } from './admission/not-found.ts'
 import { checkParameters } from './admission/parameters.ts'
+import { believeProxies, Proxies } from './admission/proxies.ts'
 import { answerClientError } from './answers/client-errors.ts'
 import { descriptiveSchemas } from './answers/descriptive-schemas.ts'
 import { errorAnswers, refusals } from './answers/error-answers.ts'
+import { secureAnswers, securityHeaders } from './answers/security-headers.ts'
 import { describeRoutes, openapiRoute } from './api-document/openapi-route.ts'
+import { auditRequests } from './audit/audit-hooks.ts'
+import { AuditLog } from './audit/audit-log.ts'
+import { auditReloads } from './audit/audit-reloads.ts'
 import { closeInOrder } from './closing.ts'
 import { eventsRoute } from './events/events.ts'
 import { OpenStreams } from './events/open-streams.ts'
@@ -22,6 +27,7 @@ import { acceptJsonBodies } from './requests/json-body.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { countRequests, RequestCounts } from './requests/request-counts.ts'
 import { logRequests, type RequestLog } from './requests/request-log.ts'
+import { auditRoute } from './routes/audit-route.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
 import { healthRoutes } from './routes/health-routes.ts'
@@ -31,17 +37,24 @@ import { pullRoute } from './routes/pull-route.ts'
 import { renewRoute } from './routes/renew-route.ts'
 import { settingsRoute } from './routes/settings-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
+import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
 import { totalsRoute } from './routes/totals-route.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
+import type { TlsFiles } from './tls-files.ts'
+import { serverOptions, serveTls } from './tls-server.ts'
 
 export interface HttpOptions {
-  readonly service: Service
+  readonly service: Omit<Service, 'isSecure'>
   readonly admission: AdmissionOptions
   /** Empty, or a path without a slash at its end. */
   readonly basePath: string
   /** Null: requests are not logged. */
   readonly requestLog: RequestLog | null
+  /** Null: the service speaks plain HTTP. */
+  readonly tls?: TlsFiles | null
+  /** Addresses and networks of proxies whose X-Forwarded headers are believed. */
+  readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: Peers | null
   readonly timeouts?: Partial<Timeouts>
@@ -64,19 +77,24 @@ const LONGEST_SEGMENT = MAX_TASK_ID_LENGTH * 4 * 3
 const HEADERS_LIMIT_BYTES = 2 * 16_384
 
 export async function buildHttp({
-  service,
+  service: given,
   admission,
   basePath,
   requestLog,
+  tls = null,
+  trustedProxies = [],
   peers = null,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = { ...standardTimeouts, ...timeouts }
+  const service = { ...given, isSecure: tls !== null }
+  const proxies = new Proxies(trustedProxies)
+  const audit = new AuditLog(service.log)
   const refuse = refusals(service)
   const answerError = errorAnswers(service, refuse)
   const requests = new RequestCounts()
-  const lane = new ExpressLane(admissionOf('worker', admission), refuse, service, requests)
-  const app = Fastify({
+  const lane = new ExpressLane(admissionOf('worker', admission), refuse, service, requests, proxies)
+  const app: FastifyInstance = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
     logger: false,
     bodyLimit: LEASE_LIMIT_BYTES,
@@ -86,23 +104,34 @@ export async function buildHttp({
     // The router does not look at the first character of a path and would take `*` for `/`, and `*pull` for `/pull`.
     rewriteUrl: ({ url = '/' }) => (url.startsWith('*') ? `/${url}` : url),
     routerOptions: { maxParamLength: LONGEST_SEGMENT, caseSensitive: true },
-    http: {
+    ...serverOptions(tls, {
       maxHeaderSize: HEADERS_LIMIT_BYTES,
       connectionsCheckingInterval: checkMillis,
       headersTimeout: Math.min(requestMillis, 60_000),
       // Node would refuse without a word; admission.ts says what is missing.
       requireHostHeader: false,
-    },
+    }),
     schemaController: descriptiveSchemas,
     clientErrorHandler: answerClientError,
-    frameworkErrors: (error, request, reply) => void answerError(error, request, reply),
+    frameworkErrors: (error, request, reply) => {
+      reply.headers(securityHeaders(service.isSecure))
+      void answerError(error, request, reply)
+    },
   })
   app.setErrorHandler(answerError)
   boundPipelining(app)
-  if (requestLog !== null) logRequests(app, requestLog)
+  if (trustedProxies.length > 0) believeProxies(app, proxies)
+  secureAnswers(app, service.isSecure)
+  if (requestLog !== null) {
+    logRequests(app, requestLog, ({ socket, headers }) => ({
+      address: proxies.addressOf(socket, headers),
+      scheme: proxies.schemeOf(socket, headers) ?? (service.isSecure ? 'https' : 'http'),
+    }))
+  }
   acceptJsonBodies(app)
   admitCallers(app, admission)
   checkParameters(app)
+  auditRequests(app, { audit, callers: service.callers, proxies })
   countRequests(app, requests)
   answerUnknownRoutes(app, admission, requests, basePath)
   await describeRoutes(app, { basePath, tableField: service.tableField })
@@ -122,8 +151,10 @@ export async function buildHttp({
         manifestRoute(uncached, service)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)
+        subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
         metricsRoute(uncached, service, requests)
+        auditRoute(uncached, audit)
       })
       openapiRoute(routes)
       eventsRoute(routes, service, streams)
@@ -139,6 +170,9 @@ export async function buildHttp({
   if (requestLog !== null) lane.serveNothing()
   lane.before(app.server)
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
+  admission.tokens?.onReload(() => lane.forgetHeads())
+  auditReloads(audit, admission.tokens, tls)
+  if (tls !== null) serveTls(app, tls)
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())
   closeInOrder(app, lane, { handOff: service.handOff, peers }, closeMillis)

@@ -1,5 +1,8 @@
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
+import type { AddressRule } from '../webhooks/address-rule.ts'
+import type { Deliverer } from '../webhooks/deliverer.ts'
+import type { Callers } from './requests/callers.ts'
 import type { KeyOwner } from './requests/key-owner.ts'
 
 /** What the routes work with. */
@@ -11,6 +14,17 @@ export interface Service {
   readonly unknownFields: 'refuse' | 'ignore'
   readonly callBackLimitBytes: number
   readonly keyOwner: KeyOwner
+  readonly callers: Callers
+  /** The service speaks TLS. */
+  readonly isSecure: boolean
+  readonly webhooks: Webhooks
+}
+
+export interface Webhooks {
+  readonly rule: AddressRule
+  readonly deliverer: Pick<Deliverer, 'counts' | 'broken'>
+  /** `source` of the events. */
+  readonly source: string
 }
 
 /** Settlements and renewals name at most ten thousand leases; more than this cannot be right. */

@@ -4,6 +4,7 @@ import { callBackTopic } from '../store/conformance/call-back.ts'
 import { changesTopic } from '../store/conformance/changes.ts'
 import type { StoreHarness, StoreUnderTest } from '../store/conformance/harness.ts'
 import { instancesTopic } from '../store/conformance/instances.ts'
+import { outboxTopic } from '../store/conformance/outbox.ts'
 import { partitionPagesTopic } from '../store/conformance/partition-pages.ts'
 import { pauseTopic } from '../store/conformance/pause.ts'
 import { pullKeysTopic } from '../store/conformance/pull-keys.ts'
@@ -33,7 +34,7 @@ const followerHarness: StoreHarness = {
     const [leader, follower] = (await nodes) as [TestNode, TestNode]
     const carried = new Proxy(follower.store, {
       get: (target, verb: keyof Store) => {
-        const asked = verb === 'sweep' || verb === 'tidy' ? leader.store : target
+        const asked = verb === 'sweep' || verb === 'tidy' || verb === 'deliver' ? leader.store : target
         const value = asked[verb]
         return typeof value === 'function' ? value.bind(asked) : value
       },
@@ -58,4 +59,5 @@ describe('what a follower is asked is answered as the leader would', () => {
   partitionPagesTopic(followerHarness)
   instancesTopic(followerHarness)
   changesTopic(followerHarness)
+  outboxTopic(followerHarness)
 })

@@ -136,6 +136,21 @@ describe('who leads', () => {
     expect(nodes.filter(({ leads }) => leads)).toHaveLength(1)
   })
 
+  test('not one after the other without end where two cannot reach each other', async () => {
+    const refusing = 'http://127.0.0.1:1'
+    const [first, second] = [new TestNode(shared), new TestNode(shared)]
+    nodes.push(first, second)
+    for (const node of nodes) {
+      node.self.url = refusing
+      await node.cluster.join()
+    }
+    expect(second.leads).toBe(true)
+    await expect(first.store.probe()).rejects.toThrow(StoreUnavailable)
+    await until(() => first.warnings.some((warning) => warning.includes('leaves it alone for a while')))
+    expect(shared.takeOvers).toBe(2)
+    expect(second.leads).toBe(true)
+  })
+
   test('a node of its own when something else answers at the address in the database', async () => {
     const stranger = createServer((_request, response) => response.end('<html>'))
     await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ledDisk } from '../../src/cluster/led-disk.ts'
 import type { PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { StoreUnavailable } from '../../src/handoff/store.ts'
-import { entry } from '../disk/postgres/samples.ts'
+import { entry, noImages, task } from '../disk/postgres/samples.ts'
 import { diskDatabases } from '../disk/postgres/support.ts'
 
 const databases = diskDatabases()
@@ -13,8 +13,13 @@ async function twoNodes() {
   const [one, two] = [await disk('one'), await disk('two')]
   const led = async (under: PostgresDisk, nodeId: string) => {
     const told: string[] = []
-    const events = { opened: (term: string) => told.push(`opened ${term}`), lost: () => told.push('lost') }
-    return { told, disk: ledDisk(under, nodeId, await under.readHead(), events) }
+    const over = new AbortController()
+    const events = {
+      opened: (term: string) => told.push(`opened ${term}`),
+      lost: () => told.push('lost'),
+      over: over.signal,
+    }
+    return { told, over, disk: ledDisk(under, nodeId, await under.readHead(), events) }
   }
   return { one, two, led }
 }
@@ -53,5 +58,20 @@ describe('the disk of one time as leader', () => {
     await expect(disk.probe(0)).rejects.toThrow('another node leads now')
     expect(told.at(-1)).toBe('lost')
     expect((await two.readHead()).leader?.nodeId).toBe('two')
+  })
+
+  test('that was found to be over writes nothing in the term of a later one', async () => {
+    const { one, two, led } = await twoNodes()
+    const before = await led(one, 'one')
+    const { last } = await before.disk.open()
+    await before.disk.append(entry(last + 1))
+    await two.open()
+    before.over.abort()
+    const now = await led(one, 'one')
+    const opened = await now.disk.open()
+    await now.disk.flush({ ...noImages(), tasks: new Map([[1, task(1, { taskId: 'new' })]]) }, opened.last)
+    const stale = { ...noImages(), tasks: new Map([[1, task(1, { taskId: 'old' })]]) }
+    await expect(before.disk.flush(stale, last + 1)).rejects.toThrow('another node leads now')
+    expect((await now.disk.load({ tasks: [1] })).tasks).toMatchObject([{ taskId: 'new' }])
   })
 })

@@ -9,6 +9,7 @@ const head = (changes = {}) => ({
   clusterId: 'c',
   secret: 'between us',
   now: 1_780_000_000_000 + millis,
+  last: 0,
   ...changes,
 })
 

@@ -1,25 +1,27 @@
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { openPostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
+import { CleanDatabases } from '../support/clean-databases.ts'
 import type { DiskHarness } from './conformance/harness.ts'
-
-/** A database with the schema and nothing in it. */
-export const TEMPLATE = 'template_of_disks'
 
 const node = { nodeId: 'node', url: null }
 
-/** A real PostgreSQL, one server for all tests of a file and a database for each of them. */
+/** A real PostgreSQL, one server for all tests of a file and a clean database for each of them. */
 export function postgresHarness(): DiskHarness {
   let server: PostgresServer
+  let databases: CleanDatabases
   beforeAll(async () => {
     server = await PostgresServer.start()
-    await makeTemplate(server)
+    databases = await CleanDatabases.on(server)
   })
-  afterAll(() => server.dispose())
+  afterAll(async () => {
+    await databases.dispose()
+    await server.dispose()
+  })
   return {
     name: 'PostgreSQL',
     async create() {
-      const { url } = await server.createDatabase(TEMPLATE)
+      const { url, giveBack } = await databases.take()
       let disk = await openPostgresDisk({ url, node })
       return {
         get disk() {
@@ -30,15 +32,11 @@ export function postgresHarness(): DiskHarness {
           disk = await openPostgresDisk({ url, node })
           await before.close()
         },
-        dispose: () => disk.close(),
+        async dispose() {
+          await disk.close()
+          giveBack()
+        },
       }
     },
   }
-}
-
-/** A database with the schema in it is copied several times faster than the schema is made. */
-export async function makeTemplate(server: PostgresServer): Promise<void> {
-  await server.query(`CREATE DATABASE ${TEMPLATE}`)
-  const disk = await openPostgresDisk({ url: server.url(TEMPLATE), node })
-  await disk.close()
 }

@@ -64,7 +64,7 @@ describe('a file of schema version 6', () => {
     expect(await disk.open()).toEqual({
       last: 0,
       unflushed: [],
-      nextIds: { task: 10, lane: 13, partition: 1709 },
+      nextIds: { task: 10, lane: 13, partition: 1709, event: 1 },
     })
   })
 
@@ -192,7 +192,8 @@ describe('a file of schema version 6', () => {
     expect(await laneOf('purging', 1)).toMatchObject({ purged: 498, partitions: { done: 510 } })
     const lane = await laneOf('purged', 0)
     expect((await detailOf('purged')).lanes[0]?.ranges).toEqual([{ first: 0, last: 2 }])
-    expect(Object.fromEntries(await disk.known(lane.id, lane.tail, [1, 3]))).toEqual({ 1: null })
+    const [known] = await disk.known([{ lane: lane.id, tail: lane.tail, indexes: [1, 3] }])
+    expect(Object.fromEntries(known ?? [])).toEqual({ 1: null })
   })
 
   test('a sealed task with its tables, spellings and producer', async () => {

@@ -58,7 +58,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   [
     'untouched partitions of a lane',
-    /lane = \? AND id > \? AND id <= \? ORDER/,
+    /id <= \? AND state = 'ready' AND line = 'fresh' ORDER/,
     'partition_arrival (lane=? AND rowid>? AND rowid<?)',
   ],
   [
@@ -73,10 +73,10 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   ['rows of a lane', /idx > \? AND id <= \? ORDER BY/, 'partition_identity (lane=? AND idx>?)'],
   ['parked rows of a lane', /'parked' ORDER BY idx/, 'partition_parked (lane=? AND idx>?)'],
-  ['leases that are due', /'leased' AND due_at <= /, 'partition_leased (due_at<?)'],
-  ['the next lease to end', /^SELECT due_at .*'leased' AND due_at > /, 'COVERING INDEX partition_leased'],
-  ['back-offs that are due', /'delayed' AND due_at <= /, 'partition_delayed (due_at<?)'],
-  ['the next back-off to end', /'delayed' AND due_at > /, 'COVERING INDEX partition_delayed'],
+  ['leases that are due', /'leased' AND due_at <= /, 'partition_due (state=? AND due_at<?)'],
+  ['the next lease to end', /^SELECT due_at .*'leased' AND due_at > /, 'COVERING INDEX partition_due'],
+  ['back-offs that are due', /'delayed' AND due_at <= /, 'partition_due (state=? AND due_at<?)'],
+  ['the next back-off to end', /'delayed' AND due_at > /, 'COVERING INDEX partition_due'],
   ['keys that are due', /FROM pull_key WHERE forget_at <= /, 'pull_key_to_forget (forget_at<?)'],
   ['the task to purge', /finished_at < \?/, 'task_to_purge (finished_at>? AND finished_at<?)'],
   ['whether a task has rows to purge', /EXISTS \(SELECT 1 FROM lane/, 'lane_with_rows (task=?)'],
@@ -88,6 +88,22 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['the leases of an instance', /'leased' AND holder = \?/, 'partition_holder (holder=? AND due_at>?)'],
   ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
   ['instances unseen', /instance WHERE last_seen_at < /, 'instance_to_forget (last_seen_at<?)'],
+  [
+    'deliveries of a subscription',
+    /FROM delivery WHERE subscription = \? AND event > /,
+    'delivery_identity (subscription=? AND event>?)',
+  ],
+  [
+    'the newest deliveries',
+    /AND event < \? ORDER BY event DESC/,
+    'delivery_identity (subscription=? AND event<?)',
+  ],
+  ['pending deliveries', /pending IS NOT NULL AND event > /, 'delivery_pending (subscription=? AND event>?)'],
+  [
+    'pending deliveries of a task',
+    /pending IS NOT NULL AND task_id = /,
+    'delivery_pending_of_task (subscription=? AND task_id=? AND event>?)',
+  ],
   ['nodes that ended', /draining = 1 AND last_seen_at/, 'instance_ended (last_seen_at<?)'],
 ]
 
@@ -96,6 +112,8 @@ const boundedWalks = [
   /^SCAN lane USING INDEX lane_order$/,
   /^SCAN task USING INDEX task_with_work$/,
   /^SCAN purging$/,
+  // There are at most a hundred.
+  /^SCAN subscription$/,
   // Read whole by intention, when the file is opened.
   /^SCAN entry_slot$/,
   // Rows that a statement brings along.

@@ -80,28 +80,6 @@ afterEach(() => {
 const unbounded: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 
 describe('batches', () => {
-  test('requests that the store wants apart make batches of their own, beside the others', async () => {
-    const isApart: Batching['isApart'] = ({ callBack }) => callBack !== undefined
-    const { store, coalescer } = setUp(answersTo, { ...unbounded, isApart })
-    const pulls = [coalescer.ask({ pull: pullOrder() }), coalescer.ask({ pull: pullOrder({ key: 'k' }) })]
-    const callBacks = ['a', 'b'].map((task) => coalescer.ask({ callBack: callBackOrder(task, [one(0, 0)]) }))
-    await turn()
-    expect(store.batches.map(({ pulls, callBacks }) => [pulls.length, callBacks.length])).toEqual([
-      [2, 0],
-      [0, 2],
-    ])
-    await store.commit()
-    expect(await Promise.all(pulls)).toMatchObject([
-      { pull: { repeated: false } },
-      { pull: { repeated: true } },
-    ])
-    await store.commit()
-    expect(await Promise.all(callBacks)).toMatchObject([
-      { callBack: { accepted: 1 } },
-      { callBack: { accepted: 1 } },
-    ])
-  })
-
   test('requests of one turn of the event loop share a transaction', async () => {
     const { store, coalescer } = setUp()
     const asked = [1, 2, 3].map(() => coalescer.ask({ pull: pullOrder() }))

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/durations.ts'
 import { emptyTally } from '../../src/handoff/rules/tally.ts'
 import type { TaskFacts } from '../../src/handoff/rules/task-facts.ts'
 import * as eta from '../../src/handoff/shown/eta.ts'
 import type { PaceSecond, TaskRow } from '../../src/handoff/shown/task-record.ts'
+import { overdueOf, type UnderWay } from '../../src/handoff/shown/time-left.ts'
 
 const NOW = 10_000_000_000
 const SECOND = NOW / 1000
@@ -30,6 +32,7 @@ const facts = (changes: Partial<TaskFacts> = {}): TaskFacts => ({
   reportedDeclared: 0,
   reportedRecords: 0,
   mismatched: 0,
+  owners: [],
   ...changes,
 })
 
@@ -40,7 +43,9 @@ const finished = (secondsAgo: number, partitions: number, records = partitions *
 })
 
 const paceOf = (of: TaskFacts, pace: readonly PaceSecond[], openLane: TaskRow['openLane'] = null) =>
-  eta.paceOf({ facts: of, openLane, pace }, NOW)
+  withoutReason(eta.paceOf({ facts: of, openLane, pace }, NOW))
+
+const withoutReason = ({ recordsPerSecond, etaSeconds }: eta.Pace) => ({ recordsPerSecond, etaSeconds })
 
 describe('the pace', () => {
   test('is taken over a minute when the last twenty settles are younger', () => {
@@ -103,5 +108,104 @@ describe('the time left', () => {
     expect(paceOf(facts(), pace)).toEqual(nothing)
     const working = facts({ partitions: { ...emptyTally(), ready: 79, leased: 1, done: 20 } })
     expect(paceOf(working, pace).etaSeconds).not.toBeNull()
+  })
+})
+
+describe('the time left, with what is known of attempts', () => {
+  const lease = (age: number, endsIn: number, changes: Partial<UnderWay> = {}): UnderWay => ({
+    level: 0,
+    index: 0,
+    spelling: null,
+    state: 'leased',
+    holder: 'w',
+    leasedAt: NOW - age,
+    dueAt: NOW + endsIn,
+    recordCount: 10,
+    renewed: false,
+    ...changes,
+  })
+  /** Twenty attempts of two seconds. */
+  const durations: number[] = []
+  for (let at = 0; at < 20; at += 1) countDuration(durations, 2000)
+  const pace = [finished(1, 30), finished(20, 30)]
+  const left = (of: TaskFacts, underWay: readonly UnderWay[], seen: readonly PaceSecond[] = pace) => {
+    const { etaSeconds, etaWaitsFor } = eta.paceOf(
+      { facts: of, openLane: null, pace: seen, timing: { durations, underWay, backoffMillis: 7500 } },
+      NOW,
+    )
+    return [etaSeconds === null ? null : Math.round(etaSeconds), etaWaitsFor]
+  }
+  const nearlyDone = facts({
+    partitions: { ...emptyTally(), leased: 1, done: 99 },
+    records: { ...emptyTally(), leased: 10, done: 990 },
+  })
+
+  test('is what the pace says while much waits', () => {
+    expect(left(facts(), [lease(1000, 299_000)])).toEqual([80, 'pace'])
+  })
+
+  test('promises no second while a dead worker holds the last one for minutes', () => {
+    expect(left(nearlyDone, [lease(60_000, 240_000)])).toEqual([249, 'lease'])
+  })
+
+  test('does not take a worker that renews for a dead one', () => {
+    expect(left(nearlyDone, [lease(60_000, 290_000, { renewed: true })])).toEqual([30, 'lease'])
+  })
+
+  test('waits for the end of a back-off, and for the attempt after it', () => {
+    const delayed = facts({
+      partitions: { ...emptyTally(), delayed: 1, done: 99 },
+      records: { ...emptyTally(), delayed: 10, done: 990 },
+    })
+    expect(left(delayed, [lease(0, 120_000, { state: 'delayed' })])).toEqual([122, 'back-off'])
+    expect(left(delayed, [lease(0, 120_000, { state: 'delayed' })], [])).toEqual([122, 'back-off'])
+  })
+
+  test('leaves out what is parked: it waits for an operator, not for a pace', () => {
+    const parked = facts({
+      partitions: { ...emptyTally(), ready: 40, parked: 40, done: 20 },
+      records: { ...emptyTally(), ready: 400, parked: 400, done: 200 },
+    })
+    expect(left(parked, [])).toEqual([40, 'pace'])
+  })
+
+  test('a large partition may take longer: by its records', () => {
+    expect(left(nearlyDone, [lease(1000, 299_000, { recordCount: 100 })])).toEqual([16, 'lease'])
+  })
+
+  test('before the pace says anything, those who work tell; and without anything, nothing is said', () => {
+    const begun = facts({
+      partitions: { ...emptyTally(), ready: 80, leased: 4, done: 16 },
+      records: { ...emptyTally(), ready: 800, leased: 40, done: 160 },
+    })
+    const four = [0, 1, 2, 3].map((index) => lease(500, 299_000, { index }))
+    expect(left(begun, four, [])).toEqual([46, 'pace'])
+    expect(left(facts(), [], [])).toEqual([null, null])
+  })
+
+  test('overdue is what takes several times as long as others, the oldest first', () => {
+    const underWay = [
+      lease(1000, 1, { index: 1 }),
+      lease(20_000, 1, { index: 2 }),
+      lease(30_000, 1, { index: 3 }),
+    ]
+    const found = overdueOf(nearlyDone, { durations, underWay, backoffMillis: 0 }, NOW)
+    expect(found.map(({ partition }) => partition.index)).toEqual([3, 2])
+    expect(overdueOf(nearlyDone, { durations: [], underWay, backoffMillis: 0 }, NOW)).toEqual([])
+  })
+})
+
+describe('durations', () => {
+  test('quantiles are right within a fifth, however different the lengths', () => {
+    const durations: number[] = []
+    for (let millis = 1; millis <= 10_000; millis += 1) countDuration(durations, millis)
+    expect(countOf(durations)).toBe(10_000)
+    for (const share of [0.1, 0.5, 0.95]) {
+      const found = (quantileOf(durations, share) ?? 0) / (10_000 * share)
+      expect(found).toBeGreaterThan(0.8)
+      expect(found).toBeLessThan(1.25)
+    }
+    expect(durations.length).toBeLessThan(60)
+    expect(quantileOf([], 0.5)).toBeNull()
   })
 })

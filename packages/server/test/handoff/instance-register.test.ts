@@ -95,13 +95,12 @@ function slowStore() {
   return { store, hold }
 }
 
-const nothing = { partitions: [], repeated: false }
 const all = { after: null, limit: 9 }
 
 test('who was seen is known while the heartbeat that says so is on its way', async () => {
   const { store, hold } = slowStore()
   const register = await started(store, 'east', 'first')
-  register.notePull('w', nothing)
+  register.notePull('w')
   const writing = hold('writing')
   const listing = register.instances(all)
   const asking = register.instance('w')
@@ -115,9 +114,9 @@ test('who was seen is known while the heartbeat that says so is on its way', asy
 test('totals do not go back when a heartbeat comes in between', async () => {
   const { store, hold } = slowStore()
   const register = await started(store, 'east', 'first')
-  register.notePull('w', nothing)
+  register.notePull('w')
   await register.instances(all)
-  register.notePull('w', nothing)
+  register.notePull('w')
   const reading = hold('reading')
   const asking = register.instance('w')
   await register.instances(all)
@@ -128,7 +127,7 @@ test('totals do not go back when a heartbeat comes in between', async () => {
 test('two heartbeats at once: the second ends when all that was seen is written', async () => {
   const { store, hold } = slowStore()
   const register = await started(store, 'east', 'first')
-  register.notePull('w', nothing)
+  register.notePull('w')
   const first = hold('writing')
   const listing = register.instances(all)
   await vi.advanceTimersByTimeAsync(1)
@@ -143,7 +142,7 @@ test('two heartbeats at once: the second ends when all that was seen is written'
 test('what cannot be written is told all the same, as long as the store can be read', async () => {
   const { store, hold } = slowStore()
   const register = await started(store, 'east', 'first')
-  register.notePull('w', nothing)
+  register.notePull('w')
   const writing = hold('writing')
   const listing = register.instances(all)
   const asking = register.instance('w')

@@ -6,6 +6,7 @@ import { expiryGraceMillis } from '../../src/handoff/rules/policy.ts'
 import {
   type CallBackOrder,
   type HandOffBatch,
+  LeaderChanged,
   type Store,
   StoreUnavailable,
   type SweepOrder,
@@ -120,6 +121,28 @@ async function lose(): Promise<void> {
   await expect(answered(callBack())).rejects.toBeInstanceOf(StoreUnavailable)
   expect(told).toEqual([BEGUN])
 }
+
+test('a change of the leader is a warning that says what happens next; a store that cannot commit is an error', () => {
+  const lines: string[] = []
+  const at = (level: string) => (_fields: object, text: string) => void lines.push(`${level}: ${text}`)
+  let graces = 0
+  const log = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') }
+  const outage = new Outage(log, () => {
+    graces += 1
+  })
+  outage.failed(new LeaderChanged('it went away'))
+  outage.failed(new LeaderChanged('it went away'))
+  const changed =
+    'warn: the leader is away or has changed: requests that were under way there are answered 503, others wait for the next one'
+  expect(lines).toEqual([changed])
+  outage.failed(new StoreUnavailable('store_unavailable', 'PostgreSQL is away'))
+  outage.failed(new LeaderChanged('it went away'))
+  expect(lines).toEqual([changed, `error: ${BEGUN}`])
+  outage.over()
+  outage.over()
+  expect(lines).toEqual([changed, `error: ${BEGUN}`, `info: ${ENDED}`])
+  expect(graces).toBe(5)
+})
 
 describe('the end of an outage is told', () => {
   test.each<[string, () => Promise<unknown>]>([

@@ -11,6 +11,7 @@ const stored = (changes: Partial<InstanceRecord> = {}): InstanceRecord => ({
   lastSeenAt: NOW - 400_000,
   totals: { ...noTotals(), pulls: 10, done: 5 },
   leases: 0,
+  leasesEndAt: null,
   node: null,
   now: NOW,
   tasks: [],
@@ -91,11 +92,25 @@ describe('the status of an instance', () => {
   const seenAgo = (millis: number, changes: Partial<InstanceRecord> = {}) =>
     statusOf(stored({ lastSeenAt: NOW - millis, ...changes }))
 
-  test('a client is up while it was seen lately or holds a live lease', () => {
+  test('a client is up while it was seen lately', () => {
     expect(seenAgo(60_000)).toBe('up')
     expect(seenAgo(600_000)).toBe('down')
-    expect(seenAgo(600_000, { leases: 1 })).toBe('up')
     expect(seenAgo(600_000, { role: 'producer' })).toBe('down')
+  })
+
+  test('one that holds leases is silent and then lost, by the time that they had when it was last seen', () => {
+    const holding = (millis: number, lease: number) =>
+      seenAgo(millis, { leases: 1, leasesEndAt: NOW - millis + lease })
+    expect([100_000, 149_000, 151_000, 239_000, 241_000].map((millis) => holding(millis, 300_000))).toEqual([
+      'up',
+      'up',
+      'silent',
+      'silent',
+      'lost',
+    ])
+    expect(holding(600_000, 3_600_000)).toBe('up')
+    expect(holding(9_000, 10_000)).toBe('up')
+    expect(holding(11_000, 12_000)).toBe('lost')
   })
 
   test('a node is up while its heartbeat is fresh, and says when it is draining', () => {

@@ -64,7 +64,13 @@ describe('the API document', () => {
     const optional = operations.filter(({ requestBody }) => requestBody?.required === false)
     const demanded = operations.filter(({ requestBody }) => requestBody?.required === true)
     const ids = (some: readonly Operation[]) => some.map(({ operationId }) => operationId).toSorted()
-    expect(ids(optional).join(' ')).toBe('cancel levelBarrier pause resume retry seal skipParked')
+    expect(ids(optional).join(' ')).toBe(
+      'cancel enableSubscription levelBarrier pause redeliver resume retry rotateSecret seal skipParked',
+    )
+    expect(ids(demanded).join(' ')).toBe('callBack renew settings settle subscribe')
+    expect(ids(optional).join(' ')).toBe(
+      'cancel levelBarrier pause releaseInstance resume retry seal skipParked',
+    )
     expect(ids(demanded).join(' ')).toBe('callBack renew settings settle')
   })
 
@@ -94,6 +100,7 @@ describe('the API document', () => {
       renew: ['string[]', 'RenewAnswer'],
       instanceStatus: [undefined, 'InstanceStatus'],
       listInstances: [undefined, 'InstanceList'],
+      releaseInstance: ['object', 'ReleaseAnswer'],
       listTasks: [undefined, 'TaskList'],
       viewTotals: [undefined, 'Totals'],
       viewTask: [undefined, 'TaskView'],
@@ -107,6 +114,15 @@ describe('the API document', () => {
       seal: ['SealRequest', 'ControlAnswer'],
       levelBarrier: ['LevelBarrierRequest', 'ControlAnswer'],
       settings: ['TaskSettingsRequest', 'TaskSettingsAnswer'],
+      listAudit: [undefined, 'AuditList'],
+      subscribe: ['SubscribeRequest', 'SubscriptionSecret'],
+      listSubscriptions: [undefined, 'SubscriptionList'],
+      unsubscribe: [undefined, 'UnsubscribeAnswer'],
+      rotateSecret: ['RotateSecretRequest', 'SubscriptionSecret'],
+      enableSubscription: ['object', 'Subscription'],
+      listDeliveries: [undefined, 'DeliveryList'],
+      redeliver: ['object', 'Delivery'],
+      readEvents: [undefined, 'EventPage'],
       followEvents: [undefined, 'string'],
       livez: [undefined, 'object'],
       readyz: [undefined, 'object'],

@@ -99,3 +99,15 @@ describe('a call-back', () => {
     expect(answer.body.errors[0].pointer).toBe('/0/__proto__')
   })
 })
+
+test('a body nested a million deep is answered like any other', async () => {
+  const baton = await TestApp.open()
+  const depth = 1_000_000
+  for (const path of ['/call-back', '/settle', '/renew', '/tasks/t/retry']) {
+    const answer = await baton.ask('POST', path, {
+      raw: `${'['.repeat(depth)}${']'.repeat(depth)}`,
+      headers: { 'content-type': 'application/json' },
+    })
+    expect([path, answer.status]).toEqual([path, 422])
+  }
+})

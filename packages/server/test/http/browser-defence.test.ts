@@ -1,7 +1,5 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { testFolder } from '../../../../test/support/test-folder.ts'
+import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { TestApp } from '../support/test-app.ts'
 
 const service = TestApp.shared({ allowedHosts: ['baton.internal', 'edge.example:8443'] })
@@ -115,11 +113,9 @@ describe.each(changing)('%s %s under the name of an allowed host', (method, path
 })
 
 test('with tokens, which no page knows, a browser passes', async () => {
-  const tokensFile = join(await testFolder(), 'tokens.json')
-  const tokens = [{ name: 'loaders', token: 'w-secret', roles: ['worker'] }]
-  await writeFile(tokensFile, JSON.stringify({ tokens }))
-  const baton = await TestApp.open({ tokensFile })
-  const headers = { host: 'baton.internal', accept: imageAccept, authorization: 'Bearer w-secret' }
+  const tokens = [{ name: 'loaders', token: tokenNamed('w'), roles: ['worker'] }]
+  const baton = await TestApp.open({ tokensFile: await tokensFile({ tokens }) })
+  const headers = { host: 'baton.internal', accept: imageAccept, ...bearer(tokenNamed('w')) }
   expect((await baton.get('/pull', headers)).status).toBe(200)
 })
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { Proxies } from '../../src/http/admission/proxies.ts'
 import { ExpressLane } from '../../src/http/express/express-lane.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
 import { keyOwners } from '../../src/http/requests/key-owner.ts'
@@ -29,8 +30,9 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, patienceMil
     ({ headers }) =>
       headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' },
     refuse,
-    { handOff, keyOwner: keyOwners(false) } as never,
+    { handOff, keyOwner: keyOwners(null), isSecure: false } as never,
     requests,
+    new Proxies([]),
   )
   lane.open('GET', '', '/pull', serve)
   lane.open('POST', '', '/settle', serve)

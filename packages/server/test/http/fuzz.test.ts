@@ -3,7 +3,7 @@ import { Dice, fuzzSeed, mutateBytes, mutateValue, randomBytes } from '../suppor
 import { descriptor, isEmbedded, leaseId, TestApp } from '../support/test-app.ts'
 
 /** Bodies are judged before any store sees them: with a server behind each, fewer of them say as much of the store. */
-const BODIES = isEmbedded() ? 22_000 : 6_000
+const BODIES = isEmbedded() ? 10_000 : 3_000
 const AT_ONCE = 50
 
 /** Valid bodies for every POST endpoint, to be mutated. Leases change hands as the test goes on. */
@@ -82,15 +82,3 @@ test(`${BODIES} random and mutated bodies: no failure, no half-stored array, no 
   expect([...statuses.keys()].sort()).toEqual(expect.arrayContaining([200, 400, 404, 409, 422]))
   expect((await baton.get('/readyz')).status).toBe(200)
 }, 240_000)
-
-test('a body nested a million deep is answered like any other', async () => {
-  const baton = await TestApp.open()
-  const depth = 1_000_000
-  for (const path of ['/call-back', '/settle', '/renew', '/tasks/t/retry']) {
-    const answer = await baton.ask('POST', path, {
-      raw: `${'['.repeat(depth)}${']'.repeat(depth)}`,
-      headers: { 'content-type': 'application/json' },
-    })
-    expect([path, answer.status]).toEqual([path, 422])
-  }
-})

@@ -73,6 +73,20 @@ describe('GET /test/instance-status', () => {
     expect(body.totals).toMatchObject({ callBacks: 2, calledBack: 1 })
   })
 
+  test('counts survive a node that dies without a word', async () => {
+    const baton = await TestApp.open()
+    const headers = { 'x-instance-id': 'loader-7' }
+    await baton.callBack(descriptor('orders', 0, 1))
+    await baton.post(
+      '/settle',
+      [{ leaseId: leaseId((await baton.pull(headers))[0]), outcome: 'done' }],
+      headers,
+    )
+    // What the store has, without what this node remembers.
+    const stored = await baton.app.store.instance('loader-7')
+    expect(stored?.totals).toMatchObject({ partitions: 1, records: 100, done: 1 })
+  })
+
   test('of an unknown instance is answered 404', async () => {
     const baton = await TestApp.open()
     const answer = await baton.get('/test/instance-status?instanceId=nobody')
@@ -167,5 +181,29 @@ describe('GET /instances', () => {
     const baton = await TestApp.open()
     const answer = await baton.get(`/instances?${query}`)
     expect([answer.status, answer.body.code]).toEqual([422, 'parameter_invalid'])
+  })
+})
+
+describe('POST /instances/{instanceId}/release', () => {
+  test('hands out again what the instance held, and wakes who waits for it', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor('orders', 0, 1), descriptor('orders', 0, 2))
+    const [held] = await baton.pull({ 'x-instance-id': 'loader/7', prefer: 'batch=2' })
+    const waiting = baton.pull({ prefer: 'wait=30, batch=2' })
+    const { status, body } = await baton.post(`/instances/${encodeURIComponent('loader/7')}/release`)
+    expect([status, body]).toEqual([200, { instanceId: 'loader/7', released: 2, parked: 0 }])
+    expect(await waiting).toMatchObject([{ lease: { attempt: 2 } }, { lease: { attempt: 2 } }])
+    const settled = await baton.post('/settle', [{ leaseId: leaseId(held), outcome: 'done' }])
+    expect(settled.body.refused).toMatchObject([{ code: 'lease_lost' }])
+    const again = await baton.post(`/instances/${encodeURIComponent('loader/7')}/release`)
+    expect(again.body).toMatchObject({ released: 0 })
+  })
+
+  test('of an unknown instance is answered 404, of what is no name 422, and fields are refused', async () => {
+    const baton = await TestApp.open()
+    const codeOf = async (path: string, body?: unknown) => (await baton.post(path, body)).body.code
+    expect(await codeOf('/instances/nobody/release')).toBe('instance_unknown')
+    expect(await codeOf('/instances/a%0Ab/release')).toBe('parameter_invalid')
+    expect(await codeOf('/instances/nobody/release', { force: true })).toBe('contract_violation')
   })
 })

@@ -1,18 +1,16 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { testFolder } from '../../../../test/support/test-folder.ts'
+import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
+import { nobody } from '../../src/http/requests/callers.ts'
 import { keyOwners, ownedKey } from '../../src/http/requests/key-owner.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
-/** Two tokens of workers. */
-async function tokensFile(): Promise<string> {
-  const path = join(await testFolder(), 'tokens.json')
-  const tokens = ['one', 'other'].map((token) => ({ name: token, token, roles: ['worker', 'producer'] }))
-  await writeFile(path, JSON.stringify({ tokens }))
-  return path
-}
+/** Tokens of two workers, one of which is about to change its token. */
+const tokens = [
+  { name: 'one', token: tokenNamed('one'), roles: ['worker', 'producer'] },
+  { name: 'one', token: tokenNamed('next'), roles: ['worker', 'producer'] },
+  { name: 'other', token: tokenNamed('other'), roles: ['worker', 'producer'] },
+]
 
 /** A service with three partitions, and pulls with the key `job-1`: past Fastify, or through it by a query. */
 async function pulling(path: string, changed = {}, headers: Readonly<Record<string, string>> = {}) {
@@ -33,13 +31,15 @@ async function pulling(path: string, changed = {}, headers: Readonly<Record<stri
 }
 
 describe.each(['/pull', '/pull?'])('a key on %s', (path) => {
-  test('that another token used is a key of its own', async () => {
-    const one = { authorization: 'Bearer one', 'x-instance-id': 'loader' }
-    const other = { authorization: 'Bearer other', 'x-instance-id': 'loader' }
-    const pull = await pulling(path, { tokensFile: await tokensFile() }, one)
+  test('that the token of another name used is a key of its own', async () => {
+    const one = { ...bearer(tokenNamed('one')), 'x-instance-id': 'loader' }
+    const other = { ...bearer(tokenNamed('other')), 'x-instance-id': 'loader' }
+    const pull = await pulling(path, { tokensFile: await tokensFile({ tokens }) }, one)
     const lease = await pull(one)
     expect(await pull(other)).not.toBe(lease)
-    expect(await pull({ authorization: 'bearer  one', 'x-instance-id': 'elsewhere' })).toBe(lease)
+    const again = `bearer  ${tokenNamed('one')}`
+    expect(await pull({ authorization: again, 'x-instance-id': 'elsewhere' })).toBe(lease)
+    expect(await pull(bearer(tokenNamed('next')))).toBe(lease)
   })
 
   test('without tokens belongs to the instance that names itself, whatever token it sends', async () => {
@@ -72,10 +72,13 @@ test('the key of a settle that pulls belongs to its sender, too', async () => {
 
 test('no key of one owner can be spelt as that of another', () => {
   const owners = [
-    keyOwners(true)({ authorization: 'Bearer one' }, 'one'),
-    keyOwners(false)({ authorization: 'Bearer one' }, 'one'),
-    keyOwners(false)({}, null),
-    keyOwners(false)({}, 'anyone'),
+    keyOwners({ ...nobody, of: () => ({ name: 'one', roles: new Set(), tasks: null, tables: null }) })(
+      {},
+      'one',
+    ),
+    keyOwners(null)({ authorization: 'Bearer one' }, 'one'),
+    keyOwners(null)({}, null),
+    keyOwners(null)({}, 'anyone'),
   ]
   const marks = owners.map((owner) => ownedKey('', owner))
   expect(new Set(marks).size).toBe(owners.length)

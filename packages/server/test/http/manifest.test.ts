@@ -2,26 +2,30 @@ import { problemSchema } from '@baton/protocol'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyTally } from '../../src/handoff/rules/tally.ts'
+import { nobody } from '../../src/http/requests/callers.ts'
 import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 import type { Service } from '../../src/http/service.ts'
 
-const facts = { taskId: 'orders', purgedAt: null as number | null, partitions: emptyTally() }
+const facts = { taskId: 'orders', purgedAt: null as number | null, generation: 1, partitions: emptyTally() }
 const line = {
   ...{ level: 0, index: 0, spelling: null, computeTableName: 'results.orders', recordCount: 1 },
   ...{ state: 'done', attempts: 1, holder: null, dueAt: null, reason: null, reportedRecords: null },
-  ...{ calledBackAt: 0, settledAt: 0 },
+  ...{ calledBackAt: 0, settledAt: 0, leasedAt: 0, outcome: 'done', history: null },
 }
 
-test('breaks off when retention removes what is still to come', async () => {
+test.each([
+  { name: 'is purged', change: { purgedAt: 1 } },
+  { name: 'is purged and reopened', change: { generation: 2 } },
+])('breaks off when the task $name between two pages', async ({ change }) => {
   const pages = [
     { facts, partitions: [line], next: { level: 0, index: 0 } },
-    { facts: { ...facts, purgedAt: 1 }, partitions: [], next: null },
+    { facts: { ...facts, ...change }, partitions: [], next: null },
   ]
   const handOff = { partitions: async () => pages.shift() }
   const app = Fastify()
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   onTestFinished(() => app.close())
-  manifestRoute(app, { handOff, tableField: 'computeTableName' } as unknown as Service)
+  manifestRoute(app, { handOff, tableField: 'computeTableName', callers: nobody } as unknown as Service)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const answer = await fetch(`${url}/tasks/orders/manifest`)
   expect(answer.status).toBe(200)

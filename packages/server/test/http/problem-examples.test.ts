@@ -1,8 +1,6 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { ProblemCode } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { testFolder } from '../../../../test/support/test-folder.ts'
+import { tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { asUnavailable } from '../../src/disk/sqlite/failures.ts'
 import { problemExamples } from '../../src/http/api-document/problem-examples.ts'
 import { type Answer, descriptor, TestApp } from '../support/test-app.ts'
@@ -60,11 +58,17 @@ const meetings: Partial<Record<ProblemCode, (baton: TestApp) => Promise<Answer>>
   },
 }
 
-const tokens = { tokens: [{ name: 'loaders', token: 'worker-token', roles: ['worker'] }] }
+const tokens = {
+  tokens: [
+    { name: 'loaders', token: tokenNamed('worker'), roles: ['worker'] },
+    { name: 'sales', token: tokenNamed('sales'), roles: ['operator'], tasks: ['sales-'] },
+  ],
+}
 const refused: Partial<Record<ProblemCode, string | undefined>> = {
   token_missing: undefined,
-  token_unknown: 'Bearer other-token',
-  token_refused: 'Bearer worker-token',
+  token_unknown: `Bearer ${tokenNamed('other')}`,
+  token_refused: `Bearer ${tokenNamed('worker')}`,
+  token_limited: `Bearer ${tokenNamed('sales')}`,
 }
 
 describe('the examples of problems are what clients meet', () => {
@@ -75,9 +79,7 @@ describe('the examples of problems are what clients meet', () => {
   })
 
   test.each(Object.entries(refused))('%s', async (code, authorization) => {
-    const tokensFile = join(await testFolder(), 'tokens.json')
-    await writeFile(tokensFile, JSON.stringify(tokens))
-    const baton = await TestApp.open({ tokensFile })
+    const baton = await TestApp.open({ tokensFile: await tokensFile(tokens) })
     const headers: Record<string, string> = authorization === undefined ? {} : { authorization }
     const { body } = await baton.post(`/tasks/${taskId}/pause`, undefined, headers)
     expect(body).toEqual(problemExamples[code as ProblemCode])

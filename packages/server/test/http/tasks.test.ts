@@ -197,8 +197,41 @@ describe('GET /tasks/{taskId}/manifest', () => {
       reportedRecords: 99,
       calledBackAt: expect.any(String),
       settledAt: expect.any(String),
+      lastReason: null,
+      history: [
+        {
+          attempt: 1,
+          holder: null,
+          startedAt: expect.any(String),
+          endedAt: expect.any(String),
+          outcome: 'done',
+          reason: null,
+          records: 99,
+        },
+      ],
     })
     expect(lines.at(-1).partition_name).toBe('orders-1-0')
+  })
+
+  test('of one state or level only, with the attempts and their reasons', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(descriptor('orders', 0, 0), descriptor('orders', 1, 0))
+    const failed = {
+      leaseId: leaseId((await baton.pull())[0]),
+      outcome: 'failed',
+      final: true,
+      reason: 'locked',
+    }
+    await baton.post('/settle', [failed])
+    const { text } = await baton.get('/tasks/orders/manifest?state=parked')
+    const line = JSON.parse(text)
+    expect(line).toMatchObject({ state: 'parked', lastReason: 'locked' })
+    expect(line.history).toMatchObject([{ attempt: 1, outcome: 'failed', reason: 'locked' }])
+    expect((await baton.get('/tasks/orders/manifest?state=parked&level=1')).text).toBe('')
+    expect((await baton.get('/tasks/orders/manifest?state=stuck')).status).toBe(422)
+    const { body: task } = await baton.get('/tasks/orders')
+    expect(task.failures).toMatchObject([{ outcome: 'failed', reason: 'locked', count: 1 }])
+    expect(task.failuresOmitted).toBe(0)
   })
 
   test('of an unknown task is answered 404', async () => {

@@ -1,91 +1,125 @@
 import { createHash } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { testFolder } from '../../../../test/support/test-folder.ts'
+import { servedRoutes } from '../../../../test/docs/support/routes.ts'
+import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
+import { type Role, roles } from '../../src/http/admission/tokens.ts'
 import { readTokensFile } from '../../src/http/admission/tokens-file.ts'
 import { SettingsError } from '../../src/settings-error.ts'
+import { listening } from '../support/raw-connection.ts'
 import { descriptor, TestApp } from '../support/test-app.ts'
 
-const tokenFor = {
-  producer: 'p-secret-1',
-  worker: 'w-secret-2',
-  operator: 'o-secret-3',
-  viewer: 'v-secret-4',
-}
-type Role = keyof typeof tokenFor
-
-async function tokensFile(content: unknown): Promise<string> {
-  const path = join(await testFolder(), 'tokens.json')
-  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
-  return path
-}
-
 async function guarded(): Promise<TestApp> {
-  const sha256 = createHash('sha256').update(tokenFor.viewer).digest('hex')
+  const sha256 = createHash('sha256').update(tokenNamed('viewer')).digest('hex')
   const tokens = [
-    { name: 'compute', token: tokenFor.producer, roles: ['producer'] },
-    { name: 'loaders', token: tokenFor.worker, roles: ['worker'] },
-    { name: 'ops', token: tokenFor.operator, roles: ['operator'] },
+    { name: 'compute', token: tokenNamed('producer'), roles: ['producer'] },
+    { name: 'loaders', token: tokenNamed('worker'), roles: ['worker'] },
+    { name: 'ops', token: tokenNamed('operator'), roles: ['operator'] },
     { name: 'screen', sha256, roles: ['viewer'] },
-    { name: 'all', token: 'all-in-one', roles: ['producer', 'worker'] },
+    { name: 'all', token: tokenNamed('all'), roles: ['producer', 'worker'] },
   ]
   return TestApp.open({ tokensFile: await tokensFile({ tokens }) })
 }
 
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+/** Who may call each route; null where no token is asked for. */
+const rights: Readonly<Record<string, readonly Role[] | null>> = {
+  'POST /call-back': ['producer'],
+  'GET /pull': ['worker'],
+  'POST /settle': ['worker'],
+  'POST /renew': ['worker'],
+  'GET /test/instance-status': roles,
+  'GET /instances': ['operator', 'viewer'],
+  'POST /instances/{instanceId}/release': ['operator'],
+  'GET /tasks': ['operator', 'viewer'],
+  'GET /tasks/{taskId}': ['operator', 'viewer', 'producer'],
+  'GET /tasks/{taskId}/partitions': ['operator', 'viewer', 'producer'],
+  'GET /tasks/{taskId}/manifest': ['operator', 'viewer', 'producer'],
+  'GET /totals': ['operator', 'viewer'],
+  'GET /events': ['operator', 'viewer'],
+  'GET /metrics': ['operator', 'viewer'],
+  'GET /audit': ['operator'],
+  'POST /tasks/{taskId}/pause': ['operator'],
+  'POST /tasks/{taskId}/resume': ['operator'],
+  'POST /tasks/{taskId}/cancel': ['operator'],
+  'POST /tasks/{taskId}/skip-parked': ['operator'],
+  'POST /tasks/{taskId}/retry': ['operator'],
+  'POST /tasks/{taskId}/seal': ['operator', 'producer'],
+  'POST /tasks/{taskId}/level-barrier': ['operator'],
+  'POST /subscriptions': ['operator'],
+  'GET /subscriptions': ['operator', 'viewer'],
+  'DELETE /subscriptions/{subscriptionId}': ['operator'],
+  'POST /subscriptions/{subscriptionId}/rotate-secret': ['operator'],
+  'POST /subscriptions/{subscriptionId}/enable': ['operator'],
+  'GET /subscriptions/{subscriptionId}/deliveries': ['operator', 'viewer'],
+  'POST /subscriptions/{subscriptionId}/deliveries/{event}/redeliver': ['operator'],
+  'GET /subscriptions/{subscriptionId}/events': ['operator', 'viewer'],
+  'GET /openapi.json': roles,
+  'GET /livez': null,
+  'GET /readyz': null,
+  'GET /': null,
+  'GET /docs': null,
+}
 
-const routes: [string, string, readonly Role[]][] = [
-  ['POST', '/call-back', ['producer']],
-  ['GET', '/pull', ['worker']],
-  ['POST', '/settle', ['worker']],
-  ['POST', '/renew', ['worker']],
-  ['POST', '/tasks/orders/pause', ['operator']],
-  ['POST', '/tasks/orders/level-barrier', ['operator']],
-  ['GET', '/tasks', ['operator', 'viewer']],
-  ['GET', '/tasks/orders', ['operator', 'viewer']],
-  ['GET', '/totals', ['operator', 'viewer']],
-  ['GET', '/tasks/orders/partitions', ['operator', 'viewer']],
-  ['GET', '/tasks/orders/manifest', ['operator', 'viewer']],
-  ['GET', '/instances', ['operator', 'viewer']],
-  ['GET', '/metrics', ['operator', 'viewer']],
-  ['GET', '/test/instance-status', ['producer', 'worker', 'operator', 'viewer']],
-  ['GET', '/openapi.json', ['producer', 'worker', 'operator', 'viewer']],
-]
+describe('roles and routes', () => {
+  test('each route that is served has a row in the table', async () => {
+    const { routes } = await servedRoutes()
+    expect(routes.toSorted()).toEqual(Object.keys(rights).toSorted())
+  })
 
-describe('with tokens', () => {
+  /** Over a connection, since a stream of events has no end; `code` of a problem, or `admitted`. */
+  async function asked(base: string, route: string, headers: Record<string, string>): Promise<string> {
+    const [method = '', path = ''] = route.split(' ')
+    const ending = new AbortController()
+    const url = `${base}${path.replaceAll(/\{\w+\}/g, 'orders')}`
+    const response = await fetch(url, { method, headers, signal: ending.signal })
+    const isProblem = response.headers.get('content-type') === 'application/problem+json'
+    const { code = '' } = isProblem ? ((await response.json()) as { code?: string }) : {}
+    ending.abort()
+    return /^token_(?:missing|unknown|refused)$/.test(code) ? code : 'admitted'
+  }
+
   test('each role may do its part and no more', async () => {
     const baton = await guarded()
+    const base = `http://127.0.0.1:${await listening(baton.app)}`
     const seen: unknown[] = []
     const expected: unknown[] = []
-    for (const [method, path, allowed] of routes) {
-      for (const role of Object.keys(tokenFor) as Role[]) {
-        const { status, body } = await baton.ask(method, path, { headers: bearer(tokenFor[role]) })
-        seen.push([method, path, role, body?.code === 'token_refused' ? status : 'admitted'])
-        expected.push([method, path, role, allowed.includes(role) ? 'admitted' : 403])
+    for (const [route, allowed] of Object.entries(rights)) {
+      seen.push([route, null, await asked(base, route, {})])
+      expected.push([route, null, allowed === null ? 'admitted' : 'token_missing'])
+      seen.push([route, 'wrong', await asked(base, route, bearer(tokenNamed('wrong')))])
+      expected.push([route, 'wrong', allowed === null ? 'admitted' : 'token_unknown'])
+      for (const role of roles) {
+        seen.push([route, role, await asked(base, route, bearer(tokenNamed(role)))])
+        const isAllowed = allowed === null || allowed.includes(role)
+        expected.push([route, role, isAllowed ? 'admitted' : 'token_refused'])
       }
     }
     expect(seen).toEqual(expected)
   })
+})
 
+describe('with tokens', () => {
   test('a request without one is answered 401, with a challenge', async () => {
     const baton = await guarded()
-    for (const [method, path] of routes) {
-      const answer = await baton.ask(method, path)
-      expect([path, answer.status, answer.body.code]).toEqual([path, 401, 'token_missing'])
-      expect(answer.headers['www-authenticate']).toBe('Bearer realm="Baton"')
-    }
+    const answer = await baton.get('/pull')
+    expect([answer.status, answer.body.code]).toEqual([401, 'token_missing'])
+    expect(answer.headers['www-authenticate']).toBe('Bearer realm="Baton"')
   })
 
-  test.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer two words', 'o-secret-3'])(
+  test.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer two words', tokenNamed('operator')])(
     'the header "%s" is no token',
     async (authorization) => {
       const baton = await guarded()
-      expect((await baton.get('/pull', { authorization })).status).toBe(401)
+      const answer = await baton.get('/pull', { authorization })
+      expect([answer.status, answer.body.code]).toEqual([401, 'token_missing'])
     },
   )
 
-  test.each(['o-secret-4', 'o-secret-', 'o-secret-33', 'O-SECRET-3'])('%s is refused', async (token) => {
+  test.each([
+    tokenNamed('operator').slice(0, -1),
+    `${tokenNamed('operator')}3`,
+    tokenNamed('operator').toUpperCase(),
+  ])('%s is refused', async (token) => {
     const baton = await guarded()
     const answer = await baton.get('/tasks', bearer(token))
     expect([answer.status, answer.body.code]).toEqual([401, 'token_unknown'])
@@ -94,20 +128,14 @@ describe('with tokens', () => {
 
   test('one token may have several roles', async () => {
     const baton = await guarded()
-    const headers = bearer('all-in-one')
+    const headers = bearer(tokenNamed('all'))
     expect((await baton.post('/call-back', [descriptor('orders', 0, 1)], headers)).status).toBe(200)
     expect((await baton.get('/pull', headers)).body.partitions).toHaveLength(1)
   })
 
-  test('health stays open', async () => {
-    const baton = await guarded()
-    expect((await baton.get('/livez')).status).toBe(200)
-    expect((await baton.get('/readyz')).status).toBe(200)
-  })
-
   test('any Host is served, and pages of other sites are refused all the same', async () => {
     const baton = await guarded()
-    const headers = { ...bearer(tokenFor.worker), host: 'baton.example' }
+    const headers = { ...bearer(tokenNamed('worker')), host: 'baton.example' }
     expect((await baton.get('/pull', headers)).status).toBe(200)
     expect((await baton.get('/pull', { ...headers, 'sec-fetch-site': 'cross-site' })).status).toBe(403)
   })
@@ -124,7 +152,8 @@ function linesOf(path: string): readonly string[] {
 }
 
 describe('a tokens file', () => {
-  const token = { name: 'ops', token: 'o-secret-3', roles: ['operator'] }
+  const secret = 'o-secret-3-k7Q2xZr9TbW4mLp8'
+  const token = { name: 'ops', token: secret, roles: ['operator'] }
 
   test.each<[string, unknown, string]>([
     ['that is not JSON', '{"tokens": [o-secret-3', 'is not JSON'],
@@ -157,6 +186,32 @@ describe('a tokens file', () => {
       { tokens: [token, { ...token, name: 'twin' }] },
       '"ops" and "twin" the same token',
     ],
+    [
+      'with a token that can be guessed',
+      { tokens: [{ ...token, token: 'o-secret-3' }] },
+      'gives "ops" a token that is shorter than 22 characters, which can be guessed: make one with `baton token create`',
+    ],
+    [
+      'with a long token that can be guessed',
+      { tokens: [{ ...token, token: 'secretsecretsecretsecretsecret' }] },
+      'fewer than 8 different characters',
+    ],
+    [
+      'with a table that is none',
+      { tokens: [{ ...token, roles: ['producer'], tables: ['orders'] }] },
+      '/tokens/0/tables/0, which must be a table in the form <schema>.<table>',
+    ],
+    ['with no table at all', { tokens: [{ ...token, roles: ['producer'], tables: [] }] }, '/tokens/0/tables'],
+    [
+      'with an operator who is limited to tables',
+      { tokens: [{ ...token, tables: ['results.orders'] }] },
+      'limits "ops" to tables, but operators and viewers deal with whole tasks',
+    ],
+    [
+      'with a worker who is limited',
+      { tokens: [{ ...token, roles: ['worker'], tasks: ['sales-'] }] },
+      'pulls of workers cannot be limited',
+    ],
     ['with a misspelt field', { tokens: [{ ...token, role: 'operator' }] }, '/tokens/0'],
   ])('%s is refused, without showing a token', async (_, content, said) => {
     const path = await tokensFile(content)
@@ -176,10 +231,11 @@ describe('a tokens file', () => {
         { ...token, name: 'twin' },
       ],
     })
-    const form = '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer]}]}'
+    const form =
+      '{"tokens":[{"name","token" or "sha256","roles":[producer|worker|operator|viewer],"tasks"?:[…],"tables"?:[…]}]}'
     expect(linesOf(path)).toEqual(
       [
-        `is not of the form ${form}: see /tokens/0, which must not have other fields than name, token, sha256, roles`,
+        `is not of the form ${form}: see /tokens/0, which must not have other fields than name, token, sha256, roles, tasks, tables`,
         'departs from its form: see /tokens/0/roles/0, which must be one of producer, worker, operator, viewer',
         'departs from its form: see /tokens/1/name, which must not have fewer than 1 characters',
         'departs from its form: see /tokens/1/sha256, which must be the 64 hex digits of a SHA-256',
@@ -194,5 +250,24 @@ describe('a tokens file', () => {
     expect(() => readTokensFile('/nowhere/tokens.json')).toThrow(
       '/nowhere/tokens.json cannot be read (ENOENT)',
     )
+  })
+
+  test('of hashes that only its user can read has nothing to warn of', async () => {
+    const sha256 = createHash('sha256').update(secret).digest('hex').toUpperCase()
+    const path = await tokensFile({ tokens: [{ name: 'ops', sha256, roles: ['operator'] }] })
+    const { tokens, warnings } = readTokensFile(path)
+    expect(warnings).toEqual([])
+    expect(tokens.find(secret)).toMatchObject({ name: 'ops' })
+  })
+
+  test('with tokens in clear, or open to everyone, is warned about', async () => {
+    const path = await tokensFile({ tokens: [token, { ...token, token: tokenNamed('o'), name: 'ops' }] })
+    await chmod(path, 0o644)
+    expect(readTokensFile(path).warnings).toEqual([
+      `the tokens file ${path} is open to all users of the machine: chmod 600 it`,
+      `the tokens file ${path} has tokens in clear ("ops"): replace "token" by "sha256", the SHA-256 of the token in hex`,
+    ])
+    await chmod(path, 0o640)
+    expect(readTokensFile(path).warnings).toHaveLength(1)
   })
 })

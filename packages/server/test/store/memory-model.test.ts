@@ -13,4 +13,5 @@ describeModel(
     largeCallBack: 300,
     piece: 40,
   }),
+  { crowded: 60, long: 8 },
 )

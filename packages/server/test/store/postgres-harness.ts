@@ -3,7 +3,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { openPostgresDisk, type PostgresDisk } from '../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
-import { makeTemplate, TEMPLATE } from '../disk/postgres-harness.ts'
+import { CleanDatabases } from '../support/clean-databases.ts'
 import type { StoreHarness } from './conformance/harness.ts'
 
 const node = { nodeId: 'node', url: null }
@@ -11,15 +11,19 @@ const node = { nodeId: 'node', url: null }
 /** The engine on a real PostgreSQL. It is opened again by another node, which takes over from one that was not closed. */
 export function postgresHarness(): StoreHarness {
   let server: PostgresServer
+  let databases: CleanDatabases
   beforeAll(async () => {
     server = await PostgresServer.start()
-    await makeTemplate(server)
+    databases = await CleanDatabases.on(server)
   })
-  afterAll(() => server.dispose())
+  afterAll(async () => {
+    await databases.dispose()
+    await server.dispose()
+  })
   return {
     name: 'engine on PostgreSQL',
     async open({ policy, clock }) {
-      const { url } = await server.createDatabase(TEMPLATE)
+      const { url, giveBack } = await databases.take()
       let disk: PostgresDisk
       const openStore = async (changed = policy) => {
         disk = await openPostgresDisk({ url, node })
@@ -37,7 +41,10 @@ export function postgresHarness(): StoreHarness {
           store = await openStore(changed)
           await before.close()
         },
-        dispose: () => store.close(),
+        async dispose() {
+          await store.close()
+          giveBack()
+        },
       }
     },
   }

@@ -1,35 +1,29 @@
 import { afterAll, beforeAll } from 'vitest'
 import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
-import { makeTemplate, TEMPLATE } from '../disk/postgres-harness.ts'
+import { CleanDatabases } from '../support/clean-databases.ts'
 import { keepDataIn } from '../support/test-app.ts'
 
 /**
- * What is held against the service over HTTP holds on PostgreSQL too: the same tests, another store. Those that are
- * not here never reach a store, or look at the data folder of the embedded one.
+ * The service over HTTP on PostgreSQL: the same tests, another store. Here are those in which HTTP and the store meet in a
+ * way that the verbs of the conformance suite do not show: waiting, streams, hang-ups, figures, a body that is read on
+ * another thread, and any request in any order.
  */
 let server: PostgresServer
+let databases: CleanDatabases
 beforeAll(async () => {
   server = await PostgresServer.start()
-  await makeTemplate(server)
+  databases = await CleanDatabases.on(server)
 })
-afterAll(() => server.dispose())
-keepDataIn(async () => {
-  const { url } = await server.createDatabase(TEMPLATE)
-  return { url, dispose: async () => {} }
+afterAll(async () => {
+  await databases.dispose()
+  await server.dispose()
 })
+keepDataIn(() => databases.take())
 
-await import('../http/call-back.test.ts')
 await import('../http/pull.test.ts')
-await import('../http/key-owner.test.ts')
-await import('../http/settle.test.ts')
-await import('../http/renew.test.ts')
-await import('../http/control.test.ts')
-await import('../http/tasks.test.ts')
-await import('../http/totals.test.ts')
 await import('../http/instances.test.ts')
 await import('../http/events.test.ts')
 await import('../http/metrics.test.ts')
-await import('../http/wire.test.ts')
 await import('../http/hang-up.test.ts')
 await import('../http/large-call-back.test.ts')
 await import('../http/fuzz.test.ts')

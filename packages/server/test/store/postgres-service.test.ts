@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Certificate,
-  certificateFile,
-  PostgresServer,
-} from '../../../../test/postgres/support/postgres-server.ts'
+import { certificateFile, PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 
 // What the service as a process says of its database when it starts and while it runs.
@@ -15,14 +11,6 @@ beforeAll(async () => {
   server = await PostgresServer.start({ certificate: 'right' })
 })
 afterAll(() => server.dispose())
-
-/** Sessions that begin after this see the certificate. */
-async function show(certificate: Certificate): Promise<void> {
-  await server.putCertificate(certificate)
-  const before = await server.query('SELECT pg_conf_load_time() AS at')
-  await server.query('SELECT pg_reload_conf()')
-  await expect.poll(() => server.query('SELECT pg_conf_load_time() AS at')).not.toEqual(before)
-}
 
 test('a start logs where the database is, and no password', async () => {
   const { url } = await server.createDatabase()
@@ -57,7 +45,7 @@ test('a certificate is trusted when its CA is named in the environment', async (
 })
 
 test('a certificate that expires while a node runs is what readiness and the log speak of', async () => {
-  await show('right')
+  await server.showCertificate('right')
   const { name, url } = await server.createDatabase()
   const service = await ServiceProcess.started(['--database-url', `${url}?${VERIFIED}`])
   const readiness = async () => {
@@ -65,13 +53,13 @@ test('a certificate that expires while a node runs is what readiness and the log
     return { status: answer.status, detail: ((await answer.json()) as { detail?: string }).detail }
   }
   expect(await readiness()).toMatchObject({ status: 200 })
-  await show('expired')
+  await server.showCertificate('expired')
   await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`)
   await expect
     .poll(readiness, { timeout: 60_000 })
     .toMatchObject({ status: 503, detail: expect.stringContaining('has expired') })
   await service.logged('the store cannot commit')
-  await show('right')
+  await server.showCertificate('right')
   await expect.poll(readiness, { timeout: 60_000 }).toMatchObject({ status: 200 })
   service.signal('SIGTERM')
   await service.exited

@@ -69,7 +69,7 @@ describe('while a large call-back is written', () => {
 
   test('many levels with a few partitions each are written in steps as well', async () => {
     const driver = await open()
-    const levels = Array.from({ length: LARGE }, (_, number) => one(Math.floor(number / 3), number))
+    const levels = Array.from({ length: 9000 }, (_, number) => one(Math.floor(number / 3), number))
     expect(await turnsUntil(driver.callBack('levels', levels))).toBeGreaterThan(5)
     expect(await driver.store.audit()).toEqual([])
   })

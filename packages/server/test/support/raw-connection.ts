@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { onTestFinished } from 'vitest'
 import type { App } from '../../src/app.ts'
 import { type Answer, expectProblem } from './test-app.ts'
@@ -21,9 +22,17 @@ export class RawConnection {
     socket.on('error', () => {})
   }
 
-  static async open(port: number): Promise<RawConnection> {
-    const connection = new RawConnection(connect({ host: '127.0.0.1', port }))
-    await once(connection.socket, 'connect')
+  static open(port: number): Promise<RawConnection> {
+    return RawConnection.#over(connect({ host: '127.0.0.1', port }), 'connect')
+  }
+
+  static openTls(port: number, options: ConnectionOptions): Promise<RawConnection> {
+    return RawConnection.#over(connectTls({ host: '127.0.0.1', port, ...options }), 'secureConnect')
+  }
+
+  static async #over(socket: Socket, connected: string): Promise<RawConnection> {
+    const connection = new RawConnection(socket)
+    await once(socket, connected)
     onTestFinished(() => {
       connection.socket.destroy()
     })

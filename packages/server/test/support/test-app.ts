@@ -12,6 +12,7 @@ import { type App, type AppOptions, openApp } from '../../src/app.ts'
 import type { Config } from '../../src/config.ts'
 import { readSettings } from '../../src/settings.ts'
 import { answerSchemas } from './answer-schemas.ts'
+import type { CleanDatabase } from './clean-databases.ts'
 
 export interface Answer {
   readonly status: number
@@ -30,15 +31,10 @@ export interface Request {
 
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
-interface TestDatabase {
-  readonly url: string
-  dispose(): Promise<void>
-}
-
-let newDatabase: (() => Promise<TestDatabase>) | undefined
+let newDatabase: (() => Promise<CleanDatabase>) | undefined
 
 /** From here on services under test keep their data in databases that this makes, not in the embedded store. */
-export function keepDataIn(make: () => Promise<TestDatabase>): void {
+export function keepDataIn(make: () => Promise<CleanDatabase>): void {
   newDatabase = make
 }
 
@@ -61,7 +57,7 @@ export class TestApp {
   ): Promise<TestApp> {
     const { config: defaults } = readSettings(new Map(), {})
     const database = await newDatabase?.()
-    if (database !== undefined) atEnd(() => database.dispose())
+    if (database !== undefined) atEnd(async () => database.giveBack())
     const own = {
       instanceId: 'node-under-test',
       data: changed.data ?? (await testFolder(atEnd)),

@@ -7,8 +7,10 @@ export const copyTask = (task: StoredTask): StoredTask => ({
   ...task,
   partitions: { ...task.partitions },
   records: { ...task.records },
+  owners: [...task.owners],
   reruns: task.reruns.map((rerun) => ({ ...rerun })),
   staging: task.staging === null ? null : { ...task.staging },
+  durations: [...task.durations],
 })
 
 export const copyLane = (lane: StoredLane): StoredLane => ({

@@ -3,7 +3,8 @@ import type {
   Disk,
   Due,
   Images,
-  KnownPartition,
+  IndexesOfLane,
+  KnownOfLane,
   Loaded,
   Needs,
   OpenedDisk,
@@ -11,7 +12,9 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  UnderWayRow,
 } from '../../handoff/disk.ts'
+import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
@@ -26,14 +29,17 @@ import {
   unfinishedWorkIn,
 } from './memory-loads.ts'
 import { MemoryMedium } from './memory-medium.ts'
+import type { MemoryOutbox } from './memory-outbox.ts'
 import {
   forgetInstancesIn,
+  heldByIn,
   instanceIn,
   instancesIn,
   recordInstancesIn,
   taskDetailIn,
   taskPageIn,
   taskSummariesIn,
+  underWayIn,
 } from './memory-views.ts'
 
 /** One node's access to a medium, for tests and the simulation. What it keeps for itself is lost with it. */
@@ -82,18 +88,24 @@ export class MemoryDisk implements Disk {
     this.#medium.unstage(this.#term, ids)
   }
 
-  async known(
-    lane: number,
-    tail: number,
-    indexes: readonly number[],
-  ): Promise<Map<number, KnownPartition | null>> {
+  async known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]> {
     this.#checkOpen()
-    return knownIn(this.#medium, lane, tail, indexes)
+    return asked.map((one) => knownIn(this.#medium, one))
   }
 
   async due(now: number, limit: number, leases: boolean): Promise<Due> {
     this.#checkOpen()
     return dueFrom(this.#medium, now, limit, leases)
+  }
+
+  async underWay(limit: number): Promise<UnderWayRow[]> {
+    this.#checkOpen()
+    return underWayIn(this.#medium, limit)
+  }
+
+  async heldBy(instanceId: string, limit: number): Promise<number[]> {
+    this.#checkOpen()
+    return heldByIn(this.#medium, instanceId, limit)
   }
 
   async dueKeys(now: number, limit: number): Promise<StoredKey[]> {
@@ -145,6 +157,16 @@ export class MemoryDisk implements Disk {
     this.#checkOpen()
     this.#medium.checkTerm(this.#term)
     return forgetInstancesIn(this.#medium, unseenSince, endedSince, limit)
+  }
+
+  readonly outbox: OutboxDisk = {
+    subscriptions: async () => this.#outbox().subscriptions(),
+    deliveries: async (query) => this.#outbox().deliveries(query),
+  }
+
+  #outbox(): MemoryOutbox {
+    this.#checkOpen()
+    return this.#medium.outbox
   }
 
   async probe(): Promise<void> {

@@ -1,4 +1,13 @@
-import type { Due, KnownPartition, Loaded, LoadedRows, Needs, Recount } from '../../handoff/disk.ts'
+import type {
+  Due,
+  IndexesOfLane,
+  KnownOfLane,
+  KnownPartition,
+  Loaded,
+  LoadedRows,
+  Needs,
+  Recount,
+} from '../../handoff/disk.ts'
 import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/tally.ts'
 import type { StoredKey, StoredLane, StoredPartition, StoredTask } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyPartition, copyTask } from './copies.ts'
@@ -209,12 +218,7 @@ export function dueFrom(medium: MemoryMedium, now: number, limit: number, leases
   return { leased, delayed, nextDueAt, ...found.rows() }
 }
 
-export function knownIn(
-  medium: MemoryMedium,
-  lane: number,
-  tail: number,
-  indexes: readonly number[],
-): Map<number, KnownPartition | null> {
+export function knownIn(medium: MemoryMedium, { lane, tail, indexes }: IndexesOfLane): KnownOfLane {
   const { byIndex } = medium.partitions.ofLane(lane)
   const ranges = medium.ranges.get(lane) ?? []
   const known = new Map<number, KnownPartition | null>()

@@ -1,8 +1,12 @@
 import { type Appended, type Images, KnownKeys } from '../../handoff/disk.ts'
 import type { IndexRun } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
-import type { InstanceRecord } from '../../handoff/shown/instance-record.ts'
-import { noTotals } from '../../handoff/shown/instance-record.ts'
+import {
+  addTotals,
+  type InstanceRecord,
+  noTotals,
+  type TotalsAdded,
+} from '../../handoff/shown/instance-record.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type {
   NextIds,
@@ -17,6 +21,7 @@ import type {
   StoredTask,
 } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyTask } from './copies.ts'
+import { MemoryOutbox } from './memory-outbox.ts'
 import { PartitionTable } from './partition-table.ts'
 
 interface Entry {
@@ -25,7 +30,7 @@ interface Entry {
   readonly body: string | null
 }
 
-export type InstanceRow = Omit<InstanceRecord, 'leases' | 'now' | 'tasks'>
+export type InstanceRow = Omit<InstanceRecord, 'leases' | 'leasesEndAt' | 'now' | 'tasks'>
 
 /**
  * What survives a crash: entries and rows. Disks of several nodes may be opened on one medium, as on one database; the
@@ -60,7 +65,8 @@ export class MemoryMedium {
   /** By instance and task. */
   readonly produced = new Map<string, Map<number, number>>()
   readonly instances = new Map<string, InstanceRow>()
-  nextIds: NextIds = { task: 1, lane: 1, partition: 1 }
+  readonly outbox = new MemoryOutbox()
+  nextIds: NextIds = { task: 1, lane: 1, partition: 1, event: 1 }
 
   /** A new term, and an entry that carries it: an append of the one before finds its number taken. */
   takeOver(): { term: number; folded: number; last: number } {
@@ -114,7 +120,8 @@ export class MemoryMedium {
 
   #write(images: Images): void {
     for (const task of images.tasks.values()) {
-      this.tasks.set(task.id, copyTask(task))
+      const failures = task.failures ?? this.tasks.get(task.id)?.failures ?? null
+      this.tasks.set(task.id, { ...copyTask(task), failures })
       this.tasksByName.set(task.taskId, task.id)
     }
     for (const lane of images.lanes.values()) this.#writeLane(copyLane(lane))
@@ -148,6 +155,8 @@ export class MemoryMedium {
           totals: noTotals(),
           node: null,
         })
+    this.outbox.write(images.outbox)
+    for (const added of images.totals.values()) this.#addTotals(added)
     if (images.nextIds !== null) this.nextIds = { ...images.nextIds }
   }
 
@@ -158,6 +167,20 @@ export class MemoryMedium {
     this.waitingByTable.set(row.table, waiting)
     if (row.turn === null) waiting.delete(row.lane)
     else waiting.add(row.lane)
+  }
+
+  #addTotals({ instanceId, role, at, totals }: TotalsAdded): void {
+    const row = this.instances.get(instanceId) ?? {
+      instanceId,
+      role,
+      firstSeenAt: at,
+      lastSeenAt: at,
+      totals: noTotals(),
+      node: null,
+    }
+    const sum = { ...row.totals }
+    addTotals(sum, totals)
+    this.instances.set(instanceId, { ...row, totals: sum })
   }
 
   #writeLane(lane: StoredLane): void {

@@ -1,18 +1,19 @@
 import {
-  type InstanceTotals,
   MAX_LISTED_GAPS,
   MAX_LISTED_LEVELS,
   MAX_LISTED_MISMATCHES,
   MAX_LISTED_TABLES,
   MAX_PRODUCER_TASKS,
 } from '@baton/protocol'
-import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../handoff/disk.ts'
-import { addCapped, totalOf } from '../../handoff/rules/tally.ts'
+import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary, UnderWayRow } from '../../handoff/disk.ts'
+import { earlier } from '../../handoff/rules/earlier.ts'
+import { totalOf } from '../../handoff/rules/tally.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
-import type {
-  InstanceQuery,
-  InstanceRecord,
-  ProducedTaskRecord,
+import {
+  addTotals,
+  type InstanceQuery,
+  type InstanceRecord,
+  type ProducedTaskRecord,
 } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
@@ -50,6 +51,33 @@ export function taskPageIn(medium: MemoryMedium, { before, limit, which }: TaskP
 export function taskSummariesIn(medium: MemoryMedium, ids: readonly number[]): TaskSummary[] {
   const tasks = ids.map((id) => medium.tasks.get(id)).filter((task) => task !== undefined)
   return tasks.filter(isThere).map((task) => summaryOf(medium, task))
+}
+
+export function underWayIn(medium: MemoryMedium, limit: number): UnderWayRow[] {
+  const rowsOf = (ids: ReadonlySet<number>) =>
+    [...ids]
+      .flatMap((id): UnderWayRow[] => {
+        const row = medium.partitions.rows.get(id)
+        const lane = medium.lanes.get(row?.lane ?? -1)
+        if (row === undefined || lane === undefined) return []
+        const { index, spelling, state, holder, leasedAt, dueAt, recordCount } = row
+        return [
+          {
+            task: lane.task,
+            level: lane.level,
+            index,
+            spelling,
+            state: state as UnderWayRow['state'],
+            holder,
+            leasedAt: leasedAt ?? 0,
+            dueAt: dueAt ?? 0,
+            recordCount,
+          },
+        ]
+      })
+      .sort((a, b) => a.dueAt - b.dueAt)
+      .slice(0, limit)
+  return [...rowsOf(medium.partitions.leased), ...rowsOf(medium.partitions.delayed)]
 }
 
 function summaryOf(medium: MemoryMedium, task: StoredTask): TaskSummary {
@@ -106,7 +134,8 @@ export function recordInstancesIn(medium: MemoryMedium, sightings: readonly Sigh
       })
       continue
     }
-    const summed = sumOf(known.totals, totals)
+    const summed = { ...known.totals }
+    addTotals(summed, totals)
     // A client that takes the name of a node does not become it.
     if (node === null && known.node !== null) medium.instances.set(instanceId, { ...known, totals: summed })
     else
@@ -119,12 +148,6 @@ export function recordInstancesIn(medium: MemoryMedium, sightings: readonly Sigh
         node: node === null ? null : { ...node },
       })
   }
-}
-
-function sumOf(a: InstanceTotals, b: InstanceTotals): InstanceTotals {
-  const sum = { ...a }
-  for (const key of Object.keys(b) as (keyof InstanceTotals)[]) sum[key] = addCapped(sum[key], b[key])
-  return sum
 }
 
 export function instanceIn(medium: MemoryMedium, instanceId: string, now: number): InstanceRecord | null {
@@ -150,6 +173,7 @@ function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): In
     ...row,
     totals: { ...row.totals },
     leases: leases.length,
+    leasesEndAt: leases.reduce<number | null>((least, { dueAt }) => earlier(least, dueAt), null),
     now,
     tasks: producedBy(medium, row.instanceId),
   }
@@ -158,6 +182,11 @@ function instanceRecord(medium: MemoryMedium, row: InstanceRow, now: number): In
 function leasesOf(medium: MemoryMedium, instanceId: string) {
   const rows = [...medium.partitions.leased].map((id) => medium.partitions.rows.get(id))
   return rows.filter((row) => row !== undefined).filter(({ holder }) => holder === instanceId)
+}
+
+export function heldByIn(medium: MemoryMedium, instanceId: string, limit: number): number[] {
+  const held = leasesOf(medium, instanceId).sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))
+  return held.slice(0, limit).map(({ id }) => id)
 }
 
 function producedBy(medium: MemoryMedium, instanceId: string): ProducedTaskRecord[] {

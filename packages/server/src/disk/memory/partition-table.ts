@@ -60,6 +60,7 @@ export class PartitionTable {
     row.settledAt = status.settledAt
     row.reportedRecords = status.reportedRecords
     row.reason = status.reason
+    row.history = status.history
     mark(this.leased, id, row.state === 'leased')
     mark(this.delayed, id, row.state === 'delayed')
     mark(this.ofLane(row.lane).returned, id, row.state === 'ready' && row.line !== 'fresh')

@@ -3,11 +3,18 @@ import { emptyTally, type Tally } from '../../handoff/rules/tally.ts'
 
 /**
  * What a field is in PostgreSQL and in memory: `number` and `big` are bigint there, and `big` does not fit a number here.
- * Rows leave PostgreSQL as JSON arrays, in which a `big` is text.
+ * Rows leave PostgreSQL as JSON arrays, in which a `big` is text. A `kept` is JSON that a null leaves as it is.
  */
-type Kind = 'number' | 'big' | 'text' | 'flag' | 'json'
+type Kind = 'number' | 'big' | 'text' | 'flag' | 'json' | 'kept'
 
-const sqlTypes = { number: 'bigint', big: 'bigint', text: 'text', flag: 'boolean', json: 'json' } as const
+const sqlTypes = {
+  number: 'bigint',
+  big: 'bigint',
+  text: 'text',
+  flag: 'boolean',
+  json: 'json',
+  kept: 'json',
+} as const
 
 interface Tallied {
   readonly partitions: Tally
@@ -51,6 +58,23 @@ export class Columns<Stored extends object> {
     return this.#columns.map(({ name }) => name)
   }
 
+  /** What a row has once it is read. */
+  get fields(): string[] {
+    return [...this.#fields.map(([field]) => field), ...(this.#hasTallies ? ['partitions', 'records'] : [])]
+  }
+
+  /** In SQL: what an insert that meets a row of the table changes of it. */
+  changes(table: string, key: string): string {
+    const changed = this.#columns.filter(({ name }) => name !== key)
+    return changed
+      .map(({ name, kind }) =>
+        kind === 'kept'
+          ? `${name} = coalesce(excluded.${name}, ${table}.${name})`
+          : `${name} = excluded.${name}`,
+      )
+      .join(', ')
+  }
+
   /** In SQL: the columns of a row as one JSON array. */
   asJson(alias: string): string {
     const values = this.#columns.map(({ name, kind }) => `${alias}.${name}${kind === 'big' ? '::text' : ''}`)
@@ -86,7 +110,7 @@ export class Columns<Stored extends object> {
   /** Those arrays. */
   arrays(rows: readonly Stored[]): string[] {
     return this.#columns.map(({ kind, get }) => {
-      if (kind === 'json') return textArray(rows.map((row) => asJson(get(row))))
+      if (kind === 'json' || kind === 'kept') return textArray(rows.map((row) => asJson(get(row))))
       const values = rows.map((row) => get(row))
       return kind === 'text' ? textArray(values as (string | null)[]) : plainArray(values as Plain[])
     })

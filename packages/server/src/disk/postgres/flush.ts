@@ -3,6 +3,8 @@ import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { PartitionStatus } from '../../handoff/stored.ts'
 import { type Columns, plainArray, textArray } from './columns.ts'
 import { rangesStatement } from './index-ranges.ts'
+import { addTotalsStatement } from './instance-rows.ts'
+import { outboxStatements } from './outbox-rows.ts'
 import {
   keyColumns,
   laneColumns,
@@ -18,7 +20,7 @@ import type { Statement } from './session/connection.ts'
 /** A statement of some hundred rows is as fast per row as any, and holds up nothing else for long. */
 const CHUNK = 250
 
-/** Numbers of entries that are kept although their rows are flushed, so that a repeat can be answered from them. */
+/** The last entries stay for a while after their rows are flushed: an append checks the entry before it. */
 const ENTRIES_KEPT = 1000
 
 /** Looking for seconds to forget in each flush would cost more than keeping some. */
@@ -56,6 +58,8 @@ export function flushStatements(order: FlushOrder): Statement[] {
     ...tableStatements(images.tables),
     ...producedStatements(images.produced),
     ...instanceStatements(images.instances),
+    ...outboxStatements(images.outbox),
+    ...totalsStatements(images.totals),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [order.deletedTo, deletableTo(order.upTo)],
@@ -71,7 +75,8 @@ function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: F
   return {
     text: `WITH moved AS (
         UPDATE baton.flushed SET number = greatest(number, $2::bigint), next_task = coalesce($4, next_task),
-          next_lane = coalesce($5, next_lane), next_partition = coalesce($6, next_partition)
+          next_lane = coalesce($5, next_lane), next_partition = coalesce($6, next_partition),
+          next_event = coalesce($8, next_event)
         WHERE number = $1 AND EXISTS (SELECT FROM baton.entry e WHERE e.number = greatest($2, $7::bigint) AND e.term = $3::text COLLATE "C")
         RETURNING 1)
       SELECT 1 / count(*) FROM moved`,
@@ -83,6 +88,7 @@ function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: F
       nextIds?.lane ?? null,
       nextIds?.partition ?? null,
       takenOverAt,
+      nextIds?.event ?? null,
     ],
   }
 }
@@ -94,9 +100,8 @@ function* upserts<Stored extends object>(
   rows: Iterable<Stored>,
 ): Iterable<Statement> {
   const names = columns.names
-  const changes = names.filter((name) => name !== key).map((name) => `${name} = excluded.${name}`)
   const text = `INSERT INTO baton.${table} (${names.join(', ')}) SELECT * FROM ${columns.unnest('n')}
-    ON CONFLICT (${key}) DO UPDATE SET ${changes.join(', ')}`
+    ON CONFLICT (${key}) DO UPDATE SET ${columns.changes(table, key)}`
   for (const chunk of inChunks(rows)) yield { text, values: columns.arrays(chunk) }
 }
 
@@ -192,6 +197,12 @@ function* instanceStatements(images: Images['instances']): Iterable<Statement> {
       ],
     }
   }
+}
+
+/** In the order of their names, like the above. */
+function* totalsStatements(images: Images['totals']): Iterable<Statement> {
+  const added = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
+  for (const chunk of inChunks(added)) yield addTotalsStatement(chunk)
 }
 
 export function* inChunks<One>(all: Iterable<One>): Iterable<One[]> {

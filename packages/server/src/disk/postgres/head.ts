@@ -27,6 +27,8 @@ export interface Head {
   readonly secret: string
   /** The database's clock, in milliseconds. */
   readonly now: number
+  /** The number of the last entry. */
+  readonly last: number
 }
 
 export interface TakenOver extends OpenedDisk {
@@ -36,7 +38,8 @@ export interface TakenOver extends OpenedDisk {
 }
 
 const readHeadStatement: Statement = {
-  text: `SELECT term, leader_id, leader_url, cluster_id, secret, ${NOW} AS now FROM baton.head`,
+  text: `SELECT term, leader_id, leader_url, cluster_id, secret, ${NOW} AS now,
+    coalesce((SELECT number FROM baton.entry ORDER BY number DESC LIMIT 1), 0) AS last FROM baton.head`,
 }
 
 /**
@@ -59,6 +62,7 @@ export async function readHead(channel: Channel): Promise<Head> {
     clusterId: row['cluster_id'] as string,
     secret: row['secret'] as string,
     now: row['now'] as number,
+    last: row['last'] as number,
   }
 }
 
@@ -136,7 +140,7 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
       values: [term],
     },
     {
-      text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, ${NOW} AS now,
+      text: `SELECT f.number AS flushed, f.next_task, f.next_lane, f.next_partition, f.next_event, ${NOW} AS now,
           (SELECT max(number) FROM baton.entry) AS last,
           ARRAY(SELECT body FROM baton.entry WHERE number > f.number AND body IS NOT NULL ORDER BY number) AS unflushed
         FROM baton.flushed f`,
@@ -184,6 +188,7 @@ function opened(term: string, state: Row | undefined): TakenOver {
       task: state['next_task'] as number,
       lane: state['next_lane'] as number,
       partition: state['next_partition'] as number,
+      event: state['next_event'] as number,
     },
   }
 }

@@ -6,8 +6,10 @@ import {
   type InstanceRecord,
   noTotals,
   type ProducedTaskRecord,
+  type TotalsAdded,
 } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
+import { plainArray, textArray } from './columns.ts'
 import { sumOf } from './load.ts'
 import { taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
@@ -72,12 +74,34 @@ export function recordStatement(sightings: readonly Sighting[], now: number): St
   return { text: RECORD, values: [JSON.stringify([...rows.values()]), now] }
 }
 
+/** What instances did, from entries: to be added. When they were seen is told by sightings. */
+export function addTotalsStatement(added: readonly TotalsAdded[]): Statement {
+  const sums = columns.map(
+    (column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`,
+  )
+  const arrays = columns.map((_, at) => `$${at + 4}::bigint[]`)
+  return {
+    text: `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, ${columns.join(', ')})
+      SELECT instance_id, role, at, at, ${columns.join(', ')}
+      FROM unnest($1::text[], $2::text[], $3::bigint[], ${arrays.join(', ')})
+        AS n (instance_id, role, at, ${columns.join(', ')})
+      ORDER BY instance_id COLLATE "C"
+      ON CONFLICT (instance_id) DO UPDATE SET ${sums.join(', ')}`,
+    values: [
+      textArray(added.map(({ instanceId }) => instanceId)),
+      textArray(added.map(({ role }) => role)),
+      plainArray(added.map(({ at }) => at)),
+      ...totals.map(([name]) => plainArray(added.map((one) => one.totals[name]))),
+    ],
+  }
+}
+
 /**
  * Reads the index of running leases by holder, and the newest tasks of a producer by another. A task whose first call-back was
  * not closed has no partition that counts, and is not there yet.
  */
 const SHOWN = `i.*,
-  (SELECT count(*) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
+  (SELECT json_build_array(count(*), min(p.lease_ends_at)) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
      AND NOT EXISTS (SELECT FROM baton.lane l JOIN baton.task t ON t.id = l.task WHERE l.id = p.lane AND t.cancelled)
   ) AS leases,
   ARRAY(SELECT json_build_array(p.last_call_back_at, ${taskColumns.asJson('t')}) FROM
@@ -89,6 +113,11 @@ const SHOWN = `i.*,
 export const instanceStatement = (instanceId: string, now: number): Statement => ({
   text: `SELECT ${SHOWN} FROM baton.instance i WHERE i.instance_id = $2::text COLLATE "C"`,
   values: [now, instanceId],
+})
+
+export const heldByStatement = (instanceId: string, limit: number): Statement => ({
+  text: `SELECT id FROM baton.partition WHERE leased_by = $1::text COLLATE "C" ORDER BY lease_ends_at LIMIT $2`,
+  values: [instanceId, limit],
 })
 
 export const instancesStatement = ({ after, limit }: InstanceQuery, now: number): Statement => ({
@@ -116,6 +145,7 @@ export const forgetStatement = (unseenSince: number, endedSince: number, limit: 
 
 export function readInstance(row: Row, now: number): InstanceRecord {
   const sums = noTotals()
+  const [leases, leasesEndAt] = row['leases'] as [number, number | null]
   for (const [name, column] of totals) sums[name] = row[column] as number
   return {
     instanceId: row['instance_id'] as string,
@@ -123,7 +153,8 @@ export function readInstance(row: Row, now: number): InstanceRecord {
     firstSeenAt: row['first_seen_at'] as number,
     lastSeenAt: row['last_seen_at'] as number,
     totals: sums,
-    leases: row['leases'] as number,
+    leases,
+    leasesEndAt,
     node:
       row['started_at'] === null
         ? null

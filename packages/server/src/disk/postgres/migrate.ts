@@ -1,11 +1,17 @@
 import { StoreRefused } from '../../handoff/store.ts'
-import { migrations } from './migrations/index.ts'
+import { migrateFrom11 } from './migrations/from-11.ts'
 import { schema } from './schema.ts'
 import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
 
 /** The version that `schema` makes. */
-const VERSION = migrations.length
+export const VERSION = 12
+
+/**
+ * What brings a schema from a version to the next one, by the version that it has. The newest may use the schema of today;
+ * it gets a copy of its own when that changes.
+ */
+const steps: ReadonlyMap<number, string> = new Map([[11, migrateFrom11]])
 
 /**
  * Nodes that start together on an empty database make the same things at the same time: the second one begins again. So
@@ -48,13 +54,24 @@ async function migrateOnce(connection: Connection): Promise<void> {
       )
     }
     if (known < VERSION) {
-      for (const sql of known === 0 ? [schema] : migrations.slice(known)) await run(sql)
+      for (const sql of known === 0 ? [schema] : stepsFrom(known)) await run(sql)
       await run(`DELETE FROM baton.schema_version; INSERT INTO baton.schema_version VALUES (${VERSION})`)
     }
     await run('COMMIT')
   } catch (error) {
     await run('ROLLBACK').catch(() => {})
     throw isNotAllowed(error) ? await asOthers(connection, error as Error) : error
+  }
+}
+
+function* stepsFrom(known: number): Iterable<string> {
+  for (let at = known; at < VERSION; at += 1) {
+    const step = steps.get(at)
+    if (step === undefined)
+      throw new StoreRefused(
+        `the database has schema version ${at}, from before the first release, which this program cannot read; drop the schema baton, or choose another database with --database-url`,
+      )
+    yield step
   }
 }
 

@@ -3,7 +3,8 @@ import type {
   Disk,
   Due,
   Images,
-  KnownPartition,
+  IndexesOfLane,
+  KnownOfLane,
   Loaded,
   Needs,
   OpenedDisk,
@@ -11,9 +12,11 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  UnderWayRow,
 } from '../../handoff/disk.ts'
 import { KnownKeys } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
+import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
@@ -22,6 +25,7 @@ import { deletableTo, flushStatements, inChunks } from './flush.ts'
 import { fence, type Head, type NodeAddress, readHead, resignStatement, takeOver } from './head.ts'
 import {
   forgetStatement,
+  heldByStatement,
   instanceStatement,
   instancesStatement,
   readInstance,
@@ -29,6 +33,7 @@ import {
 } from './instance-rows.ts'
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
 import { migrate } from './migrate.ts'
+import { postgresOutbox } from './outbox-rows.ts'
 import { keyColumns, taskColumns } from './rows.ts'
 import { CannotConnect } from './session/cannot-connect.ts'
 import { Channels, type Timeouts } from './session/channels.ts'
@@ -44,6 +49,7 @@ import {
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
+  underWayStatement,
 } from './task-views.ts'
 import {
   dueKeysStatement,
@@ -183,16 +189,20 @@ export class PostgresDisk implements Disk {
     return readLoaded(needs, statement === null ? null : ((await this.#read(statement))[0] ?? null))
   }
 
-  async known(
-    lane: number,
-    tail: number,
-    indexes: readonly number[],
-  ): Promise<Map<number, KnownPartition | null>> {
-    return readKnown(await this.#read(knownStatement(lane, tail, indexes)))
+  async known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]> {
+    return readKnown(await this.#read(knownStatement(asked)), asked.length)
   }
 
   async due(now: number, limit: number, leases: boolean): Promise<Due> {
     return readDue((await this.#read(dueStatement(now, limit, leases)))[0])
+  }
+
+  async underWay(limit: number): Promise<UnderWayRow[]> {
+    return (await this.#read(underWayStatement(limit))).map((row) => row['under_way'] as UnderWayRow)
+  }
+
+  async heldBy(instanceId: string, limit: number): Promise<number[]> {
+    return (await this.#read(heldByStatement(instanceId, limit))).map(({ id }) => id as number)
   }
 
   async dueKeys(now: number, limit: number): Promise<StoredKey[]> {
@@ -239,6 +249,8 @@ export class PostgresDisk implements Disk {
     const [row] = await guard(this.#channels.beside.run(forgetStatement(unseenSince, endedSince, limit)))
     return (row?.['forgotten'] ?? 0) as number
   }
+
+  readonly outbox: OutboxDisk = postgresOutbox((statement) => this.#read(statement))
 
   async probe(): Promise<void> {
     await guard(this.#channels.beside.useAgain((connection) => connection.run(probeStatement)))

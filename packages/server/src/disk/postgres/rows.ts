@@ -35,9 +35,12 @@ export const taskColumns = new Columns<StoredTask>(
     reportedDeclared: 'number',
     reportedRecords: 'number',
     mismatched: 'number',
+    owners: 'json',
     reruns: 'json',
     staging: 'json',
     settings: 'json',
+    failures: 'kept',
+    durations: 'json',
   },
   { tallies: true },
 )
@@ -57,6 +60,8 @@ export const laneColumns = new Columns<StoredLane>(
     parkedSkipped: 'flag',
     purged: 'number',
     purgedRecords: 'number',
+    busyMillis: 'number',
+    attemptsDone: 'number',
   },
   { tallies: true },
 )
@@ -106,6 +111,7 @@ const statusFields = {
   settledAt: 'number',
   reportedRecords: 'number',
   reason: 'text',
+  history: 'json',
 } as const
 
 export const descriptorColumns = new Columns<PartitionDescriptor>(descriptorFields)

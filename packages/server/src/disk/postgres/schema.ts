@@ -33,9 +33,10 @@ CREATE TABLE baton.flushed (
   number bigint NOT NULL,
   next_task bigint NOT NULL,
   next_lane bigint NOT NULL,
-  next_partition bigint NOT NULL
+  next_partition bigint NOT NULL,
+  next_event bigint NOT NULL
 ) WITH (fillfactor = 10);
-INSERT INTO baton.flushed VALUES (true, 0, 1, 1, 1);
+INSERT INTO baton.flushed VALUES (true, 0, 1, 1, 1, 1);
 
 CREATE TABLE baton.entry (
   number bigint PRIMARY KEY,
@@ -66,9 +67,12 @@ CREATE TABLE baton.task (
   reported_declared bigint NOT NULL,
   reported_records bigint NOT NULL,
   mismatched bigint NOT NULL,
+  owners json NOT NULL,
   reruns json NOT NULL,
   staging json,
   settings json,
+  failures json,
+  durations json NOT NULL DEFAULT '[]',
   ${counters},
   has_work boolean GENERATED ALWAYS AS (CASE WHEN staging IS NOT NULL OR reruns::text <> '[]' THEN true END) STORED,
   has_parked boolean GENERATED ALWAYS AS (CASE WHEN parked_partitions > 0 AND NOT cancelled THEN true END) STORED
@@ -93,6 +97,8 @@ CREATE TABLE baton.lane (
   parked_skipped boolean NOT NULL,
   purged bigint NOT NULL,
   purged_records bigint NOT NULL,
+  busy_millis bigint NOT NULL DEFAULT 0,
+  attempts_done bigint NOT NULL DEFAULT 0,
   ${counters},
   UNIQUE (task, level)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
@@ -148,6 +154,7 @@ CREATE TABLE baton.partition (
   holder text COLLATE "C",
   outcome text COLLATE "C",
   reason text COLLATE "C",
+  history json,
   lease_ends_at bigint GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN due_at END) STORED,
   leased_by text COLLATE "C" GENERATED ALWAYS AS (CASE WHEN state = 'leased' THEN holder END) STORED,
   delayed_until bigint GENERATED ALWAYS AS (CASE WHEN state = 'delayed' THEN due_at END) STORED,
@@ -226,4 +233,23 @@ CREATE TABLE baton.produced_task (
   PRIMARY KEY (instance, task)
 ) WITH (fillfactor = 70);
 CREATE INDEX produced_task_newest ON baton.produced_task (instance, last_call_back_at);
+
+CREATE TABLE baton.subscription (
+  id text COLLATE "C" PRIMARY KEY,
+  body json NOT NULL
+) WITH (fillfactor = 50);
+
+-- Events that subscriptions are told of, one row for each subscription. Pending is null when nothing is left to do.
+CREATE TABLE baton.delivery (
+  subscription text COLLATE "C" NOT NULL,
+  event bigint NOT NULL,
+  task_id text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  message json NOT NULL,
+  progress json NOT NULL,
+  pending boolean GENERATED ALWAYS AS (CASE WHEN progress->>'state' = 'pending' THEN true END) STORED,
+  PRIMARY KEY (subscription, event)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX delivery_pending ON baton.delivery (subscription, event) WHERE pending;
+CREATE INDEX delivery_pending_of_task ON baton.delivery (subscription, task_id, event) WHERE pending;
 `

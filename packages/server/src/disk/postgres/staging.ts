@@ -1,4 +1,4 @@
-import type { KnownPartition } from '../../handoff/disk.ts'
+import type { IndexesOfLane, KnownOfLane, KnownPartition } from '../../handoff/disk.ts'
 import type { PartitionDescriptor, StagedIds } from '../../handoff/stored.ts'
 import { newRowArrays, newRowColumns } from './append.ts'
 import { plainArray } from './columns.ts'
@@ -19,19 +19,30 @@ export const unstageStatement = ({ first, last }: StagedIds): Statement => ({
 })
 
 /** Ranges outlive the rows that retention removes. A sum is no condition of an index: rows are to be found by theirs. */
-export const knownStatement = (lane: number, tail: number, indexes: readonly number[]): Statement => ({
-  text: `SELECT w.idx, p.record_count, p.compute_table, p.spelling
-    FROM unnest($3::bigint[]) AS w (idx) LEFT JOIN LATERAL
+export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
+  const wanted = asked.flatMap(({ lane, tail, indexes }, at) =>
+    indexes.map((index) => ({ at, lane, tail, index })),
+  )
+  return {
+    text: `SELECT w.at, w.idx, p.record_count, p.compute_table, p.spelling
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (at, lane, tail, idx) LEFT JOIN LATERAL
       (SELECT record_count, compute_table, spelling FROM baton.partition
-       WHERE lane = $1 AND idx = w.idx AND id + 0 <= $2 OFFSET 0) p ON true
+       WHERE lane = w.lane AND idx = w.idx AND id + 0 <= w.tail OFFSET 0) p ON true
     WHERE p.record_count IS NOT NULL
-      OR (SELECT last FROM baton.lane_range WHERE lane = $1 AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
-  values: [lane, tail, plainArray(indexes)],
-})
+      OR (SELECT last FROM baton.lane_range WHERE lane = w.lane AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
+    values: [
+      plainArray(wanted.map(({ at }) => at)),
+      plainArray(wanted.map(({ lane }) => lane)),
+      plainArray(wanted.map(({ tail }) => tail)),
+      plainArray(wanted.map(({ index }) => index)),
+    ],
+  }
+}
 
-export function readKnown(rows: readonly Row[]): Map<number, KnownPartition | null> {
-  return new Map(
-    rows.map((row) => [
+export function readKnown(rows: readonly Row[], lanes: number): KnownOfLane[] {
+  const known = Array.from({ length: lanes }, () => new Map<number, KnownPartition | null>())
+  for (const row of rows)
+    known[row['at'] as number]?.set(
       row['idx'] as number,
       row['record_count'] === null
         ? null
@@ -40,6 +51,6 @@ export function readKnown(rows: readonly Row[]): Map<number, KnownPartition | nu
             computeTable: row['compute_table'] as string,
             spelling: row['spelling'] as string | null,
           },
-    ]),
-  )
+    )
+  return known
 }

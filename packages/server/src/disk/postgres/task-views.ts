@@ -54,6 +54,19 @@ export const taskDetailStatement = (taskId: string): Statement => ({
   values: [taskId],
 })
 
+/** By the indexes of what ends first; the lane of each by its key. */
+export const underWayStatement = (limit: number): Statement => {
+  const part = (column: string) =>
+    `(SELECT * FROM baton.partition WHERE ${column} IS NOT NULL ORDER BY ${column}, id LIMIT $1)`
+  return {
+    text: `SELECT json_build_object('task', l.task, 'level', l.level, 'index', p.idx, 'spelling', p.spelling,
+        'state', p.state, 'holder', p.holder, 'leasedAt', coalesce(p.leased_at, 0), 'dueAt', p.due_at,
+        'recordCount', p.record_count) AS under_way
+      FROM (${part('lease_ends_at')} UNION ALL ${part('delayed_until')}) p JOIN baton.lane l ON l.id = p.lane`,
+    values: [limit],
+  }
+}
+
 type Values = readonly unknown[]
 
 export function readSummary(row: Row): TaskSummary {

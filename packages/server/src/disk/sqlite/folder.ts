@@ -6,7 +6,7 @@ import { asRefused, isBusy } from './failures.ts'
 import { closeToOthers, makePrivateFile, makePrivateFolder } from './file-modes.ts'
 import { migrate, versionOf } from './migrations.ts'
 
-const DATA_FILE = 'baton.db'
+export const DATA_FILE = 'baton.db'
 const LOCK_FILE = 'baton.lock'
 const FILES = [
   DATA_FILE,
@@ -109,18 +109,22 @@ export class DataFolder {
 
   /** Before the first word is written to it. */
   #refuseForeign(db: DatabaseSync): void {
-    const names = new Set(
-      db
-        .prepare('SELECT name FROM sqlite_schema')
-        .all()
-        .map(({ name }) => name),
-    )
+    const names = namesIn(db)
     const isNew = names.size === 0 && versionOf(db) === 0
-    if (isNew || OUR_TABLES.every((table) => names.has(table))) return
+    if (isNew || isOurs(names)) return
     throw new StoreRefused(
       `${join(this.#path, DATA_FILE)} is a database of some other program, not one of Baton's, and was not touched; move it away, or choose another folder with --data`,
     )
   }
+}
+
+export function namesIn(db: DatabaseSync): ReadonlySet<unknown> {
+  const rows = db.prepare('SELECT name FROM sqlite_schema').all()
+  return new Set(rows.map(({ name }) => name))
+}
+
+export function isOurs(names: ReadonlySet<unknown>): boolean {
+  return OUR_TABLES.every((table) => names.has(table))
 }
 
 /** With those above it. Node's own way to do that never ends below a folder that takes no others, as /proc. */

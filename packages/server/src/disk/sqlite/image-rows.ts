@@ -1,7 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Images } from '../../handoff/disk.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
-import type { NextIds } from '../../handoff/stored.ts'
+import type { NextIds, PartitionStatus } from '../../handoff/stored.ts'
+import { InstanceRows } from './instance-rows.ts'
+import { OutboxRows } from './outbox-rows.ts'
 import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import { keys, lanes, laneTables, levels, statuses, tableTimes, tasks } from './tables.ts'
@@ -10,15 +12,20 @@ import { keys, lanes, laneTables, levels, statuses, tableTimes, tasks } from './
 export class ImageRows {
   readonly #sql: ReturnType<typeof prepare>
   readonly #ranges: Ranges
+  readonly outbox: OutboxRows
+  readonly #instances: InstanceRows
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
     this.#ranges = new Ranges(db)
+    this.outbox = new OutboxRows(db)
+    this.#instances = new InstanceRows(db)
   }
 
   nextIds(): NextIds {
-    const { task, lane, partition } = this.#sql.nextIds.get() ?? { task: 1, lane: 1, partition: 1 }
-    return { task, lane, partition }
+    const found = this.#sql.nextIds.get() ?? { task: 1, lane: 1, partition: 1, event: 1 }
+    const { task, lane, partition, event } = found
+    return { task, lane, partition, event }
   }
 
   write(images: Images): void {
@@ -30,7 +37,7 @@ export class ImageRows {
     for (const time of images.tableTimes.values()) this.#sql.tableTime.run(...tableTimes.values(time))
     for (const [id, status] of images.partitions) {
       if (status === null) this.#sql.removePartition.run(id)
-      else this.#sql.partition.run(...statuses.values(status), id)
+      else this.#writeStatus(id, status)
     }
     for (const range of images.ranges) this.#ranges.add(range)
     for (const [key, image] of images.keys) {
@@ -39,7 +46,12 @@ export class ImageRows {
     }
     this.#writePace(images)
     this.#writeInstances(images)
-    if (nextIds !== null) this.#sql.setNextIds.run(nextIds.task, nextIds.lane, nextIds.partition)
+    this.outbox.write(images.outbox)
+    if (nextIds !== null) this.setNextIds(nextIds)
+  }
+
+  setNextIds({ task, lane, partition, event }: NextIds): void {
+    this.#sql.setNextIds.run(task, lane, partition, event)
   }
 
   #writeTasks(images: Images): void {
@@ -48,6 +60,27 @@ export class ImageRows {
       if (task.purgedAt !== null) this.#sql.purging.run(task.id)
     }
     for (const [task, names] of images.tables) for (const name of names) this.#sql.table.run(task, name)
+  }
+
+  /** In the order of the columns of `statuses`. Written out: most of a flush is these. */
+  #writeStatus(id: number, status: PartitionStatus): void {
+    this.#sql.partition.run(
+      status.state,
+      status.line,
+      status.term,
+      status.attempts,
+      status.releases,
+      status.holder,
+      status.secret,
+      status.outcome,
+      status.dueAt,
+      status.leasedAt,
+      status.settledAt,
+      status.reportedRecords,
+      status.reason,
+      status.history === null ? null : JSON.stringify(status.history),
+      id,
+    )
   }
 
   #writePace({ pace }: Images): void {
@@ -62,10 +95,11 @@ export class ImageRows {
     for (const task of changed) this.#sql.trimPace.run(task, task, PACE_SECONDS_KEPT - 1)
   }
 
-  #writeInstances({ produced, instances }: Images): void {
+  #writeInstances({ produced, instances, totals }: Images): void {
     for (const { task, instance, at } of produced.values()) this.#sql.produced.run(instance, task, at)
     for (const { instanceId, role, at } of instances.values())
       this.#sql.instance.run(instanceId, role, at, at)
+    this.#instances.add(totals.values())
   }
 }
 
@@ -102,8 +136,10 @@ function prepare(db: DatabaseSync) {
     ),
     nextIds: query<NextIds>(
       db,
-      'SELECT next_task AS task, next_lane AS lane, next_partition AS partition FROM head WHERE id = 1',
+      'SELECT next_task AS task, next_lane AS lane, next_partition AS partition, next_event AS event FROM head WHERE id = 1',
     ),
-    setNextIds: db.prepare('UPDATE head SET next_task = ?, next_lane = ?, next_partition = ? WHERE id = 1'),
+    setNextIds: db.prepare(
+      'UPDATE head SET next_task = ?, next_lane = ?, next_partition = ?, next_event = ? WHERE id = 1',
+    ),
   }
 }

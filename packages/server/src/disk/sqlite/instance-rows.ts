@@ -5,6 +5,7 @@ import type {
   InstanceQuery,
   InstanceRecord,
   ProducedTaskRecord,
+  TotalsAdded,
 } from '../../handoff/shown/instance-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import { LIMIT } from './loads.ts'
@@ -35,9 +36,20 @@ export class InstanceRows {
     }
   }
 
+  /** What they did, from entries: to be added. When they were seen is told by sightings. */
+  add(added: Iterable<TotalsAdded>): void {
+    for (const { instanceId, role, at, totals } of added)
+      this.#sql.add.run(instanceId, role, at, at, ...totalFields.map((field) => totals[field]))
+  }
+
   get(instanceId: string, now: number): InstanceRecord | null {
     const row = this.#sql.byName.get(instanceId)
     return row === undefined ? null : this.#read(row, now)
+  }
+
+  /** Ids of the partitions that are leased to it. */
+  heldBy(instanceId: string, limit: number): number[] {
+    return this.#sql.held.all(instanceId, limit).map(([id]) => id)
   }
 
   list({ after, limit }: InstanceQuery, now: number): InstanceRecord[] {
@@ -57,7 +69,7 @@ export class InstanceRows {
 
   #read(row: InstanceRow, now: number): InstanceRecord {
     const { instance_id, role, first_seen_at, last_seen_at, version, started_at, draining } = row
-    const [leases] = this.#sql.leases.get(instance_id, now) ?? [0]
+    const [leases, leasesEndAt] = this.#sql.leases.get(instance_id, now) ?? [0, null]
     const totals = totalFields.map((field) => [field, row[totalColumns[field]]])
     return {
       instanceId: instance_id,
@@ -66,6 +78,7 @@ export class InstanceRows {
       lastSeenAt: last_seen_at,
       totals: Object.fromEntries(totals) as unknown as InstanceTotals,
       leases,
+      leasesEndAt,
       node: started_at === null ? null : { version, startedAt: started_at, draining: draining === 1 },
       now,
       tasks: this.#tasks(instance_id),
@@ -136,15 +149,24 @@ function prepare(db: DatabaseSync) {
          ${identity.map((column) => `${column} = iif(${TAKES_A_NODES_NAME}, instance.${column}, excluded.${column})`).join(', ')},
          ${addTotals.join(', ')}`,
     ),
+    add: db.prepare(
+      `INSERT INTO instance (instance_id, role, first_seen_at, last_seen_at, ${columns.join(', ')})
+       VALUES (?, ?, ?, ?, ${columns.map(() => '?').join(', ')})
+       ON CONFLICT (instance_id) DO UPDATE SET ${addTotals.join(', ')}`,
+    ),
     byName: query<InstanceRow>(db, 'SELECT * FROM instance WHERE instance_id = ?'),
     list: query<InstanceRow>(
       db,
       `SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`,
     ),
-    leases: arrayQuery<[number]>(
+    leases: arrayQuery<[number, number | null]>(
       db,
-      `SELECT count(*) FROM partition WHERE state = 'leased' AND holder = ? AND due_at > ?
+      `SELECT count(*), min(due_at) FROM partition WHERE state = 'leased' AND holder = ? AND due_at > ?
          AND NOT (SELECT task.cancelled FROM lane JOIN task ON task.id = lane.task WHERE lane.id = partition.lane)`,
+    ),
+    held: arrayQuery<[number]>(
+      db,
+      `SELECT id FROM partition WHERE state = 'leased' AND holder = ? ORDER BY due_at ${LIMIT}`,
     ),
     tasks: arrayQuery<[number, ...unknown[]]>(
       db,

@@ -1,13 +1,15 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { LinePosition, Loaded, LoadedRows, Needs, OrderPosition } from '../../handoff/disk.ts'
-import type {
-  StoredLane,
-  StoredLaneTable,
-  StoredLevel,
-  StoredPartition,
-  StoredTableTime,
-  StoredTask,
+import {
+  type StoredLane,
+  type StoredLaneTable,
+  type StoredLevel,
+  type StoredPartition,
+  type StoredTableTime,
+  type StoredTask,
+  untouched,
 } from '../../handoff/stored.ts'
+import { arrayQuery } from './query.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
 import { finder } from './table.ts'
 import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
@@ -48,7 +50,7 @@ export class Loads {
       fresh: (needs.fresh ?? []).map(({ lane, table, after, tail, limit }) =>
         found.addPartitions(
           table === undefined
-            ? this.#sql.fresh.all(lane, after, tail, limit)
+            ? this.#fresh(lane, after, tail, limit)
             : this.#sql.freshOfTable.all(lane, after, tail, table, limit),
         ),
       ),
@@ -102,6 +104,22 @@ export class Loads {
     if (state === null) return this.#sql.rows.all(lane, afterIndex, tail, limit)
     if (state === 'parked') return this.#sql.parkedRows.all(lane, afterIndex, tail, limit)
     return this.#sql.rowsInState.all(lane, afterIndex, tail, state, limit)
+  }
+
+  /**
+   * Nothing has happened to these yet: what was called back is all there is to read. Those that a pull by table took before
+   * their turn are left out.
+   */
+  #fresh(lane: number, after: number, tail: number, limit: number): StoredPartition[] {
+    const found: StoredPartition[] = []
+    for (const [id, index, recordCount, computeTable, spelling, calledBackAt] of this.#sql.fresh.all(
+      lane,
+      after,
+      tail,
+      limit,
+    ))
+      found.push({ id, lane, index, recordCount, computeTable, spelling, calledBackAt, ...untouched() })
+    return found
   }
 
   #returned({ lane, table, line, after, limit }: Returned): StoredPartition[] {
@@ -159,8 +177,9 @@ class Found {
   }
 
   withOwners(): LoadedRows {
-    for (const { lane } of this.#partitions.values())
-      if (!this.#lanes.has(lane)) this.addLane(this.#sql.lane.get(lane))
+    const homes = new Set<number>()
+    for (const { lane } of this.#partitions.values()) homes.add(lane)
+    for (const lane of homes) if (!this.#lanes.has(lane)) this.addLane(this.#sql.lane.get(lane))
     const found: StoredLaneTable[] = []
     for (const { id, task, level } of this.#lanes.values()) {
       if (!this.#tasks.has(task)) this.addTask(this.#sql.task.get(task))
@@ -181,6 +200,15 @@ class Found {
     }
   }
 }
+
+type FreshRow = readonly [
+  id: number,
+  index: number,
+  recordCount: number,
+  computeTable: string,
+  spelling: string | null,
+  calledBackAt: number,
+]
 
 /** A bare parameter as the limit has SQLite prepare the statement again for each value (6.5 µs); a sum has not (2.3). */
 export const LIMIT = 'LIMIT ? + 0'
@@ -227,7 +255,6 @@ function prepare(db: DatabaseSync) {
     rows: rows(''),
     parkedRows: rows(`AND state = 'parked'`),
     rowsInState: rows('AND state = ?'),
-    fresh: finder(db, partitions, `WHERE lane = ? AND id > ? AND id <= ? ORDER BY id ${LIMIT}`),
     // Looked for among all of the lane: that several tables share one is rare, and so are many that were given back.
     freshOfTable: finder(
       db,
@@ -236,6 +263,11 @@ function prepare(db: DatabaseSync) {
     ),
     returnedOfTable: returned(
       `compute_table = ? AND ${PLACE} >= ? AND (${PLACE} > ? OR ${PLACE} = ? AND id > ?) ORDER BY ${PLACE}, id`,
+    ),
+    fresh: arrayQuery<FreshRow>(
+      db,
+      `SELECT id, idx, record_count, compute_table, spelling, called_back_at
+       FROM partition WHERE lane = ? AND id > ? AND id <= ? AND state = 'ready' AND line = 'fresh' ORDER BY id ${LIMIT}`,
     ),
     samePlace: returned(`${PLACE} = ? AND id > ? ORDER BY id`),
     laterPlaces: returned(`${PLACE} > ? ORDER BY ${PLACE}, id`),

@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { PartitionDescriptor, StagedIds } from '../../handoff/stored.ts'
 import { descriptors } from './tables.ts'
 
@@ -14,17 +14,23 @@ export class NewRows {
   }
 
   insert(rows: readonly PartitionDescriptor[]): void {
-    const insert = (statement: StatementSync, some: readonly PartitionDescriptor[]) =>
-      statement.run(...some.flatMap((row) => descriptors.values(row)))
     const inFullStatements = rows.length - (rows.length % ROWS_AT_ONCE)
     for (let at = 0; at < inFullStatements; at += ROWS_AT_ONCE)
-      insert(this.#sql.many, rows.slice(at, at + ROWS_AT_ONCE))
-    for (const row of rows.slice(inFullStatements)) insert(this.#sql.one, [row])
+      this.#sql.many.run(...valuesOf(rows.slice(at, at + ROWS_AT_ONCE)))
+    for (const row of rows.slice(inFullStatements)) this.#sql.one.run(...valuesOf([row]))
   }
 
   remove({ first, last }: StagedIds): void {
     this.#sql.remove.run(first, last)
   }
+}
+
+/** In the order of the columns of `descriptors`. Written out: a large call-back is nothing but these. */
+function valuesOf(rows: readonly PartitionDescriptor[]): SQLInputValue[] {
+  const values: SQLInputValue[] = []
+  for (const { id, lane, index, recordCount, computeTable, spelling, calledBackAt } of rows)
+    values.push(id, lane, index, recordCount, computeTable, spelling, calledBackAt)
+  return values
 }
 
 function prepare(db: DatabaseSync) {

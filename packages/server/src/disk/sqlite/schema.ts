@@ -83,9 +83,8 @@ CREATE TABLE partition (
 CREATE UNIQUE INDEX partition_identity ON partition (lane, idx);
 CREATE INDEX partition_arrival ON partition (lane);
 CREATE INDEX partition_returned ON partition (lane, line, ${PLACE}) WHERE ${partitionIs.returned};
-CREATE INDEX partition_leased ON partition (due_at) WHERE state = 'leased';
+CREATE INDEX partition_due ON partition (state, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX partition_holder ON partition (holder, due_at) WHERE state = 'leased';
-CREATE INDEX partition_delayed ON partition (due_at) WHERE state = 'delayed';
 CREATE INDEX partition_parked ON partition (lane, idx) WHERE state = 'parked';
 CREATE INDEX partition_mismatch ON partition (lane, idx) WHERE ${partitionIs.mismatch};
 
@@ -140,6 +139,25 @@ CREATE TABLE pace (
   PRIMARY KEY (task, second)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE subscription (
+  id TEXT NOT NULL PRIMARY KEY,
+  body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Events that subscriptions are told of, one row for each subscription. Pending is null when nothing is left to do.
+CREATE TABLE delivery (
+  subscription TEXT NOT NULL,
+  event INTEGER NOT NULL,
+  task_id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  message TEXT NOT NULL,
+  progress TEXT NOT NULL,
+  pending INTEGER GENERATED ALWAYS AS (CASE WHEN json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED
+) STRICT;
+CREATE UNIQUE INDEX delivery_identity ON delivery (subscription, event);
+CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;
+CREATE INDEX delivery_pending_of_task ON delivery (subscription, task_id, event) WHERE pending IS NOT NULL;
+
 -- Entries that are durable and not flushed, and slots that are free to be used again. See entries.ts.
 CREATE TABLE entry_slot (
   slot INTEGER PRIMARY KEY,
@@ -155,9 +173,10 @@ CREATE TABLE head (
   flushed INTEGER NOT NULL,
   next_task INTEGER NOT NULL,
   next_lane INTEGER NOT NULL,
-  next_partition INTEGER NOT NULL
+  next_partition INTEGER NOT NULL,
+  next_event INTEGER NOT NULL
 ) STRICT;
-INSERT INTO head (id, flushed, next_task, next_lane, next_partition) VALUES (1, 0, 1, 1, 1);
+INSERT INTO head (id, flushed, next_task, next_lane, next_partition, next_event) VALUES (1, 0, 1, 1, 1, 1);
 
 -- Written to find out whether a commit would succeed.
 CREATE TABLE probe (

@@ -6,6 +6,7 @@ import { ImageRows } from './image-rows.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { Loads } from './loads.ts'
 import { NewRows } from './new-rows.ts'
+import type { OutboxRows } from './outbox-rows.ts'
 import { Upkeep } from './upkeep.ts'
 import { Views } from './views.ts'
 
@@ -18,6 +19,7 @@ export class Session {
   readonly upkeep: Upkeep
   readonly views: Views
   readonly instances: InstanceRows
+  readonly outbox: OutboxRows
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -36,6 +38,7 @@ export class Session {
     this.upkeep = new Upkeep(db, this.loads)
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
+    this.outbox = this.#images.outbox
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')

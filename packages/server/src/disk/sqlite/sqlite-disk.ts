@@ -36,8 +36,10 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     flush: (images, upTo) => call((session) => session.flush(images, upTo)),
     stage: (rows) => call((session) => session.stage(rows)),
     unstage: (ids) => call((session) => session.unstage(ids)),
-    known: (lane, tail, indexes) => call(({ upkeep }) => upkeep.known(lane, tail, indexes)),
+    known: (asked) => call(({ upkeep }) => asked.map((one) => upkeep.known(one))),
     due: (now, limit, leases) => call(({ upkeep }) => upkeep.due(now, limit, leases)),
+    heldBy: (instanceId, limit) => call(({ instances }) => instances.heldBy(instanceId, limit)),
+    underWay: (limit) => call(({ views }) => views.underWay(limit)),
     dueKeys: (now, limit) => call(({ upkeep }) => upkeep.dueKeys(now, limit)),
     purgeable: (finishedBefore) => call(({ upkeep }) => upkeep.purgeable(finishedBefore)),
     unfinishedWork: (limit) => call(({ upkeep }) => upkeep.unfinishedWork(limit)),
@@ -50,6 +52,10 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     instances: (query, now) => call(({ instances }) => instances.list(query, now)),
     forgetInstances: (unseenSince, endedSince, limit) =>
       call((session) => session.transaction(() => session.instances.forget(unseenSince, endedSince, limit))),
+    outbox: {
+      subscriptions: () => call(({ outbox }) => outbox.subscriptions()),
+      deliveries: (query) => call(({ outbox }) => outbox.deliveries(query)),
+    },
     probe: (now) => call((session) => session.probe(now)),
     hasSpace() {
       try {

@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { noTallies, type Tallies } from '../../handoff/rules/tally.ts'
+import { noTallies, type Tallies, type Tally } from '../../handoff/rules/tally.ts'
 import { arrayQuery } from './query.ts'
 
-/** How a field is kept. Those with a question mark may be null; an empty list is kept as null. */
+/** How a field is kept. Those with a question mark may be null; an empty list is kept as null; a null leaves `kept?` as it is. */
 export type Kind =
   | 'key'
   | 'integer'
@@ -16,12 +16,15 @@ export type Kind =
   | 'json'
   | 'json?'
   | 'list?'
+  | 'kept?'
 
 /** The name of a column, and how it keeps its field. */
 export type Column = readonly [name: string, kind: Kind, more?: string]
 
 /** One column for each field; without one it does not compile. */
-export type Columns<Row> = { readonly [Field in Exclude<keyof Row, keyof Tallies>]-?: Column }
+export type Columns<Row> = {
+  readonly [Field in keyof Row as Row[Field] extends Tally ? never : Field]-?: Column
+}
 
 interface Codec {
   readonly type: string
@@ -38,6 +41,12 @@ const tag = (type: string): Codec => ({
   read: (value) => (value === null ? null : BigInt(value as string)),
   write: same as Codec['write'],
 })
+
+const jsonOrNull: Codec = {
+  type: 'TEXT',
+  read: (value) => (value === null ? null : (JSON.parse(value as string) as unknown)),
+  write: (value) => (value === null ? null : JSON.stringify(value)),
+}
 
 const codecs: Readonly<Record<Kind, Codec>> = {
   key: plain('INTEGER PRIMARY KEY'),
@@ -57,11 +66,8 @@ const codecs: Readonly<Record<Kind, Codec>> = {
     read: (value) => JSON.parse(value as string) as unknown,
     write: (value) => JSON.stringify(value),
   },
-  'json?': {
-    type: 'TEXT',
-    read: (value) => (value === null ? null : (JSON.parse(value as string) as unknown)),
-    write: (value) => (value === null ? null : JSON.stringify(value)),
-  },
+  'json?': jsonOrNull,
+  'kept?': jsonOrNull,
   'list?': {
     type: 'TEXT',
     read: (value) => (value === null ? [] : (JSON.parse(value as string) as unknown)),
@@ -104,6 +110,11 @@ export class Table<Row extends object> {
 
   get names(): string[] {
     return [...this.#fields.map(({ name }) => name), ...(this.#tallied ? tallyColumns : [])]
+  }
+
+  /** What a row has once it is read. */
+  get fields(): string[] {
+    return [...this.#fields.map(({ field }) => field), ...(this.#tallied ? ['partitions', 'records'] : [])]
   }
 
   /** For SELECT, in the order that `read` takes. */
@@ -152,8 +163,13 @@ export class Table<Row extends object> {
   }
 
   upsertBy(key: readonly string[], fixed: readonly string[] = key): string {
+    const kept = new Set(this.#fields.filter(({ kind }) => kind === 'kept?').map(({ name }) => name))
     const changed = this.names.filter((name) => !fixed.includes(name))
-    const assignments = changed.map((name) => `${name} = excluded.${name}`)
+    const assignments = changed.map((name) =>
+      kept.has(name)
+        ? `${name} = ifnull(excluded.${name}, ${this.name}.${name})`
+        : `${name} = excluded.${name}`,
+    )
     return `${this.insert} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${assignments.join(', ')}`
   }
 }

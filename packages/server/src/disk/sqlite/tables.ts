@@ -36,9 +36,12 @@ export const tasks = new Table<StoredTask>(
     reportedDeclared: ['reported_declared', 'integer'],
     reportedRecords: ['reported_records', 'integer'],
     mismatched: ['mismatched', 'integer'],
+    owners: ['owners', 'list?'],
     reruns: ['reruns', 'list?'],
     staging: ['staging', 'json?'],
     settings: ['settings', 'json?'],
+    failures: ['failures', 'kept?'],
+    durations: ['durations', 'list?'],
   },
   true,
 )
@@ -59,6 +62,8 @@ export const lanes = new Table<StoredLane>(
     parkedSkipped: ['parked_skipped', 'flag'],
     purged: ['purged', 'integer'],
     purgedRecords: ['purged_records', 'integer'],
+    busyMillis: ['busy_millis', 'integer', 'DEFAULT 0'],
+    attemptsDone: ['attempts_done', 'integer', 'DEFAULT 0'],
   },
   true,
 )
@@ -87,6 +92,7 @@ const status: Columns<PartitionStatus> = {
   settledAt: ['settled_at', 'integer?'],
   reportedRecords: ['reported_records', 'integer?'],
   reason: ['reason', 'text?'],
+  history: ['history', 'json?'],
 }
 
 /** A new row says only what was called back: the rest of it is as nothing has happened yet. */

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Due, KnownPartition, Recount } from '../../handoff/disk.ts'
+import type { Due, IndexesOfLane, KnownOfLane, KnownPartition, Recount } from '../../handoff/disk.ts'
 import { earlier } from '../../handoff/rules/earlier.ts'
 import { noTallies } from '../../handoff/rules/tally.ts'
 import type { Line, StoredKey, StoredPartition, StoredState, StoredTask } from '../../handoff/stored.ts'
@@ -22,7 +22,7 @@ export class Upkeep {
     this.#ranges = new Ranges(db)
   }
 
-  known(lane: number, tail: number, indexes: readonly number[]): Map<number, KnownPartition | null> {
+  known({ lane, tail, indexes }: IndexesOfLane): KnownOfLane {
     const found = new Map<number, KnownPartition | null>()
     const isInRange = this.#ranges.contains(lane)
     for (const index of indexes) {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
-import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../handoff/disk.ts'
+import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary, UnderWayRow } from '../../handoff/disk.ts'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { PaceSecond, TaskRecord } from '../../handoff/shown/task-record.ts'
@@ -48,6 +48,10 @@ export class Views {
     return found.map((task) => this.#summary(task))
   }
 
+  underWay(limit: number): UnderWayRow[] {
+    return plain([...this.#sql.leased.all(limit), ...this.#sql.delayed.all(limit)])
+  }
+
   #summary(task: StoredTask): TaskSummary {
     const openLane = task.openLevel === null ? undefined : this.#sql.lane.get(task.id, task.openLevel)
     return {
@@ -67,7 +71,18 @@ export class Views {
 const plain = <Row extends object>(found: readonly Row[]): Row[] => found.map((row) => ({ ...row }))
 
 function prepare(db: DatabaseSync) {
+  // The order of a partial index, however many rows there are besides.
+  const underWay = (state: string) =>
+    query<UnderWayRow>(
+      db,
+      `SELECT lane.task AS task, lane.level AS level, idx AS "index", spelling, partition.state AS state, holder,
+         ifnull(leased_at, 0) AS leasedAt, due_at AS dueAt, record_count AS recordCount
+       FROM partition CROSS JOIN lane ON lane.id = partition.lane
+       WHERE partition.state = '${state}' ORDER BY due_at ${LIMIT}`,
+    )
   return {
+    leased: underWay('leased'),
+    delayed: underWay('delayed'),
     task: finder(db, tasks, 'WHERE id = ?'),
     taskNamed: finder(db, tasks, 'WHERE task_id = ?'),
     newest: finder(db, tasks, `WHERE id < ? ORDER BY id DESC ${LIMIT}`),

@@ -1,6 +1,6 @@
 import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
-import type { KnownPartition } from '../disk.ts'
-import { isSamePartition, refusalOfNew } from '../rules/call-back-rules.ts'
+import type { IndexesOfLane, KnownOfLane, KnownPartition } from '../disk.ts'
+import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../rules/index-runs.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import { noTallies, totalOf } from '../rules/tally.ts'
@@ -9,7 +9,7 @@ import type { CallBackOrder, CallBackResult, KnownConflict } from '../store.ts'
 import { type PartitionDescriptor, untouched } from '../stored.ts'
 import { type Lane, nameOfTime, type Task } from './memory.ts'
 import { applySettings } from './settings.ts'
-import { type Ask, firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
+import { firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
 
 /** A lane as far as a comparison goes: rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
@@ -48,7 +48,7 @@ const COMPARED_AT_A_TIME = 1000
 export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBackResult> {
   const { lanes } = yield* locate(tx, order.callBack)
   const comparison = yield* compare(order.callBack, lanes, (lane) => tx.calledBack.get(lane))
-  const refusal = refusalOf(tx.memory.tasksByName.get(order.callBack.taskId), comparison)
+  const refusal = refusalOf(tx.memory.tasksByName.get(order.callBack.taskId), comparison, order)
   if (refusal !== undefined) return refusal
   const { fresh, accepted } = comparison
   let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
@@ -62,6 +62,7 @@ export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBack
     for (const row of rows) tx.newRows.push(row)
   }
   accept(tx, order, arrivals)
+  countCallBack(tx, order.producer, accepted)
   return { kind: 'stored', accepted, duplicates: comparison.duplicates }
 }
 
@@ -104,47 +105,46 @@ export function* compare(
   const fresh = new Map<number, CalledBackPartition[]>()
   const conflicts: KnownConflict[] = []
   let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
-  for (let from = 0; from < partitions.length; ) {
-    const { level } = partitions[from] as CalledBackPartition
-    let to = from + 1
-    while (to < partitions.length && partitions[to]?.level === level && to - from < COMPARED_AT_A_TIME)
-      to += 1
-    const piece = partitions.slice(from, to)
-    const lane = lanes.get(level)
-    const here = lane === undefined ? undefined : ofThisBatch(lane.id)
-    const there = lane === undefined ? undefined : yield* known(lane, piece)
-    let news = fresh.get(level)
+  for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
+    const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
+    const there = yield* known(lanes, piece)
     for (const [at, partition] of piece.entries()) {
-      const before = here?.get(partition.index) ?? there?.get(partition.index)
+      const { level, index } = partition
+      const lane = lanes.get(level)
+      const here = lane === undefined ? undefined : ofThisBatch(lane.id)
+      const before = here?.get(index) ?? there.get(level)?.get(index)
       if (before === undefined) {
-        if (news === undefined) {
-          news = []
-          fresh.set(level, news)
-        }
-        news.push(partition)
+        const news = fresh.get(level)
+        if (news === undefined) fresh.set(level, [partition])
+        else news.push(partition)
         accepted += 1
         records += partition.recordCount
       } else if (before === null || isSamePartition(calledBack(partition, before), partition)) duplicates += 1
       else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
         conflicts.push({ position: from + at, known: calledBack(partition, before) })
     }
-    from = to
     if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'breathe' }
   }
   return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
 }
 
 /** Why the call-back is refused as a whole; undefined if it is stored. */
-export function refusalOf(task: Task | undefined, comparison: Comparison): CallBackResult | undefined {
+export function refusalOf(
+  task: Task | undefined,
+  comparison: Comparison,
+  { seal = null, owner = null }: CallBackOrder,
+): CallBackResult | undefined {
   const { accepted, records, conflicts, conflictTotal: total } = comparison
   if (total > 0) return { kind: 'conflict', conflicts, total }
-  return accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
+  const refusal = accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
+  if (refusal !== undefined || seal === null) return refusal
+  return refusalOfSeal(task, { partitions: seal.partitions, owner, accepted })
 }
 
 /** Makes new partitions count: their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
-  { callBack: { taskId }, producer, settings = null }: CallBackOrder,
+  { callBack: { taskId }, producer, owner = null, seal = null, settings = null }: CallBackOrder,
   arrivals: readonly Arrival[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
@@ -163,10 +163,22 @@ export function accept(
   }
   for (const table of tables) tx.addTable(task, table)
   task.lastCallBackAt = tx.now
+  if (arrivals.length > 0) task.owners = withOwner(task.owners, owner)
+  if (seal !== null) {
+    task.sealed = true
+    task.expectedPartitions = seal.partitions ?? task.expectedPartitions
+  }
   tx.touchTask(task)
   if (producer === null) return
   tx.sawInstance(producer, 'producer')
   tx.addProducer(task, producer)
+}
+
+export function countCallBack(tx: Transaction, producer: string | null, accepted: number): void {
+  if (producer === null) return
+  const totals = tx.totalsOf(producer, 'producer')
+  totals.callBacks += 1
+  totals.calledBack += accepted
 }
 
 export const describe = (
@@ -258,7 +270,10 @@ export function newTask(tx: Transaction, taskId: string): Task {
     reportedRecords: 0,
     mismatched: 0,
     ...noTallies(),
+    owners: [],
     reruns: [],
+    failures: null,
+    durations: [],
     staging: null,
   })
 }
@@ -278,6 +293,8 @@ function newLane(tx: Transaction, task: Task, { lane: id, level }: Arrival): Lan
     parkedSkipped: false,
     purged: 0,
     purgedRecords: 0,
+    busyMillis: 0,
+    attemptsDone: 0,
     ...noTallies(),
   }
   return tx.memory.addLane(row, true)
@@ -289,14 +306,29 @@ export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefi
   return tasksByName.get(taskId)
 }
 
+/** By level. All lanes that an array names are looked up at once: there may be as many as there are partitions. */
 function* known(
-  { id, tail, lastIndex }: ComparedLane,
-  piece: readonly CalledBackPartition[],
-): Steps<ReadonlyMap<number, KnownPartition | null>> {
-  // Most arrays go on where the last one ended: nothing has to be looked up for them.
-  if (lastIndex !== null && piece.every(({ index }) => index > lastIndex)) return new Map()
-  const ask: Ask = { ask: 'known', lane: id, tail, indexes: piece.map(({ index }) => index) }
-  return (yield ask) as ReadonlyMap<number, KnownPartition | null>
+  lanes: ReadonlyMap<number, ComparedLane>,
+  partitions: readonly CalledBackPartition[],
+): Steps<ReadonlyMap<number, KnownOfLane>> {
+  const indexes = new Map<number, number[]>()
+  for (const { level, index } of partitions) {
+    const wanted = indexes.get(level)
+    if (wanted !== undefined) wanted.push(index)
+    else if (lanes.has(level)) indexes.set(level, [index])
+  }
+  const levels: number[] = []
+  const asked: IndexesOfLane[] = []
+  for (const [level, wanted] of indexes) {
+    const { id, tail, lastIndex } = lanes.get(level) as ComparedLane
+    // Most arrays go on where the last one ended: nothing has to be looked up for them.
+    if (lastIndex !== null && wanted.every((index) => index > lastIndex)) continue
+    levels.push(level)
+    asked.push({ lane: id, tail, indexes: wanted })
+  }
+  if (asked.length === 0) return new Map()
+  const found = (yield { ask: 'known', asked }) as readonly KnownOfLane[]
+  return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
 }
 
 function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {

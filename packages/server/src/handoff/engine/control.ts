@@ -1,3 +1,4 @@
+import { withFinished } from '../rules/attempt-history.ts'
 import type { ControlOrder, ControlResult, RetryOrder, SettingsOrder } from '../rules/control.ts'
 import { refusalOf } from '../rules/control-rules.ts'
 import { next } from '../rules/life-cycle.ts'
@@ -222,6 +223,8 @@ function retryOne(tx: Transaction, partition: Partition): void {
 
 /** As if it had just been called back; who finished it before no longer holds a lease of it. */
 function rerunOne(tx: Transaction, partition: Partition): void {
+  const { outcome } = partition
+  if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
   takeBack(partition.home.owner, [partition])
   wait(tx, partition, 'rerun')
   partition.term += 1
@@ -308,7 +311,7 @@ function* loadLane(tx: Transaction, task: Task, level: number): Steps<void> {
 }
 
 /** Rows were flushed before: the disk knows all lanes. */
-export function* nextLane(
+function* nextLane(
   tx: Transaction,
   task: Task,
   from: number,
@@ -319,7 +322,7 @@ export function* nextLane(
   return tx.memory.lanes.get(nextLanes[0]?.[0] ?? -1)
 }
 
-export function* rowsOf(
+function* rowsOf(
   tx: Transaction,
   lane: Lane,
   state: 'parked' | null,

@@ -6,6 +6,8 @@ import { load, type Steps, type Transaction } from './transaction.ts'
 
 /** What follows for tasks from what happened to their partitions: where their barriers stand, and what state they are in. */
 
+/** The next lane is nearly always the one. */
+const LANES_AT_FIRST = 4
 const LANES_AT_A_TIME = 256
 
 /** Opens and closes levels. To be called before pulls: they see what has just been opened. */
@@ -67,14 +69,16 @@ function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lan
     if (lane.level >= from && holdsBarrier(lane) && (lowest === undefined || lane.level < lowest.level))
       lowest = lane
   let next = from
+  let limit = LANES_AT_FIRST
   while (lowest === undefined || next < lowest.level) {
-    const having = { task: task.id, from: next, having: 'unfinished' as const, limit: LANES_AT_A_TIME }
+    const having = { task: task.id, from: next, having: 'unfinished' as const, limit }
     const { nextLanes } = yield* load(tx, { nextLanes: [having] })
     const found = (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
     const holding = found.find(holdsBarrier)
     if (holding !== undefined) return lowest === undefined || holding.level < lowest.level ? holding : lowest
-    if (found.length < LANES_AT_A_TIME) break
+    if (found.length < limit) break
     next = (found.at(-1)?.level ?? next) + 1
+    limit = Math.min(limit * 4, LANES_AT_A_TIME)
   }
   return lowest
 }

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Disk } from '../disk.ts'
+import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
 import { Readied } from '../readied.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
+import type { Policy } from '../rules/policy.ts'
 import type { ChangePage, ChangeQuery } from '../shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from '../shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
@@ -13,6 +15,8 @@ import {
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
+  type ReleaseOrder,
+  type ReleaseResult,
   type Store,
   StoreUnavailable,
   type SweepOrder,
@@ -20,16 +24,18 @@ import {
   type TidyOrder,
   type TidyResult,
 } from '../store.ts'
+import { audit } from './audit.ts'
 import { ChangeLog } from './change-log.ts'
 import { control } from './control.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
 import { handOff, isEmptyPull, isNothing, weightOf } from './hand-off-batch.ts'
 import { LargeCallBacks } from './large-call-back.ts'
 import { Maintenance } from './maintenance.ts'
+import { Outbox } from './outbox.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
-import { endDue } from './settle.ts'
+import { endDue, takeBack } from './settle.ts'
 import type { Transaction } from './transaction.ts'
-import { audit, viewPartitions, viewTask, viewTasks, viewTasksById } from './views.ts'
+import { viewPartitions, viewTask, viewTasks, viewTasksById } from './views.ts'
 
 /** Requests share a transaction up to so many partitions: more would keep others waiting. */
 const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }
@@ -50,9 +56,11 @@ export async function openEngine(options: EngineOptions): Promise<EngineStore> {
 export class EngineStore implements Store {
   readonly batching = BATCHING
   readonly #disk: Disk
+  readonly #policy: Policy
   readonly #runner: Runner
   readonly #largeCallBacks: LargeCallBacks
   readonly #maintenance: Maintenance
+  readonly #outbox: Outbox
   readonly #changes: ChangeLog
   /** Resolves when the work before has ended, well or not. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -65,10 +73,13 @@ export class EngineStore implements Store {
 
   constructor(options: EngineOptions) {
     this.#disk = options.disk
+    this.#policy = options.policy
     this.#runner = new Runner(options, (tx) => this.#committed(tx))
     // What was begun is brought to its end also while the store is being closed.
     this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
-    this.#maintenance = new Maintenance(options.disk, this.#runner, (work) => this.#inTurn(work))
+    const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
+    this.#outbox = new Outbox(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
+    this.#maintenance = new Maintenance(options.disk, this.#runner, inTurn, this.#outbox)
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
@@ -225,6 +236,21 @@ export class EngineStore implements Store {
     })
   }
 
+  releaseInstance({ instanceId, limit }: ReleaseOrder): Promise<ReleaseResult> {
+    return this.#inTurn(async () => {
+      // Leases are found by their holder.
+      await this.#runner.flush()
+      const held = await this.#disk.heldBy(instanceId, limit)
+      if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
+      return this.#runner.transact(function* (tx) {
+        const taken = yield* takeBack(tx, instanceId, held)
+        yield* moveBarriers(tx)
+        yield* concludeTasks(tx)
+        return { ...taken, readied: tx.readied.count, more: held.length === limit }
+      })
+    })
+  }
+
   async #lastSettledAt(taskId: string): Promise<number> {
     const { tasks } = await this.#disk.load({ taskNames: [taskId] })
     const [summary] = await this.#disk.taskSummaries(tasks.map(({ id }) => id))
@@ -233,11 +259,11 @@ export class EngineStore implements Store {
   }
 
   task(taskId: string): Promise<TaskRecord | null> {
-    return this.#view((now) => viewTask(this.#disk, taskId, now))
+    return this.#view((now) => viewTask(this.#disk, taskId, now, this.#policy))
   }
 
   tasks(query: TaskQuery): Promise<TaskPage> {
-    return this.#view((now) => viewTasks(this.#disk, query, now))
+    return this.#view((now) => viewTasks(this.#disk, query, now, this.#policy))
   }
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
@@ -247,8 +273,16 @@ export class EngineStore implements Store {
   changes(query: ChangeQuery): Promise<ChangePage> {
     return this.#view(async (now) => {
       const { tasks, ...page } = this.#changes.page(query)
-      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks) }
+      return { ...page, now, tasks: await viewTasksById(this.#disk, tasks, this.#policy) }
     })
+  }
+
+  subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult> {
+    return this.#outbox.order(order)
+  }
+
+  deliver(order: DeliveryOrder): Promise<DeliveryAnswer> {
+    return this.#outbox.deliver(order)
   }
 
   recordSightings(sightings: readonly Sighting[]): Promise<void> {

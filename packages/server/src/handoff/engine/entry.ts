@@ -1,6 +1,7 @@
-import type { InstanceRole } from '@baton/protocol'
-import type { Images } from '../disk.ts'
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { OutboxEntry } from '../outbox.ts'
 import { emptyTally, type Tally } from '../rules/tally.ts'
+import { noTotals, type TotalsAdded } from '../shown/instance-record.ts'
 import type {
   IndexRangeOfLane,
   NextIds,
@@ -35,9 +36,13 @@ export interface Entry {
   readonly tables: readonly (readonly [task: number, table: string])[]
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
   readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
+  /** What instances did, to be added to their totals. */
+  readonly totals: readonly TotalsAdded[]
   readonly nextIds: NextIds | null
   readonly laneTables: readonly StoredLaneTable[]
   readonly tableTimes: readonly StoredTableTime[]
+  /** Null: nothing of it changed. */
+  readonly outbox: OutboxEntry | null
 }
 
 const taskFields = [
@@ -60,9 +65,12 @@ const taskFields = [
   'reportedDeclared',
   'reportedRecords',
   'mismatched',
+  'owners',
   'reruns',
   'staging',
   'settings',
+  'failures',
+  'durations',
 ] as const satisfies (keyof StoredTask)[]
 
 const laneFields = [
@@ -76,6 +84,8 @@ const laneFields = [
   'parkedSkipped',
   'purged',
   'purgedRecords',
+  'busyMillis',
+  'attemptsDone',
 ] as const satisfies (keyof StoredLane)[]
 
 const statusFields = [
@@ -92,7 +102,19 @@ const statusFields = [
   'settledAt',
   'reportedRecords',
   'reason',
+  'history',
 ] as const satisfies (keyof PartitionStatus)[]
+
+/** Pulls are not among them: one that finds nothing makes no entry. */
+const totalFields = [
+  'partitions',
+  'records',
+  'done',
+  'failed',
+  'released',
+  'callBacks',
+  'calledBack',
+] as const satisfies (keyof InstanceTotals)[]
 
 const tallyStates = ['ready', 'leased', 'delayed', 'parked', 'done', 'cancelled'] as const
 
@@ -108,7 +130,7 @@ export function encodeEntry(entry: Entry): string {
       packTally(lane.records),
     ]),
     entry.levels.map(({ level, virtual, served }) => [level, virtual.toString(), served.toString()]),
-    entry.partitions.map(([id, status]) => (status === null ? [id] : [id, ...pick(status, statusFields)])),
+    entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status))),
     entry.keys,
     entry.pace.map(({ task, second, partitions, records }) => [task, second, partitions, records]),
     entry.paceOver,
@@ -117,6 +139,13 @@ export function encodeEntry(entry: Entry): string {
     entry.produced,
     entry.instances,
     entry.nextIds,
+    entry.outbox,
+    entry.totals.map(({ instanceId, role, at, totals }) => [
+      instanceId,
+      role,
+      at,
+      ...pick(totals, totalFields),
+    ]),
     entry.laneTables.map((row) => [
       row.lane,
       row.table,
@@ -148,6 +177,8 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    outbox,
+    totals,
     laneTables,
     tableTimes,
   ] = JSON.parse(body) as [
@@ -163,6 +194,8 @@ export function decodeEntry(body: string): Entry {
     Entry['produced'],
     Entry['instances'],
     NextIds | null,
+    OutboxEntry | null,
+    [string, InstanceRole, number, ...number[]][],
     [number, string, number, string, string, string | null, number, number, number, number][],
     [number, string, string][],
   ]
@@ -197,6 +230,13 @@ export function decodeEntry(body: string): Entry {
     produced,
     instances,
     nextIds,
+    outbox,
+    totals: totals.map(([instanceId, role, at, ...values]) => ({
+      instanceId,
+      role,
+      at,
+      totals: { ...noTotals(), ...unpick(values, totalFields) },
+    })),
     laneTables: laneTables.map(
       ([lane, table, level, tag, retryTag, turn, cursor, ready, released, retries]) => ({
         lane,
@@ -215,69 +255,6 @@ export function decodeEntry(body: string): Entry {
   }
 }
 
-export const noImages = (): Images => ({
-  tasks: new Map(),
-  lanes: new Map(),
-  levels: new Map(),
-  laneTables: new Map(),
-  tableTimes: new Map(),
-  partitions: new Map(),
-  keys: new Map(),
-  pace: new Map(),
-  ranges: [],
-  tables: new Map(),
-  produced: new Map(),
-  instances: new Map(),
-  nextIds: null,
-})
-
-/** The last image of a row is the one that counts. */
-export function addToImages(images: Images, entry: Entry): void {
-  for (const task of entry.tasks) images.tasks.set(task.id, task)
-  for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
-  for (const level of entry.levels) images.levels.set(level.level, level)
-  for (const row of entry.laneTables) images.laneTables.set(`${row.lane}:${row.table}`, row)
-  for (const time of entry.tableTimes) images.tableTimes.set(`${time.level}:${time.table}`, time)
-  for (const [id, status] of entry.partitions) images.partitions.set(id, status)
-  for (const [key, row] of entry.keys) images.keys.set(key, row)
-  for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)
-  for (const task of entry.paceOver) {
-    for (const [place, pace] of images.pace) if (pace?.task === task) images.pace.delete(place)
-    images.pace.set(`${task}`, null)
-  }
-  images.ranges.push(...entry.ranges)
-  for (const [task, table] of entry.tables) {
-    const tables = images.tables.get(task)
-    if (tables === undefined) images.tables.set(task, new Set([table]))
-    else tables.add(table)
-  }
-  for (const [task, instance, at] of entry.produced)
-    images.produced.set(`${task}:${instance}`, { task, instance, at })
-  for (const [instanceId, role, at] of entry.instances)
-    images.instances.set(instanceId, { instanceId, role, at })
-  if (entry.nextIds !== null) images.nextIds = entry.nextIds
-}
-
-/** What a flush of these images amounts to, in rows. */
-export function rowsOf(images: Images): number {
-  const { tasks, lanes, levels, laneTables, tableTimes, partitions } = images
-  const { keys, pace, ranges, tables, produced, instances } = images
-  return (
-    tasks.size +
-    lanes.size +
-    levels.size +
-    laneTables.size +
-    tableTimes.size +
-    partitions.size +
-    keys.size +
-    pace.size +
-    ranges.length +
-    tables.size +
-    produced.size +
-    instances.size
-  )
-}
-
 /** Copies of what is in memory, as it stands now. */
 export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   state: status.state,
@@ -293,9 +270,11 @@ export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   settledAt: status.settledAt,
   reportedRecords: status.reportedRecords,
   reason: status.reason,
+  history: status.history,
 })
 
-export const imageOfTask = (task: StoredTask): StoredTask => ({
+/** Failures only where they changed: they are much larger than the rest. */
+export const imageOfTask = (task: StoredTask, failuresChanged: boolean): StoredTask => ({
   id: task.id,
   taskId: task.taskId,
   state: task.state,
@@ -317,9 +296,12 @@ export const imageOfTask = (task: StoredTask): StoredTask => ({
   mismatched: task.mismatched,
   partitions: { ...task.partitions },
   records: { ...task.records },
+  owners: task.owners,
   reruns: task.reruns,
   staging: task.staging,
   settings: task.settings,
+  failures: failuresChanged ? task.failures : null,
+  durations: task.durations.slice(),
 })
 
 export const imageOfLane = (lane: StoredLane): StoredLane => ({
@@ -336,6 +318,8 @@ export const imageOfLane = (lane: StoredLane): StoredLane => ({
   parkedSkipped: lane.parkedSkipped,
   purged: lane.purged,
   purgedRecords: lane.purgedRecords,
+  busyMillis: lane.busyMillis,
+  attemptsDone: lane.attemptsDone,
   partitions: { ...lane.partitions },
   records: { ...lane.records },
 })
@@ -361,6 +345,25 @@ function unpick(values: readonly unknown[], fields: readonly string[]): object {
   for (let at = 0; at < fields.length; at += 1) row[fields[at] as string] = values[at]
   return row
 }
+
+/** In the order of `statusFields`. Written out: most of an entry is these. */
+const packStatus = (id: number, status: PartitionStatus): unknown[] => [
+  id,
+  status.state,
+  status.line,
+  status.term,
+  status.attempts,
+  status.releases,
+  status.holder,
+  status.secret,
+  status.outcome,
+  status.dueAt,
+  status.leasedAt,
+  status.settledAt,
+  status.reportedRecords,
+  status.reason,
+  status.history,
+]
 
 const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])
 

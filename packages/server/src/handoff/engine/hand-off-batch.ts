@@ -39,6 +39,7 @@ export function* handOff(tx: Transaction, batches: readonly HandOffBatch[]): Ste
     settles: settles[at] as SettleResult[],
     renews: renews[at] as RenewResult[],
     undone: undone[at] as number,
+    ...(tx.parkedLeases.length === 0 ? {} : { parked: tx.parkedLeases }),
     callBacks: callBacks[at] as CallBackResult[],
     pulls: pulls[at] as PullResult[],
     // Told once, by whichever of them is answered first.

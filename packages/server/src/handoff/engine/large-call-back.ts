@@ -1,13 +1,13 @@
-import type { CalledBackPartition } from '@baton/protocol'
 import type { Disk } from '../disk.ts'
 import { type CallBackOrder, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../store.ts'
-import type { StagedIds } from '../stored.ts'
+import type { PartitionDescriptor, StagedIds } from '../stored.ts'
 import {
   type Arrival,
   accept,
   arrivalOf,
   type Comparison,
   compare,
+  countCallBack,
   describe,
   locate,
   newTask,
@@ -112,15 +112,21 @@ export class LargeCallBacks {
   /** Marks the task and reserves ids: of rows, and of lanes that are to be made. */
   *#open(
     tx: Transaction,
-    { callBack }: CallBackOrder,
+    order: CallBackOrder,
     comparison: Comparison,
     known: ReadonlyMap<number, { readonly id: number }>,
   ): Steps<CallBackResult | Opened> {
+    const { callBack } = order
     const { task } = yield* locate(tx, callBack)
-    const refusal = refusalOf(task, comparison)
+    const refusal = refusalOf(task, comparison, order)
     if (refusal !== undefined) return refusal
     const { fresh, accepted, duplicates } = comparison
-    if (accepted === 0) return { kind: 'stored', accepted, duplicates }
+    if (accepted === 0) {
+      if (order.seal != null) accept(tx, order, [])
+      countCallBack(tx, order.producer, accepted)
+      yield* concludeTasks(tx)
+      return { kind: 'stored', accepted, duplicates }
+    }
     const first = tx.issue('partition', accepted)
     const ids = { first, last: first + accepted - 1 }
     const lanes = new Map<number, number>()
@@ -129,27 +135,37 @@ export class LargeCallBacks {
     return { ids, lanes, now: tx.now }
   }
 
+  /** A piece holds rows of as many levels as it takes: an array may have thousands of levels with a row each. */
   async #stage({ fresh }: Comparison, { ids, lanes, now }: Opened, epoch: number): Promise<Arrival[]> {
     const { piece } = this.#runner.limits
     const arrivals: Arrival[] = []
     let nextId = ids.first
+    let rows: PartitionDescriptor[] = []
     for (const [level, partitions] of fresh) {
       const lane = lanes.get(level) as number
       let arrival: Arrival | undefined
-      for (let from = 0; from < partitions.length; from += piece) {
-        const part: readonly CalledBackPartition[] = partitions.slice(from, from + piece)
-        const rows = describe(lane, part, nextId, now)
-        nextId += rows.length
-        if (this.#runner.epoch !== epoch) throw interrupted()
-        const staged = this.#disk.stage(rows)
-        this.#pieces.add(staged)
-        await staged.finally(() => this.#pieces.delete(staged))
-        arrival = joined(arrival, arrivalOf(level, rows))
-        await this.#runner.breathe()
+      for (let from = 0; from < partitions.length; ) {
+        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, now)
+        from += part.length
+        nextId += part.length
+        arrival = joined(arrival, arrivalOf(level, part))
+        rows.push(...part)
+        if (rows.length < piece) continue
+        await this.#stagePiece(rows, epoch)
+        rows = []
       }
       if (arrival !== undefined) arrivals.push(arrival)
     }
+    if (rows.length > 0) await this.#stagePiece(rows, epoch)
     return arrivals
+  }
+
+  async #stagePiece(rows: readonly PartitionDescriptor[], epoch: number): Promise<void> {
+    if (this.#runner.epoch !== epoch) throw interrupted()
+    const staged = this.#disk.stage(rows)
+    this.#pieces.add(staged)
+    await staged.finally(() => this.#pieces.delete(staged))
+    await this.#runner.breathe()
   }
 
   /** Looks again: meanwhile the task may have been cancelled or sealed. */
@@ -167,10 +183,11 @@ export class LargeCallBacks {
       // A lane that another node made meanwhile: this one no longer leads, and would be told so when it appends.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
-      const refusal = refusalOf(task, comparison)
+      const refusal = refusalOf(task, comparison, order)
       if (refusal !== undefined) return { result: refusal, readied: 0 }
       yield* setStaging(tx, order.callBack.taskId, null)
       accept(tx, order, arrivals)
+      countCallBack(tx, order.producer, accepted)
       yield* moveBarriers(tx)
       yield* concludeTasks(tx)
       return {

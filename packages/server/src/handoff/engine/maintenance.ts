@@ -3,6 +3,7 @@ import type { TidyOrder, TidyResult } from '../store.ts'
 import { StoreUnavailable } from '../store.ts'
 import { advanceRerun } from './control.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
+import type { Outbox } from './outbox.ts'
 import { forgetKeys, purge, taskWithId } from './retention.ts'
 import type { Runner } from './runner.ts'
 
@@ -24,13 +25,15 @@ export class Maintenance {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #inTurn: InTurn
+  readonly #outbox: Outbox
   /** By turns: the rerun of a small task does not wait until that of a large one is through. */
   #lastRerun = 0
 
-  constructor(disk: Disk, runner: Runner, inTurn: InTurn) {
+  constructor(disk: Disk, runner: Runner, inTurn: InTurn, outbox: Outbox) {
     this.#disk = disk
     this.#runner = runner
     this.#inTurn = inTurn
+    this.#outbox = outbox
   }
 
   /** One step of each duty. One that fails, perhaps each time, does not keep the others from being done. */
@@ -41,6 +44,7 @@ export class Maintenance {
       () => this.#forgetKeys(),
       () => this.#forgetInstances(order),
       () => this.#purge(order),
+      () => this.#tidyOutbox(order),
     ]
     for (const duty of duties) {
       try {
@@ -88,6 +92,10 @@ export class Maintenance {
     // Their next pull or call-back makes them known again.
     if (forgotten > 0) (await this.#runner.open()).instances.clear()
     return { more: forgotten === INSTANCES_PER_STEP, readied: 0 }
+  }
+
+  async #tidyOutbox({ retentionMillis }: TidyOrder): Promise<Step> {
+    return { more: await this.#outbox.tidy(this.#runner.now - retentionMillis), readied: 0 }
   }
 
   async #purge({ retentionMillis }: TidyOrder): Promise<Step> {

@@ -1,5 +1,7 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { LoadedRows } from '../disk.ts'
+import type { StoredSubscription } from '../outbox.ts'
+import { finishedOf } from '../rules/tally.ts'
 import type {
   Line,
   NextIds,
@@ -46,6 +48,11 @@ export interface Task extends StoredTask, Changing {
   /** Every lane below this level that has a turn is in memory; Infinity: all of them. */
   waitingLoadedTo: number
   pace: StoredPace | null
+  /** As of the last event about it, or when it was read. */
+  toldState: StoredTask['state']
+  toldGeneration: number
+  /** The entry in which its failures changed last. */
+  failuresChangedIn: number
 }
 
 export type Lines = Record<Line, LineBuffer<Partition>>
@@ -60,6 +67,8 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   lastIndex: number | null
   /** Partitions in memory that point here. */
   pins: number
+  /** How many partitions were done when all of them were, as of the last event about it or when it was read. */
+  toldFinished: number | null
 }
 
 export interface LaneTable extends StoredLaneTable, OrderedLane<LaneTable>, Changing {
@@ -93,6 +102,8 @@ export class Memory {
   /** Names that the disk was told of: their instances have rows. */
   readonly instances = new Map<string, InstanceRole>()
   readonly tableTimes = new Map<string, TableTime>()
+  /** All of them. */
+  readonly subscriptions = new Map<string, StoredSubscription>()
   readonly order = new Order<Lane>()
   readonly tableOrders = new TableOrders<LaneTable>(this.lanes)
   readonly rotations = new Rotations()
@@ -111,14 +122,15 @@ export class Memory {
     for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
     for (const level of loaded.levels) if (!this.levels.has(level.level)) this.#addLevel(level)
     for (const time of loaded.tableTimes) if (!this.tableTimes.has(nameOfTime(time))) this.#addTableTime(time)
+    // A row without its lane, or a lane without its task, was written by a node that leads now: what it belongs to is
+    // flushed later. This node will be told when it appends.
     const added = new Map<number, Lane>()
     for (const lane of loaded.lanes)
-      if (!this.lanes.has(lane.id)) added.set(lane.id, this.addLane(lane, false))
+      if (!this.lanes.has(lane.id) && this.tasks.has(lane.task)) added.set(lane.id, this.addLane(lane, false))
     for (const row of loaded.laneTables) {
       const lane = added.get(row.lane)
       if (lane !== undefined) this.addLaneTable(lane, row)
     }
-    // A row without its lane was written by a node that leads now: this one will be told when it appends.
     for (const row of loaded.partitions)
       if (!this.partitions.has(row.id) && this.lanes.has(row.lane)) this.addPartition(row)
   }
@@ -136,6 +148,9 @@ export class Memory {
       asideForgotten: false,
       waitingLoadedTo: 0,
       pace: null,
+      toldState: row.state,
+      toldGeneration: row.generation,
+      failuresChangedIn: 0,
     }
     this.tasks.set(task.id, task)
     this.tasksByName.set(task.taskId, task)
@@ -162,6 +177,7 @@ export class Memory {
       aside: owner.aside,
       heapIndex: -1,
       pins: 0,
+      toldFinished: finishedOf(row.partitions),
     }
     this.lanes.set(lane.id, lane)
     owner.lanes.set(lane.level, lane)

@@ -2,6 +2,7 @@ import { isLaneOpen } from '../rules/lane-rules.ts'
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
+import { addCapped } from '../rules/tally.ts'
 import { policyOf } from '../rules/task-settings.ts'
 import type { HandedOut, PullOrder, PullResult } from '../store.ts'
 import { Choice } from './choose.ts'
@@ -63,7 +64,12 @@ function* take(tx: Transaction, order: PullOrder, demand: number): Steps<HandedO
     }
     met += partition.recordCount
   }
-  if (taken.length > 0 && instance !== null) tx.sawInstance(instance, 'worker')
+  if (taken.length > 0 && instance !== null) {
+    tx.sawInstance(instance, 'worker')
+    const totals = tx.totalsOf(instance, 'worker')
+    totals.partitions += taken.length
+    totals.records = addCapped(totals.records, met)
+  }
   return taken
 }
 

@@ -1,7 +1,7 @@
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../rules/policy.ts'
+import { totalOf } from '../rules/tally.ts'
 import type { StoredKey } from '../stored.ts'
-import { nextLane, rowsOf } from './control.ts'
 import type { Lane, Partition, Task } from './memory.ts'
 import { loadLeases } from './settle.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
@@ -9,6 +9,7 @@ import { load, type Steps, type Transaction } from './transaction.ts'
 /** What is removed when its time is over, a bounded step at a time. Rows are flushed before each step. */
 
 const ROWS_PER_STEP = 500
+const LANES_PER_STEP = 250
 /** Keys are looked at until their leases are so many: each of them is a row to read. */
 export const LEASES_PER_STEP = 1000
 
@@ -39,22 +40,46 @@ export function* forgetKeys(tx: Transaction, due: readonly StoredKey[]): Steps<n
  * left of it is not the whole.
  */
 export function* purge(tx: Transaction, task: Task): Steps<void> {
-  task.purgedAt ??= tx.now
-  tx.touchTask(task)
-  let left = ROWS_PER_STEP
-  let level = 0
-  while (left > 0) {
-    const lane = yield* nextLane(tx, task, level, 'rows')
-    if (lane === undefined) {
-      tx.forgetPace(task)
-      return
-    }
-    level = lane.level + 1
-    const rows = yield* rowsOf(tx, lane, null, -1, left)
-    for (const partition of rows) removeRow(tx, lane, partition)
-    tx.requeue(lane)
-    left -= rows.length + 1
+  if (task.purgedAt === null) {
+    task.purgedAt = tx.now
+    tx.touchTask(task)
+    tx.forgetPace(task)
   }
+  const lanes = yield* lanesWithRows(tx, task, LANES_PER_STEP)
+  let left = ROWS_PER_STEP
+  for (const { lane, rows } of yield* firstRows(tx, lanes, left)) {
+    if (left <= 0) return
+    for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
+    tx.requeue(lane)
+    left -= rows.length
+  }
+}
+
+function* lanesWithRows(tx: Transaction, task: Task, limit: number): Steps<Lane[]> {
+  const { nextLanes } = yield* load(tx, { nextLanes: [{ task: task.id, from: 0, having: 'rows', limit }] })
+  return (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
+}
+
+/** The first rows of as many lanes as it takes, with one load: a task may have thousands of lanes with a row each. */
+function* firstRows(
+  tx: Transaction,
+  lanes: readonly Lane[],
+  wanted: number,
+): Steps<{ lane: Lane; rows: Partition[] }[]> {
+  const chosen: Lane[] = []
+  let expected = 0
+  for (const lane of lanes) {
+    if (expected >= wanted) break
+    chosen.push(lane)
+    expected += totalOf(lane.partitions) - lane.purged
+  }
+  const { rows } = yield* load(tx, {
+    rows: chosen.map(({ id, tail }) => ({ lane: id, tail, state: null, afterIndex: -1, limit: wanted })),
+  })
+  return chosen.map((lane, at) => ({
+    lane,
+    rows: (rows[at] ?? []).flatMap((id) => tx.memory.partitions.get(id) ?? []),
+  }))
 }
 
 /** Of a cancelled task partitions may still wait: with their rows they leave the order. */

@@ -1,11 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Disk, type Images, KnownKeys } from '../disk.ts'
+import { type Disk, KnownKeys } from '../disk.ts'
 import type { Policy } from '../rules/policy.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { NextIds } from '../stored.ts'
-import { addToImages, decodeEntry, encodeEntry, noImages, rowsOf } from './entry.ts'
+import { decodeEntry, encodeEntry } from './entry.ts'
+import { type Flushable, imagesOf, Unflushed } from './images.ts'
 import { Memory, type MemoryBounds } from './memory.ts'
 import { loadKeys, loadOrder } from './pull.ts'
+import { tellEvents } from './tell-events.ts'
 import { type Ask, type Steps, type Surroundings, Transaction } from './transaction.ts'
 
 export interface EngineOptions {
@@ -20,7 +22,7 @@ export interface EngineOptions {
 }
 
 export interface EngineLimits extends MemoryBounds {
-  /** Rows are written once this many wait to be, or this many entries. */
+  /** What is older than this many changes of rows, or this many entries, is written into rows. */
   readonly flushRows: number
   readonly flushEntries: number
   /** A call-back of more partitions is written in pieces of this many, beside other batches. */
@@ -32,7 +34,7 @@ const LIMITS: EngineLimits = {
   partitions: 50_000,
   lanes: 4096,
   keys: 20_000,
-  flushRows: 1500,
+  flushRows: 3000,
   flushEntries: 200,
   largeCallBack: 2000,
   piece: 500,
@@ -56,8 +58,7 @@ export class Runner {
   readonly #committed: Committed
   #memory: Memory | null = null
   #last = 0
-  #images: Images = noImages()
-  #entries = 0
+  #unflushed = new Unflushed()
   #flushing: Promise<void> | null = null
   /** Goes up whenever memory is dropped: what was begun before must not be concluded. */
   epoch = 0
@@ -78,12 +79,10 @@ export class Runner {
     if (this.#memory !== null) return this.#memory
     await this.#flushing?.catch(() => undefined)
     const { last, unflushed, nextIds } = await this.#disk.open()
-    const images = noImages()
-    for (const body of unflushed) if (body !== '') addToImages(images, decodeEntry(body))
+    const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
     if (unflushed.length > 0) await this.#disk.flush(images, last)
     this.#last = last
-    this.#images = noImages()
-    this.#entries = 0
+    this.#unflushed = new Unflushed()
     return this.#begin(images.nextIds ?? nextIds)
   }
 
@@ -93,6 +92,7 @@ export class Runner {
     // Nothing of it is appended. With the next number, lanes that catch up here would count as changed by the next entry.
     const tx = new Transaction(memory, this.#last, this.#surroundings())
     await this.drive(loadOrder(tx, LANES_AT_START))
+    for (const row of await this.#disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
     this.#memory = memory
     return memory
   }
@@ -117,19 +117,29 @@ export class Runner {
         return result
       } catch (error) {
         // Memory has changes that will never be durable, or that are and were not answered.
-        if (error instanceof KnownKeys) {
-          known = [...known, ...error.keys]
-          await this.flush()
-          await this.#begin(memory.nextIds)
-        } else {
+        if (!(error instanceof KnownKeys)) {
           this.drop()
           throw error
         }
+        known = [...known, ...error.keys]
+        await this.#beginAgain(memory.nextIds)
       }
     }
   }
 
+  /** Nothing was appended, so this node leads as before; only memory is read again. */
+  async #beginAgain(nextIds: NextIds): Promise<void> {
+    try {
+      await this.flush()
+      await this.#begin(nextIds)
+    } catch (error) {
+      this.drop()
+      throw error
+    }
+  }
+
   async #append(tx: Transaction): Promise<void> {
+    tellEvents(tx)
     const entry = tx.entry()
     const { number, newRows, newKeys } = tx
     await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })
@@ -137,28 +147,25 @@ export class Runner {
     // A flush failed meanwhile. This entry is durable and may be answered; what is not in rows is read from the disk again.
     if (this.#memory !== tx.memory) return
     this.#last = number
-    addToImages(this.#images, entry)
-    this.#entries += 1
-    const rows = rowsOf(this.#images)
-    if (rows < this.limits.flushRows && this.#entries < this.limits.flushEntries) return
-    if (this.#flushing === null) this.#flush()
-    if (rows > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
+    this.#unflushed.add(entry, number)
+    const { weight, entries } = this.#unflushed
+    if (weight < this.limits.flushRows && entries < this.limits.flushEntries) return
+    if (this.#flushing === null) this.#flush(this.#unflushed.takeOlder())
+    if (weight > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
   }
 
   /** Everything that is durable is in rows when this resolves. */
   async flush(): Promise<void> {
     await this.open()
     await this.#flushing
-    if (this.#entries > 0) this.#flush()
+    this.#flush(this.#unflushed.takeAll())
     await this.#flushing
   }
 
-  #flush(): void {
-    const images = this.#images
-    const upTo = this.#last
+  #flush(flushable: Flushable | null): void {
+    if (flushable === null) return
+    const { images, upTo } = flushable
     const memory = this.#memory
-    this.#images = noImages()
-    this.#entries = 0
     const flushing = this.#disk.flush(images, upTo).then(
       () => {
         if (memory !== null) memory.flushed = upTo
@@ -198,7 +205,7 @@ export class Runner {
       case 'load':
         return this.#disk.load(ask.needs)
       case 'known':
-        return this.#disk.known(ask.lane, ask.tail, ask.indexes)
+        return this.#disk.known(ask.asked)
       case 'breathe':
         return this.breathe()
     }

@@ -1,4 +1,12 @@
-import type { LeaseRef } from '../rules/lease-id.ts'
+import {
+  countFailure,
+  uncountExpiry,
+  withAmended,
+  withEnded,
+  withoutExpired,
+} from '../rules/attempt-history.ts'
+import { countDuration } from '../rules/durations.ts'
+import { formatLeaseId, type LeaseRef } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { leaseMillis, type Policy } from '../rules/policy.ts'
 import {
@@ -7,21 +15,23 @@ import {
   judgeExpiry,
   judgeRenewal,
   judgeSettlement,
+  judgeTakingBack,
   judgeUndo,
+  type SettlementOrder,
   type Standing,
 } from '../rules/settlement.ts'
 import { countReport } from '../rules/task-course.ts'
 import { policyOf } from '../rules/task-settings.ts'
 import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../store.ts'
 import type { StoredState } from '../stored.ts'
-import type { Partition } from './memory.ts'
+import type { Lane, Partition } from './memory.ts'
 import { breathe, load, type Steps, type Transaction } from './transaction.ts'
 
 /** Everything that a worker says about leases, and what time says about them. */
 
 export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<SettleResult[]> {
   const results: SettleResult[] = []
-  for (const { settlements } of orders) {
+  for (const { instance, settlements } of orders) {
     const verdicts: SettleResult[number][] = []
     for (const [at, { lease, order }] of settlements.entries()) {
       if (settlements.length > 1) yield* breathe(at)
@@ -34,12 +44,25 @@ export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<
         tx.random(),
       )
       if (verdict.refused === null && verdict.change !== null && partition !== undefined)
-        applyChange(tx, partition, verdict.change)
+        settleOne(tx, partition, verdict.change, instance, order)
+      if (verdict.refused === null && order.outcome === 'failed' && partition?.state === 'parked')
+        tx.parkedLeases.push(formatLeaseId(lease))
       verdicts.push(verdict.refused)
     }
     results.push(verdicts)
   }
   return results
+}
+
+function settleOne(
+  tx: Transaction,
+  partition: Partition,
+  change: Change,
+  instance: string | null,
+  { outcome }: SettlementOrder,
+): void {
+  applyChange(tx, partition, change)
+  if (instance !== null) tx.totalsOf(instance, 'worker')[outcome] += 1
 }
 
 export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<RenewResult[]> {
@@ -128,6 +151,30 @@ export function* endDue(
   return ended
 }
 
+/** An operator takes back what an instance holds, as far as it still does. */
+export function* takeBack(
+  tx: Transaction,
+  instanceId: string,
+  held: readonly number[],
+): Steps<{ released: number; parked: number }> {
+  const missing = held.filter((id) => !tx.memory.partitions.has(id))
+  if (missing.length > 0) yield* load(tx, { partitions: missing })
+  let [released, parked] = [0, 0]
+  for (const [at, id] of held.entries()) {
+    yield* breathe(at)
+    const partition = tx.memory.partitions.get(id)
+    if (partition?.state !== 'leased' || partition.holder !== instanceId) continue
+    const standing = standingOf(partition)
+    const change = standing.taskCancelled
+      ? judgeCancellation(standing)
+      : judgeTakingBack(standing, tx.policy, instanceId)
+    applyChange(tx, partition, change)
+    released += 1
+    if (change.to === 'parked') parked += 1
+  }
+  return { released, parked }
+}
+
 function expire(tx: Transaction, partition: Partition): void {
   const standing = standingOf(partition)
   applyChange(
@@ -164,6 +211,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     owner.attemptsWasted += change.wasted
     tx.touchTask(owner)
   }
+  if (change.history !== 'keep') recordAttempt(tx, partition, change)
   if (change.reason !== undefined) partition.reason = change.reason
   partition.outcome = change.outcome
   partition.attempts = change.attempts
@@ -177,6 +225,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   partition.dueAt = null
   switch (to) {
     case 'ready':
+      if (!change.keepsRank) partition.line = 'retry'
       giveBack(partition, tx.now)
       tx.enqueue(partition)
       break
@@ -197,12 +246,48 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
       partition.settledAt = tx.now
       partition.reportedRecords = change.records ?? null
       tx.countFinished(owner, recordCount)
+      if (partition.leasedAt !== null) countAttempt(home, tx.now - partition.leasedAt)
       if (partition.reportedRecords !== null) countReport(owner, recordCount, partition.reportedRecords)
       break
     case 'cancelled':
       break
   }
   if (waited) tx.requeue(home)
+}
+
+/** Of an attempt that finished its partition. The rows of its lane and task are touched by the counting of states. */
+function countAttempt(lane: Lane, millis: number): void {
+  countDuration(lane.owner.durations, millis)
+  lane.busyMillis += Math.max(0, millis)
+  lane.attemptsDone += 1
+}
+
+/** Keeps what is told of attempts in step with a change of their lease. */
+function recordAttempt(
+  tx: Transaction,
+  partition: Partition,
+  { history, outcome, wasted, reason = null }: Change,
+): void {
+  const { owner } = partition.home
+  switch (history) {
+    case 'append':
+      if (outcome === null) return
+      partition.history = withEnded(partition, outcome, reason, tx.now)
+      if (outcome === 'failed' || outcome === 'expired')
+        tx.setFailures(owner, countFailure(owner.failures, outcome, reason, tx.now))
+      break
+    case 'amend':
+      partition.history = withAmended(partition.history, reason)
+      tx.setFailures(owner, countFailure(uncountExpiry(owner.failures), 'failed', reason, tx.now))
+      break
+    case 'withdraw':
+      partition.history = withoutExpired(partition.history)
+      // One that is done late was wasted all the same while it was thought so; one that goes on was not.
+      if (wasted < 0) tx.setFailures(owner, uncountExpiry(owner.failures))
+      break
+    case 'keep':
+      break
+  }
 }
 
 /** Free and before all others; unless its lease expired once and was renewed: then it waits like those that expired. */

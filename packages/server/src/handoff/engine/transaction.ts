@@ -1,5 +1,5 @@
-import type { InstanceRole } from '@baton/protocol'
-import type { KnownPartition, Loaded, Needs } from '../disk.ts'
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { IndexesOfLane, KnownPartition, Loaded, Needs } from '../disk.ts'
 import { Readied } from '../readied.ts'
 import { advance, cost, drain } from '../rules/fair-order.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
@@ -7,6 +7,7 @@ import { formatLeaseId } from '../rules/lease-id.ts'
 import type { Policy } from '../rules/policy.ts'
 import { isAtLimit, weightOfTask } from '../rules/task-settings.ts'
 import type { ParkedNotice } from '../shown/change.ts'
+import { noTotals, type TotalsAdded } from '../shown/instance-record.ts'
 import type { GrantedLease, HandedOut } from '../store.ts'
 import type {
   IndexRangeOfLane,
@@ -18,16 +19,12 @@ import type {
 } from '../stored.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfStatus, imageOfTask } from './entry.ts'
 import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './memory.ts'
+import { OutboxChanges } from './outbox-changes.ts'
 
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
 export type Ask =
   | { readonly ask: 'load'; readonly needs: Needs }
-  | {
-      readonly ask: 'known'
-      readonly lane: number
-      readonly tail: number
-      readonly indexes: readonly number[]
-    }
+  | { readonly ask: 'known'; readonly asked: readonly IndexesOfLane[] }
   | { readonly ask: 'breathe' }
 
 /** Engine code that stops where it needs something that is not in memory. It never waits for anything else. */
@@ -60,6 +57,9 @@ export class Transaction {
   /** Rows of this batch's call-backs, by lane and index: they are not on the disk yet. */
   readonly calledBack = new Map<number, Map<number, KnownPartition>>()
   readonly parked: Partition[] = []
+  readonly outbox = new OutboxChanges()
+  /** Leases that were settled as failed, and whose partitions are parked. */
+  readonly parkedLeases: string[] = []
   /** Partitions that pulls can take and could not before. */
   readonly readied = new Readied()
   earliestDueAt: number | null = null
@@ -81,6 +81,7 @@ export class Transaction {
   readonly #tables: [number, string][] = []
   readonly #produced: [number, string, number][] = []
   readonly #instances: [string, InstanceRole, number][] = []
+  readonly #totals = new Map<string, TotalsAdded>()
   #hasIds = false
 
   constructor(memory: Memory, number: number, { policy, now, random, secret }: Surroundings) {
@@ -110,6 +111,8 @@ export class Transaction {
       this.#removed.length === 0 &&
       this.#keys.size === 0 &&
       this.#instances.length === 0 &&
+      this.outbox.isEmpty &&
+      this.#totals.size === 0 &&
       !this.#hasIds
     )
   }
@@ -144,7 +147,7 @@ export class Transaction {
     this.#laneTables.push(table)
   }
 
-  issue(kind: 'task' | 'lane' | 'partition', count = 1): number {
+  issue(kind: 'task' | 'lane' | 'partition' | 'event', count = 1): number {
     const first = this.memory.nextIds[kind]
     this.memory.nextIds[kind] += count
     this.#hasIds = true
@@ -439,6 +442,16 @@ export class Transaction {
     this.#instances.push([instanceId, role, this.now])
   }
 
+  /** What an instance did, to add to: it is kept together with what it did, so that neither is there without the other. */
+  totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
+    let added = this.#totals.get(instanceId)
+    if (added === undefined) {
+      added = { instanceId, role, at: this.now, totals: noTotals() }
+      this.#totals.set(instanceId, added)
+    }
+    return added.totals
+  }
+
   due(at: number): void {
     if (this.earliestDueAt === null || at < this.earliestDueAt) this.earliestDueAt = at
   }
@@ -446,7 +459,7 @@ export class Transaction {
   entry(): Entry {
     const removed = new Set(this.#removed)
     return {
-      tasks: this.#tasks.map(imageOfTask),
+      tasks: this.#tasks.map((task) => imageOfTask(task, task.failuresChangedIn === this.number)),
       lanes: this.#lanes.map(imageOfLane),
       levels: this.#levels.map(({ level, virtual, served }) => ({ level, virtual, served })),
       partitions: [
@@ -462,10 +475,18 @@ export class Transaction {
       tables: this.#tables,
       produced: this.#produced,
       instances: this.#instances,
+      totals: [...this.#totals.values()],
       nextIds: this.#hasIds ? { ...this.memory.nextIds } : null,
       laneTables: this.#laneTables.map(imageOfLaneTable),
       tableTimes: this.#tableTimes.map(({ level, table, virtual }) => ({ level, table, virtual })),
+      outbox: this.outbox.entry(),
     }
+  }
+
+  setFailures(task: Task, failures: Task['failures']): void {
+    task.failures = failures
+    task.failuresChangedIn = this.number
+    this.touchTask(task)
   }
 
   /** For those who watch: partitions that this transaction parked and did not move on. */

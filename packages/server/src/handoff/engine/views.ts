@@ -1,27 +1,38 @@
-import type { Disk, RecountedTable, TaskDetail, TaskSummary } from '../disk.ts'
-import { type AuditedLane, auditCounters } from '../rules/counter-audit.ts'
+import type { Disk, TaskDetail, TaskSummary } from '../disk.ts'
 import { gapsBetween } from '../rules/index-runs.ts'
-import { holdsBarrier } from '../rules/lane-rules.ts'
+import { leaseMillis, type Policy } from '../rules/policy.ts'
 import { type Tallies, totalOf } from '../rules/tally.ts'
 import type { TaskFacts } from '../rules/task-facts.ts'
 import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
 import { PartitionWalk } from '../shown/partition-walk.ts'
 import { shownLane, shownProgress } from '../shown/shown-state.ts'
 import type { LaneFacts, TaskPage, TaskQuery, TaskRecord, TaskRow } from '../shown/task-record.ts'
+import type { Timing } from '../shown/time-left.ts'
 import { TASKS_SEARCHED, tasksReadAtATime } from '../shown/view-limits.ts'
 import type { StoredLane, StoredPartition, StoredTask } from '../stored.ts'
 
 // What people are shown, read from rows. Rows say what happened to partitions; whether one that waits is ready or held,
 // and that all that is left of a cancelled task is cancelled, follows from the task.
 
+/** So many leases and back-offs are looked at for the time left; those of dead workers are among the first to end. */
+const UNDER_WAY_READ = 2000
+const UNDER_WAY_READ_FOR_LISTS = 500
+/** A lease that ends so much later than it would by itself was renewed. */
+const RENEWAL_MILLIS = 500
+
 /** A task whose first call-back is still under way does not exist yet. */
 const exists = ({ partitions }: StoredTask): boolean => totalOf(partitions) > 0
 
-export async function viewTask(disk: Disk, taskId: string, now: number): Promise<TaskRecord | null> {
+export async function viewTask(
+  disk: Disk,
+  taskId: string,
+  now: number,
+  policy: Policy,
+): Promise<TaskRecord | null> {
   const detail = await disk.taskDetail(taskId)
   if (detail === null || !exists(detail.task)) return null
   const { lanes, laneCount, computeTables, mismatches } = detail
-  const row = taskRow(detail)
+  const row = taskRow(detail, await readUnderWay(disk, [detail], policy, UNDER_WAY_READ))
   return {
     ...row,
     now,
@@ -29,36 +40,76 @@ export async function viewTask(disk: Disk, taskId: string, now: number): Promise
     lanesOmitted: laneCount - lanes.length,
     computeTables,
     mismatches,
+    failures: detail.task.failures,
   }
 }
 
-export async function viewTasks(disk: Disk, query: TaskQuery, now: number): Promise<TaskPage> {
+export async function viewTasks(
+  disk: Disk,
+  query: TaskQuery,
+  now: number,
+  policy: Policy,
+): Promise<TaskPage> {
   const { state, parked, before, limit, search } = query
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
-  const tasks: TaskRow[] = []
+  const found: TaskSummary[] = []
+  const page = async (next: number | null): Promise<TaskPage> => ({
+    now,
+    tasks: await rowsOf(disk, found, policy),
+    next,
+  })
   let position = before ?? Number.MAX_SAFE_INTEGER
   let read = 0
   while (read < TASKS_SEARCHED) {
-    const page = await disk.taskPage({ which, before: position, limit: atATime })
-    for (const summary of page) {
-      if (tasks.length === limit) return { now, tasks, next: position }
+    const summaries = await disk.taskPage({ which, before: position, limit: atATime })
+    for (const summary of summaries) {
+      if (found.length === limit) return page(position)
       const { task } = summary
       position = task.id
       if (!exists(task) || (state !== null && task.state !== state)) continue
-      if (search === null || task.taskId.includes(search)) tasks.push(taskRow(summary))
+      if (search === null || task.taskId.includes(search)) found.push(summary)
     }
-    if (page.length < atATime) return { now, tasks, next: null }
-    read += page.length
+    if (summaries.length < atATime) return page(null)
+    read += summaries.length
   }
-  return { now, tasks, next: position }
+  return page(position)
 }
 
-export async function viewTasksById(disk: Disk, ids: readonly number[]): Promise<TaskRow[]> {
+export async function viewTasksById(disk: Disk, ids: readonly number[], policy: Policy): Promise<TaskRow[]> {
   const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
-  return ids.flatMap((id) => {
+  const found = ids.flatMap((id) => {
     const summary = summaries.get(id)
-    return summary === undefined || !exists(summary.task) ? [] : [taskRow(summary)]
+    return summary === undefined || !exists(summary.task) ? [] : [summary]
+  })
+  return rowsOf(disk, found, policy)
+}
+
+async function rowsOf(disk: Disk, found: readonly TaskSummary[], policy: Policy): Promise<TaskRow[]> {
+  const timing = await readUnderWay(disk, found, policy, UNDER_WAY_READ_FOR_LISTS)
+  return found.map((summary) => taskRow(summary, timing))
+}
+
+type TimingOf = (task: StoredTask) => Timing
+
+/** What is under way of all of these tasks, with one look, and with none where there is nothing. */
+async function readUnderWay(
+  disk: Disk,
+  summaries: readonly TaskSummary[],
+  policy: Policy,
+  limit: number,
+): Promise<TimingOf> {
+  const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
+  const rows = isNeeded ? await disk.underWay(limit) : []
+  const byTask = Map.groupBy(rows, ({ task }) => task)
+  return ({ id, durations }) => ({
+    durations,
+    // The middle of its jitter.
+    backoffMillis: policy.backoffMillis * 0.75,
+    underWay: (byTask.get(id) ?? []).map(({ task: _task, ...row }) => ({
+      ...row,
+      renewed: row.dueAt - row.leasedAt > leaseMillis(policy, row.recordCount) + RENEWAL_MILLIS,
+    })),
   })
 }
 
@@ -84,7 +135,7 @@ export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise
 
 function rowOfLane(row: StoredPartition) {
   const { index, spelling, computeTable, recordCount, state, attempts, holder, dueAt, reason } = row
-  const { reportedRecords, calledBackAt, settledAt } = row
+  const { reportedRecords, calledBackAt, settledAt, leasedAt, outcome, history } = row
   return {
     index,
     spelling,
@@ -98,16 +149,24 @@ function rowOfLane(row: StoredPartition) {
     reportedRecords,
     calledBackAt,
     settledAt,
+    leasedAt,
+    outcome,
+    history,
   }
 }
 
-function taskRow({ task, openLane, pace }: TaskSummary): TaskRow {
-  const { reruns, staging: _staging, ...rest } = task
+function taskRow({ task, openLane, pace }: TaskSummary, timingOf: TimingOf): TaskRow {
+  const { reruns, staging: _staging, failures: _failures, durations: _durations, ...rest } = task
   const stored = { ...rest, rerunning: reruns.length > 0 }
   const { partitions, records } = shownProgress({ facts: stored, openLane })
   const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
   // Only what is shown: it may travel to another node, and tags are no JSON.
-  return { facts, openLane: openLane === null ? null : shownOpenLane(openLane), pace }
+  return {
+    facts,
+    openLane: openLane === null ? null : shownOpenLane(openLane),
+    pace,
+    timing: timingOf(task),
+  }
 }
 
 const shownOpenLane = ({ parkedSkipped, partitions, records }: StoredLane) => ({
@@ -117,7 +176,7 @@ const shownOpenLane = ({ parkedSkipped, partitions, records }: StoredLane) => ({
 })
 
 function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['lanes'][number]): LaneFacts {
-  const { level, parkedSkipped, partitions, records } = lane
+  const { level, parkedSkipped, partitions, records, busyMillis, attemptsDone } = lane
   const firstIndex = ranges[0]?.first ?? 0
   const stored = {
     level,
@@ -127,6 +186,8 @@ function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['la
     firstIndex,
     lastIndex,
     gaps: gapsBetween(ranges),
+    busyMillis,
+    attemptsDone,
   }
   const shown = shownLane(facts, stored)
   return { ...stored, partitions: withoutTotal(shown.partitions), records: withoutTotal(shown.records) }
@@ -134,84 +195,4 @@ function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['la
 
 function withoutTotal({ total: _total, ...tally }: { readonly total: number } & Tallies['partitions']) {
   return tally
-}
-
-/** Recounts every row and says where counters, lines or barriers disagree with it. */
-export async function audit(disk: Disk): Promise<string[]> {
-  const counted = await disk.recount()
-  const lanes = counted.map(({ lane, partitions, records }): AuditedLane => {
-    const { task, level, parkedSkipped, purged, purgedRecords } = lane
-    return {
-      name: `lane ${lane.id} (level ${level})`,
-      task,
-      level,
-      parkedSkipped,
-      kept: lane,
-      counted: { partitions, records },
-      purged,
-      purgedRecords,
-    }
-  })
-  const tasks = new Map(counted.map(({ task }) => [task.id, task]))
-  return [
-    ...auditCounters(
-      lanes,
-      [...tasks.values()].map((task) => ({ ...task, rerunning: task.reruns.length > 0 })),
-    ),
-    ...counted.flatMap(({ lane, waiting }) => auditLines(lane, waiting)),
-    ...counted.flatMap(({ lane, tables }) => auditTables(lane, tables)),
-    ...[...tasks.values()].flatMap((task) =>
-      auditBarrier(
-        task,
-        counted.filter((one) => one.task.id === task.id).map(({ lane }) => lane),
-      ),
-    ),
-  ]
-}
-
-function auditLines(lane: StoredLane, waiting: Record<'fresh' | 'released' | 'retry', number>): string[] {
-  const { id, released, retries, tag, retryTag, turn, partitions } = lane
-  const findings: string[] = []
-  const expect = (what: string, kept: unknown, found: unknown) => {
-    if (kept !== found) findings.push(`lane ${id} has ${kept} ${what}, its rows say ${found}`)
-  }
-  expect('released', released, waiting.released)
-  expect('retries', retries, waiting.retry)
-  expect('fresh', partitions.ready - released - retries, waiting.fresh)
-  const tags = [...(partitions.ready > retries ? [tag] : []), ...(retries > 0 ? [retryTag] : [])]
-  const next = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
-  expect('as its turn', turn, next)
-  return findings
-}
-
-/** What the order of a table goes by. A lane that has one table keeps its counts itself. */
-function auditTables(lane: StoredLane, tables: readonly RecountedTable[]): string[] {
-  const isOnly = tables.length === 1
-  return tables.flatMap(({ row, waiting }) => {
-    const ready = waiting.fresh + waiting.released + waiting.retry
-    const { tag, retryTag } = row
-    const tags = [...(ready > waiting.retry ? [tag] : []), ...(waiting.retry > 0 ? [retryTag] : [])]
-    const turn = tags.length === 0 ? null : tags.reduce((a, b) => (b < a ? b : a))
-    const findings: string[] = []
-    const expect = (what: string, kept: unknown, found: unknown) => {
-      if (kept !== found)
-        findings.push(`table ${row.table} of lane ${lane.id} has ${kept} ${what}, its rows say ${found}`)
-    }
-    expect('as its turn', row.turn, turn)
-    if (isOnly) expect('ready', lane.partitions.ready, ready)
-    else {
-      expect('ready', row.ready, ready)
-      expect('released', row.released, waiting.released)
-      expect('retries', row.retries, waiting.retry)
-    }
-    return findings
-  })
-}
-
-function auditBarrier(task: StoredTask, lanes: readonly StoredLane[]): string[] {
-  if (!task.levelBarrier || task.cancelled) return []
-  const levels = lanes.filter(holdsBarrier).map(({ level }) => level)
-  const lowest = levels.length === 0 ? null : levels.reduce((a, b) => Math.min(a, b))
-  if (task.openLevel === lowest) return []
-  return [`the barrier of ${task.taskId} is open up to ${task.openLevel}, but ${lowest} is unfinished`]
 }

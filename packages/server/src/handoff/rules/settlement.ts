@@ -1,4 +1,5 @@
 import type { RefusalCode } from '@baton/protocol'
+import type { HistoryStep } from './attempt-history.ts'
 import type { LeaseRef } from './lease-id.ts'
 import { next, type PartitionEvent, type StoredState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
@@ -44,6 +45,7 @@ export interface Change {
   /** `undefined` leaves what is recorded. */
   readonly reason?: string | null
   readonly records?: number | null
+  readonly history: HistoryStep
 }
 
 export type Verdict =
@@ -89,6 +91,7 @@ export function judgeRenewal(standing: Standing | undefined, lease: LeaseRef): V
     outcome: null,
     attempts: revived ? Math.max(standing.attempts - 1, 0) : standing.attempts,
     wasted: revived ? -1 : 0,
+    history: revived ? 'withdraw' : 'keep',
   })
 }
 
@@ -104,6 +107,21 @@ export function judgeExpiry(standing: Standing, policy: Policy, random: number):
     wasted: 1,
     delayMillis: event === 'park' ? 0 : backoffMillis(policy, attempts, random),
     reason: `the lease of attempt ${attempts} expired before it was settled`,
+    history: 'append',
+  }
+}
+
+/** An operator takes a lease back: it counts like an expiry, but the partition need not wait. */
+export function judgeTakingBack(standing: Standing, policy: Policy, from: string): Change {
+  const attempts = standing.attempts + 1
+  return {
+    ...unchanged(standing, attempts >= policy.maxAttempts ? 'park' : 'return'),
+    outcome: 'expired',
+    attempts,
+    releasesInARow: 0,
+    wasted: 1,
+    reason: `an operator took the lease of attempt ${attempts} back from ${from}`,
+    history: 'append',
   }
 }
 
@@ -139,6 +157,7 @@ function unchanged(standing: Standing, event: PartitionEvent | null): Change {
     wasted: 0,
     delayMillis: 0,
     keepsRank: false,
+    history: 'keep',
   }
 }
 
@@ -151,6 +170,7 @@ function finish(standing: Standing, order: SettlementOrder): Change {
     attempts,
     releasesInARow: 0,
     records: order.records,
+    history: standing.outcome === 'expired' ? 'withdraw' : 'keep',
   }
 }
 
@@ -165,6 +185,7 @@ function fail(standing: Standing, order: SettlementOrder, policy: Policy, random
     wasted: 1,
     delayMillis: event === 'park' ? 0 : (askedDelay(order) ?? backoffMillis(policy, attempts, random)),
     reason: order.reason,
+    history: 'append',
   }
 }
 
@@ -175,8 +196,8 @@ function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
 
 /** The expiry already used the attempt up; what is new is why, and whether another would help. */
 function failLate(standing: Standing, order: SettlementOrder): Change {
-  if (order.final) return { ...unchanged(standing, 'park'), outcome: 'failed', reason: order.reason }
-  return { ...unchanged(standing, null), outcome: 'failed', reason: order.reason }
+  const told = { outcome: 'failed', reason: order.reason, history: 'amend' } as const
+  return { ...unchanged(standing, order.final ? 'park' : null), ...told }
 }
 
 function release(standing: Standing, order: SettlementOrder, policy: Policy, random: number): Change {
@@ -188,6 +209,7 @@ function release(standing: Standing, order: SettlementOrder, policy: Policy, ran
     releasesInARow,
     delayMillis,
     keepsRank: true,
+    history: 'append',
     ...(order.reason === null ? {} : { reason: order.reason }),
   }
 }

@@ -26,6 +26,10 @@ export const totalOf = (tally: Tally): number => partitionStates.reduce((sum, st
 export const unfinishedOf = (tally: Tally): number =>
   unfinishedStates.reduce((sum, state) => sum + tally[state], 0)
 
+/** How many are done, if all of them are. */
+export const finishedOf = (tally: Tally): number | null =>
+  tally.done > 0 && tally.cancelled === 0 && unfinishedOf(tally) === 0 ? tally.done : null
+
 /**
  * For sums of what clients report, which nothing bounds: they stop at the largest number that every
  * reader, a database driver among them, can still take.

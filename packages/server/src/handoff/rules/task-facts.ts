@@ -29,4 +29,6 @@ export interface TaskFacts extends Tallies {
   readonly reportedDeclared: number
   readonly reportedRecords: number
   readonly mismatched: number
+  /** Names of the tokens that called partitions of it back. */
+  readonly owners: readonly string[]
 }

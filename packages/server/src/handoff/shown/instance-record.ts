@@ -1,4 +1,5 @@
 import type { InstanceRole, InstanceTotals, ProducedTask } from '@baton/protocol'
+import { addCapped } from '../rules/tally.ts'
 
 export const noTotals = (): InstanceTotals => ({
   pulls: 0,
@@ -11,6 +12,18 @@ export const noTotals = (): InstanceTotals => ({
   calledBack: 0,
 })
 
+export function addTotals(to: InstanceTotals, added: InstanceTotals): void {
+  for (const key of Object.keys(added) as (keyof InstanceTotals)[]) to[key] = addCapped(to[key], added[key])
+}
+
+/** What an instance did since it was last counted. */
+export interface TotalsAdded {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly at: number
+  readonly totals: InstanceTotals
+}
+
 export interface InstanceRecord {
   readonly instanceId: string
   readonly role: InstanceRole
@@ -18,6 +31,8 @@ export interface InstanceRecord {
   readonly lastSeenAt: number
   readonly totals: InstanceTotals
   readonly leases: number
+  /** When the first of them ends. */
+  readonly leasesEndAt: number | null
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
   readonly now: number
   /** The newest tasks that it called back, at most 100. */

@@ -1,4 +1,6 @@
+import type { EndedAttempt } from '../rules/attempt-history.ts'
 import type { PartitionState } from '../rules/life-cycle.ts'
+import type { LeaseOutcome } from '../rules/settlement.ts'
 import type { TaskFacts } from '../rules/task-facts.ts'
 
 export interface PartitionQuery {
@@ -24,6 +26,10 @@ export interface PartitionRecord {
   readonly reportedRecords: number | null
   readonly calledBackAt: number
   readonly settledAt: number | null
+  /** When its latest lease began. */
+  readonly leasedAt: number | null
+  readonly outcome: LeaseOutcome | null
+  readonly history: readonly EndedAttempt[] | null
 }
 
 export interface PartitionPage {

@@ -1,6 +1,8 @@
+import type { FailureGroups } from '../rules/attempt-history.ts'
 import type { IndexRange } from '../rules/index-runs.ts'
 import type { Tallies } from '../rules/tally.ts'
 import type { TaskFacts, TaskState } from '../rules/task-facts.ts'
+import type { Timing } from './time-left.ts'
 
 export interface LaneFacts extends Tallies {
   readonly level: number
@@ -8,6 +10,9 @@ export interface LaneFacts extends Tallies {
   readonly firstIndex: number
   readonly lastIndex: number
   readonly gaps: readonly IndexRange[]
+  /** How long the attempts took that finished its partitions, in all, and how many they were. */
+  readonly busyMillis?: number
+  readonly attemptsDone?: number
 }
 
 /** One second in which partitions of a task were finished. */
@@ -22,6 +27,7 @@ export interface TaskRow {
   /** The one level that a barrier keeps open; see shown-state.ts and rules/task-course.ts. */
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
+  readonly timing?: Timing
 }
 
 export interface TaskRecord extends TaskRow {
@@ -36,6 +42,7 @@ export interface TaskRecord extends TaskRow {
     readonly declared: number
     readonly reported: number
   }[]
+  readonly failures: FailureGroups | null
 }
 
 export interface TaskQuery {

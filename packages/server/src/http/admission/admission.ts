@@ -1,27 +1,23 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
+import { RequestProblem, sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
 import { bearerToken } from '../requests/bearer-token.ts'
 import { browserFault } from './browser-signs.ts'
 import { crossSiteFault, isOwnAddress } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
-import { type Role, roles, type Tokens } from './tokens.ts'
+import type { LiveTokens } from './live-tokens.ts'
+import { type Role, roles } from './tokens.ts'
 
 /**
- * What a route asks of a caller: `probe` nothing at all, `open` no token, `anyone` whatever token there is, `view` one
- * that may look; the others change something and ask for the role of that name.
+ * What a route asks of a caller: `probe` nothing at all, `open` no token, `anyone` whatever token there is. `view` is for
+ * those who may look, and shows each what its token covers; `overview` shows everything, so a token that is limited to some
+ * tasks is refused; `task` looks at one task, as its producer may, too; `audit` is for operators. The others change
+ * something: `subscriptions` is for operators whose token is not limited, `seal` is for operators and the producers of the task, and the rest for the role of that name.
+ * something: `seal` is for operators and the producers of the task, `fleet` for operators of all tasks, and the rest for
+ * the role of that name.
  */
-export type Access =
-  | 'probe'
-  | 'open'
-  | 'anyone'
-  | 'view'
-  | 'producer'
-  | 'worker'
-  | 'operator'
-  /** Whoever calls back, or acts on, the task. */
-  | 'settings'
+export type Access = keyof typeof admitted | 'probe'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -32,21 +28,53 @@ declare module 'fastify' {
 export interface AdmissionOptions {
   readonly hosts: HostRule
   /** Null: nobody is asked for a token, and the Host header is looked at instead. */
-  readonly tokens: Tokens | null
+  readonly tokens: LiveTokens | null
 }
 
 /** Null: not even a token is asked for. */
-const admitted: Record<Exclude<Access, 'probe'>, readonly Role[] | null> = {
+const admitted = {
   open: null,
   anyone: roles,
   view: ['operator', 'viewer'],
+  overview: ['operator', 'viewer'],
+  task: ['operator', 'viewer', 'producer'],
+  audit: ['operator'],
   producer: ['producer'],
   worker: ['worker'],
   operator: ['operator'],
-  settings: ['producer', 'operator'],
-}
+  subscriptions: ['operator'],
+  fleet: ['operator'],
+  seal: ['operator', 'producer'],
+  settings: ['operator', 'producer'],
+} as const satisfies Record<string, readonly Role[] | null>
 
-const changing: ReadonlySet<Access> = new Set(['producer', 'worker', 'operator', 'settings'])
+/** Roles by access, for those who describe routes; null where no token is asked for. */
+export const rolesFor = (access: Access): readonly Role[] | null =>
+  access === 'probe' ? null : admitted[access]
+
+const changing: ReadonlySet<Access> = new Set([
+  'producer',
+  'worker',
+  'operator',
+  'subscriptions',
+  'fleet',
+  'seal',
+  'settings',
+])
+/** What a token with a limit to tasks or tables can be refused on. */
+const limited: ReadonlySet<Access> = new Set([
+  'overview',
+  'task',
+  'audit',
+  'producer',
+  'operator',
+  'subscriptions',
+  'fleet',
+  'seal',
+  'settings',
+])
+/** Shows or does what no limit to tasks can narrow. */
+const unlimitedOnly: ReadonlySet<Access> = new Set(['overview', 'audit', 'subscriptions', 'fleet'])
 
 export const hasEffect = (access: Access): boolean => changing.has(access)
 
@@ -55,9 +83,10 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
   if (access === 'probe') return []
   const found: ProblemCode[] = ['host_refused']
   if (changing.has(access)) found.push('cross_site_refused')
-  const allowed = admitted[access]
+  const allowed = rolesFor(access)
   if (allowed === null) return found
   found.push('token_missing', 'token_unknown')
+  if (limited.has(access)) found.push('token_limited')
   // A token has at least one role: where any will do, none is refused.
   if (roles.some((role) => !allowed.includes(role))) found.push('token_refused')
   return found
@@ -91,7 +120,8 @@ function refusing(refusalOf: Admission) {
 
 /** One function per route, decided once: requests pay only for the rules that apply to them. */
 export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: AdmissionOptions): Admission {
-  const allowed = admitted[access]
+  const allowed = rolesFor(access)
+  const needsAll = unlimitedOnly.has(access)
   const isChanging = changing.has(access)
   return (request) => {
     if (tokens === null) {
@@ -105,7 +135,7 @@ export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: A
       if (fault !== undefined) return { code: 'cross_site_refused', detail: fault }
     }
     if (tokens === null || allowed === null) return undefined
-    return tokenRefusal(headers.authorization, tokens, allowed)
+    return tokenRefusal(headers.authorization, tokens, allowed, needsAll)
   }
 }
 
@@ -137,28 +167,40 @@ export function hostRefusal(
   return { code: 'host_refused', detail: HOST_REFUSED }
 }
 
+export const UNKNOWN_TOKEN: UnwrittenProblem = {
+  code: 'token_unknown',
+  detail: 'the token is not one of this service',
+  options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
+}
+
+/** For a request whose token was revoked while it waited. */
+export function revoked(): RequestProblem {
+  const { code, detail, options = {} } = UNKNOWN_TOKEN
+  return new RequestProblem(code, detail, options)
+}
+
 function tokenRefusal(
   authorization: string | undefined,
-  tokens: Tokens,
+  tokens: LiveTokens,
   allowed: readonly Role[],
+  needsAll: boolean,
 ): UnwrittenProblem | undefined {
-  const token = bearerToken(authorization)
+  const token = tokens.ofHeader(authorization)
   if (token === undefined) {
+    if (bearerToken(authorization) !== undefined) return UNKNOWN_TOKEN
     return {
       code: 'token_missing',
       detail: 'send a token of this service: Authorization: Bearer <token>',
       options: { headers: { 'www-authenticate': 'Bearer realm="Baton"' } },
     }
   }
-  const roles = tokens.rolesOf(token)
-  if (roles === undefined) {
-    return {
-      code: 'token_unknown',
-      detail: 'the token is not one of this service',
-      options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
-    }
+  if (!allowed.some((role) => token.roles.has(role))) {
+    const detail = `the token's roles do not cover this; it takes ${allowed.join(' or ')}`
+    return { code: 'token_refused', detail }
   }
-  if (allowed.some((role) => roles.has(role))) return undefined
-  const detail = `the token's roles do not cover this; it takes ${allowed.join(' or ')}`
-  return { code: 'token_refused', detail }
+  if (needsAll && token.tasks !== null) {
+    const detail = 'the token is limited to some tasks, and this is about all of them'
+    return { code: 'token_limited', detail }
+  }
+  return undefined
 }

@@ -1,17 +1,25 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import { descriptorSchema, MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { Check, Errors } from 'typebox/schema'
 import { SettingsError } from '../../settings-error.ts'
+import { weakness } from './token-strength.ts'
 import { digestOf, type KnownToken, type Role, roles, Tokens } from './tokens.ts'
+
+export { digestOf, roles }
 
 const closed = { additionalProperties: false }
 const fileSchema = Type.Object({ tokens: Type.Array(Type.Unknown(), { minItems: 1 }) }, closed)
 const tokenSchema = Type.Object(
   {
-    name: Type.String({ minLength: 1 }),
+    name: Type.String({ minLength: 1, maxLength: 200 }),
     token: Type.Optional(Type.String({ pattern: '^[\\x21-\\x7e]+$' })),
     sha256: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$' })),
     roles: Type.Array(Type.Unsafe<Role>({ type: 'string', enum: [...roles] }), { minItems: 1 }),
+    tasks: Type.Optional(
+      Type.Array(Type.String({ minLength: 1, maxLength: MAX_TASK_ID_LENGTH }), { minItems: 1 }),
+    ),
+    tables: Type.Optional(Type.Array(descriptorSchema().properties.computeTableName, { minItems: 1 })),
   },
   closed,
 )
@@ -23,27 +31,45 @@ const inPlainWords: readonly { readonly of: RegExp; readonly fault: string }[] =
   },
   { of: /^\/sha256$/, fault: 'must be the 64 hex digits of a SHA-256' },
   { of: /^\/roles\/\d+$/, fault: `must be one of ${roles.join(', ')}` },
+  { of: /^\/tables\/\d+$/, fault: 'must be a table in the form <schema>.<table>' },
 ]
-const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}]}]}`
+const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}],"tasks"?:[…],"tables"?:[…]}]}`
 
-/** Everything that is wrong with the file is reported at once. */
-export function readTokensFile(path: string): Tokens {
-  const refuse = (faults: readonly string[]) =>
-    new SettingsError(faults.map((fault) => `the tokens file ${path} ${fault}`))
-  let content: unknown
+export interface TokensFile {
+  readonly tokens: Tokens
+  /** Worth telling, no reason to refuse the file. */
+  readonly warnings: readonly string[]
+}
+
+/** Throws a SettingsError with everything that is wrong with the file. */
+export function readTokensFile(path: string): TokensFile {
+  const read = tokensIn(contentOf(path), path)
+  return { ...read, warnings: [...openToOthers(path), ...read.warnings] }
+}
+
+/** The JSON of a tokens file, whatever it holds. */
+export function contentOf(path: string): unknown {
   try {
-    content = JSON.parse(readFileSync(path, 'utf8'))
+    return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
     const unreadable = (error as NodeJS.ErrnoException).code
     // Not the parser's message: it quotes what it stumbled over, and that may be a token.
-    throw refuse([unreadable === undefined ? 'is not JSON' : `cannot be read (${unreadable})`])
+    const fault = unreadable === undefined ? 'is not JSON' : `cannot be read (${unreadable})`
+    throw new SettingsError([`the tokens file ${path} ${fault}`])
   }
+}
+
+/** The same for what is to become the content of a file. */
+export function tokensIn(content: unknown, path: string): TokensFile {
+  const refuse = (faults: readonly string[]) =>
+    new SettingsError(faults.map((fault) => `the tokens file ${path} ${fault}`))
   if (!Check(fileSchema, content)) throw refuse(inWords(faultsOf(fileSchema, content, '')))
   const { tokens } = content
   const departing = tokens.flatMap((token, at) => faultsOf(tokenSchema, token, `/tokens/${at}`))
-  const { known, faults } = tokensOf(tokens.filter((token) => Check(tokenSchema, token)))
+  const entries = tokens.filter((token) => Check(tokenSchema, token))
+  const { known, faults } = tokensOf(entries)
   if (departing.length + faults.length > 0) throw refuse([...inWords(departing), ...faults])
-  return new Tokens(known)
+  return { tokens: new Tokens(known), warnings: inClear(path, entries) }
 }
 
 /** The places that depart from the form, never what stands there: the name of a field may be a token, too. */
@@ -68,20 +94,60 @@ function inWords([first, ...others]: readonly string[]): string[] {
   ]
 }
 
-function tokensOf(tokens: readonly Static<typeof tokenSchema>[]): { known: KnownToken[]; faults: string[] } {
+type Entry = Static<typeof tokenSchema>
+
+function tokensOf(entries: readonly Entry[]): { known: KnownToken[]; faults: string[] } {
   const seen = new Map<string, string>()
   const known: KnownToken[] = []
   const faults: string[] = []
-  for (const { name, token, sha256, roles: granted } of tokens) {
+  for (const entry of entries) {
+    const { name, token, sha256, roles: granted, tasks = null, tables = null } = entry
     if ((token === undefined) === (sha256 === undefined)) {
       faults.push(`must give "${name}" either a token or its sha256`)
       continue
     }
-    const digest = token === undefined ? Buffer.from(sha256 ?? '', 'hex') : digestOf(token)
-    const twin = seen.get(digest.toString('hex'))
-    if (twin === undefined) seen.set(digest.toString('hex'), name)
+    faults.push(...weakTokenFaults(entry), ...limitFaults(entry))
+    const digest = token === undefined ? (sha256 ?? '').toLowerCase() : digestOf(token)
+    const twin = seen.get(digest)
+    if (twin === undefined) seen.set(digest, name)
     else faults.push(`gives "${twin}" and "${name}" the same token`)
-    known.push({ digest, roles: new Set(granted) })
+    known.push({ name, digest, roles: new Set(granted), tasks, tables })
   }
   return { known, faults }
+}
+
+function weakTokenFaults({ name, token }: Entry): string[] {
+  const weak = token === undefined ? undefined : weakness(token)
+  if (weak === undefined) return []
+  return [`gives "${name}" a token that ${weak}: make one with \`baton token create\``]
+}
+
+/** A limit that would not be kept is refused, so that nobody relies on it. */
+function limitFaults({ name, roles: granted, tasks, tables }: Entry): string[] {
+  const has = (...some: Role[]) => granted.some((role) => some.includes(role))
+  const faults: string[] = []
+  if (tables !== undefined && has('operator', 'viewer'))
+    faults.push(
+      `limits "${name}" to tables, but operators and viewers deal with whole tasks: limit it by tasks, or give it other roles`,
+    )
+  if ((tables !== undefined || tasks !== undefined) && has('worker'))
+    faults.push(
+      `limits "${name}" to tasks or tables, but pulls of workers cannot be limited: leave the limit out, or the role worker`,
+    )
+  return faults
+}
+
+/** Windows has no such modes. */
+function openToOthers(path: string): string[] {
+  if (process.platform === 'win32' || (statSync(path).mode & 0o007) === 0) return []
+  return [`the tokens file ${path} is open to all users of the machine: chmod 600 it`]
+}
+
+function inClear(path: string, entries: readonly Entry[]): string[] {
+  const named = entries.filter(({ token }) => token !== undefined).map(({ name }) => `"${name}"`)
+  if (named.length === 0) return []
+  const whose = [...new Set(named)].join(', ')
+  return [
+    `the tokens file ${path} has tokens in clear (${whose}): replace "token" by "sha256", the SHA-256 of the token in hex`,
+  ]
 }

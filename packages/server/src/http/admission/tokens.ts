@@ -1,29 +1,73 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { bearerToken } from '../requests/bearer-token.ts'
+import type { Caller } from '../requests/callers.ts'
 
 export const roles = ['producer', 'worker', 'operator', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-export interface KnownToken {
-  readonly digest: Buffer
+/** One entry of the tokens file. Entries that share a name are one identity with several tokens. */
+export interface KnownToken extends Caller {
+  /** SHA-256 of the token in hex. */
+  readonly digest: string
   readonly roles: ReadonlySet<Role>
 }
 
+const MOST_REMEMBERED = 10_000
+const LONGEST_REMEMBERED = 512
+
+/** The tokens of one reading of the file. */
 export class Tokens {
-  readonly #known: readonly KnownToken[]
+  readonly #byDigest: ReadonlyMap<string, KnownToken>
+  /** By the header as it was sent: hashing a token costs more than the rest of admission. Known tokens only. */
+  readonly #byHeader = new Map<string, KnownToken>()
 
   constructor(known: readonly KnownToken[]) {
-    this.#known = known
+    this.#byDigest = new Map(known.map((token) => [token.digest, token]))
   }
 
-  /** All are compared, whole digests each: how long it takes says nothing about what a token looks like. */
-  rolesOf(token: string): ReadonlySet<Role> | undefined {
-    const digest = digestOf(token)
-    let found: ReadonlySet<Role> | undefined
-    for (const known of this.#known) if (timingSafeEqual(known.digest, digest)) found = known.roles
-    return found
+  get all(): Iterable<KnownToken> {
+    return this.#byDigest.values()
+  }
+
+  /** Looked up by digest: how long that takes says nothing about what a token looks like. */
+  find(token: string): KnownToken | undefined {
+    return this.#byDigest.get(digestOf(token))
+  }
+
+  ofHeader(authorization: string | undefined): KnownToken | undefined {
+    if (authorization === undefined) return undefined
+    const remembered = this.#byHeader.get(authorization)
+    if (remembered !== undefined) return remembered
+    const token = bearerToken(authorization)
+    const known = token === undefined ? undefined : this.find(token)
+    if (known !== undefined && authorization.length <= LONGEST_REMEMBERED) {
+      if (this.#byHeader.size >= MOST_REMEMBERED) this.#byHeader.clear()
+      this.#byHeader.set(authorization, known)
+    }
+    return known
+  }
+
+  /** These tokens, with the entries of `earlier` in place of those that did not change. */
+  keeping(earlier: Tokens): Tokens {
+    return new Tokens(
+      [...this.all].map((token) => {
+        const before = earlier.#byDigest.get(token.digest)
+        return before !== undefined && isSame(before, token) ? before : token
+      }),
+    )
+  }
+
+  has(token: KnownToken): boolean {
+    return this.#byDigest.get(token.digest) === token
   }
 }
 
-export function digestOf(token: string): Buffer {
-  return hash('sha256', token, 'buffer')
+function isSame(one: KnownToken, other: KnownToken): boolean {
+  const described = ({ name, roles: granted, tasks, tables }: KnownToken) =>
+    JSON.stringify([name, [...granted].toSorted(), tasks, tables])
+  return described(one) === described(other)
+}
+
+export function digestOf(token: string): string {
+  return hash('sha256', token, 'hex')
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { PROBLEM_MEDIA_TYPE, type ProblemCode, problem } from '@baton/protocol'
+import { securityHeaders } from './security-headers.ts'
 import { statusWords } from './status-words.ts'
 
 interface ClientError extends Error {
@@ -14,7 +15,7 @@ const faulty = new WeakSet<Socket>()
 export function answerClientError(error: ClientError, socket: Socket): void {
   if (error.code !== 'ECONNRESET' && faulty.has(socket)) return
   // Nobody is left to read an answer.
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  if (error.code === 'ECONNRESET' || isHandshakeFault(error) || !socket.writable) {
     socket.destroy()
     return
   }
@@ -41,10 +42,14 @@ export function answerClientError(error: ClientError, socket: Socket): void {
     `Content-Type: ${PROBLEM_MEDIA_TYPE}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-store',
+    ...Object.entries(securityHeaders(false)).map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon())
 }
+
+/** Without a handshake there is no way to answer. */
+const isHandshakeFault = ({ code = '' }: ClientError) => /^ERR_(?:SSL|TLS)_/.test(code)
 
 type Answer = ServerResponse<IncomingMessage>
 

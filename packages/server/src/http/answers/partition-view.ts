@@ -1,5 +1,6 @@
-import { type ParkedEvent, type PartitionRow, partitionName } from '@baton/protocol'
+import { type Attempt, type ParkedEvent, type PartitionRow, partitionName } from '@baton/protocol'
 import type { TaskFacts } from '../../handoff/rules/task-facts.ts'
+import { type ShownAttempt, shownAttempts } from '../../handoff/shown/attempts.ts'
 import type { ParkedNotice } from '../../handoff/shown/change.ts'
 import type { PartitionRecord } from '../../handoff/shown/partition-record.ts'
 import { shownPartition } from '../../handoff/shown/shown-state.ts'
@@ -20,9 +21,30 @@ export function viewPartition(facts: TaskFacts, record: PartitionRecord): Partit
     leaseExpiresAt: timestampOrNull(leaseEndsAt),
     readyAt: timestampOrNull(readyAt),
     lastReason: record.reason,
+    history: shownAttempts(facts, record).map(viewAttempt),
     reportedRecords: record.reportedRecords,
     calledBackAt: timestampOf(record.calledBackAt),
     settledAt: timestampOrNull(record.settledAt),
+  }
+}
+
+function viewAttempt({
+  attempt,
+  holder,
+  startedAt,
+  endedAt,
+  outcome,
+  reason,
+  records,
+}: ShownAttempt): Attempt {
+  return {
+    attempt,
+    holder,
+    startedAt: timestampOf(startedAt),
+    endedAt: timestampOrNull(endedAt),
+    outcome,
+    reason,
+    records,
   }
 }
 

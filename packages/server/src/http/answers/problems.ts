@@ -52,7 +52,13 @@ const retryAfterSeconds: Partial<Record<ProblemCode, number>> = {
   overloaded: 1,
 }
 
+const sent = new WeakMap<FastifyReply, UnwrittenProblem>()
+
+/** What a request was refused with, for those who note it. */
+export const problemOf = (reply: FastifyReply): UnwrittenProblem | undefined => sent.get(reply)
+
 export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): FastifyReply {
+  sent.set(reply, problem)
   const { status, headers, body } = writtenProblem(problem)
   return reply.code(status).headers(headers).send(body)
 }

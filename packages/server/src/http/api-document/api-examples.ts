@@ -27,6 +27,7 @@ const summary = {
   lastCallBackAt: at('11:41:30'),
   recordsPerSecond: 2500,
   etaSeconds: 160,
+  etaWaitsFor: 'pace',
 }
 
 const level = {
@@ -34,6 +35,7 @@ const level = {
   open: true,
   partitions: summary.partitions,
   records: summary.records,
+  meanAttemptSeconds: 14,
   indexes: { first: 0, last: 42, missing: 1, gaps: [{ first: 17, last: 17 }] },
 }
 
@@ -54,6 +56,42 @@ const worker = {
     callBacks: 0,
     calledBack: 0,
   },
+}
+
+const subscription = {
+  id: 'sub_Zk3vU0f1pQ7cXw2d',
+  url: 'https://pipeline.example/hooks/baton',
+  types: ['task.done', 'task.stalled'],
+  taskPrefix: 'orders-',
+  state: 'active',
+  reason: null,
+  createdAt: at('11:00:00'),
+}
+const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'
+const delivery = {
+  event: 412,
+  id: 'evt_9aQx3LmT0bYw5KcE',
+  type: 'task.done',
+  taskId,
+  time: at('12:01:00'),
+  state: 'delivered',
+  attempts: 1,
+  attemptedAt: at('12:01:01'),
+  nextAttemptAt: null,
+  status: 204,
+  error: null,
+  durationSeconds: 0.041,
+}
+const cloudEvent = {
+  specversion: '1.0',
+  id: delivery.id,
+  source: '/baton',
+  type: 'task.done',
+  subject: taskId,
+  time: delivery.time,
+  datacontenttype: 'application/json',
+  sequence: '0000000000000412',
+  data: { taskId, generation: 1, partitions: { total: 42, done: 42, parked: 0 } },
 }
 
 const leaseId = 'b3xq7Yt1cZ0kPm4vL9sNfg'
@@ -91,7 +129,17 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     calledBackAt: at('11:40:00'),
     settledAt: null,
   }
-  const row = { holder: null, leaseExpiresAt: null, readyAt: null, lastReason: 'compute table is locked' }
+  const attempt = {
+    attempt: 5,
+    holder: 'loader-7',
+    startedAt: at('11:58:00'),
+    endedAt: at('11:59:30'),
+    outcome: 'failed',
+    reason: 'compute table is locked',
+    records: null,
+  }
+  const told = { lastReason: 'compute table is locked', history: [attempt] }
+  const row = { holder: null, leaseExpiresAt: null, readyAt: null, ...told }
   const pulled = [{ ...descriptor(0, 7, 25_000), lease }]
   return {
     callBack: {
@@ -121,8 +169,26 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
       answer: { renewed: [{ leaseId, expiresAt: at('12:10:00'), expiresInSeconds: 300 }], refused: [] },
     },
     instanceStatus: { answer: worker },
+    releaseInstance: { answer: { instanceId: 'loader-7', released: 3, parked: 0 } },
     listInstances: { answer: { instances: [worker], next: null } },
     listTasks: { answer: { tasks: [summary], next: null } },
+    listAudit: {
+      answer: {
+        entries: [
+          {
+            at: at('12:00:00'),
+            kind: 'order',
+            name: 'on call',
+            address: '10.0.0.7',
+            action: `POST /tasks/${taskId}/pause`,
+            outcome: 'done',
+            detail: null,
+            times: 1,
+          },
+        ],
+        next: null,
+      },
+    },
     viewTotals: {
       answer: {
         tasks: { open: 3, stalled: 0, paused: 1, withParked: 1 },
@@ -134,6 +200,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     viewTask: {
       answer: {
         ...summary,
+        calledBackBy: ['orders compute'],
         levelBarrier: false,
         settings,
         waitingFor: null,
@@ -144,6 +211,19 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
         finishedAt: null,
         purgedAt: null,
         attemptsWasted: 6,
+        attemptSeconds: { median: 12, p95: 40, attempts: 16 },
+        workers: 4,
+        stragglers: [],
+        failures: [
+          {
+            outcome: 'failed',
+            reason: 'compute table is locked',
+            count: 6,
+            firstAt: at('11:41:10'),
+            lastAt: at('11:59:30'),
+          },
+        ],
+        failuresOmitted: 0,
         reported: {
           declared: 650_000,
           reported: 649_980,
@@ -155,7 +235,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     listPartitions: {
       answer: { partitions: [{ ...descriptor(0, 7, 25_000), ...standing, ...row }], next: null },
     },
-    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...standing } },
+    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...standing, ...told } },
     pause: control('paused', 1),
     resume: control('open', 1),
     cancel: control('cancelled', 16),
@@ -170,6 +250,17 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
         settings: { ...settings, leaseSeconds: 600, maxLeases: 16, own: ['leaseSeconds', 'maxLeases'] },
       },
     },
+    subscribe: {
+      request: { url: subscription.url, types: subscription.types, taskPrefix: subscription.taskPrefix },
+      answer: { ...subscription, secret },
+    },
+    listSubscriptions: { answer: { subscriptions: [subscription] } },
+    unsubscribe: { answer: { id: subscription.id, removed: true } },
+    rotateSecret: { request: { overlapSeconds: 3600 }, answer: { ...subscription, secret } },
+    enableSubscription: { answer: subscription },
+    listDeliveries: { answer: { deliveries: [delivery], next: null } },
+    redeliver: { answer: { ...delivery, state: 'pending', attempts: 0, nextAttemptAt: at('12:10:00') } },
+    readEvents: { answer: { events: [cloudEvent], next: cloudEvent.sequence, missed: false } },
     followEvents: {
       answer: `id: cf7b5e94-2\nevent: task\ndata: ${JSON.stringify(summary)}\n\n`,
     },

@@ -24,7 +24,7 @@ const withBody: readonly ProblemCode[] = [
 ]
 
 /** They answer whatever became of the store. */
-const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents'])
+const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listAudit'])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown', 'parameter_invalid']
 
@@ -42,6 +42,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   renew: ['parameter_invalid'],
   instanceStatus: ['instance_unknown', 'parameter_invalid'],
   listInstances: ['parameter_invalid'],
+  releaseInstance: ['instance_unknown', 'parameter_invalid'],
   listTasks: ['parameter_invalid'],
   viewTask: ofTask,
   listPartitions: ofTask,
@@ -54,8 +55,16 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   seal: [...ofTask, 'task_cancelled'],
   levelBarrier: [...ofTask, 'task_cancelled'],
   settings: ['task_cancelled', 'parameter_invalid'],
+  subscribe: ['too_many_subscriptions'],
+  unsubscribe: ['subscription_unknown'],
+  rotateSecret: ['subscription_unknown'],
+  enableSubscription: ['subscription_unknown'],
+  listDeliveries: ['subscription_unknown', 'parameter_invalid'],
+  redeliver: ['subscription_unknown', 'delivery_unknown'],
+  readEvents: ['subscription_unknown', 'parameter_invalid'],
   followEvents: ['parameter_invalid', 'overloaded', 'shutting_down'],
   metrics: ['parameter_invalid'],
+  listAudit: ['parameter_invalid'],
   readyz: ['shutting_down', 'store_full'],
 }
 

@@ -55,6 +55,12 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
     'with this array the records of the task would add up to more than 2^53 - 1',
   ),
   task_unknown: problem('task_unknown', 'no task "orders-2026-30" was ever called back here'),
+  subscription_unknown: problem('subscription_unknown', 'there is no subscription of that id'),
+  delivery_unknown: problem('delivery_unknown', 'the subscription has no such event, or no longer'),
+  too_many_subscriptions: problem(
+    'too_many_subscriptions',
+    'there are 100 subscriptions already; remove one',
+  ),
   instance_unknown: problem('instance_unknown', 'no instance of that name is known here'),
   route_unknown: problem('route_unknown', 'there is nothing at this path'),
   method_not_allowed: problem('method_not_allowed', 'this path takes GET, HEAD'),
@@ -66,6 +72,7 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   token_missing: problem('token_missing', 'send a token of this service: Authorization: Bearer <token>'),
   token_unknown: problem('token_unknown', 'the token is not one of this service'),
   token_refused: problem('token_refused', "the token's roles do not cover this; it takes operator"),
+  token_limited: problem('token_limited', 'the token is limited to tasks whose id begins with "sales-"'),
   request_timeout: problem('request_timeout', ARRIVED_TOO_LATE),
   headers_too_large: problem('headers_too_large', HEADERS_TOO_LARGE),
   store_unavailable: problem(

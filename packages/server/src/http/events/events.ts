@@ -1,7 +1,9 @@
 import { eventSchemas } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import { tickWithinLimits } from '../admission/reach.ts'
 import { RequestProblem } from '../answers/problems.ts'
+import { securityHeaders } from '../answers/security-headers.ts'
 import { problemAnswers } from '../api-document/documented.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
 import type { Service } from '../service.ts'
@@ -11,14 +13,19 @@ import { MOST_STREAMS, type OpenStreams } from './open-streams.ts'
 const LONGEST_EVENT_ID = 256
 const RECONNECT_AFTER_MILLIS = 2000
 
-const streamHead = {
+const streamHead = (isSecure: boolean) => ({
+  ...securityHeaders(isSecure),
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
   // Proxies in front would otherwise gather events until a buffer is full.
   'x-accel-buffering': 'no',
-}
+})
 
-export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams: OpenStreams): void {
+export function eventsRoute(
+  app: FastifyInstance,
+  { handOff, callers, isSecure }: Service,
+  streams: OpenStreams,
+): void {
   app.route({
     method: 'GET',
     url: '/events',
@@ -57,19 +64,24 @@ export function eventsRoute(app: FastifyInstance, { handOff }: Service, streams:
         throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
       }
       const lastId = request.headers['last-event-id']
+      const { socket, headers } = request.raw
+      const caller = callers.of(headers)
       leaveUntimed(reply)
       reply.hijack()
       const response = reply.raw
-      response.writeHead(200, streamHead)
+      response.writeHead(200, streamHead(isSecure))
       const follower = new EventFollower(response)
       streams.add(follower)
-      const unfollow = handOff.events.follow(knownId(lastId), (tick) => follower.tell(tick))
-      const { socket } = request.raw
+      const unfollow = handOff.events.follow(knownId(lastId), (tick) =>
+        follower.tell(caller === null ? tick : tickWithinLimits(caller, tick)),
+      )
+      const unwatch = callers.watch(headers, () => follower.end())
       const hungUp = () => response.destroy()
       socket.once('end', hungUp)
       response.once('close', () => {
         socket.off('end', hungUp)
         unfollow()
+        unwatch()
         streams.remove(follower)
       })
       // Who sees the stream open may rely on being told of what it does next.

@@ -1,9 +1,12 @@
 import { type UnwrittenProblem, writtenProblem } from '../answers/problems.ts'
+import { securityHeaders } from '../answers/security-headers.ts'
 import { statusWords } from '../answers/status-words.ts'
 import { type AnswerHeaders, standingHeaders } from '../requests/exchange.ts'
 
 /** What becomes of the connection after an answer. */
 export interface Staying {
+  /** It is over TLS. */
+  readonly isSecure: boolean
   readonly keepAliveMillis: number
   isLast(): boolean
 }
@@ -14,12 +17,14 @@ export interface AnswerText {
   readonly encoding: 'latin1' | 'utf8'
 }
 
-const OK_HEAD = `HTTP/1.1 200 OK\r\n${fieldLines(standingHeaders)}`
+const okHead = (isSecure: boolean) => `HTTP/1.1 200 OK\r\n${fieldLines(standingHeaders(isSecure))}`
+const OK_HEAD = okHead(false)
+const OK_HEAD_OVER_TLS = okHead(true)
 
 export function answerText(body: string, headers: AnswerHeaders, staying: Staying): AnswerText {
   const bytes = Buffer.byteLength(body)
   return {
-    text: `${OK_HEAD}${fieldLines(headers)}${lastLines(bytes, staying)}${body}`,
+    text: `${staying.isSecure ? OK_HEAD_OVER_TLS : OK_HEAD}${fieldLines(headers)}${lastLines(bytes, staying)}${body}`,
     // ASCII is the same in both; as Latin-1 it is copied and not converted.
     encoding: bytes === body.length ? 'latin1' : 'utf8',
   }
@@ -27,7 +32,7 @@ export function answerText(body: string, headers: AnswerHeaders, staying: Stayin
 
 export function problemText(refusal: UnwrittenProblem, staying: Staying): AnswerText {
   const { status, headers, body } = writtenProblem(refusal)
-  const head = `HTTP/1.1 ${status} ${statusWords[status]}\r\n${fieldLines(Object.entries(headers).flat())}`
+  const head = `HTTP/1.1 ${status} ${statusWords[status]}\r\n${fieldLines(Object.entries({ ...securityHeaders(staying.isSecure), ...headers }).flat())}`
   return { text: `${head}${lastLines(body.length, staying)}${body}`, encoding: 'utf8' }
 }
 

@@ -62,6 +62,11 @@ export class ExpressConnection {
     this.#socket.destroy()
   }
 
+  /** Admits each head again. */
+  forgetHeads(): void {
+    this.#heads.forget()
+  }
+
   closeIfIdle(): void {
     if (!this.#isBusy && !this.#isFresh) this.close()
   }

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Admission } from '../admission/admission.ts'
+import type { Proxies } from '../admission/proxies.ts'
 import type { Refuse } from '../answers/error-answers.ts'
 import type { Serve } from '../requests/exchange.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
@@ -11,7 +12,7 @@ import type { PlainHead } from './plain-head.ts'
 
 const PATIENCE_MILLIS = 1000
 
-type LaneService = Pick<Service, 'handOff' | 'keyOwner'>
+type LaneService = Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>
 
 /**
  * The way past Node's HTTP server and Fastify for the two requests that workers make all day. Both are made for any
@@ -25,14 +26,22 @@ export class ExpressLane {
   readonly #refuse: Refuse
   readonly #service: LaneService
   readonly #requests: RequestCounts
+  readonly #proxies: Proxies
   readonly #routes = new Map<string, ExpressRoute>()
   readonly #connections = new Set<ExpressConnection>()
 
-  constructor(admission: Admission, refuse: Refuse, service: LaneService, requests: RequestCounts) {
+  constructor(
+    admission: Admission,
+    refuse: Refuse,
+    service: LaneService,
+    requests: RequestCounts,
+    proxies: Proxies,
+  ) {
     this.#admission = admission
     this.#refuse = refuse
     this.#service = service
     this.#requests = requests
+    this.#proxies = proxies
   }
 
   open(method: PlainHead['method'], prefix: string, path: string, serve: Serve): void {
@@ -46,12 +55,15 @@ export class ExpressLane {
 
   /** From here on new connections of `server` come here first. */
   before(server: Server, patienceMillis = PATIENCE_MILLIS): void {
-    const others = server.listeners('connection') as ((socket: Socket) => void)[]
-    server.removeAllListeners('connection')
-    server.on('connection', (socket: Socket) => {
+    const { isSecure } = this.#service
+    const arrival = isSecure ? 'secureConnection' : 'connection'
+    const others = server.listeners(arrival) as ((socket: Socket) => void)[]
+    server.removeAllListeners(arrival)
+    server.on(arrival, (socket: Socket) => {
       const connection = new ExpressConnection(socket, {
         keepAliveMillis: server.keepAliveTimeout,
-        routeOf: (head) => this.#routeOf(head),
+        isSecure,
+        routeOf: (head) => this.#routeOf(head, socket),
         keyOwner: this.#service.keyOwner,
         refuse: this.#refuse,
         patienceMillis,
@@ -65,6 +77,11 @@ export class ExpressLane {
     })
   }
 
+  /** Tokens have changed: what was admitted may be refused now. */
+  forgetHeads(): void {
+    for (const connection of this.#connections) connection.forgetHeads()
+  }
+
   closeIdle(): void {
     for (const connection of this.#connections) connection.closeIfIdle()
   }
@@ -73,14 +90,15 @@ export class ExpressLane {
     for (const connection of this.#connections) connection.close()
   }
 
-  #routeOf(head: PlainHead): ExpressRoute | undefined {
+  #routeOf(head: PlainHead, socket: Socket): ExpressRoute | undefined {
     const at = head.url.indexOf('?')
     // A query that says nothing is not plain.
     const path = at === -1 || at === head.url.length - 1 ? head.url : head.url.slice(0, at)
     const route = this.#routes.get(`${head.method} ${path}`)
     if (route === undefined) return undefined
     // A plain head has no field twice, which is all that is looked for in raw headers.
-    const asked = { headers: head.headers, rawHeaders: [], httpVersion: '1.1' }
+    const headers = { ...head.headers, host: this.#proxies.hostOf(socket, head.headers) }
+    const asked = { headers, rawHeaders: [], httpVersion: '1.1' }
     return this.#admission(asked) === undefined ? route : undefined
   }
 }

@@ -45,6 +45,11 @@ export class KnownHeads {
     return this.#learn(bytes)
   }
 
+  /** What a head comes to may have changed. */
+  forget(): void {
+    this.#known.length = 0
+  }
+
   #learn(bytes: Buffer): ExpressRequest | undefined {
     const head = readPlainHead(bytes.toString('latin1', 0, Math.min(bytes.length, LONGEST_PLAIN_HEAD)))
     const route = head === undefined ? undefined : this.#routeOf(head)

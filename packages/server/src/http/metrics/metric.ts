@@ -1,6 +1,7 @@
 import type { StoreReading } from '../../handoff/counts/store-readings.ts'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
+import type { Webhooks } from '../service.ts'
 import type { MetricHead, Sample } from './metric-text.ts'
 import type { ProcessHealth } from './process-health.ts'
 
@@ -9,6 +10,7 @@ export interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
   readonly health: ProcessHealth
+  readonly webhooks: Webhooks
   readonly store: StoreReading
 }
 

@@ -8,13 +8,17 @@ import { metrics } from './metrics.ts'
 import { ProcessHealth } from './process-health.ts'
 
 /** For Prometheus and its kin. Answered whatever became of the store: then above all somebody wants to know. */
-export function metricsRoute(app: FastifyInstance, { handOff }: Service, requests: RequestCounts): void {
+export function metricsRoute(
+  app: FastifyInstance,
+  { handOff, webhooks }: Service,
+  requests: RequestCounts,
+): void {
   const health = new ProcessHealth()
   app.addHook('onClose', async () => health.stop())
   app.route({
     method: 'GET',
     url: '/metrics',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'metrics',
       summary: 'What this node has done and how it is, and how much work the store holds, as metrics',
@@ -28,7 +32,7 @@ export function metricsRoute(app: FastifyInstance, { handOff }: Service, request
       },
     },
     handler: async (_request, reply) => {
-      const from = { handOff, requests, health, store: await handOff.storeReadings.read() }
+      const from = { handOff, requests, health, webhooks, store: await handOff.storeReadings.read() }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },

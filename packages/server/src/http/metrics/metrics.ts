@@ -3,6 +3,7 @@ import { handOffMetrics } from './metrics-of-hand-off.ts'
 import { nodeMetrics } from './metrics-of-node.ts'
 import { requestMetrics } from './metrics-of-requests.ts'
 import { backlogMetrics, storeMetrics } from './metrics-of-store.ts'
+import { webhookMetrics } from './metrics-of-webhooks.ts'
 
 /** Every metric there is. A test holds the table in docs/operations.md against it. */
 export const metrics: readonly Metric[] = [
@@ -10,5 +11,6 @@ export const metrics: readonly Metric[] = [
   ...handOffMetrics,
   ...storeMetrics,
   ...nodeMetrics,
+  ...webhookMetrics,
   ...backlogMetrics,
 ]

@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { securityHeaders } from '../answers/security-headers.ts'
 import type { PageFile } from './page-files.ts'
 
 /** Nothing but what this service itself serves may run, load or be called; nobody may frame it. */
 export const pageHeaders = {
+  ...securityHeaders(false),
   'content-security-policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -15,10 +17,7 @@ export const pageHeaders = {
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
   ].join('; '),
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
 }
 
 /** Files with a hash in their name never change; the two pages that name them are asked for anew each time. */

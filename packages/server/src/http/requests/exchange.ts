@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { securityHeaders } from '../answers/security-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
 import { AskedInHeaders } from './request-headers.ts'
@@ -27,19 +28,26 @@ export interface Served {
 }
 
 /** What every answer of the hand-off says about itself. */
-export const standingHeaders = ['content-type', JSON_TYPE, 'cache-control', 'no-store'] as const
+const standing = (isSecure: boolean): AnswerHeaders => [
+  ...['content-type', JSON_TYPE, 'cache-control', 'no-store'],
+  ...Object.entries(securityHeaders(isSecure)).flat(),
+]
+const inClear = standing(false)
+const overTls = standing(true)
+
+export const standingHeaders = (isSecure: boolean): AnswerHeaders => (isSecure ? overTls : inClear)
 
 /** The way through Node's HTTP server. Fastify's reply has nothing to add to these answers. */
 export function exchangeOver(
   request: IncomingMessage,
   response: ServerResponse,
-  { handOff, keyOwner }: Pick<Service, 'handOff' | 'keyOwner'>,
+  { handOff, keyOwner, isSecure }: Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>,
 ): Exchange {
   const { headers, socket, url = '' } = request
   const send = (body: string, more: AnswerHeaders) => {
     const closing = handOff.isDraining ? ['connection', 'close'] : []
     const length = ['content-length', String(Buffer.byteLength(body))]
-    response.writeHead(200, [...standingHeaders, ...more, ...closing, ...length]).end(body)
+    response.writeHead(200, [...standingHeaders(isSecure), ...more, ...closing, ...length]).end(body)
   }
   return {
     asked: new AskedInHeaders(headers, keyOwner, queryOf(url)),

@@ -19,26 +19,34 @@ export function hasHungUp(socket: Socket): boolean {
   return !socket.writable || socket.readableEnded
 }
 
-/** Lets `work` know when there is nobody left to wait for. Most of it does not wait, and is spared the watching. */
+/**
+ * Lets `work` know when there is nobody left to wait for, or `orWhen` says that it is over. Most of it does not wait, and is
+ * spared the watching.
+ */
 export function whileWatched<Result>(
   socket: Socket,
   mayWait: boolean,
   work: (signal?: AbortSignal) => Promise<Result>,
+  orWhen: (end: () => void) => () => void,
 ): Promise<Result> {
   if (!mayWait) return work()
   const watch = new ClientWatch(socket)
-  return work(watch.signal).finally(() => watch.stop())
+  const stop = orWhen(watch.end)
+  return work(watch.signal).finally(() => {
+    watch.stop()
+    stop()
+  })
 }
 
 class ClientWatch {
   readonly #socket: Socket
   readonly #controller = new AbortController()
-  readonly #onEnd = () => this.#controller.abort()
+  readonly end = () => this.#controller.abort()
 
   constructor(socket: Socket) {
     this.#socket = socket
-    ends.add(socket, this.#onEnd)
-    closes.add(socket, this.#onEnd)
+    ends.add(socket, this.end)
+    closes.add(socket, this.end)
     if (socket.destroyed || socket.readableEnded) this.#controller.abort()
   }
 
@@ -47,8 +55,8 @@ class ClientWatch {
   }
 
   stop(): void {
-    ends.remove(this.#socket, this.#onEnd)
-    closes.remove(this.#socket, this.#onEnd)
+    ends.remove(this.#socket, this.end)
+    closes.remove(this.#socket, this.end)
   }
 }
 

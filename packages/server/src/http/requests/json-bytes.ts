@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { parseExactJson } from '@baton/protocol'
 import { placeOfUnexpected } from './json-fault.ts'
 
 /** The bytes are not what JSON.parse takes; the text says where it broke off. */
@@ -15,7 +16,7 @@ export function parseJsonBytes(bytes: Buffer): unknown {
   const decoded = bytes.toString('utf8')
   const text = decoded.startsWith(BYTE_ORDER_MARK) ? decoded.slice(1) : decoded
   try {
-    return JSON.parse(text)
+    return parseExactJson(text)
   } catch (error) {
     throw new NotJson(`the body is not JSON: ${reasonOf(error, text)}`)
   }

@@ -68,7 +68,7 @@ function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferen
  * of these stands for all requests of a connection that begin alike.
  */
 export class AskedInHeaders {
-  readonly #headers: IncomingHttpHeaders
+  readonly headers: IncomingHttpHeaders
   readonly #keyOwner: KeyOwner
   readonly #query: string
   readonly #key: string | undefined
@@ -83,7 +83,7 @@ export class AskedInHeaders {
     query = '',
     key = headers['idempotency-key']?.toString(),
   ) {
-    this.#headers = headers
+    this.headers = headers
     this.#keyOwner = keyOwner
     this.#query = query
     this.#key = key
@@ -91,7 +91,7 @@ export class AskedInHeaders {
 
   /** The same under another key. */
   underKey(key: string): AskedInHeaders {
-    const asked = new AskedInHeaders(this.#headers, this.#keyOwner, this.#query, key)
+    const asked = new AskedInHeaders(this.headers, this.#keyOwner, this.#query, key)
     asked.#caller = this.#caller
     asked.#owner = this.#owner
     asked.#preferences = this.#preferences
@@ -99,13 +99,13 @@ export class AskedInHeaders {
   }
 
   get caller(): string | null {
-    this.#caller ??= callerOf(this.#headers)
+    this.#caller ??= callerOf(this.headers)
     return this.#caller
   }
 
   get preferences(): Preferences {
     if (this.#preferences === undefined) {
-      const text = this.#headers['prefer']
+      const text = this.headers['prefer']
       const preferred = text === undefined ? noPreferences : readPreferences(String(text))
       this.#preferences = this.#query === '' ? preferred : withQuery(preferred, readQuery(this.#query))
     }
@@ -144,7 +144,7 @@ export class AskedInHeaders {
   get #ownedKey(): string | null {
     const key = readIdempotencyKey(this.#key)
     if (key === null) return null
-    this.#owner ??= this.#keyOwner(this.#headers, this.caller)
+    this.#owner ??= this.#keyOwner(this.headers, this.caller)
     return ownedKey(key, this.#owner)
   }
 }

@@ -12,6 +12,7 @@ import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
 import type { KnownConflict } from '../../handoff/store.ts'
+import { requireCallBackLimits } from '../admission/reach.ts'
 import { nameOf } from '../answers/partition-view.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-settings-view.ts'
@@ -20,11 +21,12 @@ import { bodyBudget } from '../large-call-backs/body-budget.ts'
 import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
 import { callerOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
+import { sealHeader, sealOf } from './seal-header.ts'
 
 const SETTINGS_HEADER = 'task-settings'
 
 export function callBackRoute(app: FastifyInstance, service: Service): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes } = service
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callers } = service
   const reader = new CallBackReader({ tableField, unknownFields })
   app.addHook('onClose', () => reader.close())
   app.route({
@@ -37,17 +39,21 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
       operationId: 'callBack',
       summary: 'Describe partitions of a task, to be handed out',
       tags: ['hand-off'],
-      headers: Type.Object({ ...producerHeader, ...settingsHeader }),
+      headers: Type.Object({ ...producerHeader, ...sealHeader, ...settingsHeader }),
       body: callBackRequestSchema(tableField),
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
     handler: async (request, reply) => {
-      // Before the array is read, which may take a while.
-      const settings = settingsIn(request.raw.headers, handOff)
+      const { headers } = request.raw
+      const seal = sealOf(headers)
+      const settings = settingsIn(headers, handOff)
       const checked = await reader.read(request.body)
       if (!checked.ok) throw brokenContract('the array breaks the contract', checked)
       const { callBack } = checked
-      const result = await handOff.callBack(callBack, callerOf(request.raw.headers), settings)
+      const caller = callers.of(headers)
+      requireCallBackLimits(caller, callBack)
+      const owner = caller?.name ?? null
+      const result = await handOff.callBack(callBack, callerOf(headers), { owner, seal, settings })
       switch (result.kind) {
         case 'stored': {
           const { accepted, duplicates } = result
@@ -62,6 +68,16 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
           throw new RequestProblem(
             'task_sealed',
             'the task is sealed, and the array holds partitions that are new',
+          )
+        case 'more_are_known':
+          throw new RequestProblem(
+            'parameter_invalid',
+            `Baton-Seal expects fewer partitions than the ${result.known} that the task would have; nothing was stored`,
+          )
+        case 'not_own':
+          throw new RequestProblem(
+            'token_limited',
+            'the array holds nothing new, and a producer may seal only tasks that it called back; nothing was changed',
           )
         case 'record_total_too_large':
           throw new RequestProblem(

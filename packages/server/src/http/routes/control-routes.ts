@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import {
   type ControlAnswer,
   controlAnswerSchema,
@@ -13,6 +14,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type, { type TSchema } from 'typebox'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rules/control.ts'
+import { mayOthers, requireOwn, requireTaskLimit } from '../admission/reach.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
@@ -75,12 +77,22 @@ const controlRouteList: readonly ControlRoute[] = [
   },
 ]
 
-export function controlRoutes(app: FastifyInstance, { handOff }: Service): void {
+export function controlRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
+  /** Only sealing is for producers, too. */
+  const requireRight = async (headers: IncomingHttpHeaders, taskId: string): Promise<void> => {
+    const caller = callers.of(headers)
+    requireTaskLimit(caller, taskId)
+    if (mayOthers(caller, 'operator')) return
+    const record = await handOff.task(taskId)
+    if (record === null) throw unknownTask(taskId)
+    requireOwn(caller, record.facts)
+  }
+
   for (const { verb, summary, body, repeated, order } of controlRouteList) {
     app.route<{ Params: TaskParams }>({
       method: 'POST',
       url: `/tasks/:taskId/${verb}`,
-      config: { access: 'operator', bodyOptional: true },
+      config: { access: verb === 'seal' ? 'seal' : 'operator', bodyOptional: true },
       schema: {
         operationId: verb.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()),
         summary,
@@ -91,6 +103,7 @@ export function controlRoutes(app: FastifyInstance, { handOff }: Service): void 
       },
       handler: async (request, reply) => {
         const taskId = taskIdOf(request.params)
+        await requireRight(request.raw.headers, taskId)
         const result = await handOff.control(order(taskId, request.body))
         return reply.send(answerTo(taskId, verb, result))
       },

@@ -4,16 +4,20 @@ import {
   instanceIdSchema,
   instanceListSchema,
   instanceStatusSchema,
+  type ReleaseAnswer,
+  releaseAnswerSchema,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import { withinLimits } from '../admission/reach.ts'
 import { viewInstance } from '../answers/instance-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
+import { controlBody } from './control-body.ts'
 import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
 
-export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void {
+export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/test/instance-status',
@@ -30,17 +34,15 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
     handler: async (request, reply) => {
       const asked = instanceIdOf(request.query)
       const instance = await handOff.instance(asked)
-      if (instance === null) {
-        throw new RequestProblem('instance_unknown', 'no instance of that name is known here')
-      }
-      return reply.send(viewInstance(instance))
+      if (instance === null) throw unknownInstance()
+      return reply.send(viewInstance(withinLimits(callers.of(request.raw.headers), instance)))
     },
   })
 
   app.route<{ Querystring: Query }>({
     method: 'GET',
     url: '/instances',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'listInstances',
       summary: 'All known instances, by name',
@@ -57,6 +59,43 @@ export function instanceRoutes(app: FastifyInstance, { handOff }: Service): void
       return reply.send(list)
     },
   })
+
+  app.route<{ Params: InstanceParams }>({
+    method: 'POST',
+    url: '/instances/:instanceId/release',
+    config: { access: 'fleet', bodyOptional: true },
+    schema: {
+      operationId: 'releaseInstance',
+      summary: 'Take all leases of an instance back: their partitions are ready at once',
+      tags: ['instances'],
+      params: Type.Object({ instanceId: instanceIdSchema }),
+      body: noFields,
+      response: answers(releaseAnswerSchema, 'Done; repeating it takes back what was handed out since'),
+    },
+    handler: async ({ params, body }, reply) => {
+      const instanceId = instanceInPath(params)
+      controlBody(noFields, body)
+      const released = await handOff.release(instanceId)
+      if (released === null) throw unknownInstance()
+      const answer: ReleaseAnswer = { instanceId, ...released }
+      return reply.send(answer)
+    },
+  })
+}
+
+interface InstanceParams {
+  readonly instanceId: string
+}
+
+const noFields = Type.Object({}, { additionalProperties: false })
+
+const unknownInstance = () => new RequestProblem('instance_unknown', 'no instance of that name is known here')
+
+/** Its own path segment decodes to anything; what is no name is no instance either. */
+function instanceInPath({ instanceId }: InstanceParams): string {
+  const checked = checkInstanceId(instanceId)
+  if (checked.ok) return checked.instanceId
+  throw new RequestProblem('parameter_invalid', `the instance in the path ${checked.detail}`)
 }
 
 /** Whatever is no name was never given out, and a store may have no form for it: NUL has none in PostgreSQL. */

@@ -1,53 +1,67 @@
 import { Readable } from 'node:stream'
-import { type ManifestLine, manifestLineSchema, type PartitionRow } from '@baton/protocol'
+import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStates } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
 import type { PartitionPage, PartitionQuery } from '../../handoff/shown/partition-record.ts'
+import { requireOwn, requireTaskLimit } from '../admission/reach.ts'
 import { viewPartition } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { problemAnswers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
+import { numberOf, type Query, wordOf } from './paging.ts'
 import { tableFieldRenamer } from './table-field.ts'
 import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
+
+type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
 
 const LINES_PER_PAGE = 1000
 const NDJSON_TYPE = 'application/x-ndjson'
 
 /** A whole task, however large: a page at a time is read, and the next only when the client took this one. */
-export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Service): void {
+export function manifestRoute(app: FastifyInstance, { handOff, tableField, callers }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
 
-  const pageAfter = (taskId: string, after: PartitionQuery['after']) =>
-    handOff.partitions({ taskId, state: null, level: null, after, limit: LINES_PER_PAGE })
+  const pageAfter = (which: Which, after: PartitionQuery['after']) =>
+    handOff.partitions({ ...which, after, limit: LINES_PER_PAGE })
 
   const textOf = ({ facts, partitions }: PartitionPage): string =>
     partitions
       .map((record) => `${JSON.stringify(withTableField(manifestLine(viewPartition(facts, record))))}\n`)
       .join('')
 
-  async function* lines(taskId: string, first: PartitionPage): AsyncGenerator<string> {
+  async function* lines(which: Which, first: PartitionPage): AsyncGenerator<string> {
     let page = first
     while (true) {
       const text = textOf(page)
       if (text !== '') yield text
       if (page.next === null) return
-      const following = await pageAfter(taskId, page.next)
-      // Breaking off is the only way left to say that what was sent is not all.
-      if (following === null || following.facts.purgedAt !== null)
-        throw new Error('retention removed the partitions while their manifest was read')
+      const following = await pageAfter(which, page.next)
+      // Breaking off is the only way left to say that what was sent is not all. A task that was reopened may have been
+      // purged before, so its next page may lack what was there.
+      const isSame =
+        following?.facts.purgedAt === null && following.facts.generation === first.facts.generation
+      if (following === null || !isSame)
+        throw new Error(
+          `task ${which.taskId} was purged or reopened while its manifest was read; read it again`,
+        )
       page = following
     }
   }
 
-  app.route<{ Params: TaskParams }>({
+  app.route<{ Params: TaskParams; Querystring: Query }>({
     method: 'GET',
     url: '/tasks/:taskId/manifest',
-    config: { access: 'view' },
+    config: { access: 'task' },
     exposeHeadRoute: false,
     schema: {
       operationId: 'exportManifest',
-      summary: 'Every partition of a task and what became of it, one line of JSON each',
+      summary: 'The partitions of a task and what became of them, one line of JSON each',
       tags: ['tasks'],
       params: taskParams,
+      querystring: Type.Object({
+        state: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...partitionStates] })),
+        level: Type.Optional(Type.Integer({ minimum: 0 })),
+      }),
       response: {
         200: {
           description: 'By level and index',
@@ -58,8 +72,16 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Ser
     },
     handler: async (request, reply) => {
       const taskId = taskIdOf(request.params)
-      const first = await pageAfter(taskId, null)
+      const caller = callers.of(request.raw.headers)
+      requireTaskLimit(caller, taskId)
+      const which = {
+        taskId,
+        state: wordOf(request.query, 'state', partitionStates),
+        level: numberOf(request.query, 'level'),
+      }
+      const first = await pageAfter(which, null)
       if (first === null) throw unknownTask(taskId)
+      requireOwn(caller, first.facts)
       if (first.facts.purgedAt !== null) {
         // An empty manifest would say that there was nothing.
         throw new RequestProblem(
@@ -67,13 +89,13 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField }: Ser
           'retention removed the partitions; the task itself can still be viewed',
         )
       }
-      const stream = Readable.from(lines(taskId, first), { objectMode: false })
+      const stream = Readable.from(lines(which, first), { objectMode: false })
       return reply.type(NDJSON_TYPE).send(stream)
     },
   })
 }
 
 function manifestLine(row: PartitionRow): ManifestLine {
-  const { holder: _holder, leaseExpiresAt: _expiry, readyAt: _ready, lastReason: _reason, ...line } = row
+  const { holder: _holder, leaseExpiresAt: _expiry, readyAt: _ready, ...line } = row
   return line
 }

@@ -1,6 +1,7 @@
 import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import { revoked } from '../admission/admission.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
@@ -14,7 +15,7 @@ import { JSON_TYPE, type Service } from '../service.ts'
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
 export function pullRoute(app: FastifyInstance, service: Service, lane: ExpressLane): void {
-  const { handOff, tableField } = service
+  const { handOff, tableField, callers } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
   const config = { access: 'worker' as const }
@@ -22,9 +23,18 @@ export function pullRoute(app: FastifyInstance, service: Service, lane: ExpressL
   const pull: Serve = async ({ asked, socket, answer }) => {
     const order = asked.pull
     const hangUpsAreRead = standstill.noteRequest()
-    const { partitions, waited } = await whileWatched(socket, order.waitMillis > 0, (signal) =>
-      handOff.pull(order, signal),
+    let isRevoked = false
+    const { partitions, waited } = await whileWatched(
+      socket,
+      order.waitMillis > 0,
+      (signal) => handOff.pull(order, signal),
+      (end) =>
+        callers.watch(asked.headers, () => {
+          isRevoked = true
+          end()
+        }),
     )
+    if (isRevoked && partitions.length === 0) throw revoked()
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
     const more: string[] = []
     const { applied } = asked.preferences

@@ -1,5 +1,6 @@
 import { taskSettingsAnswerSchema, taskSettingsRequestSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
+import { mayOthers, requireOwn, requireTaskLimit } from '../admission/reach.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { settingsChange, viewSettings } from '../answers/task-settings-view.ts'
 import { answers } from '../api-document/documented.ts'
@@ -7,7 +8,7 @@ import type { Service } from '../service.ts'
 import { brokenControl, controlBody } from './control-body.ts'
 import { type TaskParams, taskIdOf, taskParams } from './task-parameter.ts'
 
-export function settingsRoute(app: FastifyInstance, { handOff }: Service): void {
+export function settingsRoute(app: FastifyInstance, { handOff, callers }: Service): void {
   app.route<{ Params: TaskParams }>({
     method: 'PUT',
     url: '/tasks/:taskId/settings',
@@ -25,6 +26,11 @@ export function settingsRoute(app: FastifyInstance, { handOff }: Service): void 
     },
     handler: async (request, reply) => {
       const taskId = taskIdOf(request.params)
+      const caller = callers.of(request.raw.headers)
+      requireTaskLimit(caller, taskId)
+      // A task that nothing was called back of yet is nobody's.
+      const known = mayOthers(caller, 'operator') ? null : await handOff.task(taskId)
+      if (known !== null) requireOwn(caller, known.facts)
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))
       const result = await handOff.control({ verb: 'settings', taskId, settings })
       if (result.kind === 'task_cancelled')

@@ -22,11 +22,13 @@ import { Standstill } from '../requests/standstill.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
 export function settleRoute(app: FastifyInstance, service: Service, lane: ExpressLane): void {
-  const { handOff, tableField } = service
+  const { handOff, tableField, callers } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
-  const settledJson = ({ settled, refused, pulled }: Settled) =>
-    `{"settled":${JSON.stringify(settled)},"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
+  const parkedJson = (parked: readonly string[]) =>
+    parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
+  const settledJson = ({ settled, parked, refused, pulled }: Settled) =>
+    `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
 
   const settle: Serve = async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
@@ -43,7 +45,13 @@ export function settleRoute(app: FastifyInstance, service: Service, lane: Expres
     const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
     const hangUpsAreRead = pull === null ? undefined : standstill.noteRequest()
     const mayWait = pull !== null && pull.waitMillis > 0
-    const outcome = await whileWatched(socket, mayWait, (signal) => handOff.settle(order, signal))
+    // With a revoked token the wait ends; what was settled is settled, and is answered.
+    const outcome = await whileWatched(
+      socket,
+      mayWait,
+      (signal) => handOff.settle(order, signal),
+      (end) => callers.watch(asked.headers, end),
+    )
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
     const { applied } = asked.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]

@@ -9,6 +9,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { PartitionQuery } from '../../handoff/shown/partition-record.ts'
+import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/reach.ts'
 import { viewPartition } from '../answers/partition-view.ts'
 import { summariseTask, viewTask } from '../answers/task-view.ts'
 import { answers } from '../api-document/documented.ts'
@@ -30,7 +31,7 @@ import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-param
 const filter = (words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words] }))
 
-export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Service): void {
+export function taskRoutes(app: FastifyInstance, { handOff, tableField, callers }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
 
   app.route<{ Querystring: Query }>({
@@ -58,7 +59,8 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
         'One page of tasks; short or even empty pages may be followed by others',
       ),
     },
-    handler: async ({ query }, reply) => {
+    handler: async ({ query, raw }, reply) => {
+      const caller = callers.of(raw.headers)
       const page = await handOff.tasks({
         state: wordOf(query, 'state', taskStates),
         parked: isGiven(query, 'parked'),
@@ -67,7 +69,9 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
         limit: limitOf(query),
       })
       const list: TaskList = {
-        tasks: page.tasks.map((row) => summariseTask(row, page.now)),
+        tasks: page.tasks
+          .filter(({ facts }) => isWithinLimit(caller, facts.taskId))
+          .map((row) => summariseTask(row, page.now)),
         next: page.next === null ? null : writeCursor(page.next),
       }
       return reply.send(list)
@@ -77,7 +81,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
   app.route<{ Params: TaskParams }>({
     method: 'GET',
     url: '/tasks/:taskId',
-    config: { access: 'view' },
+    config: { access: 'task' },
     schema: {
       operationId: 'viewTask',
       summary: 'How far a task is',
@@ -85,10 +89,13 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
       params: taskParams,
       response: answers(taskViewSchema, 'The task'),
     },
-    handler: async ({ params }, reply) => {
+    handler: async ({ params, raw }, reply) => {
       const taskId = taskIdOf(params)
+      const caller = callers.of(raw.headers)
+      requireTaskLimit(caller, taskId)
       const record = await handOff.task(taskId)
       if (record === null) throw unknownTask(taskId)
+      requireOwn(caller, record.facts)
       return reply.send(viewTask(record, handOff.policy))
     },
   })
@@ -96,7 +103,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
   app.route<{ Params: TaskParams; Querystring: Query }>({
     method: 'GET',
     url: '/tasks/:taskId/partitions',
-    config: { access: 'view' },
+    config: { access: 'task' },
     schema: {
       operationId: 'listPartitions',
       summary: 'The partitions of a task, by level and index',
@@ -112,8 +119,10 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
         'One page of partitions; short or even empty pages may be followed by others',
       ),
     },
-    handler: async ({ params, query }, reply) => {
+    handler: async ({ params, query, raw }, reply) => {
       const taskId = taskIdOf(params)
+      const caller = callers.of(raw.headers)
+      requireTaskLimit(caller, taskId)
       const page = await handOff.partitions({
         taskId,
         state: wordOf(query, 'state', partitionStates),
@@ -123,6 +132,7 @@ export function taskRoutes(app: FastifyInstance, { handOff, tableField }: Servic
       })
       if (page === null) throw unknownTask(taskId)
       const { facts, partitions, next } = page
+      requireOwn(caller, facts)
       return reply.send({
         partitions: partitions.map((record) => withTableField(viewPartition(facts, record))),
         next: next === null ? null : writeCursor([next.level, next.index]),

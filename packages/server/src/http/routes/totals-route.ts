@@ -8,7 +8,7 @@ export function totalsRoute(app: FastifyInstance, { handOff }: Service): void {
   app.route({
     method: 'GET',
     url: '/totals',
-    config: { access: 'view' },
+    config: { access: 'overview' },
     schema: {
       operationId: 'viewTotals',
       summary: 'All unfinished tasks together: how many there are, and their partitions and records by state',

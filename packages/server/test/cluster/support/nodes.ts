@@ -7,10 +7,8 @@ import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
 import { admitPeers } from '../../../src/http/peers.ts'
 
-const engineVerbs = [...carriedVerbs, 'sweep', 'tidy'] as const
+const engineVerbs = [...carriedVerbs, 'sweep', 'tidy', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]
-
-const log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** In place of the database: the head, and a store that only the one may use whose term is the head's. */
 export class SharedStore {
@@ -20,6 +18,8 @@ export class SharedStore {
   term: string | null = null
   leader: Peer | null = null
   takeOvers = 0
+  /** As many entries as the head was asked: a leader that is at work. */
+  #entries = 0
 
   constructor(store: () => Store) {
     this.store = store
@@ -27,7 +27,8 @@ export class SharedStore {
 
   head(): Head {
     const { term, leader, clusterId, secret } = this
-    return { term, leader, clusterId, secret, now: Date.now() }
+    this.#entries += 1
+    return { term, leader, clusterId, secret, now: Date.now(), last: this.#entries }
   }
 
   takeOver(self: Peer): string {
@@ -44,6 +45,8 @@ export class TestNode {
   readonly store: Store
   readonly self = { nodeId: randomUUID(), url: '' }
   readonly server: Server
+  /** What it warned of. */
+  readonly warnings: string[] = []
   readonly #shared: SharedStore
   readonly #dead = Promise.withResolvers<void>()
   #isDead = false
@@ -75,7 +78,7 @@ export class TestNode {
         return this.#engineOf(term, lost)
       },
       close: async () => {},
-      log,
+      log: { debug() {}, info() {}, error() {}, warn: (_, message) => this.warnings.push(message) },
     })
     this.store = this.cluster.store
     this.server = createServer((_request, response) => response.writeHead(404).end())

@@ -1,4 +1,5 @@
 import type { Images, Loaded } from '../../../src/handoff/disk.ts'
+import { noOutboxImages } from '../../../src/handoff/outbox.ts'
 import { noTallies } from '../../../src/handoff/rules/tally.ts'
 import {
   type PartitionDescriptor,
@@ -38,9 +39,12 @@ export const aTask = (id: number, changes: Partial<StoredTask> = {}): StoredTask
   mismatched: 0,
   ...noTallies(),
   partitions: tally({ done: 1 }),
+  owners: [],
   reruns: [],
   staging: null,
   settings: null,
+  failures: null,
+  durations: [],
   ...changes,
 })
 
@@ -79,6 +83,8 @@ export const aLane = (id: number, task: number, changes: Partial<StoredLane> = {
   parkedSkipped: false,
   purged: 0,
   purgedRecords: 0,
+  busyMillis: 0,
+  attemptsDone: 0,
   ...noTallies(),
   ...changes,
 })
@@ -122,6 +128,8 @@ export const images = (changes: Partial<Images> = {}): Images => ({
   tables: new Map(),
   produced: new Map(),
   instances: new Map(),
+  outbox: noOutboxImages(),
+  totals: new Map(),
   nextIds: null,
   ...changes,
 })

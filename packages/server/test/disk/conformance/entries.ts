@@ -51,7 +51,7 @@ export function entriesTopic(harness: DiskHarness): void {
 
     test('a new disk has none', async () => {
       const { under } = await createLog()
-      expect((await under.disk.open()).nextIds).toEqual({ task: 1, lane: 1, partition: 1 })
+      expect((await under.disk.open()).nextIds).toEqual({ task: 1, lane: 1, partition: 1, event: 1 })
     })
 
     test('what was appended is there after a crash, in order', async () => {
@@ -126,7 +126,7 @@ export function entriesTopic(harness: DiskHarness): void {
     test('images and the entries that they make superfluous go together', async () => {
       const { under, log } = await createLog()
       await log.append('a')
-      const nextIds = { task: 8, lane: 9, partition: 10 }
+      const nextIds = { task: 8, lane: 9, partition: 10, event: 11 }
       await log.flush(images({ tasks: byId(aTask(1)), nextIds }))
       expect(await log.crash()).toEqual([])
       expect((await under.disk.open()).nextIds).toEqual(nextIds)

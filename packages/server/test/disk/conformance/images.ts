@@ -39,6 +39,7 @@ const fullTask: StoredTask = {
   mismatched: 8,
   partitions: { ready: 1, held: 2, leased: 3, delayed: 4, parked: 5, done: 6, cancelled: 7 },
   records: { ready: 10, held: 20, leased: 30, delayed: 40, parked: 50, done: 60, cancelled: 70 },
+  owners: ['compute', 'backfill'],
   reruns: [
     { only: null, begunAt: NOW, level: 1, index: -1 },
     { only: 2, begunAt: NOW + 1, level: 2, index: 77 },
@@ -52,6 +53,13 @@ const fullTask: StoredTask = {
     maxLeases: 3,
     weight: 0.5,
   },
+  failures: {
+    groups: [
+      { outcome: 'failed', reason: 'the "täble" is\tlocked', count: 3, firstAt: NOW, lastAt: NOW + 4 },
+    ],
+    others: 9,
+  },
+  durations: [3, 1, 21, 400],
 }
 
 const fullLane: StoredLane = {
@@ -68,6 +76,8 @@ const fullLane: StoredLane = {
   parkedSkipped: true,
   purged: 3,
   purgedRecords: 300,
+  busyMillis: 12_345_678_901,
+  attemptsDone: 17,
   partitions: { ready: 7, held: 6, leased: 5, delayed: 4, parked: 3, done: 2, cancelled: 1 },
   records: { ready: 70, held: 60, leased: 50, delayed: 40, parked: 30, done: 20, cancelled: 10 },
 }
@@ -86,6 +96,17 @@ const fullStatus = status({
   settledAt: NOW + 3,
   reportedRecords: 99,
   reason: 'it\nbroke',
+  history: [
+    {
+      attempt: 1,
+      holder: 'wörker',
+      startedAt: NOW - 9,
+      endedAt: NOW - 5,
+      outcome: 'failed',
+      reason: 'a "quoted" \\ reason',
+      records: null,
+    },
+  ],
 })
 
 export function imagesTopic(harness: DiskHarness): void {
@@ -113,7 +134,13 @@ export function imagesTopic(harness: DiskHarness): void {
         0,
       )
       const second = await disk.load({ tasks: [3], lanes: [5] })
-      expect([second.tasks[0], second.lanes[0], second.levels[0]]).toEqual([task, lane, later])
+      // An image without failures leaves them as they were.
+      const { failures } = fullTask
+      expect([second.tasks[0], second.lanes[0], second.levels[0]]).toEqual([
+        { ...task, failures },
+        lane,
+        later,
+      ])
     })
 
     test('every field of a partition comes back; what is null is removed', async () => {
@@ -206,15 +233,20 @@ export function imagesTopic(harness: DiskHarness): void {
         0,
       )
       // The row with id 3 is beyond the tail, and so does not count.
-      const known = await disk.known(7, 2, [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 30])
-      expect(Object.fromEntries(known)).toEqual({
+      const [known, others] = await disk.known([
+        { lane: 7, tail: 2, indexes: [0, 1, 2, 3, 4, 5, 9, 10, 19, 20, 30] },
+        { lane: 8, tail: 4, indexes: [1, 5] },
+      ])
+      expect([...(others?.keys() ?? [])]).toEqual([5])
+      expect(Object.fromEntries(known ?? [])).toEqual({
         1: { recordCount: 5, computeTable: 'results.orders', spelling: '01' },
         2: null,
         3: null,
         10: null,
         19: null,
       })
-      expect((await disk.known(7, 3, [30])).get(30)).toMatchObject({ recordCount: 100 })
+      const [later] = await disk.known([{ lane: 7, tail: 3, indexes: [30] }])
+      expect(later?.get(30)).toMatchObject({ recordCount: 100 })
     })
 
     test('staged rows can be removed again', async () => {

@@ -5,6 +5,7 @@ import { imagesTopic } from './images.ts'
 import { instancesTopic } from './instances.ts'
 import { laneTablesTopic } from './lane-tables.ts'
 import { loadsTopic } from './loads.ts'
+import { outboxTopic } from './outbox.ts'
 import { upkeepTopic } from './upkeep.ts'
 import { viewsTopic } from './views.ts'
 
@@ -17,6 +18,7 @@ const topics = [
   upkeepTopic,
   viewsTopic,
   instancesTopic,
+  outboxTopic,
 ]
 
 export function describeDisk(harness: DiskHarness): void {

@@ -76,6 +76,23 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await disk.instance('old', NOW + 6)).toMatchObject({ role: 'worker', totals: { pulls: 4 } })
     })
 
+    test('totals of images are added, to those that there are and to none', async () => {
+      const { disk } = await create()
+      await disk.recordInstances([seen('old', { pulls: 4, done: 1 })], NOW)
+      const added = (instanceId: string, done: number) =>
+        [
+          instanceId,
+          { instanceId, role: 'worker' as const, at: NOW + 5, totals: { ...noTotals(), done } },
+        ] as const
+      await disk.flush(images({ totals: new Map([added('old', 2), added('new', 3)]) }), 0)
+      await disk.flush(images({ totals: new Map([added('new', 4)]) }), 0)
+      expect(await disk.instance('old', NOW + 6)).toMatchObject({
+        lastSeenAt: NOW,
+        totals: { pulls: 4, done: 3 },
+      })
+      expect(await disk.instance('new', NOW + 6)).toMatchObject({ firstSeenAt: NOW + 5, totals: { done: 7 } })
+    })
+
     test('by name, in pages', async () => {
       const { disk } = await create()
       await disk.recordInstances(
@@ -108,7 +125,10 @@ export function instancesTopic(harness: DiskHarness): void {
         }),
         0,
       )
-      expect((await disk.instance('w', NOW))?.leases).toBe(2)
+      expect(await disk.instance('w', NOW)).toMatchObject({ leases: 2, leasesEndAt: NOW + 5 })
+      expect((await disk.heldBy('w', 9)).toSorted()).toEqual([1, 2, 3, 5])
+      expect(await disk.heldBy('w', 1)).toEqual([3])
+      expect(await disk.heldBy('nobody', 9)).toEqual([])
       expect((await disk.instances({ after: null, limit: 9 }, NOW)).map(({ leases }) => leases)).toEqual([
         1, 2,
       ])

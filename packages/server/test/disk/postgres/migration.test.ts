@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { migrations } from '../../../src/disk/postgres/migrations/index.ts'
 import { openPostgresDisk, type PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import type { PartitionRecord } from '../../../src/handoff/shown/partition-record.ts'
@@ -35,6 +34,8 @@ const fixture = JSON.parse(
   gunzipSync(readFileSync(new URL('../fixtures/postgres-11.json.gz', import.meta.url))).toString(),
 ) as Fixture
 
+const schema11 = readFileSync(new URL('../fixtures/postgres-11.sql', import.meta.url), 'utf8')
+
 const databases = diskDatabases()
 
 let url: string
@@ -45,7 +46,7 @@ beforeEach(async () => {
   url = found
   query = (text) => databases.server.query(text, name)
   await query(`CREATE SCHEMA baton; CREATE TABLE baton.schema_version (version integer NOT NULL);
-    INSERT INTO baton.schema_version VALUES (11); ${migrations.slice(0, 11).join('\n')}`)
+    INSERT INTO baton.schema_version VALUES (11); ${schema11}`)
   for (const [table, rows] of Object.entries(fixture.rows)) {
     await query(
       `SET session_replication_role = replica; INSERT INTO baton.${table} OVERRIDING SYSTEM VALUE
@@ -157,6 +158,14 @@ describe('a database of version 11', () => {
     const fresh = await databases.create()
     expect(await query(indexes(''))).toEqual(await fresh.query(indexes('')))
   })
+})
+
+test('a schema from before the first release is refused, and left as it is', async () => {
+  await query('UPDATE baton.schema_version SET version = 10')
+  await expect(openPostgresDisk({ url, node: { nodeId: 'node', url: null } })).rejects.toThrow(
+    'the database has schema version 10, from before the first release',
+  )
+  expect(await query('SELECT version FROM baton.schema_version')).toEqual([{ version: 10 }])
 })
 
 test('a schema of a later version is refused', async () => {

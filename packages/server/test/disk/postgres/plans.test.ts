@@ -3,6 +3,7 @@ import { flushStatements } from '../../../src/disk/postgres/flush.ts'
 import { fence } from '../../../src/disk/postgres/head.ts'
 import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
 import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
+import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import type { Statement } from '../../../src/disk/postgres/session/connection.ts'
 import { BEGIN_READING } from '../../../src/disk/postgres/settings.ts'
@@ -17,6 +18,7 @@ import {
   purgeableStatement,
   unfinishedWorkStatement,
 } from '../../../src/disk/postgres/upkeep.ts'
+import { notAttempted } from '../../../src/handoff/outbox.ts'
 import { untouched } from '../../../src/handoff/stored.ts'
 import { lane, noImages, row, task } from './samples.ts'
 import { diskDatabases } from './support.ts'
@@ -25,7 +27,7 @@ const databases = diskDatabases()
 let explain: (statement: Statement) => Promise<string>
 
 beforeAll(async () => {
-  const { url, name } = await databases.server.createDatabase('template_of_disks')
+  const { url, name } = await databases.create()
   const disk = await openPostgresDisk({ url, node: { nodeId: 'node', url: null } })
   await disk.open()
   await disk.stage(Array.from({ length: 2000 }, (_, at) => row(at + 1, { lane: 1 + (at % 40) })))
@@ -66,6 +68,14 @@ const images = {
   tables: new Map([[1, new Set(['t'])]]),
   produced: new Map([['1:p', { task: 1, instance: 'p', at: 1 }]]),
   instances: new Map([['p', { instanceId: 'p', role: 'producer' as const, at: 1 }]]),
+  outbox: {
+    subscriptions: new Map([['s', null]]),
+    deliveries: new Map(),
+    changes: new Map([
+      ['1:s', { subscription: 's', event: 1, progress: notAttempted('pending', 1) }],
+      ['2:s', { subscription: 's', event: 2, progress: null }],
+    ]),
+  },
 }
 
 const allNeeds = {
@@ -89,6 +99,8 @@ const allNeeds = {
   returned: [{ lane: 1, line: 'retry' as const, after: null, limit: 5 }],
 }
 
+const deliveries = { subscription: 's', pending: false, taskId: null, after: 5, newestFirst: false, limit: 5 }
+
 /** The statements, and the indexes that they have to be carried out by where another one would do, too. */
 const statements: readonly (readonly [string, Statement | null, ...string[]])[] = [
   [
@@ -100,7 +112,7 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
     'partition_by_arrival',
   ],
   ['due', dueStatement(1, 10, true), 'partition_leased', 'partition_delayed'],
-  ['known', knownStatement(1, 9, [1, 2]), 'partition_by_index', 'lane_range_pkey'],
+  ['known', knownStatement([{ lane: 1, tail: 9, indexes: [1, 2] }]), 'partition_by_index', 'lane_range_pkey'],
   ['due keys', dueKeysStatement(1, 10), 'pull_key_to_forget'],
   ['purgeable', purgeableStatement(1), 'task_to_purge', 'task_purged'],
   ['unfinished work', unfinishedWorkStatement(10), 'task_with_work'],
@@ -111,6 +123,14 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_compute_table_in_order'],
   ['an instance', instanceStatement('a', 1), 'partition_leased_by', 'produced_task_newest'],
   ['instances', instancesStatement({ after: null, limit: 5 }, 1), 'partition_leased_by'],
+  ['pending deliveries', deliveriesStatement({ ...deliveries, pending: true }), 'delivery_pending'],
+  [
+    'pending deliveries of a task',
+    deliveriesStatement({ ...deliveries, pending: true, taskId: 'a' }),
+    'delivery_pending_of_task',
+  ],
+  ['deliveries', deliveriesStatement(deliveries), 'delivery_pkey'],
+  ['the newest deliveries', deliveriesStatement({ ...deliveries, newestFirst: true }), 'delivery_pkey'],
   ['unstage', unstageStatement({ first: 1, last: 2 }), 'partition_pkey'],
   ...flushStatements({ term: 't', from: 0, upTo: 5000, takenOverAt: 1, deletedTo: 3, images }).map(
     (statement) => [`flush: ${statement.text.trim().slice(0, 60)}`, statement] as const,

@@ -7,7 +7,7 @@ import {
   type PostgresDisk,
   type PostgresDiskOptions,
 } from '../../../src/disk/postgres/postgres-disk.ts'
-import { makeTemplate } from '../postgres-harness.ts'
+import { CleanDatabases } from '../../support/clean-databases.ts'
 
 export interface DiskDatabase {
   readonly url: string
@@ -27,9 +27,10 @@ export interface DiskDatabases {
 /** One server for all tests of a file, and databases on it. */
 export function diskDatabases(options?: ServerOptions): DiskDatabases {
   let server: PostgresServer
+  let databases: CleanDatabases
   beforeAll(async () => {
     server = await PostgresServer.start(options)
-    await makeTemplate(server)
+    databases = await CleanDatabases.on(server)
   })
   afterAll(() => server.dispose())
   return {
@@ -37,7 +38,7 @@ export function diskDatabases(options?: ServerOptions): DiskDatabases {
       return server
     },
     async create() {
-      const { name, url } = await server.createDatabase('template_of_disks')
+      const { name, url } = await databases.create()
       return {
         name,
         url,

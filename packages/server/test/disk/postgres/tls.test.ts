@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import {
-  type Certificate,
-  certificateFile,
-  PostgresServer,
-} from '../../../../../test/postgres/support/postgres-server.ts'
+import { certificateFile, PostgresServer } from '../../../../../test/postgres/support/postgres-server.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { StoreRefused } from '../../../src/handoff/store.ts'
 
@@ -15,13 +11,6 @@ beforeAll(async () => {
   server = await PostgresServer.start({ certificate: 'right' })
 })
 afterAll(() => server.dispose())
-
-async function show(certificate: Certificate): Promise<void> {
-  await server.putCertificate(certificate)
-  const before = await server.query('SELECT pg_conf_load_time() AS at')
-  await server.query('SELECT pg_reload_conf()')
-  await expect.poll(() => server.query('SELECT pg_conf_load_time() AS at')).not.toEqual(before)
-}
 
 const open = (query: string, { url } = { url: server.url() }) =>
   openPostgresDisk({ url: `${url}?${query}`, node: { nodeId: 'node', url: null } })
@@ -77,14 +66,14 @@ describe('a server with a certificate', () => {
 })
 
 test('a certificate that has expired', async () => {
-  await show('expired')
+  await server.showCertificate('expired')
   expect(await refusalOf(VERIFIED)).toBe(
     'at HOST the certificate of PostgreSQL, or of its CA, has expired; renew it there, and see that the clock of this machine is right',
   )
 })
 
 test('a certificate for another host', async () => {
-  await show('other-host')
+  await server.showCertificate('other-host')
   expect(await refusalOf(VERIFIED)).toBe(
     'at HOST the certificate of PostgreSQL is for another host (it is for DNS:db.example, and not for 127.0.0.1); name a host of the certificate in the database URL, or have a certificate made for this one',
   )

@@ -6,12 +6,14 @@ import { changesTopic } from './changes.ts'
 import { chooseTopic } from './choose.ts'
 import { expiryTopic } from './expiry.ts'
 import type { StoreHarness } from './harness.ts'
+import { historyTopic } from './history.ts'
 import { instancesTopic } from './instances.ts'
 import { isolationTopic } from './isolation.ts'
 import { lanesTopic } from './lanes.ts'
 import { lateSettleTopic } from './late-settle.ts'
 import { levelBarrierTopic } from './level-barrier.ts'
 import { manyLevelsTopic } from './many-levels.ts'
+import { outboxTopic } from './outbox.ts'
 import { partitionPagesTopic } from './partition-pages.ts'
 import { pauseTopic } from './pause.ts'
 import { pullKeysTopic } from './pull-keys.ts'
@@ -27,6 +29,7 @@ import { settleTopic } from './settle.ts'
 import { stuckTaskTopic } from './stuck-task.ts'
 import { taskSettingsTopic } from './task-settings.ts'
 import { taskViewsTopic } from './task-views.ts'
+import { timingTopic } from './timing.ts'
 import { undoTopic } from './undo.ts'
 
 /** What every store must do, topic by topic. */
@@ -41,6 +44,8 @@ const topics = [
   releaseTopic,
   expiryTopic,
   undoTopic,
+  historyTopic,
+  timingTopic,
   atMostOnceTopic,
   lanesTopic,
   pauseTopic,
@@ -57,6 +62,7 @@ const topics = [
   partitionPagesTopic,
   instancesTopic,
   changesTopic,
+  outboxTopic,
   isolationTopic,
   restartTopic,
 ]

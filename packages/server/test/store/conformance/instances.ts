@@ -1,7 +1,8 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
+import type { LeaseRef } from '../../../src/handoff/rules/lease-id.ts'
 import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
-import { one, some } from './driver.ts'
+import { leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 const NOW = { first: 0, last: 0 }
@@ -35,6 +36,79 @@ export function instancesTopic(harness: StoreHarness): void {
         now: start + MINUTE,
       })
       expect(await store.store.instance('x')).toBeNull()
+    })
+
+    test('what an instance did is counted with it: nothing is lost when the node dies, nothing counted twice', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 4), 'p')
+      await store.callBack('a', some(0, 5), 'p')
+      const { partitions } = await store.pull({ instance: 'w', batch: 3 })
+      const leases = partitions.map(({ lease }) => leaseOf(lease?.id ?? ''))
+      const settle = (outcomes: readonly ('done' | 'failed' | 'released')[]) =>
+        store.batch({
+          settles: [
+            {
+              instance: 'w',
+              settlements: outcomes.map((outcome, at) => ({
+                lease: leases[at] as LeaseRef,
+                order: settlement({ outcome }),
+              })),
+            },
+          ],
+        })
+      await settle(['done', 'failed', 'released'])
+      // A repeat is answered and not counted.
+      await settle(['done', 'failed', 'released'])
+      await store.reopen()
+      const did = { partitions: 3, records: 300, done: 1, failed: 1, released: 1 }
+      expect((await store.store.instance('w'))?.totals).toEqual({ ...noTotals(), ...did })
+      expect((await store.store.instance('p'))?.totals).toEqual({
+        ...noTotals(),
+        callBacks: 2,
+        calledBack: 5,
+      })
+      await store.pull({ instance: 'w' })
+      expect((await store.store.instance('w'))?.totals.partitions).toBe(4)
+    })
+
+    test('its leases are taken back at once, and each has cost an attempt', async () => {
+      const store = await open({ maxAttempts: 2 })
+      await store.callBack('a', some(0, 4))
+      const { partitions } = await store.pull({ instance: 'w', batch: 3 })
+      await store.pull({ instance: 'v' })
+      const released = await store.store.releaseInstance({ instanceId: 'w', limit: 100 })
+      expect(released).toEqual({ released: 3, parked: 0, readied: 3, more: false })
+      expect(await store.states('a')).toEqual({
+        '0-0': 'ready',
+        '0-1': 'ready',
+        '0-2': 'ready',
+        '0-3': 'leased',
+      })
+      expect(await store.partition('a', 0, 0)).toMatchObject({
+        attempts: 1,
+        reason: 'an operator took the lease of attempt 1 back from w',
+        history: [{ attempt: 1, holder: 'w', outcome: 'expired' }],
+      })
+      expect((await store.task('a')).facts.attemptsWasted).toBe(3)
+      // Like an expiry: until somebody else has it, the work counts.
+      expect(await store.settle(partitions[0]?.lease?.id ?? '')).toBeNull()
+      expect((await store.pullAll(1)).map(({ index, lease }) => [index, lease?.attempt])).toEqual([
+        [1, 2],
+        [2, 2],
+      ])
+      expect(await store.settle(partitions[1]?.lease?.id ?? '')).toBe('lease_lost')
+      expect(await store.store.audit()).toEqual([])
+    })
+
+    test('what has no attempt left is parked when it is taken back, in bounded steps', async () => {
+      const store = await open({ maxAttempts: 1 })
+      await store.callBack('a', some(0, 3))
+      await store.pull({ instance: 'w', batch: 3 })
+      const step = () => store.store.releaseInstance({ instanceId: 'w', limit: 2 })
+      expect(await step()).toEqual({ released: 2, parked: 2, readied: 0, more: true })
+      expect(await step()).toEqual({ released: 1, parked: 1, readied: 0, more: false })
+      expect(await step()).toEqual({ released: 0, parked: 0, readied: 0, more: false })
+      expect(await store.state('a')).toBe('stalled')
     })
 
     test('the time is that of the request, not that of writing it down', async () => {

@@ -1,5 +1,7 @@
+import type { CalledBackPartition } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { some } from './driver.ts'
+import type { CallBackOrder, CallBackResult } from '../../../src/handoff/store.ts'
+import { callBackOrder, type Driver, some } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 
 export function sealTopic(harness: StoreHarness): void {
@@ -48,6 +50,63 @@ export function sealTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })
       expect(await store.control(order)).toEqual({ kind: 'task_cancelled' })
+    })
+
+    const calling = async (
+      store: Driver,
+      partitions: readonly CalledBackPartition[],
+      more: Pick<CallBackOrder, 'owner' | 'seal'>,
+    ): Promise<CallBackResult | undefined> =>
+      (await store.batch({ callBacks: [{ ...callBackOrder('a', partitions, null), ...more }] })).callBacks[0]
+
+    test('a call-back may seal its task, and may be repeated', async () => {
+      const store = await open()
+      const seal = { partitions: 3 }
+      expect(await calling(store, some(0, 2), { seal })).toEqual({
+        kind: 'stored',
+        accepted: 2,
+        duplicates: 0,
+      })
+      expect((await store.task('a')).facts).toMatchObject({ sealed: true, expectedPartitions: 3 })
+      expect(await calling(store, some(0, 2), { seal })).toEqual({
+        kind: 'stored',
+        accepted: 0,
+        duplicates: 2,
+      })
+      expect(await store.callBack('a', some(1, 1))).toEqual({ kind: 'task_sealed' })
+    })
+
+    test('call-backs of one batch come one after the other: what comes after a seal is refused', async () => {
+      const store = await open()
+      const sealing = { ...callBackOrder('a', some(0, 2), null), seal: { partitions: null } }
+      const { callBacks } = await store.batch({ callBacks: [sealing, callBackOrder('a', some(1, 1), null)] })
+      expect(callBacks).toEqual([{ kind: 'stored', accepted: 2, duplicates: 0 }, { kind: 'task_sealed' }])
+    })
+
+    test('a call-back that would seal with fewer partitions than there are leaves no trace', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 2))
+      const tooFew = { seal: { partitions: 2 } }
+      expect(await calling(store, some(1, 1), tooFew)).toEqual({ kind: 'more_are_known', known: 3 })
+      expect((await store.task('a')).facts).toMatchObject({ sealed: false, partitions: { ready: 2 } })
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect(await calling(store, some(0, 2), tooFew)).toEqual({ kind: 'task_cancelled' })
+    })
+
+    test('the names that brought partitions are kept, in order, the first sixteen', async () => {
+      const store = await open()
+      await calling(store, some(0, 1), { owner: 'compute' })
+      await calling(store, some(0, 1), { owner: 'repeats' })
+      expect(await calling(store, some(0, 1), { owner: 'repeats', seal: { partitions: null } })).toEqual({
+        kind: 'not_own',
+      })
+      for (let at = 1; at <= 20; at += 1) await calling(store, some(at, 1), { owner: `p${at}` })
+      await store.reopen()
+      const { owners } = (await store.task('a')).facts
+      expect(owners).toEqual(['compute', ...Array.from({ length: 15 }, (_, at) => `p${at + 1}`)])
+      expect(await calling(store, some(0, 1), { owner: 'p3', seal: { partitions: null } })).toMatchObject({
+        kind: 'stored',
+      })
     })
   })
 }

@@ -1,4 +1,4 @@
-import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
+import { LeaderChanged, StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
 
 /** The way to the server is gone, or the server did not answer in time. */
 export class ConnectionLost extends Error {
@@ -6,10 +6,10 @@ export class ConnectionLost extends Error {
 }
 
 /** Another node leads: what this one has in memory is not the truth any more. */
-export class LeadershipLost extends StoreUnavailable {
+export class LeadershipLost extends LeaderChanged {
   override name = 'LeadershipLost'
   constructor(options?: ErrorOptions) {
-    super('store_unavailable', 'another node leads now; the request can be sent again', options)
+    super('another node leads now; the request can be sent again', options)
   }
 }
 

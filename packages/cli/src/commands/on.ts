@@ -1,0 +1,162 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  type BatonClient,
+  BatonError,
+  type CloudEvent,
+  ProblemError,
+  type WebhookEventType,
+} from '@baton/client'
+import { webhookEventTypes } from '@baton/protocol/without-schemas'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { connect, placeFlags, urlOf } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { LONGEST_TIMER_SECONDS } from '../flag.ts'
+import { interruptible } from '../interruption.ts'
+import { EventPosition } from '../on/event-position.ts'
+import { runForEvent } from '../on/run-for-event.ts'
+import { shown } from '../show/table.ts'
+import { remark } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+const PAGE = 100
+
+export const on: Command = {
+  operands: 'EVENT… -- COMMAND [ARGUMENTS]',
+  operandCount: [1, webhookEventTypes.length],
+  takesCommand: true,
+  operandsBeforeCommand: true,
+  details: `Runs a command once for each event, one after the other: ${webhookEventTypes.join(', ')}. The command finds
+the event on its stdin, as a line of JSON in the form of CloudEvents, and in its environment: BATON_EVENT_TYPE,
+BATON_EVENT_ID, BATON_TASK_ID.
+
+At the first start it subscribes; from then on the service keeps the events, also while this command does not run. Where
+it left off is in the file given by --state. An event counts as seen to when its command ends with 0. When a command
+fails, it ends, and the next start begins with the same event; with --keep-going it goes on with the next one. After a
+crash an event may come twice, with the same BATON_EVENT_ID.`,
+  flags: {
+    state: {
+      kind: 'text',
+      placeholder: 'FILE',
+      default: 'baton-on.json',
+      description: 'where to keep how far it is; each use of this command needs one of its own',
+    },
+    'task-prefix': {
+      kind: 'text',
+      placeholder: 'TEXT',
+      description: 'only tasks whose ids begin with it',
+    },
+    once: { kind: 'switch', description: 'end when there are no more events, for cron' },
+    'keep-going': { kind: 'switch', description: 'go on with the next event when a command fails' },
+    interval: {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      fractions: true,
+      minimum: 0.1,
+      maximum: LONGEST_TIMER_SECONDS,
+      default: 2,
+      description: 'how often to look for new events',
+    },
+    ...placeFlags,
+    json: { kind: 'switch', description: 'tell what happens as lines of JSON, on stderr' },
+  },
+  examples: [
+    { line: 'baton on task.done --task-prefix orders- -- ./publish.sh', says: 'The next step of a pipeline' },
+    {
+      line: `baton on task.stalled partition.parked -- sh -c 'mail -s "$BATON_TASK_ID" ops'`,
+      says: 'Tell somebody',
+    },
+  ],
+  run: (given) => interruptible((signal) => run(given, signal)),
+}
+
+async function run(given: Arguments, signal: AbortSignal): Promise<number> {
+  if (given.command.length === 0)
+    throw new UsageError('on needs a command: baton on EVENT… -- COMMAND [ARGUMENTS]')
+  const types = typesOf(given)
+  const taskPrefix = given.text('task-prefix') ?? ''
+  const client = connect(given, { retryForSeconds: 0 })
+  const position = await EventPosition.open(given.textOrDefault('state'), {
+    url: urlOf(given),
+    types,
+    taskPrefix,
+  })
+  let failures = 0
+  let isAway = false
+  while (true) {
+    try {
+      const subscription = await subscribed(client, position, { types, taskPrefix, signal })
+      const { after } = position
+      const page = await client.subscriptions.events(subscription, { after, limit: PAGE, signal })
+      isAway = false
+      if (page.missed)
+        remark(given, 'events were deleted by retention before they were read; going on with the oldest kept')
+      for (const event of page.events) {
+        const isDone = await handle(given, event, signal)
+        if (!isDone && !given.switch('keep-going')) return exitCodes.refused
+        if (!isDone) failures += 1
+        await position.move(event.sequence)
+      }
+      if (page.events.length > 0) continue
+      if (given.switch('once')) return failures > 0 ? exitCodes.refused : exitCodes.ok
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (isGone(error)) throw new UsageError(goneText(given))
+      if (!(error instanceof BatonError) || !error.retryable) throw error
+      if (!isAway) remark(given, `${error.message}; trying again until it is back`)
+      isAway = true
+    }
+    await pause(given.numberOrDefault('interval') * 1000, undefined, { signal }).catch(() => {
+      throw signal.reason
+    })
+  }
+}
+
+function typesOf(given: Arguments): WebhookEventType[] {
+  const isType = (text: string): text is WebhookEventType =>
+    (webhookEventTypes as readonly string[]).includes(text)
+  const wrong = given.operands.find((text) => !isType(text))
+  if (wrong !== undefined)
+    throw new UsageError(
+      `${JSON.stringify(wrong)} is not an event; there are ${webhookEventTypes.join(', ')}`,
+    )
+  return [...new Set(given.operands.filter(isType))].sort()
+}
+
+interface Wish {
+  readonly types: WebhookEventType[]
+  readonly taskPrefix: string
+  readonly signal: AbortSignal
+}
+
+/** The subscription of this state file; made at the first start. */
+async function subscribed(
+  client: BatonClient,
+  position: EventPosition,
+  { signal, ...wish }: Wish,
+): Promise<string> {
+  if (position.subscription !== null) return position.subscription
+  const { id } = await client.subscriptions.create(wish, { signal })
+  try {
+    await position.begin(id)
+  } catch (error) {
+    // Without the file nobody would ever read it.
+    await client.subscriptions.remove(id).catch(() => undefined)
+    throw error
+  }
+  return id
+}
+
+async function handle(given: Arguments, event: CloudEvent, signal: AbortSignal): Promise<boolean> {
+  const failure = await runForEvent(given.command, event, urlOf(given), signal)
+  if (signal.aborted) throw signal.reason
+  if (failure === undefined) return true
+  remark(given, `the command for ${event.type} of ${shown(event.subject)} failed: ${failure}`)
+  return false
+}
+
+const isGone = (error: unknown): boolean =>
+  error instanceof ProblemError && error.code === 'subscription_unknown'
+
+const goneText = (given: Arguments): string =>
+  `the service no longer has the subscription of ${given.textOrDefault('state')}; remove that file to subscribe again, from now on`

@@ -1,0 +1,166 @@
+import type { BatonClient, WebhookEventType } from '@baton/client'
+import { MAX_PAGE_LENGTH, webhookEventTypes } from '@baton/protocol/without-schemas'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { located } from '../located-problem.ts'
+import { cursorFlag, moreText } from '../paging.ts'
+import { deliveryTable, subscriptionTable } from '../show/subscription-table.ts'
+import { note, print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+/** What is printed for people, and for programs. */
+interface Shown {
+  readonly data: object
+  readonly text: string
+  readonly more?: string | undefined
+}
+
+type Verb = (client: BatonClient, given: Arguments) => Promise<Shown>
+
+const verbs: Readonly<Record<string, { readonly operands: string; readonly run: Verb }>> = {
+  list: {
+    operands: '',
+    run: async (client) => {
+      const found = await client.subscriptions.list()
+      const text = found.length === 0 ? 'no subscriptions yet' : subscriptionTable(found)
+      return { data: { subscriptions: found }, text }
+    },
+  },
+  add: {
+    operands: 'URL',
+    run: async (client, given) => {
+      const url = given.operands[1] ?? ''
+      const types = given.texts('type') as readonly WebhookEventType[]
+      const taskPrefix = given.text('task-prefix')
+      const wish = {
+        url,
+        ...(types.length === 0 ? {} : { types: [...types] }),
+        ...(taskPrefix === undefined ? {} : { taskPrefix }),
+      }
+      const made = await client.subscriptions.create(wish).catch((error: unknown) => {
+        throw located(error, { placeOf: (pointer) => places[pointer] ?? '' })
+      })
+      return { data: made, text: `${made.id}\nsecret: ${made.secret} (shown only now)` }
+    },
+  },
+  remove: {
+    operands: 'ID',
+    run: async (client, given) => {
+      const removed = await client.subscriptions.remove(idOf(given))
+      return { data: removed, text: `${removed.id} is removed` }
+    },
+  },
+  enable: {
+    operands: 'ID',
+    run: async (client, given) => {
+      const enabled = await client.subscriptions.enable(idOf(given))
+      return { data: enabled, text: `${enabled.id} is ${enabled.state}` }
+    },
+  },
+  'rotate-secret': {
+    operands: 'ID',
+    run: async (client, given) => {
+      const overlapSeconds = given.number('overlap')
+      const wish = overlapSeconds === undefined ? {} : { overlapSeconds }
+      const rotated = await client.subscriptions.rotateSecret(idOf(given), wish)
+      return { data: rotated, text: `secret: ${rotated.secret} (shown only now)` }
+    },
+  },
+  deliveries: {
+    operands: 'ID',
+    run: async (client, given) => {
+      const limit = given.numberOrDefault('limit')
+      const page = await client.subscriptions.deliveries(idOf(given), { limit, cursor: given.text('cursor') })
+      const text = page.deliveries.length === 0 ? 'no events yet' : deliveryTable(page.deliveries)
+      return { data: page, text, more: page.next === null ? undefined : moreText('--limit', page.next) }
+    },
+  },
+  redeliver: {
+    operands: 'ID EVENT',
+    run: async (client, given) => {
+      const event = given.operands[2] ?? ''
+      if (!/^\d{1,16}$/.test(event))
+        throw new UsageError(`an EVENT is a number, not ${JSON.stringify(event)}`)
+      const delivery = await client.subscriptions.redeliver(idOf(given), Number(event))
+      return { data: delivery, text: `event ${event} is ${delivery.state}` }
+    },
+  },
+}
+
+const places: Readonly<Record<string, string>> = { '/url': 'the URL', '/taskPrefix': '--task-prefix' }
+
+const idOf = (given: Arguments): string => given.operands[1] ?? ''
+
+export const subscriptions: Command = {
+  operands: '[VERB …]',
+  operandCount: [0, 3],
+  details: `Shows who is told what happens to tasks, and changes it:
+  baton subscriptions                       all of them
+  baton subscriptions add URL               have events posted there; prints the secret that signs them
+  baton subscriptions remove ID
+  baton subscriptions enable ID             go on with one that was disabled
+  baton subscriptions rotate-secret ID      a new secret; the one before signs as well for a while
+  baton subscriptions deliveries ID         what became of its events, newest first
+  baton subscriptions redeliver ID EVENT    send an event again
+Events: ${webhookEventTypes.join(', ')}.`,
+  flags: {
+    type: {
+      kind: 'text',
+      placeholder: 'EVENT',
+      repeatable: true,
+      choices: webhookEventTypes,
+      otherwise: 'all events',
+      description: 'with add: only these events',
+    },
+    'task-prefix': {
+      kind: 'text',
+      placeholder: 'TEXT',
+      description: 'with add: only tasks whose ids begin with it',
+    },
+    overlap: {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      otherwise: 'a day',
+      description: 'with rotate-secret: how long the secret before signs as well',
+    },
+    limit: {
+      kind: 'number',
+      placeholder: 'N',
+      minimum: 1,
+      maximum: MAX_PAGE_LENGTH,
+      default: 20,
+      description: 'with deliveries: the most to list',
+    },
+    cursor: cursorFlag,
+    ...connectionFlags,
+  },
+  examples: [
+    {
+      line: 'baton subscriptions add https://pipeline.example/hooks --type task.done --type task.stalled',
+      says: 'Tell a pipeline',
+    },
+    { line: 'baton subscriptions deliveries sub_Zk3vU0f1pQ7cXw2d', says: 'What became of it' },
+  ],
+  run: async (given) => {
+    const [name = 'list', ...operands] = given.operands
+    const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined
+    if (verb === undefined)
+      throw new UsageError(`${JSON.stringify(name)} is none of ${Object.keys(verbs).join(', ')}`)
+    const expected = verb.operands === '' ? 0 : verb.operands.split(' ').length
+    if (operands.length !== expected)
+      throw new UsageError(
+        expected === 0
+          ? `${JSON.stringify(operands[0])} is too much for subscriptions ${name}`
+          : `subscriptions ${name} needs ${verb.operands}`,
+      )
+    const { data, text, more } = await verb.run(connect(given), given)
+    if (given.switch('json')) printJson(data)
+    else {
+      print(text)
+      if (more !== undefined) note(more)
+    }
+    return exitCodes.ok
+  },
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, lstatSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { note, print, printJson } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+const ROLES = ['producer', 'worker', 'operator', 'viewer'] as const
+/** Twice what is needed, so that no part of it can be guessed from another. */
+const TOKEN_BYTES = 32
+
+export const token: Command = {
+  operands: 'create',
+  operandCount: [1, 1],
+  details:
+    'Makes a token and prints it, once: it is kept nowhere. Its line for the tokens file of the service has the SHA-256 of\n' +
+    'it, and is printed to standard error, or added to a file, which a running service then reads by itself. Several\n' +
+    'tokens may have one name: to replace one, add a new one, give it to its users, and remove the old one.',
+  flags: {
+    name: {
+      kind: 'text',
+      placeholder: 'NAME',
+      description: 'whose it is; orders and refusals are logged by it',
+    },
+    role: {
+      kind: 'text',
+      placeholder: 'ROLES',
+      repeatable: true,
+      description: `what it may do: ${ROLES.join(', ')}; separated by commas or each with a flag of its own`,
+    },
+    tasks: {
+      kind: 'text',
+      placeholder: 'PREFIXES',
+      repeatable: true,
+      description: 'only tasks whose id begins with this',
+      otherwise: 'all',
+    },
+    tables: {
+      kind: 'text',
+      placeholder: 'TABLES',
+      repeatable: true,
+      description: 'only partitions of these compute tables',
+      otherwise: 'all',
+    },
+    file: {
+      kind: 'text',
+      placeholder: 'FILE',
+      description: 'the tokens file to add it to; made if it is not there',
+    },
+    json: { kind: 'switch', description: 'answer in JSON: the token, and its entry in the file' },
+  },
+  examples: [
+    { line: 'baton token create --name fleet --role worker --file tokens.json', says: 'For the workers' },
+    {
+      line: 'baton token create --name sales --role producer --tasks sales- --tables results.sales',
+      says: 'For a producer of certain tasks and tables',
+    },
+  ],
+  run: async (given) => {
+    if (given.operands[0] !== 'create') throw new UsageError('token needs create')
+    const name = given.text('name')
+    if (name === undefined) throw new UsageError('token create needs --name')
+    if (given.texts('role').length === 0)
+      throw new UsageError(`token create needs --role: ${ROLES.join(', ')}`)
+    const { contentOf, digestOf, tokensIn } = await import('@baton/server/tokens')
+    const made = `baton_${randomBytes(TOKEN_BYTES).toString('base64url')}`
+    const entry = {
+      name,
+      sha256: digestOf(made),
+      roles: listed(given, 'role'),
+      ...limitOf(given, 'tasks'),
+      ...limitOf(given, 'tables'),
+    }
+    const path = given.text('file')
+    const content = unlessRefused(() => {
+      const whole = withEntry(
+        path !== undefined && existsSync(path) ? contentOf(path) : { tokens: [] },
+        entry,
+      )
+      tokensIn(whole, path ?? '')
+      return whole
+    })
+    if (path !== undefined) replace(path, `${JSON.stringify(content, null, 2)}\n`)
+    if (given.switch('json')) printJson({ token: made, entry })
+    else {
+      print(made)
+      note(
+        path === undefined
+          ? `For the tokens of the tokens file: ${JSON.stringify(entry)}`
+          : `Added to ${path}. The token is shown only here: keep it where its users find it.`,
+      )
+    }
+    return exitCodes.ok
+  },
+}
+
+const listed = (given: Arguments, flag: string) =>
+  given
+    .texts(flag)
+    .flatMap((text) => text.split(','))
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+
+const limitOf = (given: Arguments, flag: string) =>
+  given.texts(flag).length === 0 ? {} : { [flag]: listed(given, flag) }
+
+/** What is wrong with the file so far is left to the check. */
+function withEntry(content: unknown, entry: object): unknown {
+  const { tokens } = (content ?? {}) as { tokens?: unknown }
+  return Array.isArray(tokens) ? { ...(content as object), tokens: [...tokens, entry] } : content
+}
+
+/** By the rules of the service, which would refuse the file. */
+function unlessRefused<Result>(make: () => Result): Result {
+  try {
+    return make()
+  } catch (error) {
+    const { lines } = error as { lines?: readonly string[] }
+    if (lines === undefined) throw error
+    throw new UsageError(lines.join('\n').replaceAll('the tokens file  ', 'the entry '))
+  }
+}
+
+/** At once: a service that reads the file meanwhile finds the old one or the new one. */
+function replace(path: string, text: string): void {
+  const isLink = existsSync(path) && lstatSync(path).isSymbolicLink()
+  const mode = existsSync(path) ? statSync(path).mode & 0o777 : 0o600
+  if (isLink) {
+    writeFileSync(path, text)
+    return
+  }
+  const beside = `${path}.${process.pid}.new`
+  writeFileSync(beside, text, { mode })
+  renameSync(beside, path)
+}

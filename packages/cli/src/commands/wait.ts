@@ -1,0 +1,131 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type BatonClient, BatonError, ProblemError, type TaskView } from '@baton/client'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { connect, placeFlags } from '../connection.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { LONGEST_TIMER_SECONDS } from '../flag.ts'
+import { interruptible } from '../interruption.ts'
+import { missingText } from '../show/missing.ts'
+import { shown } from '../show/table.ts'
+import { WaitLine } from '../show/wait-line.ts'
+import { print, printJson, remark } from '../terminal.ts'
+import { UsageError } from '../usage-error.ts'
+
+const MOST_TASKS = 1000
+
+export const wait: Command = {
+  operands: 'TASK…',
+  operandCount: [1, MOST_TASKS],
+  details: `Waits until each of the tasks is done, stalled or cancelled, and shows how far they are. A service that is away is
+waited for. The exit code says how they ended; of several tasks, the worst:
+  ${String(exitCodes.ok).padStart(3)}  all are done
+  ${String(exitCodes.refused).padStart(3)}  one is done, but partitions that were expected were never called back
+  ${String(exitCodes.stalled).padStart(3)}  one is stalled: only an operator can move it
+  ${String(exitCodes.cancelled).padStart(3)}  one is cancelled
+  ${String(exitCodes.nothing).padStart(3)}  there is no such task, and --appear was not given
+  ${String(exitCodes.timeOver).padStart(3)}  the time given by --for is over`,
+  flags: {
+    for: {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      fractions: true,
+      otherwise: 'without end',
+      description: 'how long to wait',
+    },
+    appear: { kind: 'switch', description: 'also wait for tasks that were not called back yet' },
+    interval: {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      fractions: true,
+      minimum: 0.1,
+      maximum: LONGEST_TIMER_SECONDS,
+      default: 1,
+      description: 'how often to look',
+    },
+    quiet: { kind: 'switch', short: 'q', description: 'show nothing, and only end' },
+    ...placeFlags,
+    json: { kind: 'switch', description: 'answer in JSON, errors too' },
+  },
+  examples: [
+    { line: 'baton wait orders-2026-03 && ./publish.sh', says: 'Go on when it is done' },
+    { line: 'baton wait --appear --for 3600 orders-2026-03 lines-2026-03', says: 'Both, within an hour' },
+  ],
+  run: (given) => interruptible((signal) => run(given, signal)),
+}
+
+/** A task that was not called back yet is null. */
+type Seen = readonly (TaskView | null)[]
+
+async function run(given: Arguments, signal: AbortSignal): Promise<number> {
+  const taskIds = [...new Set(given.operands)]
+  const client = connect(given, { retryForSeconds: 0 })
+  const seconds = given.number('for')
+  const deadline = seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + seconds * 1000
+  using line = new WaitLine(!given.switch('quiet') && !given.switch('json'))
+  let isAway = false
+  while (true) {
+    try {
+      const seen = await look(client, taskIds, given, signal)
+      isAway = false
+      line.show(seen)
+      if (seen.every(isEnded)) return ended(seen as readonly TaskView[], given, line)
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (!(error instanceof BatonError) || !error.retryable) throw error
+      if (!isAway) remark(given, `${error.message}; trying again until it is back`)
+      isAway = true
+    }
+    const left = deadline - performance.now()
+    if (left <= 0) {
+      remark(given, `not all of them have ended within ${seconds} s`)
+      return exitCodes.timeOver
+    }
+    await pause(Math.min(given.numberOrDefault('interval') * 1000, left), undefined, { signal }).catch(() => {
+      throw signal.reason
+    })
+  }
+}
+
+async function look(
+  client: BatonClient,
+  taskIds: readonly string[],
+  given: Arguments,
+  signal: AbortSignal,
+): Promise<Seen> {
+  const seen: (TaskView | null)[] = []
+  for (const taskId of taskIds) {
+    if (taskId === '') throw new UsageError('a task id must not be empty')
+    seen.push(await client.task(taskId, { signal }).catch((error: unknown) => absent(error, given)))
+  }
+  return seen
+}
+
+function absent(error: unknown, given: Arguments): null {
+  if (given.switch('appear') && error instanceof ProblemError && error.code === 'task_unknown') return null
+  throw error
+}
+
+const isEnded = (task: TaskView | null): boolean =>
+  task !== null && ['done', 'stalled', 'cancelled'].includes(task.state)
+
+function ended(tasks: readonly TaskView[], given: Arguments, line: WaitLine): number {
+  line.end()
+  if (given.switch('json')) printJson({ tasks })
+  else if (!given.switch('quiet')) for (const task of tasks) print(endText(task))
+  const codes = tasks.map(codeOf)
+  const worstFirst = [exitCodes.cancelled, exitCodes.stalled, exitCodes.refused]
+  return worstFirst.find((code) => codes.includes(code)) ?? exitCodes.ok
+}
+
+function endText(task: TaskView): string {
+  const missing = task.state === 'done' ? missingText(task) : undefined
+  const but = missing === undefined ? '' : `, but ${missing} were never called back`
+  return `${shown(task.taskId)} is ${task.state}${but}`
+}
+
+function codeOf(task: TaskView): number {
+  if (task.state === 'cancelled') return exitCodes.cancelled
+  if (task.state === 'stalled') return exitCodes.stalled
+  return missingText(task) === undefined ? exitCodes.ok : exitCodes.refused
+}

@@ -1,0 +1,100 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BatonClient } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { testFolder } from '../../../test/support/test-folder.ts'
+import { until } from '../../../test/support/until.ts'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { startService } from '../../client/test/support/service.ts'
+import { exitCodes } from '../src/exit-codes.ts'
+import { baton, startBaton } from './support/baton.ts'
+
+async function scene() {
+  const { url } = await startService()
+  const folder = await testFolder()
+  const client = new BatonClient(url)
+  const finish = async (taskId: string) => {
+    await client.callBack(descriptors(taskId, 1))
+    const { partitions } = await client.pull()
+    await client.settle([{ leaseId: partitions[0]?.lease?.id ?? '', outcome: 'done' }])
+  }
+  const state = join(folder, 'state.json')
+  const log = join(folder, 'log')
+  const append = `echo "$BATON_EVENT_TYPE $BATON_TASK_ID" >> ${log}`
+  const args = (...more: string[]) => ['on', 'task.done', '--state', state, '--interval', '0.1', ...more]
+  const logged = async () =>
+    (await readFile(log, 'utf8').catch(() => '')).split('\n').filter((line) => line !== '')
+  return { url, client, finish, state, log, append, args, logged }
+}
+
+describe('baton on', () => {
+  test('runs the command for each event, and goes on from where it left off', async () => {
+    const { url, finish, args, append, logged, client, state } = await scene()
+    expect(await baton([...args('--once'), '--', 'sh', '-c', append], { url })).toMatchObject({ code: 0 })
+    expect(await logged()).toEqual([])
+    for (const task of ['a', 'b']) await finish(task)
+    await baton([...args('--once'), '--', 'sh', '-c', append], { url })
+    expect(await logged()).toEqual(['task.done a', 'task.done b'])
+    await finish('c')
+    const going = startBaton([...args(), '--', 'sh', '-c', append], { url })
+    await until(async () => (await logged()).length === 3)
+    await finish('d')
+    await until(async () => (await logged()).length === 4)
+    going.ctrlC()
+    expect(await going.ended).toMatchObject({ code: exitCodes.interrupted })
+    expect(await logged()).toEqual(['task.done a', 'task.done b', 'task.done c', 'task.done d'])
+    expect(await client.subscriptions.list()).toMatchObject([{ url: null, types: ['task.done'] }])
+    expect(JSON.parse(await readFile(state, 'utf8'))).toMatchObject({ types: ['task.done'], taskPrefix: '' })
+  })
+
+  test('the command reads the event from its stdin', async () => {
+    const { url, finish, args, log } = await scene()
+    await baton([...args('--once'), '--', 'true'], { url })
+    await finish('a')
+    await baton([...args('--once'), '--', 'sh', '-c', `cat > ${log}`], { url })
+    expect(JSON.parse(await readFile(log, 'utf8'))).toMatchObject({
+      specversion: '1.0',
+      type: 'task.done',
+      subject: 'a',
+      data: { partitions: { done: 1 } },
+    })
+  })
+
+  test('a command that fails ends it, and the next start begins with the same event', async () => {
+    const { url, finish, args, append, logged } = await scene()
+    await baton([...args('--once'), '--', 'true'], { url })
+    for (const task of ['a', 'b']) await finish(task)
+    const failed = await baton([...args('--once'), '--', 'sh', '-c', 'exit 3'], { url })
+    expect(failed.code).toBe(exitCodes.refused)
+    expect(failed.stderr).toContain('the command for task.done of a failed: exit code 3')
+    const missing = await baton([...args('--once'), '--', './no-such-program'], { url })
+    expect([missing.code, missing.stderr]).toEqual([exitCodes.refused, expect.stringContaining('ENOENT')])
+    const going = await baton([...args('--once', '--keep-going'), '--', 'sh', '-c', `${append}; exit 1`], {
+      url,
+    })
+    expect(going.code).toBe(exitCodes.refused)
+    expect(await logged()).toEqual(['task.done a', 'task.done b'])
+    expect(await baton([...args('--once'), '--', 'false'], { url })).toMatchObject({ code: 0 })
+  })
+
+  test('what cannot be meant is said', async () => {
+    const { url, args, state, client } = await scene()
+    const usage = async (line: readonly string[], text: string) => {
+      const { code, stderr } = await baton(line, { url })
+      expect([code, stderr]).toEqual([exitCodes.usage, expect.stringContaining(text)])
+    }
+    await usage(['on', 'task.ended', '--', 'true'], '"task.ended" is not an event')
+    await usage(args('--once'), 'on needs a command')
+    await usage(['on', '--', 'true'], 'on needs EVENT')
+    await baton([...args('--once'), '--', 'true'], { url })
+    await usage(
+      ['on', 'task.stalled', '--state', state, '--once', '--', 'true'],
+      'belongs to task.done; name another file with --state',
+    )
+    const [subscription] = await client.subscriptions.list()
+    await client.subscriptions.remove(subscription?.id ?? '')
+    await usage([...args('--once'), '--', 'true'], 'remove that file to subscribe again')
+    await writeFile(state, 'something else')
+    await usage([...args('--once'), '--', 'true'], 'is not a state file of baton on')
+  })
+})

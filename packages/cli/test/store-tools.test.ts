@@ -1,0 +1,113 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { ServiceProcess } from '../../../test/support/service-process.ts'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { baton } from './support/baton.ts'
+import { Scratch } from './support/scratch.ts'
+
+async function pulled(url: string): Promise<string[]> {
+  const response = await fetch(`${url}/pull`, { headers: { prefer: 'batch=10' } })
+  const { partitions } = (await response.json()) as { partitions: { partition_name: string }[] }
+  return partitions.map((partition) => partition.partition_name)
+}
+
+test('a store is backed up, verified and moved on the command line', async () => {
+  const scratch = new Scratch()
+  const data = scratch.file('data')
+  const service = await ServiceProcess.started([], data)
+  scratch.file(
+    'orders.ndjson',
+    descriptors('orders', 3)
+      .map((each) => JSON.stringify(each))
+      .join('\n'),
+  )
+  await baton(['call-back', scratch.file('orders.ndjson')], { url: service.url })
+  expect(await fetch(`${service.url}/pull`).then(({ status }) => status)).toBe(200)
+
+  // While the service runs.
+  const copy = scratch.file('copy.db')
+  const backedUp = await baton(['backup', copy, '--data', data])
+  expect(backedUp).toMatchObject({ code: 0, stdout: expect.stringMatching(/copy\.db: \d+\.\d MiB\n$/) })
+  expect(statSync(copy).mode & 0o777).toBe(0o600)
+  expect(await baton(['verify', '--data', data])).toMatchObject({
+    code: 0,
+    stdout: 'sound: 1 task, 3 partitions\n',
+  })
+  expect(await baton(['verify', copy])).toMatchObject({ code: 0, stdout: 'sound: 1 task, 3 partitions\n' })
+  const twice = await baton(['backup', copy, '--data', data])
+  expect(twice).toMatchObject({
+    code: 1,
+    stderr: `baton: ${copy} is there already; choose another name, or replace it with --force\n`,
+  })
+  expect((await baton(['backup', copy, '--data', data, '--force', '--json'])).code).toBe(0)
+  const file = scratch.file('moved.ndjson.gz')
+  const inUse = await baton(['export', file, '--data', data])
+  expect(inUse).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is in use by another Baton; stop it'),
+  })
+
+  service.signal('SIGTERM')
+  await service.exited
+  expect(await baton(['export', file], { env: { BATON_DATA: data } })).toMatchObject({
+    code: 0,
+    stdout: `${file}: 1 task, 3 partitions exported\n`,
+  })
+  const target = scratch.file('target')
+  expect(await baton(['import', file, '--data', target])).toMatchObject({
+    code: 0,
+    stdout: '1 task, 3 partitions imported\n',
+  })
+  const again = await baton(['import', file, '--data', target, '--json'])
+  expect(again.code).toBe(1)
+  expect(JSON.parse(again.stderr)).toMatchObject({
+    error: { detail: expect.stringContaining('the store is not empty: it holds 1 task') },
+  })
+  const moved = await ServiceProcess.started([], target)
+  expect(await pulled(moved.url)).toEqual(['orders-0-1', 'orders-0-2'])
+})
+
+test('verify ends with 1 and says what is wrong', async () => {
+  const scratch = new Scratch()
+  const data = scratch.file('data')
+  const service = await ServiceProcess.started([], data)
+  scratch.file(
+    'orders.ndjson',
+    descriptors('orders', 3)
+      .map((each) => JSON.stringify(each))
+      .join('\n'),
+  )
+  await baton(['call-back', scratch.file('orders.ndjson')], { url: service.url })
+  service.signal('SIGTERM')
+  await service.exited
+  const db = new DatabaseSync(join(data, 'baton.db'))
+  db.exec('UPDATE lane SET "cursor" = 2')
+  db.close()
+  const fault = 'waits to be handed out for the first time where no pull looks for it'
+  expect(await baton(['verify', '--data', data])).toMatchObject({
+    code: 1,
+    stdout: `partition orders-0-0 ${fault}\npartition orders-0-1 ${fault}\n`,
+  })
+  const { stdout } = await baton(['verify', '--data', data, '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({ sound: false, counts: { tasks: 1, partitions: 3 } })
+})
+
+test('a backup of PostgreSQL is left to its own tools', async () => {
+  const { code, stderr } = await baton(['backup', 'x.db', '--database-url', 'postgres://nowhere/baton'])
+  expect(code).toBe(1)
+  expect(stderr).toContain('pg_dump')
+})
+
+test('two stores are one too many', async () => {
+  const { code, stderr } = await baton([
+    'verify',
+    '--data',
+    'x',
+    '--database-url',
+    'postgres://nowhere/baton',
+  ])
+  expect(code).toBe(2)
+  expect(stderr).toContain('--data and --database-url name two stores')
+})

@@ -1,0 +1,101 @@
+import { BatonClient, type Outcome } from '@baton/client'
+import { describe, expect, test } from 'vitest'
+import { RestartableService } from '../../../test/support/restartable-service.ts'
+import { until } from '../../../test/support/until.ts'
+import { descriptors } from '../../client/test/support/descriptors.ts'
+import { startService } from '../../client/test/support/service.ts'
+import { exitCodes } from '../src/exit-codes.ts'
+import { waitText } from '../src/show/wait-line.ts'
+import { baton, startBaton } from './support/baton.ts'
+
+async function settleAll(client: BatonClient, outcome: Outcome = 'done'): Promise<void> {
+  const { partitions } = await client.pull({ batch: 100 })
+  const final = outcome === 'failed'
+  await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome, final })))
+}
+
+const waiting = (url: string, ...args: string[]) =>
+  startBaton(['wait', '--interval', '0.1', ...args], { url })
+
+describe('baton wait', () => {
+  test('ends when every task has ended, with the code of the worst', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('good', 2))
+    const one = waiting(url, 'good')
+    const late = waiting(url, '--appear', 'good', 'stuck', 'stopped')
+    await settleAll(client)
+    expect(await one.ended).toEqual({ code: 0, stdout: 'good is done\n', stderr: '' })
+
+    await client.callBack(descriptors('stuck', 1))
+    await settleAll(client, 'failed')
+    expect(await waiting(url, 'good', 'stuck').ended).toMatchObject({
+      code: exitCodes.stalled,
+      stdout: 'good is done\nstuck is stalled\n',
+    })
+    await client.callBack(descriptors('stopped', 1))
+    await client.cancel('stopped')
+    expect(await late.ended).toMatchObject({ code: exitCodes.cancelled })
+    const json = await baton(['wait', 'stopped', '--json'], { url })
+    expect(JSON.parse(json.stdout).tasks).toMatchObject([{ taskId: 'stopped', state: 'cancelled' }])
+  })
+
+  test('a task that is done with fewer partitions than were expected did not end well', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('short', 1))
+    await client.seal('short', { partitions: 3 })
+    await settleAll(client)
+    expect(await waiting(url, 'short').ended).toMatchObject({
+      code: exitCodes.refused,
+      stdout: expect.stringContaining('short is done, but 2 of 3'),
+    })
+  })
+
+  test('a task that nobody has called back is an error, unless it may still appear', async () => {
+    const { url } = await startService()
+    expect(await baton(['wait', 'nothing'], { url })).toMatchObject({ code: exitCodes.nothing })
+    const over = await baton(['wait', 'nothing', '--appear', '--for', '0.2'], { url })
+    expect(over).toMatchObject({ code: exitCodes.timeOver, stdout: '' })
+    expect(over.stderr).toContain('within 0.2 s')
+  })
+
+  test('goes on when the service was away; Ctrl-C ends it', async () => {
+    const service = await RestartableService.start()
+    const client = new BatonClient(service.url)
+    await client.callBack(descriptors('orders', 1))
+    const wait = waiting(service.url, 'orders')
+    let said = ''
+    wait.process.stderr?.on('data', (bytes) => {
+      said += bytes
+    })
+    await service.kill()
+    await until(() => said.includes('trying again until it is back'))
+    await service.startAgain()
+    const other = waiting(service.url, 'orders')
+    await settleAll(client)
+    expect(await wait.ended).toMatchObject({ code: 0 })
+    await other.ended
+    await service.kill()
+    const endless = waiting(service.url, 'orders')
+    let heard = ''
+    endless.process.stderr?.on('data', (bytes) => {
+      heard += bytes
+    })
+    await until(() => heard.includes('trying again until it is back'))
+    endless.ctrlC()
+    expect(await endless.ended).toMatchObject({ code: exitCodes.interrupted })
+  })
+
+  test('the line says how far it is, in records', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack(descriptors('a', 4))
+    const { partitions } = await client.pull({ batch: 1 })
+    await client.settle([{ leaseId: partitions[0]?.lease?.id ?? '', outcome: 'done' }])
+    const task = await client.task('a')
+    expect(waitText([task])).toMatch(/25 ?%.*open/)
+    expect(waitText([task, null])).toContain('0 of 2 tasks')
+    expect(waitText([null])).toContain('not called back yet')
+  })
+})

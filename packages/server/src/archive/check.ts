@@ -1,0 +1,174 @@
+import { type ArchiveSource, type Progress, type RowBatch, totalRows } from '../handoff/archived.ts'
+import type { Recount, RecountedTable } from '../handoff/disk.ts'
+import { auditRecount, laneName } from '../handoff/engine/audit.ts'
+import { decodeEntry } from '../handoff/engine/entry.ts'
+import { noTallies, totalOf } from '../handoff/rules/tally.ts'
+import type {
+  IndexRangeOfLane,
+  Line,
+  NextIds,
+  StoredLane,
+  StoredPartition,
+  StoredTask,
+} from '../handoff/stored.ts'
+
+/** More of the same tells nothing new. */
+const MOST_FINDINGS = 1000
+
+/** Reads everything once and says what contradicts itself, in words. An empty list: nothing does. */
+export async function check(source: ArchiveSource, progress?: Progress): Promise<string[]> {
+  const rows = new CheckedRows(source.nextIds)
+  const total = totalRows(source.counts)
+  let done = 0
+  for await (const batch of source.batches()) {
+    rows.add(batch)
+    done += batch.rows.length
+    progress?.(done, total)
+  }
+  return [...checkEntries(source.unflushed), ...rows.findings()].slice(0, MOST_FINDINGS)
+}
+
+function checkEntries(bodies: readonly string[]): string[] {
+  return bodies.flatMap((body, at) => {
+    try {
+      decodeEntry(body)
+      return []
+    } catch (error) {
+      const { message } = error as Error
+      return [`change ${at + 1} of ${bodies.length} that are not in rows yet cannot be read: ${message}`]
+    }
+  })
+}
+
+interface CheckedLane extends Recount {
+  readonly tables: RecountedTable[]
+  readonly ranges: IndexRangeOfLane[]
+}
+
+/** Memory grows with lanes and ranges, not with partitions. */
+class CheckedRows {
+  readonly #nextIds: NextIds
+  readonly #tasks = new Map<number, StoredTask>()
+  readonly #lanes = new Map<number, CheckedLane>()
+  readonly #findings: string[] = []
+
+  constructor(nextIds: NextIds) {
+    this.#nextIds = nextIds
+  }
+
+  add(batch: RowBatch): void {
+    switch (batch.section) {
+      case 'tasks':
+        for (const task of batch.rows) this.#addTask(task)
+        break
+      case 'lanes':
+        for (const lane of batch.rows) this.#addLane(lane)
+        break
+      case 'laneTables':
+        for (const row of batch.rows)
+          this.#lanes.get(row.lane)?.tables.push({ row, waiting: { fresh: 0, released: 0, retry: 0 } })
+        break
+      case 'ranges':
+        for (const range of batch.rows) this.#lanes.get(range.lane)?.ranges.push(range)
+        break
+      case 'partitions':
+        for (const partition of batch.rows) this.#addPartition(partition)
+        break
+      default:
+    }
+  }
+
+  findings(): string[] {
+    const lanes = [...this.#lanes.values()]
+    return [...this.#findings, ...lanes.flatMap(checkRanges), ...auditRecount(lanes)]
+  }
+
+  #addTask(task: StoredTask): void {
+    if (task.id >= this.#nextIds.task)
+      this.#findings.push(`task ${task.taskId} has id ${task.id}, which would be given to a new task, too`)
+    this.#tasks.set(task.id, task)
+  }
+
+  #addLane(lane: StoredLane): void {
+    const task = this.#tasks.get(lane.task)
+    if (task === undefined) {
+      this.#findings.push(
+        `lane ${lane.id} (level ${lane.level}) belongs to task ${lane.task}, which is missing`,
+      )
+      return
+    }
+    if (lane.id >= this.#nextIds.lane)
+      this.#findings.push(
+        `${laneName(task, lane.level)} has id ${lane.id}, which would be given to another, too`,
+      )
+    const waiting: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+    this.#lanes.set(lane.id, { lane, task, ...noTallies(), waiting, ranges: [], tables: [] })
+  }
+
+  #addPartition(row: StoredPartition): void {
+    const found = this.#lanes.get(row.lane)
+    if (found === undefined) {
+      // The rows of a call-back come before those of its lanes.
+      if (row.id < this.#nextIds.partition && !this.#isStaged(row.id))
+        this.#findings.push(`partition row ${row.id} belongs to lane ${row.lane}, which is missing`)
+      return
+    }
+    if (row.id > found.lane.tail) return
+    found.partitions[row.state] += 1
+    found.records[row.state] += row.recordCount
+    if (row.state === 'ready') {
+      found.waiting[row.line] += 1
+      const table = found.tables.find((one) => one.row.table === row.computeTable)
+      if (table !== undefined) table.waiting[row.line] += 1
+    }
+    const faults = [...faultsOf(row, found), ...(row.id >= this.#nextIds.partition ? [ISSUED_AGAIN] : [])]
+    if (faults.length === 0 || this.#findings.length >= MOST_FINDINGS) return
+    const name = row.spelling ?? `${found.task.taskId}-${found.lane.level}-${row.index}`
+    this.#findings.push(...faults.map((fault) => `partition ${name} ${fault}`))
+  }
+
+  #isStaged(id: number): boolean {
+    for (const { staging } of this.#tasks.values())
+      if (staging !== null && id >= staging.first && id <= staging.last) return true
+    return false
+  }
+}
+
+const ISSUED_AGAIN = 'has an id that would be given to a new partition, too'
+
+function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[] {
+  const faults: string[] = []
+  if (row.state === 'ready' && row.line === 'fresh' && row.id <= lane.cursor)
+    faults.push('waits to be handed out for the first time where no pull looks for it')
+  if (row.state === 'leased' && (row.dueAt === null || row.secret === '' || row.term < 1))
+    faults.push('is leased, but its lease has no end or no id')
+  if (row.state === 'delayed' && row.dueAt === null) faults.push('is delayed, but its back-off has no end')
+  if (!isWithin(ranges, row.index))
+    faults.push('is not among the indexes that were called back: a repeat would store it twice')
+  return faults
+}
+
+/** Ranges come in order. */
+function isWithin(ranges: readonly IndexRangeOfLane[], index: number): boolean {
+  let low = 0
+  let high = ranges.length - 1
+  while (low <= high) {
+    const middle = (low + high) >> 1
+    const range = ranges[middle]
+    if (range === undefined) return false
+    if (index < range.first) high = middle - 1
+    else if (index > range.last) low = middle + 1
+    else return true
+  }
+  return false
+}
+
+/** Also of what was purged the indexes are kept. */
+function checkRanges({ lane, task, ranges }: CheckedLane): string[] {
+  const indexes = ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
+  const counted = totalOf(lane.partitions)
+  if (indexes === counted) return []
+  return [
+    `${laneName(task, lane.level)} counts ${counted} partitions, and ${indexes} indexes were called back`,
+  ]
+}

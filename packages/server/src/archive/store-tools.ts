@@ -1,0 +1,129 @@
+import { open } from 'node:fs/promises'
+import { type PerSection, type Progress, totalRows } from '../handoff/archived.ts'
+import { StoreRefused } from '../handoff/store.ts'
+import { check } from './check.ts'
+import { PrivateOutput } from './private-output.ts'
+import { openArchive } from './read-file.ts'
+import { type Location, withFileSource, withSource, withStoppedStore } from './stores.ts'
+import { writeArchive } from './write-file.ts'
+
+// What an operator does with a store besides serving it: copy it, check it, move it.
+
+export type { PerSection, Progress, Section } from '../handoff/archived.ts'
+export { StoreRefused, StoreUnavailable } from '../handoff/store.ts'
+export type { Location } from './stores.ts'
+
+export interface OutputOptions {
+  readonly file: string
+  /** Whether a file of that name may be replaced. */
+  readonly mayReplace?: boolean
+  readonly progress?: Progress | undefined
+}
+
+/** Copies the data file while the service goes on. */
+export async function backUp(location: Location, options: OutputOptions): Promise<void> {
+  const { file, mayReplace = false, progress } = options
+  if ('databaseUrl' in location)
+    throw new StoreRefused(
+      'this is for the embedded store; the data in PostgreSQL is saved with its own tools, such as pg_dump --schema=baton, see docs/scaling.md',
+    )
+  const { copySnapshot, dataFileIn } = await import('../disk/sqlite/snapshot.ts')
+  const output = new PrivateOutput(file, mayReplace)
+  try {
+    await copySnapshot(dataFileIn(location.data), output.temporary, progress)
+    output.publish()
+  } catch (error) {
+    output.discard()
+    throw error
+  }
+}
+
+export interface Verified {
+  readonly findings: readonly string[]
+  readonly counts: PerSection<number>
+}
+
+/** Checks a store, whether a service uses it or not; or a backup or an export, by the name of its file. */
+export async function verify(what: Location | string, progress?: Progress): Promise<Verified> {
+  if (typeof what !== 'string')
+    return withSource(what, (source, damage) => verifySource(source, damage, progress))
+  if (await isDatabase(what))
+    return withFileSource(what, (source, damage) => verifySource(source, damage, progress))
+  return verifySource(await openArchive(what, await knownFields()), [], progress)
+}
+
+async function verifySource(
+  source: Parameters<typeof check>[0],
+  damage: readonly string[],
+  progress: Progress | undefined,
+): Promise<Verified> {
+  const findings = damage.map((text) => `the file is damaged: ${text}`)
+  return { findings: [...findings, ...(await check(source, progress))], counts: source.counts }
+}
+
+/** Writes all that a store holds into a file. No service may use it: what it did later would not be in the file. */
+export async function exportStore(location: Location, options: OutputOptions): Promise<PerSection<number>> {
+  const { file, mayReplace = false, progress } = options
+  return withStoppedStore(location, (stopped) =>
+    stopped.source(async (source) => {
+      await writeArchive(source, { file, mayReplace, progress, confirm: stopped.confirm })
+      return source.counts
+    }),
+  )
+}
+
+export interface ImportOptions {
+  readonly file: string
+  readonly progress?: Progress | undefined
+}
+
+/** Brings what an export wrote into an empty store: all of it, or nothing. The file is checked from end to end first. */
+export async function importStore(location: Location, options: ImportOptions): Promise<PerSection<number>> {
+  const { file, progress } = options
+  const known = await knownFields()
+  const checked = await openArchive(file, known)
+  const total = 2 * totalRows(checked.counts)
+  const findings = await check(checked, (done) => progress?.(done, total))
+  if (findings.length > 0)
+    throw new StoreRefused(
+      `${file} contradicts itself, and nothing was imported: ${findings.slice(0, 5).join('; ')}${findings.length > 5 ? `; and ${findings.length - 5} more` : ''}`,
+    )
+  return withStoppedStore(location, (stopped) =>
+    stopped.target(async (target) => {
+      const source = await openArchive(file, known)
+      await target.fill(told(source.batches(), total, progress), source.nextIds, source.counts)
+      return source.counts
+    }),
+  )
+}
+
+async function* told<Batch extends { readonly rows: readonly unknown[] }>(
+  batches: AsyncIterable<Batch>,
+  total: number,
+  progress: Progress | undefined,
+): AsyncIterable<Batch> {
+  let done = total / 2
+  for await (const batch of batches) {
+    yield batch
+    done += batch.rows.length
+    progress?.(done, total)
+  }
+}
+
+/** Those of both stores are the same, because the compiler wants one column for each field. */
+async function knownFields(): Promise<PerSection<readonly string[]>> {
+  return (await import('../disk/sqlite/archive.ts')).fields
+}
+
+const SQLITE = 'SQLite format 3\0'
+
+async function isDatabase(path: string): Promise<boolean> {
+  const file = await open(path, 'r')
+  try {
+    const start = Buffer.alloc(SQLITE.length)
+    const { bytesRead } = await file.read(start, 0, start.length, 0)
+    return start.toString('latin1', 0, bytesRead) === SQLITE
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,150 @@
+import type { ArchiveSource, ArchiveTarget } from '../handoff/archived.ts'
+import { systemClock } from '../handoff/clock.ts'
+import type { Disk } from '../handoff/disk.ts'
+import { openEngine } from '../handoff/engine/engine-store.ts'
+import type { Policy } from '../handoff/rules/policy.ts'
+import { StoreRefused } from '../handoff/store.ts'
+
+// Where rows come from and go to. Only the store that is asked for is loaded.
+
+export type Location = { readonly data: string } | { readonly databaseUrl: string }
+
+/** One state of a store, whether a service uses it or not. Nothing is written. */
+export async function withSource<Result>(
+  location: Location,
+  work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
+): Promise<Result> {
+  if ('databaseUrl' in location) {
+    const { refuseOtherVersion, withConnection } = await import('../disk/postgres/snapshot.ts')
+    const { postgresSource } = await import('../disk/postgres/archive.ts')
+    return withConnection(location.databaseUrl, async (connection) => {
+      await refuseOtherVersion(connection, false)
+      return work(await postgresSource(connection), [])
+    })
+  }
+  const { dataFileIn } = await import('../disk/sqlite/snapshot.ts')
+  return withFileSource(dataFileIn(location.data), work)
+}
+
+export async function withFileSource<Result>(
+  path: string,
+  work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
+): Promise<Result> {
+  const { damageIn, refuseOtherVersion, withSnapshot } = await import('../disk/sqlite/snapshot.ts')
+  const { sqliteSource } = await import('../disk/sqlite/archive.ts')
+  return withSnapshot(path, async (db) => {
+    refuseOtherVersion(db, path)
+    return work(sqliteSource(db), damageIn(db))
+  })
+}
+
+/** A store that this program alone uses, with everything in rows. */
+export interface StoppedStore {
+  source<Result>(work: (source: ArchiveSource) => Promise<Result>): Promise<Result>
+  target<Result>(work: (target: ArchiveTarget) => Promise<Result>): Promise<Result>
+  /** Rejects where a service was started meanwhile. */
+  confirm(): Promise<void>
+}
+
+export async function withStoppedStore<Result>(
+  location: Location,
+  work: (stopped: StoppedStore) => Promise<Result>,
+): Promise<Result> {
+  return 'databaseUrl' in location
+    ? withStoppedPostgres(location.databaseUrl, work)
+    : withStoppedSqlite(location.data, work)
+}
+
+async function withStoppedSqlite<Result>(
+  folder: string,
+  work: (stopped: StoppedStore) => Promise<Result>,
+): Promise<Result> {
+  const [{ openSqliteDisk }, { dataFileIn, withSnapshot }, { sqliteSource, sqliteTarget }, { DatabaseSync }] =
+    await Promise.all([
+      import('../disk/sqlite/sqlite-disk.ts'),
+      import('../disk/sqlite/snapshot.ts'),
+      import('../disk/sqlite/archive.ts'),
+      import('node:sqlite'),
+    ])
+  const disk = await openSqliteDisk({ folder })
+  return withEngineAtRest(disk, () =>
+    work({
+      source: (read) => withSnapshot(dataFileIn(folder), (db) => read(sqliteSource(db))),
+      async target(write) {
+        const db = new DatabaseSync(dataFileIn(folder))
+        try {
+          return await write(sqliteTarget(db))
+        } finally {
+          db.close()
+        }
+      },
+      // The folder is locked.
+      confirm: async () => {},
+    }),
+  )
+}
+
+async function withStoppedPostgres<Result>(
+  url: string,
+  work: (stopped: StoppedStore) => Promise<Result>,
+): Promise<Result> {
+  const [{ openPostgresDisk }, { refuseOtherVersion, refuseRunningNodes, withConnection }, archive] =
+    await Promise.all([
+      import('../disk/postgres/postgres-disk.ts'),
+      import('../disk/postgres/snapshot.ts'),
+      import('../disk/postgres/archive.ts'),
+    ])
+  await withConnection(url, async (connection) => {
+    await refuseOtherVersion(connection, true)
+    await refuseRunningNodes(connection)
+  })
+  const disk = await openPostgresDisk({ url, node: { nodeId: `tools-${process.pid}`, url: null } })
+  return withEngineAtRest(disk, async () => {
+    const { term } = await disk.readHead()
+    return work({
+      source: (read) =>
+        withConnection(url, async (connection) => read(await archive.postgresSource(connection))),
+      target: (write) =>
+        withConnection(url, (connection) => write(archive.postgresTarget(connection, term ?? ''))),
+      async confirm() {
+        if ((await disk.readHead()).term !== term)
+          throw new StoreRefused('a node was started on the database meanwhile; stop it, and begin again')
+      },
+    })
+  })
+}
+
+/**
+ * Opening the engine puts everything in order: what was appended comes into rows, and the rows of call-backs that were not
+ * closed go. It has no timers, so nothing happens from then on.
+ */
+async function withEngineAtRest<Result>(disk: Disk, work: () => Promise<Result>): Promise<Result> {
+  const engine = await openEngine({
+    disk,
+    policy: UNUSED,
+    clock: systemClock,
+    random: Math.random,
+    secret: () => 'unused-unused-un',
+  }).catch(async (error: unknown) => {
+    await disk.close()
+    throw error
+  })
+  try {
+    // Views have everything flushed first.
+    await engine.task('')
+    return await work()
+  } finally {
+    await engine.close()
+  }
+}
+
+/** Nothing is handed out here. */
+const UNUSED: Policy = {
+  delivery: 'at-least-once',
+  leaseMillis: 1,
+  leaseMillisPerThousandRecords: 0,
+  maxAttempts: 1,
+  backoffMillis: 1,
+  backoffMaxMillis: 1,
+  levelBarrier: false,
+}

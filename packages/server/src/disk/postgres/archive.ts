@@ -1,0 +1,190 @@
+import {
+  type ArchivedRows,
+  type ArchiveSource,
+  type ArchiveTarget,
+  notEmpty,
+  type PerSection,
+  perSection,
+  type RowBatch,
+  refuseMissing,
+  type Section,
+  type StoredInstance,
+  type StoredProduced,
+  type StoredTable,
+  sections,
+} from '../../handoff/archived.ts'
+import type { IndexRangeOfLane, NextIds } from '../../handoff/stored.ts'
+import { Columns } from './columns.ts'
+import { fence } from './head.ts'
+import { deliveryColumns, subscriptionColumns } from './outbox-rows.ts'
+import {
+  keyColumns,
+  laneColumns,
+  laneTableColumns,
+  levelColumns,
+  paceColumns,
+  partitionColumns,
+  tableTimeColumns,
+  taskColumns,
+} from './rows.ts'
+import type { Connection, Row, Statement } from './session/connection.ts'
+
+const BATCH = 1000
+
+interface ArchivedTable<Row extends object> {
+  readonly name: string
+  readonly columns: Columns<Row>
+  readonly order: string
+}
+
+export const archivedTables: { readonly [Name in Section]: ArchivedTable<ArchivedRows[Name]> } = {
+  tasks: { name: 'task', columns: taskColumns, order: 'id' },
+  lanes: { name: 'lane', columns: laneColumns, order: 'id' },
+  levels: { name: 'level', columns: levelColumns, order: 'level' },
+  laneTables: { name: 'lane_table', columns: laneTableColumns, order: 'lane, name' },
+  tableTimes: { name: 'table_time', columns: tableTimeColumns, order: 'level, name' },
+  ranges: {
+    name: 'lane_range',
+    columns: new Columns<IndexRangeOfLane>({ lane: 'number', first: 'number', last: 'number' }),
+    order: 'lane, first',
+  },
+  tables: {
+    name: 'task_compute_table',
+    columns: new Columns<StoredTable>({ task: 'number', name: 'text' }),
+    order: 'position',
+  },
+  keys: { name: 'pull_key', columns: keyColumns, order: 'key' },
+  pace: { name: 'pace', columns: paceColumns, order: 'task, second' },
+  instances: {
+    name: 'instance',
+    columns: new Columns<StoredInstance>({
+      instanceId: 'text',
+      role: 'text',
+      firstSeenAt: 'number',
+      lastSeenAt: 'number',
+      version: 'text',
+      startedAt: 'number',
+      draining: 'flag',
+      pulls: 'number',
+      partitions: 'number',
+      records: 'number',
+      done: 'number',
+      failed: 'number',
+      released: 'number',
+      callBacks: 'number',
+      calledBack: 'number',
+    }),
+    order: 'instance_id',
+  },
+  produced: {
+    name: 'produced_task',
+    columns: new Columns<StoredProduced>({
+      instance: 'text',
+      task: 'number',
+      at: { kind: 'number', column: 'last_call_back_at' },
+    }),
+    order: 'instance, task',
+  },
+  partitions: { name: 'partition', columns: partitionColumns, order: 'id' },
+  subscriptions: { name: 'subscription', columns: subscriptionColumns, order: 'id' },
+  deliveries: { name: 'delivery', columns: deliveryColumns, order: 'subscription, event' },
+}
+
+export const fields = perSection((section) => archivedTables[section].columns.fields)
+
+/** A transaction of many statements: a plan may read a table from end to end, and it takes as long as it takes. */
+const SETTINGS = `SET LOCAL search_path = pg_catalog; SET LOCAL array_nulls = on; SET LOCAL statement_timeout = 0;
+  SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL jit = off`
+
+/** All that is read is of one moment, also while nodes write. The connection is for this alone. */
+export async function postgresSource(connection: Connection): Promise<ArchiveSource> {
+  const run = (text: string) => connection.run({ text })
+  await run(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}`)
+  const [flushed] = await run('SELECT * FROM baton.flushed')
+  const entries = await connection.run({
+    text: 'SELECT body FROM baton.entry WHERE number > $1 AND body IS NOT NULL ORDER BY number',
+    values: [flushed?.['number'] ?? 0],
+  })
+  return {
+    nextIds: readNextIds(flushed),
+    counts: await countRows(connection),
+    fields,
+    unflushed: entries.map(({ body }) => body as string),
+    async *batches() {
+      for (const section of sections) yield* batchesOf(connection, section)
+    },
+  }
+}
+
+async function* batchesOf(connection: Connection, section: Section): AsyncIterable<RowBatch> {
+  const { name, columns, order } = archivedTables[section]
+  const select = `SELECT ${columns.asJson('r')} AS row FROM baton.${name} r ORDER BY ${order}`
+  await connection.run({ text: `DECLARE archive NO SCROLL CURSOR FOR ${select}` })
+  while (true) {
+    const found = await connection.run({ text: `FETCH ${BATCH} FROM archive` })
+    if (found.length === 0) break
+    yield { section, rows: found.map(({ row }) => columns.read(row as unknown[])) } as unknown as RowBatch
+  }
+  await connection.run({ text: 'CLOSE archive' })
+}
+
+async function countRows(connection: Connection): Promise<PerSection<number>> {
+  const counts = sections.map(
+    (section) => `(SELECT count(*) FROM baton.${archivedTables[section].name}) AS ${section}`,
+  )
+  const [row] = await connection.run({ text: `SELECT ${counts.join(', ')}` })
+  return perSection((section) => row?.[section] as number)
+}
+
+/** `term` is that of this program's leadership: where a node takes over meanwhile, nothing is imported. */
+export function postgresTarget(connection: Connection, term: string): ArchiveTarget {
+  return {
+    async fill(batches, nextIds, counts) {
+      await connection.run({ text: `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}` })
+      try {
+        await connection.run(fence(term))
+        const { tasks: found } = await countRows(connection)
+        if (found > 0) throw notEmpty(found)
+        for (const section of sections)
+          await connection.run({ text: `DELETE FROM baton.${archivedTables[section].name}` })
+        for await (const batch of batches) await connection.run(insertStatement(batch))
+        await connection.run(nextIdsStatement(nextIds))
+        refuseMissing(counts, await countRows(connection))
+        await connection.run({ text: 'COMMIT' })
+      } catch (error) {
+        await connection.run({ text: 'ROLLBACK' }).catch(() => {})
+        throw error
+      }
+    },
+  }
+}
+
+function insertStatement({ section, rows }: RowBatch): Statement {
+  const { name } = archivedTables[section]
+  const columns = archivedTables[section].columns as Columns<object>
+  const names = columns.names.join(', ')
+  return {
+    // In the order of the file: of compute tables it tells which was used first.
+    text: `INSERT INTO baton.${name} (${names}) SELECT ${names}
+      FROM unnest(${columns.arrayParameters(1)}) WITH ORDINALITY AS n (${names}, place) ORDER BY place`,
+    values: columns.arrays(rows),
+  }
+}
+
+const nextIdColumns: Readonly<Record<keyof NextIds, string>> = {
+  task: 'next_task',
+  lane: 'next_lane',
+  partition: 'next_partition',
+  event: 'next_event',
+}
+const nextIdFields = Object.keys(nextIdColumns) as (keyof NextIds)[]
+
+const readNextIds = (flushed: Row | undefined): NextIds =>
+  Object.fromEntries(
+    nextIdFields.map((field) => [field, flushed?.[nextIdColumns[field]]]),
+  ) as unknown as NextIds
+
+const nextIdsStatement = (nextIds: NextIds): Statement => ({
+  text: `UPDATE baton.flushed SET ${nextIdFields.map((field, at) => `${nextIdColumns[field]} = $${at + 1}`).join(', ')}`,
+  values: nextIdFields.map((field) => nextIds[field]),
+})

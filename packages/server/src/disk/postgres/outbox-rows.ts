@@ -1,0 +1,93 @@
+import type {
+  DeliveryQuery,
+  OutboxDisk,
+  OutboxImages,
+  StoredDelivery,
+  StoredSubscription,
+  SubscriptionRow,
+} from '../../handoff/outbox.ts'
+import { Columns, plainArray, textArray } from './columns.ts'
+import { inChunks } from './flush.ts'
+import type { Row, Statement } from './session/connection.ts'
+
+// What is looked for has a column, the rest is JSON.
+
+export const subscriptionColumns = new Columns<SubscriptionRow>({ id: 'text', body: 'json' })
+export const deliveryColumns = new Columns<StoredDelivery>({
+  subscription: 'text',
+  event: 'number',
+  taskId: 'text',
+  at: 'number',
+  message: 'json',
+  progress: 'json',
+})
+
+/** Subscriptions and deliveries of a flush. */
+export function* outboxStatements({ subscriptions, deliveries, changes }: OutboxImages): Iterable<Statement> {
+  yield* subscriptionStatements([...subscriptions])
+  for (const chunk of inChunks(deliveries.values()))
+    yield {
+      text: `INSERT INTO baton.delivery (${deliveryColumns.names.join(', ')})
+        SELECT * FROM ${deliveryColumns.unnest('n')} ON CONFLICT DO NOTHING`,
+      values: deliveryColumns.arrays(chunk),
+    }
+  const all = [...changes.values()]
+  const changed = all.flatMap(({ progress, ...place }) => (progress === null ? [] : [{ ...place, progress }]))
+  for (const chunk of inChunks(changed))
+    yield {
+      text: `UPDATE baton.delivery d SET progress = n.progress
+        FROM unnest($1::text[], $2::bigint[], $3::json[]) AS n (subscription, event, progress)
+        WHERE d.subscription = n.subscription AND d.event = n.event`,
+      values: [...placesOf(chunk), textArray(chunk.map(({ progress }) => JSON.stringify(progress)))],
+    }
+  for (const chunk of inChunks(all.filter(({ progress }) => progress === null)))
+    yield {
+      text: `DELETE FROM baton.delivery d USING unnest($1::text[], $2::bigint[]) AS n (subscription, event)
+        WHERE d.subscription = n.subscription AND d.event = n.event`,
+      values: placesOf(chunk),
+    }
+}
+
+function* subscriptionStatements(images: [string, StoredSubscription | null][]): Iterable<Statement> {
+  const removed = images.flatMap(([id, row]) => (row === null ? [id] : []))
+  const written = images.filter(([, row]) => row !== null)
+  if (removed.length > 0)
+    yield { text: 'DELETE FROM baton.subscription WHERE id = ANY ($1::text[])', values: [textArray(removed)] }
+  if (written.length > 0)
+    yield {
+      text: `INSERT INTO baton.subscription (id, body) SELECT * FROM unnest($1::text[], $2::json[])
+        ON CONFLICT (id) DO UPDATE SET body = excluded.body`,
+      values: [
+        textArray(written.map(([id]) => id)),
+        textArray(written.map(([, row]) => JSON.stringify(row))),
+      ],
+    }
+}
+
+const placesOf = (all: readonly { readonly subscription: string; readonly event: number }[]) => [
+  textArray(all.map(({ subscription }) => subscription)),
+  plainArray(all.map(({ event }) => event)),
+]
+
+export function deliveriesStatement(query: DeliveryQuery): Statement {
+  const { subscription, pending, taskId, after, newestFirst, limit } = query
+  const isPending = pending ? 'AND pending' : ''
+  const ofTask = taskId === null ? '' : 'AND task_id = $4'
+  return {
+    text: `SELECT ${deliveryColumns.asJson('d')} AS row FROM baton.delivery d
+      WHERE subscription = $1 ${isPending} ${ofTask} AND event ${newestFirst ? '<' : '>'} $2
+      ORDER BY event ${newestFirst ? 'DESC' : ''} LIMIT $3`,
+    values: [subscription, after, limit, ...(taskId === null ? [] : [taskId])],
+  }
+}
+
+const readDelivery = ({ row }: Row): StoredDelivery => deliveryColumns.read(row as unknown[])
+
+/** Reads by way of `run`. */
+export const postgresOutbox = (run: (statement: Statement) => Promise<Row[]>): OutboxDisk => ({
+  async subscriptions() {
+    const rows = await run({ text: 'SELECT body FROM baton.subscription ORDER BY id', values: [] })
+    return rows.map((row) => row['body'] as StoredSubscription)
+  },
+  deliveries: async (query) => (await run(deliveriesStatement(query))).map(readDelivery),
+})

@@ -1,0 +1,171 @@
+import type { DatabaseSync } from 'node:sqlite'
+import {
+  type ArchivedRows,
+  type ArchiveSource,
+  type ArchiveTarget,
+  notEmpty,
+  type PerSection,
+  perSection,
+  type RowBatch,
+  refuseMissing,
+  type Section,
+  type StoredInstance,
+  type StoredProduced,
+  type StoredTable,
+  sections,
+} from '../../handoff/archived.ts'
+import type { IndexRangeOfLane, NextIds, StoredPace } from '../../handoff/stored.ts'
+import { Entries } from './entries.ts'
+import { ImageRows } from './image-rows.ts'
+import { deliveryTable, subscriptionTable } from './outbox-rows.ts'
+import { arrayQuery } from './query.ts'
+import { laneHas } from './schema.ts'
+import { Table } from './table.ts'
+import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
+
+const BATCH = 1000
+
+export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Name]> } = {
+  tasks,
+  lanes,
+  levels,
+  laneTables,
+  tableTimes,
+  ranges: new Table<IndexRangeOfLane>('lane_range', {
+    lane: ['lane', 'integer'],
+    first: ['first', 'integer'],
+    last: ['last', 'integer'],
+  }),
+  tables: new Table<StoredTable>('task_table', { task: ['task', 'integer'], name: ['name', 'text'] }),
+  keys,
+  pace: new Table<StoredPace>('pace', {
+    task: ['task', 'integer'],
+    second: ['second', 'integer'],
+    partitions: ['partitions', 'integer'],
+    records: ['records', 'integer'],
+  }),
+  instances: new Table<StoredInstance>('instance', {
+    instanceId: ['instance_id', 'text'],
+    role: ['role', 'text'],
+    firstSeenAt: ['first_seen_at', 'integer'],
+    lastSeenAt: ['last_seen_at', 'integer'],
+    version: ['version', 'text?'],
+    startedAt: ['started_at', 'integer?'],
+    draining: ['draining', 'flag'],
+    pulls: ['pulls', 'integer'],
+    partitions: ['partitions', 'integer'],
+    records: ['records', 'integer'],
+    done: ['done', 'integer'],
+    failed: ['failed', 'integer'],
+    released: ['released', 'integer'],
+    callBacks: ['call_backs', 'integer'],
+    calledBack: ['called_back', 'integer'],
+  }),
+  produced: new Table<StoredProduced>('produced_task', {
+    instance: ['instance', 'text'],
+    task: ['task', 'integer'],
+    at: ['last_call_back_at', 'integer'],
+  }),
+  partitions,
+  subscriptions: subscriptionTable,
+  deliveries: deliveryTable,
+}
+
+const ORDER: PerSection<string> = {
+  tasks: 'id',
+  lanes: 'id',
+  levels: 'level',
+  laneTables: 'lane, name',
+  tableTimes: 'level, name',
+  ranges: 'lane, first',
+  tables: 'id',
+  keys: 'key',
+  pace: 'task, second',
+  instances: 'instance_id',
+  produced: 'instance, task',
+  partitions: 'id',
+  subscriptions: 'id',
+  deliveries: 'subscription, event',
+}
+
+export const fields = perSection((section) => archivedTables[section].fields)
+
+/** Of a connection in a transaction: all that is read is of one moment, also while the service writes. */
+export function sqliteSource(db: DatabaseSync): ArchiveSource {
+  return {
+    nextIds: new ImageRows(db).nextIds(),
+    counts: countRows(db),
+    fields,
+    unflushed: new Entries(db).read().unflushed,
+    async *batches() {
+      for (const section of sections) yield* batchesOf(db, section)
+    },
+  }
+}
+
+function* batchesOf(db: DatabaseSync, section: Section): Iterable<RowBatch> {
+  const table = archivedTables[section] as Table<object>
+  const text = `SELECT ${table.columns} FROM ${table.name} ORDER BY ${ORDER[section]}`
+  const statement = db.prepare(text)
+  statement.setReturnArrays(true)
+  let rows: object[] = []
+  for (const values of statement.iterate()) {
+    rows.push(table.read(values as unknown as unknown[]))
+    if (rows.length < BATCH) continue
+    yield { section, rows } as unknown as RowBatch
+    rows = []
+  }
+  if (rows.length > 0) yield { section, rows } as unknown as RowBatch
+}
+
+function countRows(db: DatabaseSync): PerSection<number> {
+  return perSection((section) => {
+    const [count] = arrayQuery<[number]>(
+      db,
+      `SELECT count(*) FROM ${archivedTables[section].name}`,
+    ).get() ?? [0]
+    return count
+  })
+}
+
+/** Of a connection to the file of a store that is locked and at rest. */
+export function sqliteTarget(db: DatabaseSync): ArchiveTarget {
+  return {
+    async fill(batches, nextIds, counts) {
+      db.exec('BEGIN IMMEDIATE')
+      try {
+        makeEmpty(db)
+        await insertAll(db, batches, nextIds)
+        refuseMissing(counts, countRows(db))
+        db.exec('COMMIT')
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK')
+        throw error
+      }
+    },
+  }
+}
+
+/** A service that was started on it has left its own name there, and nothing that anyone would miss. */
+function makeEmpty(db: DatabaseSync): void {
+  const { tasks: found } = countRows(db)
+  if (found > 0) throw notEmpty(found)
+  for (const section of sections) db.exec(`DELETE FROM ${archivedTables[section].name}`)
+}
+
+async function insertAll(
+  db: DatabaseSync,
+  batches: AsyncIterable<RowBatch>,
+  nextIds: NextIds,
+): Promise<void> {
+  const statements = perSection((section) => db.prepare(archivedTables[section].insert))
+  for await (const { section, rows } of batches) {
+    const table = archivedTables[section] as Table<object>
+    for (const row of rows) statements[section].run(...table.values(row))
+  }
+  db.exec(
+    `INSERT INTO purging SELECT id FROM task WHERE purged_at IS NOT NULL
+       AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
+  )
+  new ImageRows(db).setNextIds(nextIds)
+}

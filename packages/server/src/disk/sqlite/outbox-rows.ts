@@ -1,0 +1,78 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type {
+  DeliveryQuery,
+  OutboxImages,
+  StoredDelivery,
+  StoredSubscription,
+  SubscriptionRow,
+} from '../../handoff/outbox.ts'
+import { finder, Table } from './table.ts'
+
+// What is looked for has a column, the rest is JSON.
+
+export const subscriptionTable = new Table<SubscriptionRow>('subscription', {
+  id: ['id', 'text', 'PRIMARY KEY'],
+  body: ['body', 'json'],
+})
+
+export const deliveryTable = new Table<StoredDelivery>('delivery', {
+  subscription: ['subscription', 'text'],
+  event: ['event', 'integer'],
+  taskId: ['task_id', 'text'],
+  at: ['at', 'integer'],
+  message: ['message', 'json'],
+  progress: ['progress', 'json'],
+})
+
+/** Subscriptions and deliveries. */
+export class OutboxRows {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  /** Within a transaction. */
+  write({ subscriptions, deliveries, changes }: OutboxImages): void {
+    for (const [id, row] of subscriptions) {
+      if (row === null) this.#sql.removeSubscription.run(id)
+      else this.#sql.subscription.run(...subscriptionTable.values({ id, body: row }))
+    }
+    for (const delivery of deliveries.values()) this.#sql.delivery.run(...deliveryTable.values(delivery))
+    for (const { subscription, event, progress } of changes.values()) {
+      if (progress === null) this.#sql.removeDelivery.run(subscription, event)
+      else this.#sql.change.run(JSON.stringify(progress), subscription, event)
+    }
+  }
+
+  subscriptions(): StoredSubscription[] {
+    return this.#sql.subscriptions.all().map(({ body }) => body)
+  }
+
+  deliveries({ subscription, pending, taskId, after, newestFirst, limit }: DeliveryQuery): StoredDelivery[] {
+    const { log, newest, pendingOnes, pendingOfTask } = this.#sql
+    if (!pending) return (newestFirst ? newest : log).all(subscription, after, limit)
+    if (taskId === null) return pendingOnes.all(subscription, after, limit)
+    return pendingOfTask.all(subscription, taskId, after, limit)
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  const deliveries = (rest: string) => finder(db, deliveryTable, rest)
+  return {
+    subscription: db.prepare(subscriptionTable.upsert('id')),
+    removeSubscription: db.prepare('DELETE FROM subscription WHERE id = ?'),
+    subscriptions: finder(db, subscriptionTable, 'ORDER BY id'),
+    delivery: db.prepare(`${deliveryTable.insert} ON CONFLICT DO NOTHING`),
+    change: db.prepare('UPDATE delivery SET progress = ? WHERE subscription = ? AND event = ?'),
+    removeDelivery: db.prepare('DELETE FROM delivery WHERE subscription = ? AND event = ?'),
+    log: deliveries('WHERE subscription = ? AND event > ? ORDER BY event LIMIT ?'),
+    newest: deliveries('WHERE subscription = ? AND event < ? ORDER BY event DESC LIMIT ?'),
+    pendingOnes: deliveries(
+      'WHERE subscription = ? AND pending IS NOT NULL AND event > ? ORDER BY event LIMIT ?',
+    ),
+    pendingOfTask: deliveries(
+      'WHERE subscription = ? AND pending IS NOT NULL AND task_id = ? AND event > ? ORDER BY event LIMIT ?',
+    ),
+  }
+}

@@ -1,0 +1,141 @@
+import type { InstanceRole, InstanceTotals } from '@baton/protocol'
+import type { Images } from './disk.ts'
+import type { StoredDelivery, SubscriptionRow } from './outbox.ts'
+import { StoreRefused } from './store.ts'
+import type {
+  IndexRangeOfLane,
+  NextIds,
+  StoredKey,
+  StoredLane,
+  StoredLaneTable,
+  StoredLevel,
+  StoredPace,
+  StoredPartition,
+  StoredTableTime,
+  StoredTask,
+} from './stored.ts'
+
+// What a store holds, whichever it is: the rows that an export writes, an import reads and a check looks at. The fields are
+// those of handoff/stored.ts. A field that is added there is carried without a change here.
+
+export interface StoredTable {
+  readonly task: number
+  readonly name: string
+}
+
+export interface StoredProduced {
+  readonly instance: string
+  readonly task: number
+  /** When the instance called the task back last. */
+  readonly at: number
+}
+
+export interface StoredInstance extends InstanceTotals {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly firstSeenAt: number
+  readonly lastSeenAt: number
+  readonly version: string | null
+  readonly startedAt: number | null
+  readonly draining: boolean
+}
+
+export interface ArchivedRows {
+  readonly tasks: StoredTask
+  readonly lanes: StoredLane
+  readonly levels: StoredLevel
+  readonly laneTables: StoredLaneTable
+  readonly tableTimes: StoredTableTime
+  /** As ranges that neither overlap nor touch. */
+  readonly ranges: IndexRangeOfLane
+  /** In the order of their first use within a task. */
+  readonly tables: StoredTable
+  readonly keys: StoredKey
+  readonly pace: StoredPace
+  readonly instances: StoredInstance
+  readonly produced: StoredProduced
+  readonly partitions: StoredPartition
+  readonly subscriptions: SubscriptionRow
+  readonly deliveries: StoredDelivery
+}
+
+export type Section = keyof ArchivedRows
+
+/** Images that have no rows of their own, or whose rows are in other sections. */
+type WithoutSection = 'nextIds' | 'totals' | 'changes'
+
+/** What the engine writes is what is carried: an image of a new kind does not compile here until it has a section. */
+type NotCarried = Exclude<Exclude<keyof Images, 'outbox'> | keyof Images['outbox'], Section | WithoutSection>
+true satisfies [NotCarried] extends [never] ? true : NotCarried
+
+export type PerSection<Value> = Readonly<Record<Section, Value>>
+
+/** Those that need more than a JavaScript number. */
+type BigFields<Row> = { readonly [Field in keyof Row as bigint extends Row[Field] ? Field : never]-?: true }
+
+/** The sections in their order, with the fields that are written as text. Rows come after those they belong to. */
+export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Name]> } = {
+  tasks: {},
+  lanes: { tag: true, retryTag: true, turn: true },
+  levels: { virtual: true, served: true },
+  laneTables: { tag: true, retryTag: true, turn: true },
+  tableTimes: { virtual: true },
+  ranges: {},
+  tables: {},
+  keys: {},
+  pace: {},
+  instances: {},
+  produced: {},
+  partitions: {},
+  subscriptions: {},
+  deliveries: {},
+}
+
+export const sections = Object.keys(bigFields) as Section[]
+
+export const perSection = <Value>(value: (section: Section) => Value): PerSection<Value> =>
+  Object.fromEntries(sections.map((section) => [section, value(section)])) as PerSection<Value>
+
+/** Some rows of one section. */
+export type RowBatch = {
+  [Name in Section]: { readonly section: Name; readonly rows: readonly ArchivedRows[Name][] }
+}[Section]
+
+/** One state of a store, to be read once. */
+export interface ArchiveSource {
+  readonly nextIds: NextIds
+  readonly counts: PerSection<number>
+  readonly fields: PerSection<readonly string[]>
+  /** All rows, section by section. */
+  batches(): AsyncIterable<RowBatch>
+  /** Bodies of entries that are durable and not in rows yet. */
+  readonly unflushed: readonly string[]
+}
+
+/** A store that nobody else uses. */
+export interface ArchiveTarget {
+  /**
+   * Takes everything in, or nothing: `counts` says how many rows the store has to hold then. Rejects with StoreRefused
+   * where it holds a task already.
+   */
+  fill(batches: AsyncIterable<RowBatch>, nextIds: NextIds, counts: PerSection<number>): Promise<void>
+}
+
+export const totalRows = (counts: PerSection<number>): number =>
+  sections.reduce((sum, section) => sum + counts[section], 0)
+
+/** How many of how many rows, or pages, are done. */
+export type Progress = (done: number, total: number) => void
+
+export const notEmpty = (found: number): StoreRefused =>
+  new StoreRefused(
+    `the store is not empty: it holds ${found} ${found === 1 ? 'task' : 'tasks'}; an import needs an empty one. Nothing was changed`,
+  )
+
+export function refuseMissing(expected: PerSection<number>, found: PerSection<number>): void {
+  for (const section of sections)
+    if (expected[section] !== found[section])
+      throw new StoreRefused(
+        `the file has ${expected[section]} ${section}, and the store would have ${found[section]}; nothing was imported`,
+      )
+}

@@ -1,0 +1,18 @@
+import type { DeliveryChange, OutboxEntry, StoredDelivery, StoredSubscription } from '../outbox.ts'
+
+/** What one transaction changes in the outbox. */
+export class OutboxChanges {
+  readonly subscriptions = new Map<string, StoredSubscription | null>()
+  readonly deliveries: StoredDelivery[] = []
+  readonly changes: DeliveryChange[] = []
+
+  get isEmpty(): boolean {
+    return this.subscriptions.size === 0 && this.deliveries.length === 0 && this.changes.length === 0
+  }
+
+  entry(): OutboxEntry | null {
+    if (this.isEmpty) return null
+    const { subscriptions, deliveries, changes } = this
+    return { subscriptions: [...subscriptions], deliveries, changes }
+  }
+}

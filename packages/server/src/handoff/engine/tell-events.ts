@@ -1,0 +1,85 @@
+import type { WebhookEventType } from '@baton/protocol'
+import { type EventFacts, notAttempted, type StoredSubscription, type TaskEventFacts } from '../outbox.ts'
+import { finishedOf, totalOf } from '../rules/tally.ts'
+import type { TaskState } from '../rules/task-facts.ts'
+import type { Task } from './memory.ts'
+import type { Transaction } from './transaction.ts'
+
+/**
+ * What subscriptions are told of a transaction, as part of its entry. Called when everything is concluded. Without
+ * subscriptions it only remembers what it would have told: one that is made later is not told of the past.
+ */
+export function tellEvents(tx: Transaction): void {
+  const { subscriptions } = tx.memory
+  const told = new Set<number>()
+  if (subscriptions.size > 0)
+    for (const partition of tx.parked) {
+      if (partition.state !== 'parked' || told.has(partition.id)) continue
+      told.add(partition.id)
+      const { home, index, spelling, recordCount, attempts, reason } = partition
+      const { level, owner } = home
+      const facts = { of: 'partition' as const, level, index, spelling, recordCount, attempts, reason }
+      tell(tx, 'partition.parked', owner, facts)
+    }
+  for (const lane of tx.touchedLanes) {
+    const finished = finishedOf(lane.partitions)
+    if (finished === lane.toldFinished) continue
+    lane.toldFinished = finished
+    if (finished !== null && subscriptions.size > 0 && !lane.owner.cancelled)
+      tell(tx, 'level.done', lane.owner, {
+        of: 'level',
+        level: lane.level,
+        partitions: finished,
+        records: lane.records.done,
+      })
+  }
+  for (const task of tx.touchedTasks) {
+    const { state, generation } = task
+    if (state === task.toldState && generation === task.toldGeneration) continue
+    const isNew = state !== task.toldState || state === 'done'
+    task.toldState = state
+    task.toldGeneration = generation
+    const type = eventOf[state]
+    if (type !== undefined && isNew && subscriptions.size > 0) tell(tx, type, task, summaryOf(task, tx.now))
+  }
+}
+
+const eventOf: Partial<Record<TaskState, WebhookEventType>> = {
+  done: 'task.done',
+  stalled: 'task.stalled',
+  cancelled: 'task.cancelled',
+}
+
+function tell(tx: Transaction, type: WebhookEventType, task: Task, facts: EventFacts): void {
+  const { taskId, generation } = task
+  const interested = [...tx.memory.subscriptions.values()].filter((one) => wants(one, type, taskId))
+  if (interested.length === 0) return
+  const event = tx.issue('event')
+  const message = { id: `evt_${tx.secret()}`, type, generation, facts }
+  for (const { id: subscription, url } of interested) {
+    const progress = notAttempted(url === null ? 'kept' : 'pending', tx.now)
+    tx.outbox.deliveries.push({ subscription, event, taskId, at: tx.now, message, progress })
+  }
+}
+
+export const wants = (
+  { state, types, taskPrefix }: StoredSubscription,
+  type: WebhookEventType,
+  taskId: string,
+): boolean => state === 'active' && types.includes(type) && taskId.startsWith(taskPrefix)
+
+/** Everything that a next step needs to know of how a task ended. */
+function summaryOf(task: Task, now: number): TaskEventFacts {
+  const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
+  return {
+    of: 'task',
+    partitions: { total: totalOf(partitions), done: partitions.done, parked: partitions.parked },
+    records: { declared: totalOf(records), done: records.done },
+    reportedRecords,
+    reportedDeclared,
+    mismatched,
+    attempts: partitions.done + task.attemptsWasted,
+    firstCallBackAt,
+    endedAt: task.finishedAt ?? now,
+  }
+}

@@ -1,0 +1,232 @@
+import type { DeliveryState, SubscriptionState, WebhookEventType } from '@baton/protocol'
+
+// Subscriptions, and what is to be told to them. Events are written in the entry that makes their cause durable, one
+// delivery for each subscription that asks for them: an outbox.
+
+export interface StoredSubscription {
+  readonly id: string
+  /** Null: nothing is posted, and the events are read over HTTP. */
+  readonly url: string | null
+  readonly types: readonly WebhookEventType[]
+  readonly taskPrefix: string
+  /** The current one first; the one before it signs, too, until its time is over. */
+  readonly secrets: readonly SigningSecret[]
+  /** `removed`: its deliveries are being deleted, and it is no longer listed. */
+  readonly state: SubscriptionState | 'removed'
+  /** Why it is disabled. */
+  readonly reason: string | null
+  readonly createdAt: number
+  /** Events up to this number may have been deleted by retention. */
+  readonly deletedTo: number
+}
+
+/** How it is kept. */
+export interface SubscriptionRow {
+  readonly id: string
+  readonly body: StoredSubscription
+}
+
+export interface SigningSecret {
+  readonly secret: string
+  /** Null: until it is replaced. */
+  readonly until: number | null
+}
+
+/** An event for one subscription. */
+export interface StoredDelivery {
+  readonly subscription: string
+  /** Its place in the order of all events; the same for all subscriptions. */
+  readonly event: number
+  readonly taskId: string
+  readonly at: number
+  readonly message: EventMessage
+  readonly progress: DeliveryProgress
+}
+
+export interface EventMessage {
+  /** Unique among all installations: receivers recognise a repeat by it. */
+  readonly id: string
+  readonly type: WebhookEventType
+  readonly generation: number
+  readonly facts: EventFacts
+}
+
+export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
+
+/** How a task stands when it is done, stalled or cancelled. */
+export interface TaskEventFacts {
+  readonly of: 'task'
+  readonly partitions: { readonly total: number; readonly done: number; readonly parked: number }
+  readonly records: { readonly declared: number; readonly done: number }
+  readonly reportedRecords: number
+  /** What was declared of the partitions whose workers reported. */
+  readonly reportedDeclared: number
+  readonly mismatched: number
+  readonly attempts: number
+  readonly firstCallBackAt: number
+  readonly endedAt: number
+}
+
+export interface LevelEventFacts {
+  readonly of: 'level'
+  readonly level: number
+  readonly partitions: number
+  readonly records: number
+}
+
+export interface ParkedEventFacts {
+  readonly of: 'partition'
+  readonly level: number
+  readonly index: number
+  readonly spelling: string | null
+  readonly recordCount: number
+  readonly attempts: number
+  readonly reason: string | null
+}
+
+export interface DeliveryProgress {
+  readonly state: DeliveryState
+  readonly attempts: number
+  /** While it is pending: not before. */
+  readonly nextAt: number
+  readonly attemptedAt: number | null
+  /** The HTTP status of the last answer. */
+  readonly status: number | null
+  readonly error: string | null
+  /** How long the last attempt took. */
+  readonly millis: number | null
+}
+
+export const notAttempted = (state: 'pending' | 'kept', nextAt: number): DeliveryProgress => ({
+  state,
+  attempts: 0,
+  nextAt,
+  attemptedAt: null,
+  status: null,
+  error: null,
+  millis: null,
+})
+
+/** The change of a delivery, as an entry carries it. Null deletes it. */
+export interface DeliveryChange {
+  readonly subscription: string
+  readonly event: number
+  readonly progress: DeliveryProgress | null
+}
+
+/** The outbox part of an entry. */
+export interface OutboxEntry {
+  /** Null deletes it. */
+  readonly subscriptions: readonly (readonly [id: string, row: StoredSubscription | null])[]
+  readonly deliveries: readonly StoredDelivery[]
+  readonly changes: readonly DeliveryChange[]
+}
+
+/** The outbox part of a flush: deliveries are inserted, then changed. */
+export interface OutboxImages {
+  readonly subscriptions: Map<string, StoredSubscription | null>
+  /** By `deliveryKey`. */
+  readonly deliveries: Map<string, StoredDelivery>
+  readonly changes: Map<string, DeliveryChange>
+}
+
+export const deliveryKey = ({ subscription, event }: { subscription: string; event: number }): string =>
+  `${event}:${subscription}`
+
+export const noOutboxImages = (): OutboxImages => ({
+  subscriptions: new Map(),
+  deliveries: new Map(),
+  changes: new Map(),
+})
+
+export function addToOutboxImages(images: OutboxImages, entry: OutboxEntry): void {
+  for (const [id, row] of entry.subscriptions) images.subscriptions.set(id, row)
+  for (const delivery of entry.deliveries) images.deliveries.set(deliveryKey(delivery), delivery)
+  for (const change of entry.changes) images.changes.set(deliveryKey(change), change)
+}
+
+/** What writing it amounts to. */
+export const outboxRowsOf = (entry: OutboxEntry | null): number =>
+  entry === null ? 0 : entry.deliveries.length + entry.changes.length
+
+export interface DeliveryQuery {
+  readonly subscription: string
+  /** Only those that are pending. */
+  readonly pending: boolean
+  /** Only those of this task; only together with `pending`. */
+  readonly taskId: string | null
+  /** Only events with a larger number. Newest first: only those with a smaller one. */
+  readonly after: number
+  readonly newestFirst: boolean
+  readonly limit: number
+}
+
+/** What the outbox needs of a disk. Rows are flushed before they are read. */
+export interface OutboxDisk {
+  subscriptions(): Promise<StoredSubscription[]>
+  /** By event. */
+  deliveries(query: DeliveryQuery): Promise<StoredDelivery[]>
+}
+
+/** What operators and readers ask of the outbox. */
+export type SubscriptionOrder =
+  | { readonly ask: 'list' }
+  | {
+      readonly ask: 'create'
+      readonly url: string | null
+      readonly types: readonly WebhookEventType[]
+      readonly taskPrefix: string
+      readonly secret: string
+    }
+  | { readonly ask: 'remove'; readonly id: string }
+  | { readonly ask: 'enable'; readonly id: string }
+  | {
+      readonly ask: 'rotate'
+      readonly id: string
+      readonly secret: string
+      /** How long the secret before goes on signing. */
+      readonly overlapMillis: number
+    }
+  | {
+      readonly ask: 'deliveries'
+      readonly id: string
+      readonly after: number
+      readonly newestFirst: boolean
+      readonly limit: number
+    }
+  | { readonly ask: 'redeliver'; readonly id: string; readonly event: number }
+
+export type SubscriptionResult =
+  | { readonly kind: 'subscriptions'; readonly subscriptions: readonly StoredSubscription[] }
+  | { readonly kind: 'subscription'; readonly subscription: StoredSubscription }
+  | {
+      readonly kind: 'deliveries'
+      readonly subscription: StoredSubscription
+      readonly deliveries: readonly StoredDelivery[]
+    }
+  | { readonly kind: 'delivery'; readonly delivery: StoredDelivery }
+  | { readonly kind: 'subscription_unknown' }
+  | { readonly kind: 'delivery_unknown' }
+  /** It has no URL to deliver to. */
+  | { readonly kind: 'subscription_has_no_url' }
+  | { readonly kind: 'too_many_subscriptions' }
+
+/** What the node that leads does about deliveries. */
+export type DeliveryOrder =
+  | { readonly ask: 'targets' }
+  | (Pick<DeliveryQuery, 'subscription' | 'taskId' | 'after' | 'limit'> & { readonly ask: 'pending' })
+  | {
+      readonly ask: 'record'
+      readonly changes: readonly DeliveryChange[]
+      readonly disable: readonly { readonly id: string; readonly reason: string }[]
+    }
+
+export interface DeliveryAnswer {
+  readonly subscriptions: readonly StoredSubscription[]
+  /** The number of the next event. */
+  readonly nextEvent: number
+  /** Goes up whenever subscriptions or deliveries were changed by an operator. */
+  readonly revision: number
+  readonly deliveries: readonly StoredDelivery[]
+  readonly now: number
+}

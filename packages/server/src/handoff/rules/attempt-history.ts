@@ -1,0 +1,169 @@
+import type { AttemptOutcome } from '@baton/protocol'
+
+// What is kept of attempts that came to nothing. A partition that is done at its first attempt keeps none of this: its row
+// says who finished it and when.
+
+export interface EndedAttempt {
+  readonly attempt: number
+  readonly holder: string | null
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly outcome: AttemptOutcome
+  readonly reason: string | null
+  /** What the worker said that it processed. */
+  readonly records: number | null
+}
+
+/** Attempts that failed or expired, by reason. */
+export interface FailureGroups {
+  readonly groups: readonly FailureGroup[]
+  /** Attempts whose reason is not among them. */
+  readonly others: number
+}
+
+export interface FailureGroup {
+  readonly outcome: 'failed' | 'expired'
+  /** The first line of what workers said; null where they said nothing. */
+  readonly reason: string | null
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+/** The most ended attempts that a partition keeps; the oldest go first. */
+export const ATTEMPTS_KEPT = 10
+/** Of the reason of an ended attempt. The last reason is kept apart, at its full length. */
+const REASON_KEPT = 512
+
+/** The most reasons that a task counts apart. */
+export const FAILURE_GROUPS_KEPT = 20
+/** Reasons are grouped by their first line, up to this length. */
+const GROUP_REASON_KEPT = 200
+
+/** What a change of a lease means for the history of its partition. */
+export type HistoryStep =
+  /** The attempt ended. */
+  | 'append'
+  /** The attempt had expired, and its worker says now why it failed. */
+  | 'amend'
+  /** The attempt had expired, and goes on or succeeded after all. */
+  | 'withdraw'
+  | 'keep'
+
+type History = readonly EndedAttempt[] | null
+
+/** What of a partition tells of its latest attempt. */
+interface Attempted {
+  readonly attempts: number
+  readonly holder: string | null
+  readonly leasedAt: number | null
+  readonly settledAt: number | null
+  readonly reportedRecords: number | null
+  readonly history: History
+}
+
+/** The history with the attempt that ends now. `attempts` does not count it yet. */
+export function withEnded(
+  partition: Attempted,
+  outcome: EndedAttempt['outcome'],
+  reason: string | null,
+  now: number,
+): readonly EndedAttempt[] {
+  return appended(partition.history, {
+    attempt: partition.attempts + 1,
+    holder: partition.holder,
+    startedAt: partition.leasedAt ?? now,
+    endedAt: now,
+    outcome,
+    reason: cut(reason, REASON_KEPT),
+    records: null,
+  })
+}
+
+/** The history of a finished partition that is to run again: its row will no longer tell how it was finished. */
+export function withFinished(partition: Attempted, outcome: 'done' | 'delivered'): readonly EndedAttempt[] {
+  return appended(partition.history, finishedAttempt(partition, outcome))
+}
+
+export function finishedAttempt(
+  { attempts, holder, leasedAt, settledAt, reportedRecords }: Omit<Attempted, 'history'>,
+  outcome: 'done' | 'delivered',
+): EndedAttempt {
+  const endedAt = settledAt ?? leasedAt ?? 0
+  return {
+    attempt: Math.max(1, attempts),
+    holder,
+    startedAt: leasedAt ?? endedAt,
+    endedAt,
+    outcome,
+    reason: null,
+    records: reportedRecords,
+  }
+}
+
+/** The last attempt expired and failed, as its worker says afterwards. */
+export function withAmended(history: History, reason: string | null): History {
+  const last = history?.at(-1)
+  if (history === null || last?.outcome !== 'expired') return history
+  return history.with(-1, { ...last, outcome: 'failed', reason: cut(reason, REASON_KEPT) })
+}
+
+/** The last attempt expired and was not over. */
+export function withoutExpired(history: History): History {
+  if (history === null || history.at(-1)?.outcome !== 'expired') return history
+  return history.length === 1 ? null : history.slice(0, -1)
+}
+
+function appended(history: History, attempt: EndedAttempt): readonly EndedAttempt[] {
+  return [...(history ?? []), attempt].slice(-ATTEMPTS_KEPT)
+}
+
+function cut(reason: string | null, length: number): string | null {
+  if (reason === null || reason.length <= length) return reason
+  // Not within a pair of surrogates: half a character cannot be stored.
+  const end = isHighSurrogate(reason.charCodeAt(length - 2)) ? length - 2 : length - 1
+  return `${reason.slice(0, end)}…`
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
+
+const EXPIRED = 'the lease expired before it was settled'
+
+/** Another attempt failed or expired. Where there are too many reasons, the rarest is counted with the others. */
+export function countFailure(
+  failures: FailureGroups | null,
+  outcome: FailureGroup['outcome'],
+  reason: string | null,
+  now: number,
+): FailureGroups {
+  const { groups, others } = failures ?? { groups: [], others: 0 }
+  const name = groupReason(outcome, reason)
+  const at = groups.findIndex((group) => group.outcome === outcome && group.reason === name)
+  const known = groups[at]
+  if (known !== undefined)
+    return { groups: groups.with(at, { ...known, count: known.count + 1, lastAt: now }), others }
+  const added = { outcome, reason: name, count: 1, firstAt: now, lastAt: now }
+  if (groups.length < FAILURE_GROUPS_KEPT) return { groups: [...groups, added], others }
+  const rarest = groups.reduce((a, b) =>
+    b.count < a.count || (b.count === a.count && b.lastAt < a.lastAt) ? b : a,
+  )
+  return { groups: [...groups.filter((group) => group !== rarest), added], others: others + rarest.count }
+}
+
+/** An expiry that was counted was none. */
+export function uncountExpiry(failures: FailureGroups | null): FailureGroups | null {
+  if (failures === null) return null
+  const { groups, others } = failures
+  const at = groups.findIndex(({ outcome }) => outcome === 'expired')
+  const known = groups[at]
+  if (known === undefined) return { groups, others: Math.max(0, others - 1) }
+  if (known.count === 1) return { groups: groups.toSpliced(at, 1), others }
+  return { groups: groups.with(at, { ...known, count: known.count - 1 }), others }
+}
+
+function groupReason(outcome: FailureGroup['outcome'], reason: string | null): string | null {
+  // The text of an expiry has the number of the attempt in it.
+  if (outcome === 'expired') return EXPIRED
+  const line = reason?.trim().split('\n', 1)[0]?.trim() ?? ''
+  return line === '' ? null : cut(line, GROUP_REASON_KEPT)
+}

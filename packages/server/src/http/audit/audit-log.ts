@@ -1,0 +1,105 @@
+import type { auditKinds } from '@baton/protocol'
+import type { Log } from '../../handoff/log.ts'
+
+/** Orders and reloads that are kept, and refusals: each kind has room of its own, so that a flood of one leaves the other. */
+const MOST_KEPT = 1000
+const MOST_REFUSALS_KEPT = 1000
+/** Refusals that follow each other within this time, from one address and for one reason, are one entry. */
+const TOGETHER_MILLIS = 60_000
+/** Lines about refusals in the log per minute. Beyond them only the entries count on. */
+const MOST_LINES_A_MINUTE = 60
+
+export interface Audited {
+  readonly kind: (typeof auditKinds)[number]
+  readonly name: string | null
+  readonly address: string | null
+  readonly action: string
+  readonly outcome: string
+  readonly detail: string | null
+}
+
+export interface AuditRecord extends Audited {
+  /** Grows with each entry: a place in the list. */
+  readonly number: number
+  readonly at: number
+  readonly times: number
+}
+
+/** Who did what on this node since it started. The log has each as a line, and is what outlives the node. */
+export class AuditLog {
+  readonly #log: Log
+  readonly #now: () => number
+  readonly #kept: AuditRecord[] = []
+  readonly #refusals: AuditRecord[] = []
+  #last = 0
+  #lines = { minute: Number.NaN, written: 0, leftOut: 0 }
+
+  constructor(log: Log, now: () => number = Date.now) {
+    this.#log = log
+    this.#now = now
+  }
+
+  note(audited: Audited): void {
+    const at = this.#now()
+    if (audited.kind === 'refused') this.#noteRefusal(audited, at)
+    else {
+      this.#add(this.#kept, MOST_KEPT, audited, at)
+      this.#write(audited)
+    }
+  }
+
+  /** Newest first, behind the entry of that number. */
+  page(before: number | null, limit: number): { entries: readonly AuditRecord[]; next: number | null } {
+    const found = [...this.#kept, ...this.#refusals]
+      .filter(({ number }) => before === null || number < before)
+      .toSorted((one, other) => other.number - one.number)
+    const entries = found.slice(0, limit)
+    return { entries, next: found.length > limit ? (entries.at(-1)?.number ?? null) : null }
+  }
+
+  #noteRefusal(audited: Audited, at: number): void {
+    const together = this.#refusals.findLastIndex(
+      (known) => known.address === audited.address && at - known.at < TOGETHER_MILLIS,
+    )
+    const known = this.#refusals[together]
+    if (known !== undefined && isAlike(known, audited))
+      this.#refusals[together] = { ...known, ...audited, at, times: known.times + 1 }
+    else this.#add(this.#refusals, MOST_REFUSALS_KEPT, audited, at)
+    const minute = Math.floor(at / 60_000)
+    if (this.#lines.minute !== minute) {
+      if (this.#lines.leftOut > 0)
+        this.#log.warn(
+          { audit: true, leftOut: this.#lines.leftOut },
+          'more tokens were refused than were logged',
+        )
+      this.#lines = { minute, written: 0, leftOut: 0 }
+    }
+    if (this.#lines.written < MOST_LINES_A_MINUTE) this.#write(audited)
+    else this.#lines.leftOut += 1
+    this.#lines.written += 1
+  }
+
+  #add(kept: AuditRecord[], most: number, audited: Audited, at: number): void {
+    this.#last += 1
+    kept.push({ ...audited, number: this.#last, at, times: 1 })
+    if (kept.length > most) kept.shift()
+  }
+
+  #write({ kind, name, address, action, outcome, detail }: Audited): void {
+    const fields = {
+      audit: true,
+      kind,
+      name,
+      address,
+      action,
+      outcome,
+      ...(detail === null ? {} : { detail }),
+    }
+    if (kind === 'refused') this.#log.warn(fields, 'audit: a token was refused')
+    else
+      this.#log.info(fields, kind === 'order' ? 'audit: an order was given' : 'audit: a file was read again')
+  }
+}
+
+const isAlike = (one: Audited, other: Audited): boolean =>
+  one.outcome === other.outcome && one.name === other.name

@@ -1,0 +1,270 @@
+import {
+  type DeliveryList,
+  deliveryListSchema,
+  deliverySchema,
+  type EventPage,
+  eventPageSchema,
+  rotateSecretRequestSchema,
+  type SubscriptionSecret,
+  subscribeRequestSchema,
+  subscriptionListSchema,
+  subscriptionSchema,
+  subscriptionSecretSchema,
+  unsubscribeAnswerSchema,
+  webhookEventTypes,
+} from '@baton/protocol'
+import type { FastifyInstance } from 'fastify'
+import Type from 'typebox'
+import type { StoredSubscription, SubscriptionOrder, SubscriptionResult } from '../../handoff/outbox.ts'
+import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
+import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import { viewDelivery, viewSubscription } from '../answers/subscription-view.ts'
+import { answers } from '../api-document/documented.ts'
+import type { Service } from '../service.ts'
+import { brokenControl, controlBody } from './control-body.ts'
+import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
+
+interface SubscriptionParams {
+  readonly subscriptionId: string
+}
+
+const params = Type.Object({ subscriptionId: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }) })
+const noFields = Type.Object({}, { additionalProperties: false })
+const tags = ['subscriptions']
+
+export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: Service): void {
+  const ask = async <Kind extends SubscriptionResult['kind']>(
+    order: SubscriptionOrder,
+    kind: Kind,
+  ): Promise<Extract<SubscriptionResult, { kind: Kind }>> => {
+    const result = await handOff.subscriptions(order)
+    if (result.kind === kind) return result as Extract<SubscriptionResult, { kind: Kind }>
+    throw problemOf(result)
+  }
+
+  app.route({
+    method: 'POST',
+    url: '/subscriptions',
+    config: { access: 'subscriptions' },
+    schema: {
+      operationId: 'subscribe',
+      summary: 'Have events posted to a URL, or kept to be read',
+      tags,
+      body: subscribeRequestSchema,
+      response: answers(subscriptionSecretSchema, 'The subscription, with the secret that signs its events'),
+    },
+    handler: async ({ body }, reply) => {
+      const {
+        url,
+        types = webhookEventTypes,
+        taskPrefix = '',
+        secret,
+      } = controlBody(subscribeRequestSchema, body)
+      if (url !== undefined) checkUrl(url)
+      const { subscription } = await ask(
+        {
+          ask: 'create',
+          url: url ?? null,
+          types: [...new Set(types)],
+          taskPrefix,
+          secret: checkedSecret(secret),
+        },
+        'subscription',
+      )
+      return reply.send(withSecret(subscription))
+    },
+  })
+
+  app.route({
+    method: 'GET',
+    url: '/subscriptions',
+    config: { access: 'overview' },
+    schema: {
+      operationId: 'listSubscriptions',
+      summary: 'All subscriptions',
+      tags,
+      response: answers(subscriptionListSchema, 'The subscriptions, without their secrets'),
+    },
+    handler: async (_request, reply) => {
+      const { subscriptions } = await ask({ ask: 'list' }, 'subscriptions')
+      const oldestFirst = [...subscriptions].sort((a, b) => a.createdAt - b.createdAt)
+      return reply.send({ subscriptions: oldestFirst.map(viewSubscription) })
+    },
+  })
+
+  app.route<{ Params: SubscriptionParams }>({
+    method: 'DELETE',
+    url: '/subscriptions/:subscriptionId',
+    config: { access: 'subscriptions', bodyOptional: true },
+    schema: {
+      operationId: 'unsubscribe',
+      summary: 'Remove a subscription, with what is not delivered yet',
+      tags,
+      params,
+      response: answers(unsubscribeAnswerSchema, 'It is gone'),
+    },
+    handler: async ({ params: { subscriptionId: id } }, reply) => {
+      await ask({ ask: 'remove', id }, 'subscription')
+      return reply.send({ id, removed: true })
+    },
+  })
+
+  app.route<{ Params: SubscriptionParams }>({
+    method: 'POST',
+    url: '/subscriptions/:subscriptionId/rotate-secret',
+    config: { access: 'subscriptions', bodyOptional: true },
+    schema: {
+      operationId: 'rotateSecret',
+      summary: 'Sign with a new secret; for a while with the one before as well',
+      tags,
+      params,
+      body: rotateSecretRequestSchema,
+      response: answers(subscriptionSecretSchema, 'The subscription, with its new secret'),
+    },
+    handler: async ({ params: { subscriptionId: id }, body }, reply) => {
+      const { secret, overlapSeconds = 86_400 } = controlBody(rotateSecretRequestSchema, body)
+      const overlapMillis = overlapSeconds * 1000
+      const order = { ask: 'rotate' as const, id, secret: checkedSecret(secret), overlapMillis }
+      return reply.send(withSecret((await ask(order, 'subscription')).subscription))
+    },
+  })
+
+  app.route<{ Params: SubscriptionParams }>({
+    method: 'POST',
+    url: '/subscriptions/:subscriptionId/enable',
+    config: { access: 'subscriptions', bodyOptional: true },
+    schema: {
+      operationId: 'enableSubscription',
+      summary: 'Go on with a subscription that was disabled',
+      tags,
+      params,
+      body: noFields,
+      response: answers(subscriptionSchema, 'The subscription'),
+    },
+    handler: async ({ params: { subscriptionId: id }, body }, reply) => {
+      controlBody(noFields, body)
+      return reply.send(viewSubscription((await ask({ ask: 'enable', id }, 'subscription')).subscription))
+    },
+  })
+
+  app.route<{ Params: SubscriptionParams; Querystring: Query }>({
+    method: 'GET',
+    url: '/subscriptions/:subscriptionId/deliveries',
+    config: { access: 'overview' },
+    schema: {
+      operationId: 'listDeliveries',
+      summary: 'What became of the events of a subscription, newest first',
+      tags,
+      params,
+      querystring: Type.Object(pageParameters),
+      response: answers(deliveryListSchema, 'One page of deliveries'),
+    },
+    handler: async ({ params: { subscriptionId: id }, query }, reply) => {
+      const after = cursorOf(query, asEvent) ?? Number.MAX_SAFE_INTEGER
+      const limit = limitOf(query)
+      const order = { ask: 'deliveries' as const, id, after, newestFirst: true, limit }
+      const { deliveries } = await ask(order, 'deliveries')
+      const last = deliveries.length < limit ? undefined : deliveries.at(-1)
+      const list: DeliveryList = {
+        deliveries: deliveries.map(viewDelivery),
+        next: last === undefined ? null : writeCursor(last.event),
+      }
+      return reply.send(list)
+    },
+  })
+
+  app.route<{ Params: SubscriptionParams & { readonly event: string } }>({
+    method: 'POST',
+    url: '/subscriptions/:subscriptionId/deliveries/:event/redeliver',
+    config: { access: 'subscriptions', bodyOptional: true },
+    schema: {
+      operationId: 'redeliver',
+      summary: 'Send an event again, whatever became of it',
+      tags,
+      params: Type.Object({ ...params.properties, event: Type.Integer({ minimum: 1, examples: [412] }) }),
+      body: noFields,
+      response: answers(deliverySchema, 'The delivery, pending again'),
+    },
+    handler: async ({ params: { subscriptionId: id, event }, body }, reply) => {
+      controlBody(noFields, body)
+      const number = /^\d{1,16}$/.test(event) ? Number(event) : 0
+      const { delivery } = await ask({ ask: 'redeliver', id, event: number }, 'delivery')
+      return reply.send(viewDelivery(delivery))
+    },
+  })
+
+  app.route<{ Params: SubscriptionParams; Querystring: Query }>({
+    method: 'GET',
+    url: '/subscriptions/:subscriptionId/events',
+    config: { access: 'overview' },
+    schema: {
+      operationId: 'readEvents',
+      summary: 'The events of a subscription, oldest first, from a place on',
+      tags,
+      params,
+      querystring: Type.Object({
+        after: Type.Optional(
+          Type.String({ description: '`next` of the answer before; left out: from the first one kept' }),
+        ),
+        limit: pageParameters.limit,
+      }),
+      response: answers(eventPageSchema, 'The events; none when there are no more yet'),
+    },
+    handler: async ({ params: { subscriptionId: id }, query }, reply) => {
+      const given = once(query, 'after')
+      if (given !== undefined && !/^\d{1,16}$/.test(given))
+        throw new RequestProblem('parameter_invalid', 'the query parameter after must be a next of this feed')
+      const after = Number(given ?? 0)
+      const order = { ask: 'deliveries' as const, id, after, newestFirst: false, limit: limitOf(query) }
+      const { deliveries, subscription } = await ask(order, 'deliveries')
+      const page: EventPage = {
+        events: deliveries.map((delivery) => cloudEvent(delivery, webhooks.source)),
+        next: sequenceOf(deliveries.at(-1)?.event ?? after),
+        missed: given !== undefined && after < subscription.deletedTo,
+      }
+      return reply.send(page)
+    },
+  })
+
+  function checkUrl(text: string): void {
+    const url = URL.canParse(text) ? new URL(text) : null
+    const fault =
+      url === null || !/^https?:$/.test(url.protocol)
+        ? 'must be a URL that begins with http:// or https://'
+        : url.username !== '' || url.password !== ''
+          ? 'must not hold a user or password; events are signed instead'
+          : webhooks.rule.allowsHost(url.hostname)
+            ? undefined
+            : 'is not on the public internet; an operator can allow its network with --webhook-networks'
+    if (fault !== undefined) throw brokenControl([{ pointer: '/url', detail: `url ${fault}` }])
+  }
+}
+
+function checkedSecret(secret: string | undefined): string {
+  if (secret === undefined) return newSigningSecret()
+  if (isSigningSecret(secret)) return secret
+  const detail = 'secret must be whsec_ and 24 to 64 bytes in base64; leave it out to have one made'
+  throw brokenControl([{ pointer: '/secret', detail }])
+}
+
+const withSecret = (stored: StoredSubscription): SubscriptionSecret => ({
+  ...viewSubscription(stored),
+  secret: stored.secrets[0]?.secret ?? '',
+})
+
+const asEvent = (position: unknown): number | undefined =>
+  Number.isSafeInteger(position) ? (position as number) : undefined
+
+function problemOf({ kind }: SubscriptionResult): RequestProblem {
+  switch (kind) {
+    case 'delivery_unknown':
+      return new RequestProblem('delivery_unknown', 'the subscription has no such event, or no longer')
+    case 'subscription_has_no_url':
+      return new RequestProblem('delivery_unknown', 'the subscription has no URL: its events are only read')
+    case 'too_many_subscriptions':
+      return new RequestProblem('too_many_subscriptions', 'there are 100 subscriptions already; remove one')
+    default:
+      return new RequestProblem('subscription_unknown', 'there is no subscription of that id')
+  }
+}

@@ -1,0 +1,79 @@
+import { lookup as lookUp } from 'node:dns/promises'
+import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
+
+/** Not the public internet: private, local, shared, documentation, multicast, and what embeds IPv4 addresses. */
+const NOT_PUBLIC = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
+  ...['198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4'],
+  ...['::/96', '64:ff9b::/96', '64:ff9b:1::/48', '100::/64', '2001::/23', '2001:db8::/32', '2002::/16'],
+  ...['fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
+]
+
+/** Which addresses may be posted to: public ones, and the networks that a setting adds. */
+export class AddressRule {
+  readonly #notPublic = listOf(NOT_PUBLIC)
+  readonly #allowed: BlockList
+
+  /** As CIDR: 10.20.0.0/16, or a single address. */
+  constructor(allowedNetworks: readonly string[]) {
+    this.#allowed = listOf(allowedNetworks)
+  }
+
+  allows(address: string): boolean {
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    return this.#allowed.check(address, family) || !this.#notPublic.check(address, family)
+  }
+
+  /** Of the host in a URL, where that is an address. A name is looked at when it is resolved. */
+  allowsHost(hostname: string): boolean {
+    const host = hostname.replace(/^\[(.*)\]$/, '$1')
+    return isIP(host) === 0 || this.allows(host)
+  }
+
+  /**
+   * For connections: a name is resolved once, and the connection is made to an address that was looked at. Resolving it
+   * again for the connection would let the name's owner answer with another address.
+   */
+  readonly lookup: LookupFunction = (hostname, options, callback) => {
+    lookUp(hostname, { ...options, all: true }).then(
+      (found) => {
+        const allowed = found.filter(({ address }) => this.allows(address))
+        const [first] = allowed
+        if (first === undefined) callback(new AddressRefused(hostname), [])
+        else if (options.all === true) callback(null, allowed)
+        else callback(null, first.address, first.family)
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    )
+  }
+}
+
+export class AddressRefused extends Error {
+  override name = 'AddressRefused'
+  constructor(host: string) {
+    super(`${host} is not on the public internet; an operator can allow its network with --webhook-networks`)
+  }
+}
+
+/** Undefined: it is neither an address nor a network. */
+export function parseNetwork(
+  text: string,
+): { address: string; prefix: number; family: 'ipv4' | 'ipv6' } | undefined {
+  const [address = '', prefix, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return undefined
+  const longest = version === 6 ? 128 : 32
+  const length = prefix === undefined ? longest : /^\d{1,3}$/.test(prefix) ? Number(prefix) : -1
+  if (length < 0 || length > longest) return undefined
+  return { address, prefix: length, family: version === 6 ? 'ipv6' : 'ipv4' }
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const text of networks) {
+    const network = parseNetwork(text)
+    if (network !== undefined) list.addSubnet(network.address, network.prefix, network.family)
+  }
+  return list
+}

@@ -1,0 +1,214 @@
+import type { Log } from '../handoff/log.ts'
+import type { DeliveryAnswer, DeliveryChange, StoredDelivery } from '../handoff/outbox.ts'
+import { Recurring } from '../handoff/recurring.ts'
+import { type Store, StoreUnavailable } from '../handoff/store.ts'
+import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts'
+import type { Patience } from './patience.ts'
+import type { Posted, Poster } from './posting.ts'
+import { signatureOf } from './signature.ts'
+import { Target } from './target.ts'
+
+/** How often new events are looked for. */
+const LOOK_MILLIS = 100
+/** Without subscriptions, or where another node leads. */
+const IDLE_MILLIS = 1000
+/** Requests under way at once, to all targets. */
+const MOST_SENDING = 64
+/** For requests that are under way when the service stops. */
+const STOP_MILLIS = 3000
+
+export interface DelivererOptions {
+  readonly store: Pick<Store, 'deliver'>
+  /** Asked for when there is something to send: what it needs takes time to load. */
+  readonly openPoster: () => Promise<Poster>
+  readonly patience: Patience
+  /** `source` of the events. */
+  readonly source: string
+  readonly userAgent: string
+  readonly log: Log
+}
+
+export interface DeliveryCounts {
+  delivered: number
+  retried: number
+  failed: number
+}
+
+interface Finished {
+  readonly target: Target
+  readonly change: DeliveryChange
+  readonly posted: Posted
+}
+
+/**
+ * Sends events to the receivers of subscriptions, on the node that leads. What it knows is read from the store, and what
+ * became of a delivery is recorded there before the next event of the same task is sent: after a crash, or on another
+ * node, it goes on from there, and may send again what was sent and not recorded.
+ */
+export class Deliverer {
+  readonly counts: DeliveryCounts = { delivered: 0, retried: 0, failed: 0 }
+  readonly #options: DelivererOptions
+  readonly #targets = new Map<string, Target>()
+  readonly #recurring = new Recurring(() => this.#run())
+  #finished: Finished[] = []
+  readonly #underWay = new Set<Promise<void>>()
+  #abort = new AbortController()
+  #nextEvent = 0
+  #revision = 0
+  #isStopping = false
+  #poster: Promise<Poster> | undefined
+
+  constructor(options: DelivererOptions) {
+    this.#options = options
+  }
+
+  /** Targets that failed so often that they are left alone for a while. */
+  get broken(): number {
+    return [...this.#targets.values()].filter(({ isBroken }) => isBroken).length
+  }
+
+  start(): void {
+    this.#recurring.start()
+  }
+
+  /** What was delivered is recorded, if that takes no longer than a moment. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await this.#recurring.stop()
+    const late = setTimeout(() => this.#abort.abort(), STOP_MILLIS)
+    await Promise.all(this.#underWay)
+    clearTimeout(late)
+    await this.#record().catch(() => undefined)
+    ;(await this.#poster)?.close()
+  }
+
+  async #run(): Promise<number> {
+    try {
+      await this.#record()
+      const answer = await this.#options.store.deliver({ ask: 'targets' })
+      if (answer === null) return this.#rest()
+      this.#adopt(answer)
+      if (this.#targets.size === 0) return IDLE_MILLIS
+      await this.#send(answer.now)
+      return LOOK_MILLIS
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable))
+        this.#options.log.error({ err: error }, 'delivering webhooks failed')
+      return this.#rest()
+    }
+  }
+
+  /** Another node leads, or the store is away: what this one knows is no longer true. */
+  #rest(): number {
+    if (this.#targets.size === 0) return IDLE_MILLIS
+    this.#abort.abort()
+    this.#abort = new AbortController()
+    this.#targets.clear()
+    this.#finished = []
+    this.#nextEvent = 0
+    return LOOK_MILLIS
+  }
+
+  async #record(): Promise<void> {
+    const finished = this.#finished
+    if (finished.length === 0) return
+    this.#finished = []
+    const gone = new Set(finished.filter(({ posted }) => posted.status === 410).map(({ target }) => target))
+    const answer = await this.#options.store.deliver({
+      ask: 'record',
+      changes: finished.map(({ change }) => change),
+      disable: [...gone].map(({ subscription: { id } }) => ({
+        id,
+        reason: 'the receiver answered 410 Gone: it wants no more events',
+      })),
+    })
+    if (answer === null) return
+    for (const { target, change, posted } of finished) {
+      target.finished(change, posted, answer.now)
+      this.#count(target, change, posted)
+    }
+  }
+
+  #count({ subscription }: Target, { event, progress }: DeliveryChange, { error }: Posted): void {
+    if (progress?.state === 'delivered') this.counts.delivered += 1
+    else if (progress?.state === 'pending') this.counts.retried += 1
+    else {
+      this.counts.failed += 1
+      const { id, url } = subscription
+      this.#options.log.warn({ subscription: id, url, event, error }, 'a webhook was given up')
+    }
+  }
+
+  #adopt({ subscriptions, nextEvent, revision }: DeliveryAnswer): void {
+    const active = subscriptions.filter(({ state, url }) => state === 'active' && url !== null)
+    const ids = new Set(active.map(({ id }) => id))
+    for (const id of this.#targets.keys()) if (!ids.has(id)) this.#targets.delete(id)
+    for (const subscription of active) {
+      const target = this.#targets.get(subscription.id)
+      if (target === undefined)
+        this.#targets.set(subscription.id, new Target(subscription, this.#options.patience))
+      else target.subscription = subscription
+    }
+    for (const target of this.#targets.values()) {
+      if (revision !== this.#revision) target.rewind()
+      if (nextEvent !== this.#nextEvent) target.look()
+    }
+    this.#revision = revision
+    this.#nextEvent = nextEvent
+  }
+
+  /** By turns, so that one target with much to send does not keep others waiting. */
+  async #send(now: number): Promise<void> {
+    let waiting = [...this.#targets.values()]
+    while (waiting.length > 0 && this.#underWay.size < MOST_SENDING && !this.#isStopping) {
+      const more: Target[] = []
+      for (const target of waiting) {
+        if (this.#underWay.size >= MOST_SENDING) return
+        const delivery = await target.next(now, async (taskId, after, limit) => {
+          const subscription = target.subscription.id
+          const order = { ask: 'pending' as const, subscription, taskId, after, limit }
+          return (await this.#options.store.deliver(order))?.deliveries ?? []
+        })
+        if (delivery === undefined) continue
+        this.#begin(target, delivery, now)
+        more.push(target)
+      }
+      waiting = more
+    }
+  }
+
+  #begin(target: Target, delivery: StoredDelivery, now: number): void {
+    const { signal } = this.#abort
+    const began = performance.now()
+    const sending = this.#post(target, delivery, signal, now).then((posted) => {
+      this.#underWay.delete(sending)
+      if (signal.aborted) return
+      const millis = Math.round(performance.now() - began)
+      const { subscription, event } = delivery
+      const progress = target.judge(delivery, posted, now + millis, millis)
+      this.#finished.push({ target, posted, change: { subscription, event, progress } })
+      this.#recurring.dueIn(0)
+    })
+    this.#underWay.add(sending)
+  }
+
+  async #post(target: Target, delivery: StoredDelivery, signal: AbortSignal, now: number): Promise<Posted> {
+    const { openPoster, source, userAgent } = this.#options
+    this.#poster ??= openPoster()
+    const poster = await this.#poster
+    const { url, secrets } = target.subscription
+    const { id } = delivery.message
+    const body = JSON.stringify(cloudEvent(delivery, source))
+    // Receivers compare it with their clocks.
+    const timestamp = Math.floor(Date.now() / 1000)
+    const signing = secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
+    const headers = {
+      'content-type': CLOUD_EVENT_TYPE,
+      'user-agent': userAgent,
+      'webhook-id': id,
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signatureOf(signing, { id, timestamp, body }),
+    }
+    return poster.post(url ?? '', headers, body, signal)
+  }
+}

@@ -1,0 +1,78 @@
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { fields as fieldsInPostgres, archivedTables as inPostgres } from '../../src/disk/postgres/archive.ts'
+import { fields as fieldsInSqlite, archivedTables as inSqlite } from '../../src/disk/sqlite/archive.ts'
+import { schema } from '../../src/disk/sqlite/schema.ts'
+import { sections } from '../../src/handoff/archived.ts'
+import { CleanDatabases } from '../support/clean-databases.ts'
+
+// A table or a column that is added to a store must be carried by an export, or be named here with the reason why not.
+
+const notCarried = {
+  SQLite: {
+    entry_slot: 'entries are in rows when a store is exported',
+    head: 'the next ids are in the header of the file, the number of the last entry is of this store alone',
+    probe: 'says nothing',
+    purging: 'follows from the tasks',
+    'task_table.id': 'the order of the rows',
+  },
+  PostgreSQL: {
+    entry: 'entries are in rows when a store is exported',
+    flushed:
+      'the next ids are in the header of the file, the number of the last entry is of this store alone',
+    head: 'who leads, and the secret that nodes on this database share',
+    schema_version: 'of this store alone',
+    'task_compute_table.position': 'the order of the rows',
+  },
+}
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start()
+})
+afterAll(() => server.dispose())
+
+/** `table` and `table.column` of all that is stored, without what is carried. */
+const left = (columns: readonly [string, string][], carried: ReadonlyMap<string, readonly string[]>) => [
+  ...new Set(
+    columns.flatMap(([table, column]) => {
+      const names = carried.get(table)
+      if (names === undefined) return [table]
+      return names.includes(column) ? [] : [`${table}.${column}`]
+    }),
+  ),
+]
+
+test('SQLite: every table and column is carried by an export, or is known not to be', () => {
+  const db = new DatabaseSync(':memory:')
+  db.exec(schema)
+  const columns = db
+    .prepare(
+      `SELECT t.name AS "table", c.name AS "column" FROM sqlite_schema t, pragma_table_info(t.name) c
+       WHERE t.type = 'table' ORDER BY 1, 2`,
+    )
+    .all()
+    .map((row): [string, string] => [String(row['table']), String(row['column'])])
+  const carried = new Map(sections.map((section) => [inSqlite[section].name, inSqlite[section].names]))
+  expect(left(columns, carried)).toEqual(Object.keys(notCarried.SQLite).toSorted())
+})
+
+test('PostgreSQL: every table and column is carried by an export, or is known not to be', async () => {
+  const { name } = await (await CleanDatabases.on(server)).create()
+  const rows = await server.query(
+    `SELECT table_name, column_name FROM information_schema.columns
+     WHERE table_schema = 'baton' AND is_generated = 'NEVER' ORDER BY table_name COLLATE "C", 2`,
+    name,
+  )
+  const columns = rows.map((row): [string, string] => [String(row['table_name']), String(row['column_name'])])
+  const carried = new Map(
+    sections.map((section) => [inPostgres[section].name, inPostgres[section].columns.names]),
+  )
+  expect(left(columns, carried)).toEqual(Object.keys(notCarried.PostgreSQL).toSorted())
+})
+
+test('both stores have the same fields', () => {
+  for (const section of sections)
+    expect(fieldsInPostgres[section].toSorted()).toEqual(fieldsInSqlite[section].toSorted())
+})

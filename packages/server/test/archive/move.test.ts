@@ -1,0 +1,129 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { testFolder } from '../../../../test/support/test-folder.ts'
+import { exportStore, importStore, type Location, verify } from '../../src/archive/store-tools.ts'
+import { MINUTE } from '../store/conformance/harness.ts'
+import { CleanDatabases } from '../support/clean-databases.ts'
+import { RandomLife } from './random-states.ts'
+import { openAt, rowsIn, startOfTests, viewsOf } from './stores.ts'
+
+let server: PostgresServer
+let databases: CleanDatabases
+beforeAll(async () => {
+  server = await PostgresServer.start()
+  databases = await CleanDatabases.on(server)
+})
+afterAll(() => server.dispose())
+
+const stores = {
+  SQLite: async (): Promise<Location> => ({ data: join(await testFolder(), 'data') }),
+  PostgreSQL: async (): Promise<Location> => ({ databaseUrl: (await databases.create()).url }),
+}
+type Kind = keyof typeof stores
+
+/** Gives a store a random life, and closes it. */
+async function lived(location: Location, seed: number) {
+  const driver = await openAt(location, startOfTests)
+  const life = new RandomLife(driver, seed)
+  await life.live(300)
+  await life.beTold()
+  const now = driver.clock.now()
+  await driver.store.close()
+  return { now, leases: life.leases }
+}
+
+/** What happens next, and what it looks like then. */
+async function goOn(location: Location, now: number, seed: number, leases: readonly string[]) {
+  const driver = await openAt(location, now + MINUTE)
+  const before = await viewsOf(driver)
+  const life = new RandomLife(driver, seed, leases)
+  await life.live(150)
+  const after = await viewsOf(driver)
+  const audit = await driver.store.audit()
+  await driver.store.close()
+  return { before, answers: life.answers, after, audit }
+}
+
+/** Together they come to every state; a test below says so. */
+const SEEDS = [1, 8]
+
+const ways: [Kind, Kind][] = [
+  ['SQLite', 'PostgreSQL'],
+  ['PostgreSQL', 'SQLite'],
+]
+
+describe.each(ways)('from %s to %s', (from, to) => {
+  test.each(SEEDS)('nothing is lost and the hand-off goes on alike, seed %s', async (seed) => {
+    const source = await stores[from]()
+    const target = await stores[to]()
+    const { now, leases } = await lived(source, seed)
+    const file = join(await testFolder(), seed === SEEDS[0] ? 'moved.ndjson' : 'moved.ndjson.gz')
+
+    const exported = await exportStore(source, { file })
+    expect((await verify(file)).findings).toEqual([])
+    expect(await importStore(target, { file })).toEqual(exported)
+
+    const rows = await rowsIn(source)
+    expect(await rowsIn(target)).toEqual(rows)
+    // The random life came to everything that there is.
+    for (const count of Object.values(exported)) expect(count).toBeGreaterThan(0)
+    expect((await verify(source)).findings).toEqual([])
+    expect((await verify(target)).findings).toEqual([])
+
+    const moved = await goOn(target, now, seed + 100, leases)
+    const stayed = await goOn(source, now, seed + 100, leases)
+    expect(moved).toEqual(stayed)
+    expect(moved.audit).toEqual([])
+    expect((await verify(target)).findings).toEqual([])
+  })
+})
+
+test('the states that there are all occur in what is moved', async () => {
+  const seen = new Set<string>()
+  for (const seed of SEEDS) {
+    const location = await stores.SQLite()
+    await lived(location, seed)
+    const { partitions, tasks } = (await rowsIn(location)) as {
+      partitions: { state: string; line: string }[]
+      tasks: { state: string; purgedAt: number | null; paused: boolean; sealed: boolean }[]
+    }
+    for (const { state, line } of partitions) seen.add(`${state} ${line}`)
+    for (const { state, purgedAt, paused, sealed } of tasks)
+      seen.add(
+        `${state}${purgedAt === null ? '' : ' purged'}${paused ? ' paused' : ''}${sealed ? ' sealed' : ''}`,
+      )
+  }
+  expect([...seen]).toEqual(
+    expect.arrayContaining([
+      'ready fresh',
+      'ready released',
+      'ready retry',
+      'leased released',
+      'delayed retry',
+    ]),
+  )
+  for (const what of ['parked', 'done', 'cancelled', 'purged', 'paused', 'sealed'])
+    expect([...seen].some((one) => one.includes(what))).toBe(true)
+})
+
+test('a file is private, is compressed if it is called so, and replaces nothing unless told to', async () => {
+  const location = await stores.SQLite()
+  await lived(location, 1)
+  const folder = await testFolder()
+  const plain = join(folder, 'plain.ndjson')
+  const packed = join(folder, 'packed.ndjson.gz')
+  await exportStore(location, { file: plain })
+  await exportStore(location, { file: packed })
+  const withoutTime = (text: string) =>
+    text.replace(/"exportedAt":"[^"]*"/, '').replace(/"sha256":"[^"]*"/, '')
+  expect(withoutTime(gunzipSync(readFileSync(packed)).toString())).toBe(
+    withoutTime(readFileSync(plain, 'utf8')),
+  )
+  expect(statSync(plain).mode & 0o777).toBe(0o600)
+
+  await expect(exportStore(location, { file: plain })).rejects.toThrow('is there already')
+  await exportStore(location, { file: plain, mayReplace: true })
+})

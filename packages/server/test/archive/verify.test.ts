@@ -1,0 +1,241 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { PostgresServer } from '../../../../test/postgres/support/postgres-server.ts'
+import { testFolder } from '../../../../test/support/test-folder.ts'
+import { exportStore, importStore, verify } from '../../src/archive/store-tools.ts'
+import { one, some } from '../store/conformance/driver.ts'
+import { openAt, startOfTests } from './stores.ts'
+
+/** Levels 0 and 1 of a task with a barrier: one partition done, one leased, one delayed, the rest not handed out. */
+async function fill(location: Parameters<typeof openAt>[0]): Promise<void> {
+  const driver = await openAt(location, startOfTests)
+  await driver.callBack('orders', [...some(0, 5), one(1, 0), one(1, 1)])
+  await driver.control({ verb: 'level-barrier', taskId: 'orders', enabled: true })
+  const leases = (await driver.pull({ batch: 3 })).partitions.map(({ lease }) => lease?.id ?? '')
+  await driver.settle(leases[0] ?? '')
+  await driver.settle(leases[1] ?? '', { outcome: 'failed' })
+  await driver.store.close()
+}
+
+/** What was done to the rows, and what is said about it. */
+const damages: [sql: string, found: string[]][] = [
+  [
+    `UPDATE task SET ready_partitions = 9 WHERE task_id = 'orders'`,
+    ['task orders counts 9 ready, its rows say 4'],
+  ],
+  [
+    'UPDATE lane SET done_records = 1 WHERE level = 0',
+    [
+      'level 0 of task orders counts 1 records finished, its rows say 100 + 0 purged',
+      'level 0 of task orders counts 1 records done, its rows say 100',
+      'task orders counts 100 records done, its rows say 1',
+    ],
+  ],
+  [
+    'UPDATE partition SET due_at = NULL WHERE idx = 2 AND lane = 1',
+    ['partition orders-0-2 is leased, but its lease has no end or no id'],
+  ],
+  [
+    'UPDATE partition SET due_at = NULL WHERE idx = 1 AND lane = 1',
+    ['partition orders-0-1 is delayed, but its back-off has no end'],
+  ],
+  [
+    'UPDATE lane SET "cursor" = "cursor" + 1 WHERE level = 0',
+    ['partition orders-0-3 waits to be handed out for the first time where no pull looks for it'],
+  ],
+  [
+    'UPDATE lane SET turn = NULL WHERE level = 0',
+    ['level 0 of task orders has null as its turn, its rows say 300'],
+  ],
+  ['UPDATE task SET open_level = 1', ['the barrier of task orders is open up to 1, but 0 is unfinished']],
+  [
+    'DELETE FROM lane_range WHERE lane = 2',
+    [
+      'partition orders-1-0 is not among the indexes that were called back: a repeat would store it twice',
+      'partition orders-1-1 is not among the indexes that were called back: a repeat would store it twice',
+      'level 1 of task orders counts 2 partitions, and 0 indexes were called back',
+    ],
+  ],
+  [
+    'DELETE FROM partition WHERE lane = 2 AND idx = 1',
+    [
+      'level 1 of task orders counts 2 ready, its rows say 1',
+      'level 1 of task orders counts 200 records ready, its rows say 100',
+      'level 1 of task orders has 2 waiting on the fresh line, its rows say 1',
+    ],
+  ],
+  [
+    'UPDATE head SET next_partition = 7',
+    ['partition orders-1-1 has an id that would be given to a new partition, too'],
+  ],
+  [
+    'UPDATE partition SET lane = 77 WHERE id = 7',
+    expect.arrayContaining(['partition row 7 belongs to lane 77, which is missing']),
+  ],
+  [
+    'DELETE FROM task',
+    [
+      'lane 1 (level 0) belongs to task 1, which is missing',
+      'lane 2 (level 1) belongs to task 1, which is missing',
+    ].concat(
+      [1, 2, 3, 4, 5].map((id) => `partition row ${id} belongs to lane 1, which is missing`),
+      [6, 7].map((id) => `partition row ${id} belongs to lane 2, which is missing`),
+    ),
+  ],
+]
+
+test.each(damages)('%s', async (sql, found) => {
+  const data = await testFolder()
+  await fill({ data })
+  expect((await verify({ data })).findings).toEqual([])
+  const db = new DatabaseSync(join(data, 'baton.db'))
+  db.exec(sql)
+  db.close()
+  expect((await verify({ data })).findings).toEqual(found)
+})
+
+test('damage to the file is told', async () => {
+  const data = await testFolder()
+  const driver = await openAt({ data }, startOfTests)
+  await driver.callBack('orders', some(0, 2000))
+  await driver.store.close()
+  const path = join(data, 'baton.db')
+  const bytes = readFileSync(path)
+  // Pages in the middle: tables and indexes of partitions.
+  bytes.fill(0xaa, 4096 * 40, 4096 * 44)
+  writeFileSync(path, bytes)
+  const outcome = await verify({ data }).then(
+    ({ findings }) => findings.join('\n'),
+    (error: Error) => error.message,
+  )
+  expect(outcome).toContain('damaged')
+})
+
+test('what is not a store is told apart', async () => {
+  const folder = await testFolder()
+  await expect(verify({ data: folder })).rejects.toThrow('baton.db is not there; --data says which folder')
+  const other = join(folder, 'other.db')
+  const db = new DatabaseSync(other)
+  db.exec('CREATE TABLE something (a)')
+  db.close()
+  await expect(verify(other)).rejects.toThrow('is a database of some other program')
+  writeFileSync(join(folder, 'text'), 'hello\n')
+  await expect(verify(join(folder, 'text'))).rejects.toThrow('is not an export of Baton')
+  const old = join(folder, 'old.db')
+  const older = new DatabaseSync(old)
+  for (const table of ['task', 'lane', 'partition', 'pull_key']) older.exec(`CREATE TABLE ${table} (a)`)
+  older.exec('PRAGMA user_version = 6')
+  older.close()
+  await expect(verify(old)).rejects.toThrow('has schema version 6, not 7; start this Baton on it once')
+})
+
+test('an export that was cut, changed or written by another version is not imported', async () => {
+  const data = await testFolder()
+  await fill({ data })
+  const folder = await testFolder()
+  const file = join(folder, 'export.ndjson')
+  await exportStore({ data }, { file })
+  const text = readFileSync(file, 'utf8')
+  const lines = text.trimEnd().split('\n')
+  const changed = (name: string, content: string) => {
+    const path = join(folder, name)
+    writeFileSync(path, content)
+    return path
+  }
+  const refused: [string, string][] = [
+    [changed('cut', lines.slice(0, -3).join('\n')), 'ends too early'],
+    [changed('edited', text.replace('results.orders', 'results.0rders')), 'the checksum does not match'],
+    [changed('shorter', text.replace(/^\[7,.*\n/m, '')), 'the checksum does not match'],
+    [changed('garbled', text.replace(/^\[7,/m, '[7,,')), 'the line cannot be read'],
+    [changed('newer', text.replace('"version":1', '"version":2')), 'this program knows version 1'],
+    [
+      changed('more', text.replace('"fields":["id","taskId"', '"fields":["id","taskId","colour"')),
+      'tasks have colour, which this program does not know',
+    ],
+    [changed('less', text.replace('"taskId",', '')), 'tasks lack taskId; export again with this version'],
+    [changed('longer', `${text}{}\n`), 'there is something behind the end'],
+  ]
+  const target = join(await testFolder(), 'target')
+  for (const [path, reason] of refused) {
+    await expect(importStore({ data: target }, { file: path })).rejects.toThrow(reason)
+    await expect(verify(path)).rejects.toThrow(reason)
+  }
+  expect((await importStore({ data: target }, { file })).partitions).toBe(7)
+  await expect(importStore({ data: target }, { file })).rejects.toThrow('is not empty: it holds 1 task')
+})
+
+test('an export that contradicts itself is not imported', async () => {
+  const data = await testFolder()
+  await fill({ data })
+  const db = new DatabaseSync(join(data, 'baton.db'))
+  db.exec('UPDATE task SET ready_partitions = 9')
+  db.close()
+  const file = join(await testFolder(), 'export.ndjson.gz')
+  await exportStore({ data }, { file })
+  const target = join(await testFolder(), 'target')
+  await expect(importStore({ data: target }, { file })).rejects.toThrow(
+    'contradicts itself, and nothing was imported: task orders counts 9 ready, its rows say 4',
+  )
+})
+
+test('a store that is in use is not exported and takes no import', async () => {
+  const data = await testFolder()
+  const driver = await openAt({ data }, startOfTests)
+  const file = join(await testFolder(), 'export.ndjson')
+  await expect(exportStore({ data }, { file })).rejects.toThrow('is in use by another Baton; stop it')
+  await driver.store.close()
+  await exportStore({ data }, { file })
+  const again = await openAt({ data }, startOfTests)
+  await expect(importStore({ data }, { file })).rejects.toThrow('is in use by another Baton; stop it')
+  await again.store.close()
+})
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await PostgresServer.start()
+})
+afterAll(() => server.dispose())
+
+test('on PostgreSQL: what contradicts itself is told, running nodes are in the way, a take-over ends it', async () => {
+  const { name, url } = await server.createDatabase()
+  const location = { databaseUrl: url }
+  await expect(verify(location)).rejects.toThrow('holds no data of Baton')
+  await fill(location)
+  expect((await verify(location)).findings).toEqual([])
+  await server.query(`UPDATE baton.task SET ready_partitions = 9`, name)
+  expect((await verify(location)).findings).toEqual(['task orders counts 9 ready, its rows say 4'])
+  await server.query(`UPDATE baton.task SET ready_partitions = 4`, name)
+
+  await server.query(
+    `INSERT INTO baton.instance (instance_id, role, first_seen_at, last_seen_at, version, started_at)
+     VALUES ('node-7', 'service', 1, extract(epoch FROM now()) * 1000 - 2000, '0.1.0', 1)`,
+    name,
+  )
+  const file = join(await testFolder(), 'export.ndjson')
+  await expect(exportStore(location, { file })).rejects.toThrow(
+    /nodes run on this database: node-7 \(seen \d s ago\)/,
+  )
+  await server.query(`UPDATE baton.instance SET draining = true`, name)
+  await exportStore(location, { file })
+
+  const other = await server.createDatabase()
+  const target = { databaseUrl: other.url }
+  // A node that starts while the rows are written takes over: nothing of the import may stay.
+  let tookOver: Promise<void> | undefined
+  const importing = importStore(target, {
+    file,
+    progress: () => {
+      tookOver ??= openAt(target, startOfTests).then((driver) => driver.store.close())
+    },
+  })
+  const outcome = await importing.then(
+    () => 'imported',
+    () => 'refused',
+  )
+  await tookOver
+  const [row] = await server.query('SELECT count(*)::int AS tasks FROM baton.task', other.name)
+  expect(row).toEqual({ tasks: outcome === 'imported' ? 1 : 0 })
+  expect((await verify(target)).findings).toEqual([])
+})

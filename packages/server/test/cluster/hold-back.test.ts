@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import type { LedHead } from '../../src/cluster/head.ts'
+import { HoldBack } from '../../src/cluster/hold-back.ts'
+
+const leader = { nodeId: 'other', url: 'http://other' }
+const head: LedHead = { term: 't', leader, clusterId: 'c', secret: 's', now: 0, last: 1 }
+
+/** A leader as the database shows it, second by second. */
+function watching(headAt: (second: number) => LedHead, random = () => 1) {
+  let second = 0
+  const holdBack = new HoldBack({
+    readHead: async () => headAt(second),
+    pause: async (millis) => {
+      second += millis / 1000
+    },
+    random,
+  })
+  const waits = async () => {
+    second = 0
+    const may = await holdBack.mayTakeOver(headAt(0))
+    return { may, second }
+  }
+  return { holdBack, waits }
+}
+
+const atWork = (second: number): LedHead => ({ ...head, last: 1 + second })
+
+describe('a node that cannot reach the one that leads', () => {
+  test('takes over at once if it was not deposed', async () => {
+    expect(await watching(atWork).waits()).toEqual({ may: true, second: 0 })
+  })
+
+  test('leaves one that deposed it alone while that one works: each time for longer, up to a minute', async () => {
+    const { holdBack, waits } = watching(atWork)
+    const waited: number[] = []
+    for (let time = 1; time <= 6; time += 1) {
+      holdBack.deposed()
+      waited.push((await waits()).second)
+    }
+    expect(waited).toEqual([5, 10, 20, 40, 60, 60])
+  })
+
+  test('waits for a random part of it, so that one of two gives in', async () => {
+    const { holdBack, waits } = watching(atWork, () => 0)
+    for (let time = 1; time <= 5; time += 1) holdBack.deposed()
+    expect(await waits()).toEqual({ may: true, second: 30 })
+  })
+
+  test('takes over from one that has ceased to work', async () => {
+    const { holdBack, waits } = watching((second) => ({ ...head, last: Math.min(second, 4) }))
+    for (let time = 1; time <= 5; time += 1) holdBack.deposed()
+    expect(await waits()).toEqual({ may: true, second: 7 })
+  })
+
+  test('looks again when another leads meanwhile', async () => {
+    const { holdBack, waits } = watching((second) => ({ ...atWork(second), term: second < 2 ? 't' : 'u' }))
+    holdBack.deposed()
+    expect(await waits()).toEqual({ may: false, second: 2 })
+  })
+
+  test('does not wait any more once it has followed', async () => {
+    const { holdBack, waits } = watching(atWork)
+    holdBack.deposed()
+    holdBack.followed()
+    expect(await waits()).toEqual({ may: true, second: 0 })
+  })
+})

@@ -1,0 +1,34 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Vacancy } from '../../src/cluster/vacancy.ts'
+import { LeaderChanged, StoreUnavailable } from '../../src/handoff/store.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('those who wait in vain hear that there is no leader; where the store is the reason it is an outage', async () => {
+  const vacancy = new Vacancy<string>('this node has not joined')
+  vacancy.begin('none has taken over yet')
+  const waiting = vacancy.filled().catch((error: unknown) => error)
+  await vi.advanceTimersByTimeAsync(3000)
+  expect(await waiting).toBeInstanceOf(LeaderChanged)
+  expect(await waiting).toMatchObject({ message: 'no node leads: none has taken over yet' })
+
+  vacancy.empty('PostgreSQL takes no writes', true)
+  const error = await vacancy.filled().catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(StoreUnavailable)
+  expect(error).not.toBeInstanceOf(LeaderChanged)
+  expect(error).toMatchObject({ message: 'no node leads: PostgreSQL takes no writes' })
+})
+
+test('those who wait get the next leader', async () => {
+  const vacancy = new Vacancy<string>('none')
+  vacancy.fill('first')
+  vacancy.empty('the leader hung up')
+  const waiting = vacancy.filled()
+  vacancy.fill('second')
+  expect(await waiting).toBe('second')
+})

@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type DeliveryChange,
+  type DeliveryQuery,
+  deliveryKey,
+  noOutboxImages,
+  notAttempted,
+  type OutboxImages,
+  type StoredDelivery,
+  type StoredSubscription,
+} from '../../../src/handoff/outbox.ts'
+import { images, NOW } from './builders.ts'
+import { type DiskHarness, disksOf } from './harness.ts'
+
+const subscription = (id: string, changes: Partial<StoredSubscription> = {}): StoredSubscription => ({
+  id,
+  url: 'https://receiver.example/"hooks"?a=\\b',
+  types: ['task.done', 'level.done'],
+  taskPrefix: 'örders-',
+  secrets: [
+    { secret: 'whsec_new', until: null },
+    { secret: 'whsec_old', until: NOW + 5 },
+  ],
+  state: 'active',
+  reason: null,
+  createdAt: NOW,
+  deletedTo: 0,
+  ...changes,
+})
+
+const delivery = (owner: string, event: number, changes: Partial<StoredDelivery> = {}): StoredDelivery => ({
+  subscription: owner,
+  event,
+  taskId: 'a',
+  at: NOW + event,
+  message: {
+    id: `evt_${event}`,
+    type: 'partition.parked',
+    generation: 2,
+    facts: {
+      of: 'partition',
+      level: 1,
+      index: 2,
+      spelling: null,
+      recordCount: 3,
+      attempts: 4,
+      reason: 'it\n"broke" \\ ü',
+    },
+  },
+  progress: notAttempted('pending', NOW),
+  ...changes,
+})
+
+const outbox = (changes: Partial<OutboxImages>) => images({ outbox: { ...noOutboxImages(), ...changes } })
+const deliveries = (...all: StoredDelivery[]) => new Map(all.map((one) => [deliveryKey(one), one]))
+const changed = (...all: DeliveryChange[]) => new Map(all.map((one) => [deliveryKey(one), one]))
+
+const query = (changes: Partial<DeliveryQuery> = {}): DeliveryQuery => ({
+  subscription: 's',
+  pending: false,
+  taskId: null,
+  after: 0,
+  newestFirst: false,
+  limit: 100,
+  ...changes,
+})
+
+export function outboxTopic(harness: DiskHarness): void {
+  describe('outbox', () => {
+    const create = disksOf(harness)
+
+    test('subscriptions come back with every field, are changed, and are removed', async () => {
+      const { disk } = await create()
+      const [a, b] = [subscription('a'), subscription('b', { url: null, state: 'removed', reason: 'gone' })]
+      await disk.flush(outbox({ subscriptions: new Map([a, b].map((one) => [one.id, one])) }), 0)
+      expect(await disk.outbox.subscriptions()).toEqual([a, b])
+      const later = { ...a, state: 'disabled' as const, reason: '410' }
+      await disk.flush(
+        outbox({
+          subscriptions: new Map<string, StoredSubscription | null>([
+            ['a', later],
+            ['b', null],
+          ]),
+        }),
+        0,
+      )
+      expect(await disk.outbox.subscriptions()).toEqual([later])
+    })
+
+    test('deliveries come back with every field, in the order of events, from a place on', async () => {
+      const { disk } = await create()
+      const all = [
+        delivery('s', 3),
+        delivery('s', 7, { taskId: 'b' }),
+        delivery('other', 7),
+        delivery('s', 5),
+      ]
+      await disk.flush(outbox({ deliveries: deliveries(...all) }), 0)
+      expect(await disk.outbox.deliveries(query())).toEqual([all[0], all[3], all[1]])
+      expect(await disk.outbox.deliveries(query({ after: 3, limit: 1 }))).toEqual([all[3]])
+      const newest = await disk.outbox.deliveries(query({ after: 7, newestFirst: true }))
+      expect(newest).toEqual([all[3], all[0]])
+    })
+
+    test('those that are pending are found apart, all of a subscription or those of a task', async () => {
+      const { disk } = await create()
+      const all = [
+        delivery('s', 1),
+        delivery('s', 2, { taskId: 'b' }),
+        delivery('s', 3, { progress: notAttempted('kept', NOW) }),
+        delivery('s', 4),
+      ]
+      await disk.flush(outbox({ deliveries: deliveries(...all) }), 0)
+      const events = async (changes: Partial<DeliveryQuery>) =>
+        (await disk.outbox.deliveries(query({ pending: true, ...changes }))).map(({ event }) => event)
+      expect(await events({})).toEqual([1, 2, 4])
+      expect(await events({ taskId: 'a' })).toEqual([1, 4])
+      expect(await events({ taskId: 'a', after: 1 })).toEqual([4])
+      const progress = {
+        ...notAttempted('pending', NOW),
+        state: 'delivered' as const,
+        attempts: 1,
+        status: 204,
+      }
+      const attempted = { attemptedAt: NOW + 1, millis: 12, error: 'ä "quoted" error' }
+      await disk.flush(
+        outbox({
+          changes: changed({ subscription: 's', event: 1, progress: { ...progress, ...attempted } }),
+        }),
+        0,
+      )
+      expect(await events({})).toEqual([2, 4])
+      expect((await disk.outbox.deliveries(query({ limit: 1 })))[0]?.progress).toEqual({
+        ...progress,
+        ...attempted,
+      })
+    })
+
+    test('one that is written and changed in the same flush has the change; null deletes it', async () => {
+      const { disk } = await create()
+      const progress = { ...notAttempted('pending', NOW), state: 'failed' as const }
+      await disk.flush(
+        outbox({
+          deliveries: deliveries(delivery('s', 1), delivery('s', 2), delivery('s', 3)),
+          changes: changed(
+            { subscription: 's', event: 1, progress },
+            { subscription: 's', event: 2, progress: null },
+            { subscription: 's', event: 99, progress: null },
+          ),
+        }),
+        0,
+      )
+      const found = await disk.outbox.deliveries(query())
+      expect(found.map(({ event, progress: { state } }) => [event, state])).toEqual([
+        [1, 'failed'],
+        [3, 'pending'],
+      ])
+    })
+
+    test('a delivery that is written again keeps what became of it', async () => {
+      const { disk } = await create()
+      const progress = { ...notAttempted('pending', NOW), state: 'delivered' as const }
+      await disk.flush(outbox({ deliveries: deliveries(delivery('s', 1)) }), 0)
+      await disk.flush(outbox({ changes: changed({ subscription: 's', event: 1, progress }) }), 0)
+      await disk.flush(outbox({ deliveries: deliveries(delivery('s', 1)) }), 0)
+      expect((await disk.outbox.deliveries(query()))[0]?.progress.state).toBe('delivered')
+    })
+  })
+}

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { type Entry, imageOfStatus } from '../../../src/handoff/engine/entry.ts'
+import { Unflushed } from '../../../src/handoff/engine/images.ts'
+import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
+import { type PartitionStatus, type StoredTask, untouched } from '../../../src/handoff/stored.ts'
+import { aTask } from '../../disk/conformance/builders.ts'
+
+const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]): Entry => ({
+  tasks: [],
+  lanes: [],
+  levels: [],
+  partitions: partitions.map(([id, change]) => [id, imageOfStatus({ ...untouched(), ...change })]),
+  keys: [],
+  pace: [],
+  paceOver: [],
+  ranges: [],
+  tables: [],
+  produced: [],
+  instances: [],
+  outbox: null,
+  totals: [],
+  laneTables: [],
+  tableTimes: [],
+  nextIds: null,
+})
+
+const states = (flushable: ReturnType<Unflushed['takeAll']>) =>
+  flushable && {
+    upTo: flushable.upTo,
+    states: [...flushable.images.partitions].map(([id, status]) => [id, status?.state]),
+  }
+
+test('a partition that is finished soon after it was leased is written once', () => {
+  const unflushed = new Unflushed()
+  unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
+  expect(unflushed.takeOlder()).toBeNull()
+  unflushed.add(entry([1, { state: 'done' }]), 2)
+  // Entry 1 goes without its image of the first, which entry 2 has.
+  expect(states(unflushed.takeOlder())).toEqual({ upTo: 1, states: [[2, 'leased']] })
+  expect(states(unflushed.takeOlder())).toEqual({ upTo: 2, states: [[1, 'done']] })
+  expect(unflushed.takeOlder()).toBeNull()
+})
+
+test('all of it: the last image of each row', () => {
+  const unflushed = new Unflushed()
+  unflushed.add(entry([1, { state: 'leased' }], [2, { state: 'leased' }]), 1)
+  unflushed.takeOlder()
+  unflushed.add(entry([1, { state: 'done' }]), 2)
+  expect(states(unflushed.takeAll())).toEqual({
+    upTo: 2,
+    states: [
+      [1, 'done'],
+      [2, 'leased'],
+    ],
+  })
+  expect(unflushed.takeAll()).toBeNull()
+})
+
+test('what is in one entry alone is written although a later one changed the task: failures, and totals to add', () => {
+  const unflushed = new Unflushed()
+  const failures = { groups: [], others: 3 }
+  const task = (changes: Partial<StoredTask>) => ({ ...entry(), tasks: [aTask(1, changes)] })
+  const totals = [{ instanceId: 'w', role: 'worker' as const, at: 1, totals: { ...noTotals(), done: 2 } }]
+  unflushed.add({ ...task({ failures }), totals }, 1)
+  unflushed.takeOlder()
+  unflushed.add({ ...task({ state: 'paused' }), totals }, 2)
+  const older = unflushed.takeOlder()
+  expect(older?.images.tasks.get(1)?.failures).toEqual(failures)
+  expect(older?.images.totals.get('w')?.totals.done).toBe(2)
+  const newer = unflushed.takeAll()
+  expect(newer?.images.tasks.get(1)).toMatchObject({ state: 'paused', failures: null })
+  expect(newer?.images.totals.get('w')?.totals.done).toBe(2)
+})

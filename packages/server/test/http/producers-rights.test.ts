@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
+import { descriptor, descriptors, isEmbedded, TestApp } from '../support/test-app.ts'
+
+const tokens = [
+  { name: 'orders', token: tokenNamed('orders'), roles: ['producer'] },
+  { name: 'orders', token: tokenNamed('next'), roles: ['producer'] },
+  { name: 'stock', token: tokenNamed('stock'), roles: ['producer'] },
+  { name: 'ops', token: tokenNamed('ops'), roles: ['operator'] },
+]
+const as = (name: string) => bearer(tokenNamed(name))
+
+async function guarded(changed = {}): Promise<TestApp> {
+  const baton = await TestApp.open({ tokensFile: await tokensFile({ tokens }), ...changed })
+  expect((await baton.post('/call-back', descriptors('orders', 2), as('orders'))).status).toBe(200)
+  return baton
+}
+
+describe('a producer', () => {
+  test.each(['', '/partitions', '/manifest'])(
+    'may look at what it called back: /tasks/{taskId}%s',
+    async (path) => {
+      const baton = await guarded()
+      expect((await baton.get(`/tasks/orders${path}`, as('orders'))).status).toBe(200)
+      // Another token of the same name is the same producer.
+      expect((await baton.get(`/tasks/orders${path}`, as('next'))).status).toBe(200)
+      const refused = await baton.get(`/tasks/orders${path}`, as('stock'))
+      expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+      expect((await baton.get(`/tasks/nothing${path}`, as('stock'))).body.code).toBe('task_unknown')
+    },
+  )
+
+  test('may seal what it called back, and give no other order', async () => {
+    const baton = await guarded()
+    const refused = await baton.post('/tasks/orders/seal', undefined, as('stock'))
+    expect([refused.status, refused.body.code]).toEqual([403, 'token_limited'])
+    expect((await baton.post('/tasks/nothing/seal', undefined, as('stock'))).body.code).toBe('task_unknown')
+    const { body } = await baton.post('/tasks/orders/seal', { partitions: 2 }, as('orders'))
+    expect(body).toEqual({ taskId: 'orders', state: 'open', changed: 1 })
+    expect((await baton.post('/tasks/orders/pause', undefined, as('orders'))).body.code).toBe('token_refused')
+  })
+
+  test('owns a task with the first partition that it brings, and not by repeating what is known', async () => {
+    const baton = await guarded()
+    const ownersOf = async () => (await baton.get('/tasks/orders', as('ops'))).body.calledBackBy
+    expect(await ownersOf()).toEqual(['orders'])
+    expect((await baton.post('/call-back', descriptors('orders', 2), as('stock'))).body.duplicates).toBe(2)
+    expect(await ownersOf()).toEqual(['orders'])
+    await baton.post('/call-back', [descriptor('orders', 1, 0)], as('stock'))
+    expect(await ownersOf()).toEqual(['orders', 'stock'])
+    expect((await baton.get('/tasks/orders', as('stock'))).status).toBe(200)
+  })
+
+  test.runIf(isEmbedded())('still owns it after a restart', async () => {
+    const baton = await guarded()
+    const { config } = baton
+    await baton.app.close()
+    const again = await TestApp.open(config)
+    expect((await again.get('/tasks/orders', as('orders'))).body.calledBackBy).toEqual(['orders'])
+  })
+})
+
+describe('a call-back with Baton-Seal', () => {
+  const sealing = (seal: string, more: Record<string, string> = {}) => ({ 'baton-seal': seal, ...more })
+
+  test('seals the task in the same step', async () => {
+    const baton = await TestApp.open()
+    const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing('true'))
+    expect([status, body]).toEqual([200, { taskId: 'orders', accepted: 2, duplicates: 0 }])
+    const task = (await baton.get('/tasks/orders')).body
+    expect(task).toMatchObject({ sealed: true, expectedPartitions: null, calledBackBy: [] })
+    const late = await baton.post('/call-back', [descriptor('orders', 1, 0)])
+    expect([late.status, late.body.code]).toEqual([409, 'task_sealed'])
+    await baton.expectSound()
+  })
+
+  test('says how many partitions there are in all', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...descriptors('orders', 2))
+    await baton.post('/call-back', [descriptor('orders', 1, 0)], sealing('5'))
+    expect((await baton.get('/tasks/orders')).body).toMatchObject({
+      sealed: true,
+      expectedPartitions: 5,
+      missingPartitions: 2,
+    })
+  })
+
+  test('may be repeated when its answer got lost', async () => {
+    const baton = await TestApp.open()
+    const answers = []
+    for (let time = 0; time < 2; time += 1)
+      answers.push((await baton.post('/call-back', descriptors('orders', 2), sealing('2'))).body)
+    expect(answers).toEqual([
+      { taskId: 'orders', accepted: 2, duplicates: 0 },
+      { taskId: 'orders', accepted: 0, duplicates: 2 },
+    ])
+    expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: true, expectedPartitions: 2 })
+  })
+
+  test('that expects fewer than there would be stores nothing', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...descriptors('orders', 2))
+    const { status, body } = await baton.post('/call-back', [descriptor('orders', 1, 0)], sealing('2'))
+    expect([status, body.code]).toEqual([422, 'parameter_invalid'])
+    expect(body.detail).toBe(
+      'Baton-Seal expects fewer partitions than the 3 that the task would have; nothing was stored',
+    )
+    expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: false, partitions: { total: 2 } })
+  })
+
+  test('of a cancelled task is refused', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...descriptors('orders', 2))
+    await baton.post('/tasks/orders/cancel')
+    const { body } = await baton.post('/call-back', descriptors('orders', 2), sealing('true'))
+    expect(body.code).toBe('task_cancelled')
+  })
+
+  test('finishes a task whose partitions are all done', async () => {
+    const baton = await TestApp.open()
+    await baton.callBack(...descriptors('orders', 1))
+    const [partition] = await baton.pull()
+    await baton.post('/settle', [{ leaseId: partition?.lease?.id, outcome: 'done' }])
+    await baton.post('/call-back', descriptors('orders', 1), sealing('1'))
+    expect((await baton.get('/tasks/orders')).body).toMatchObject({ state: 'done', sealed: true })
+  })
+
+  test.each(['yes', '', '-1', '1.5', 'TRUE', '9007199254740992', '1, 2'])('cannot read %j', async (text) => {
+    const baton = await TestApp.open()
+    const { status, body } = await baton.post('/call-back', descriptors('orders', 2), sealing(text))
+    expect([status, body.code]).toEqual([422, 'parameter_invalid'])
+    expect(body.detail).toContain('Baton-Seal must be true, or the number of partitions')
+    expect((await baton.get('/tasks/orders')).status).toBe(404)
+  })
+
+  test('of a task that others called back needs something new', async () => {
+    const baton = await guarded()
+    const { status, body } = await baton.post(
+      '/call-back',
+      descriptors('orders', 2),
+      sealing('true', as('stock')),
+    )
+    expect([status, body.code]).toEqual([403, 'token_limited'])
+    expect((await baton.get('/tasks/orders', as('ops'))).body.sealed).toBe(false)
+    expect(
+      (await baton.post('/call-back', descriptors('orders', 2), sealing('true', as('next')))).status,
+    ).toBe(200)
+  })
+
+  test('works for an array that is written in pieces', async () => {
+    const baton = await TestApp.open()
+    const many = descriptors('orders', 20_000)
+    expect((await baton.post('/call-back', many, sealing('20001'))).body.accepted).toBe(20_000)
+    expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: true, missingPartitions: 1 })
+    // Again, with the right number: all of it is known, and the number counts.
+    expect((await baton.post('/call-back', many, sealing('20000'))).body.duplicates).toBe(20_000)
+    expect((await baton.get('/tasks/orders')).body).toMatchObject({ sealed: true, missingPartitions: 0 })
+    await baton.expectSound()
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest'
+import { shownAttempts } from '../../../src/handoff/shown/attempts.ts'
+import { type Driver, some } from './driver.ts'
+import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
+
+const attemptsOf = async (store: Driver, index = 0) => {
+  const { facts } = await store.task('a')
+  return shownAttempts(facts, await store.partition('a', 0, index))
+}
+
+const outcomesOf = async (store: Driver) => (await attemptsOf(store)).map(({ outcome }) => outcome)
+
+const fail = async (store: Driver, reason: string, instance = 'w1') => {
+  const { leaseId } = await store.pullOne({ instance })
+  store.clock.advance(1000)
+  await store.settle(leaseId, { outcome: 'failed', reason, retryAfterMillis: 0 })
+  await store.sweep()
+}
+
+export function historyTopic(harness: StoreHarness): void {
+  describe('the history of attempts', () => {
+    const open = storesOf(harness)
+
+    test('each attempt has its holder, start, end, outcome and reason; the running one has no end', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const start = store.clock.now()
+      expect(await attemptsOf(store)).toEqual([])
+      await fail(store, 'the table is locked')
+      await store.pullOne({ instance: 'w2' })
+      const failed = {
+        attempt: 1,
+        holder: 'w1',
+        startedAt: start,
+        endedAt: start + 1000,
+        outcome: 'failed',
+        reason: 'the table is locked',
+        records: null,
+      }
+      const running = {
+        attempt: 2,
+        holder: 'w2',
+        startedAt: start + 1000,
+        endedAt: null,
+        outcome: null,
+        reason: null,
+        records: null,
+      }
+      expect(await attemptsOf(store)).toEqual([failed, running])
+    })
+
+    test('what is done at its first attempt keeps no history, and shows who did it and when', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const startedAt = store.clock.now()
+      const { leaseId } = await store.pullOne({ instance: 'w1' })
+      store.clock.advance(5000)
+      await store.settle(leaseId, { records: 90 })
+      expect((await store.partition('a', 0, 0)).history).toBeNull()
+      expect(await attemptsOf(store)).toEqual([
+        {
+          attempt: 1,
+          holder: 'w1',
+          startedAt,
+          endedAt: startedAt + 5000,
+          outcome: 'done',
+          reason: null,
+          records: 90,
+        },
+      ])
+    })
+
+    test('released and expired attempts are told, an undone pull is not', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      await store.undo((await store.pullOne()).leaseId)
+      expect(await attemptsOf(store)).toEqual([])
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'released', reason: 'shutting down' })
+      await store.pullOne()
+      await store.pass(testPolicy.leaseMillis)
+      const told = (await attemptsOf(store)).map(({ attempt, outcome, reason }) => [attempt, outcome, reason])
+      expect(told).toEqual([
+        [1, 'released', 'shutting down'],
+        [1, 'expired', 'the lease of attempt 1 expired before it was settled'],
+      ])
+    })
+
+    test('a late word replaces the expiry: a renewal withdraws it, a failure says why, done finishes it', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      const expire = async () => {
+        const { leaseId } = await store.pullOne()
+        await store.pass(testPolicy.leaseMillis)
+        return leaseId
+      }
+      const renewed = await expire()
+      expect((await store.task('a')).failures?.groups).toMatchObject([{ outcome: 'expired', count: 1 }])
+      await store.renew(renewed)
+      expect(await outcomesOf(store)).toEqual([null])
+      expect((await store.task('a')).failures).toEqual({ groups: [], others: 0 })
+      await store.settle(renewed, { outcome: 'released' })
+      const failed = await expire()
+      await store.settle(failed, { outcome: 'failed', reason: 'late' })
+      expect(await outcomesOf(store)).toEqual(['released', 'failed'])
+      expect((await store.task('a')).failures?.groups).toMatchObject([{ outcome: 'failed', reason: 'late' }])
+      await store.pass(20 * MINUTE)
+      await store.settle(await expire())
+      expect(await outcomesOf(store)).toEqual(['released', 'failed', 'done'])
+    })
+
+    test('the latest ten are kept, and outlive a retry, a rerun and a restart', async () => {
+      const store = await open({ maxAttempts: 3 })
+      await store.callBack('a', some(0, 1))
+      for (let round = 0; round < 4; round += 1) {
+        for (let at = 0; at < 3; at += 1) await fail(store, `round ${round}, attempt ${at}`)
+        await store.retry('a')
+      }
+      await store.settle((await store.pullOne()).leaseId)
+      await store.retry('a', { done: true })
+      await store.tidyAll()
+      await store.reopen()
+      const told = await attemptsOf(store)
+      expect(told).toHaveLength(10)
+      expect(told[0]).toMatchObject({ reason: 'round 1, attempt 0' })
+      expect(told.at(-1)).toMatchObject({ outcome: 'done' })
+    })
+
+    test('failures are grouped by reason on the task, the rarest are counted together', async () => {
+      const store = await open({ maxAttempts: 1000, backoffMillis: 1 })
+      await store.callBack('a', some(0, 1))
+      for (let at = 0; at < 3; at += 1) await fail(store, 'locked\n  at line 3')
+      for (let at = 0; at < 25; at += 1) await fail(store, `row ${at}`)
+      const { failures, facts } = await store.task('a')
+      expect(failures?.groups).toHaveLength(20)
+      expect(failures?.groups.find(({ reason }) => reason === 'locked')?.count).toBe(3)
+      expect(failures?.others).toBe(6)
+      expect(facts.attemptsWasted).toBe(28)
+      await store.reopen()
+      expect((await store.task('a')).failures).toEqual(failures)
+    })
+  })
+}

@@ -1,0 +1,317 @@
+import { type WebhookEventType, webhookEventTypes } from '@baton/protocol'
+import { describe, expect, test } from 'vitest'
+import type {
+  DeliveryAnswer,
+  DeliveryOrder,
+  StoredDelivery,
+  StoredSubscription,
+  SubscriptionOrder,
+  SubscriptionResult,
+} from '../../../src/handoff/outbox.ts'
+import { type Driver, one, some } from './driver.ts'
+import { DAY, type StoreHarness, storesOf } from './harness.ts'
+
+async function ask<Kind extends SubscriptionResult['kind']>(
+  store: Driver,
+  order: SubscriptionOrder,
+  kind: Kind,
+): Promise<Extract<SubscriptionResult, { kind: Kind }>> {
+  const result = await store.store.subscriptions(order)
+  expect(result.kind).toBe(kind)
+  return result as Extract<SubscriptionResult, { kind: Kind }>
+}
+
+async function subscribe(
+  store: Driver,
+  changes: { types?: readonly WebhookEventType[]; taskPrefix?: string; url?: string | null } = {},
+): Promise<StoredSubscription> {
+  const order = { types: webhookEventTypes, taskPrefix: '', url: 'http://a.example/', secret: 'whsec_1' }
+  return (await ask(store, { ask: 'create', ...order, ...changes }, 'subscription')).subscription
+}
+
+async function log(store: Driver, id: string, after = 0, limit = 1000): Promise<readonly StoredDelivery[]> {
+  const order = { ask: 'deliveries' as const, id, after, newestFirst: false, limit }
+  return (await ask(store, order, 'deliveries')).deliveries
+}
+
+/** What was told, as `<type> <task> <level or partition>`. */
+async function told(store: Driver, id: string): Promise<string[]> {
+  return (await log(store, id)).map(({ message: { type, facts }, taskId }) => {
+    const place =
+      facts.of === 'partition' ? `${facts.level}-${facts.index}` : facts.of === 'level' ? facts.level : ''
+    return `${type} ${taskId} ${place}`.trim()
+  })
+}
+
+async function deliver(store: Driver, order: DeliveryOrder): Promise<DeliveryAnswer> {
+  const answer = await store.store.deliver(order)
+  if (answer === null) throw new Error('this store does not deliver')
+  return answer
+}
+
+const pending = (subscription: string, taskId: string | null = null, after = 0) => ({
+  ask: 'pending' as const,
+  subscription,
+  taskId,
+  after,
+  limit: 100,
+})
+
+export function outboxTopic(harness: StoreHarness): void {
+  describe('outbox', () => {
+    const open = storesOf(harness)
+
+    test('levels and tasks that are done are told of, in this order, with the summary', async () => {
+      const store = await open()
+      const { id } = await subscribe(store)
+      await store.callBack('a', [one(0, 0), one(0, 1), one(3, 0, { recordCount: 7 })])
+      await store.settle((await store.pullOne()).leaseId, { outcome: 'failed' })
+      await store.pass(DAY)
+      for (let at = 0; at < 3; at += 1) {
+        store.clock.advance(1000)
+        await store.settle((await store.pullOne()).leaseId, { records: 99 })
+      }
+      expect(await told(store, id)).toEqual(['level.done a 0', 'level.done a 3', 'task.done a'])
+      const done = (await log(store, id)).at(-1)
+      expect(done?.message.facts).toEqual({
+        of: 'task',
+        partitions: { total: 3, done: 3, parked: 0 },
+        records: { declared: 207, done: 207 },
+        reportedRecords: 297,
+        reportedDeclared: 207,
+        mismatched: 3,
+        attempts: 4,
+        firstCallBackAt: store.clock.now() - DAY - 3000,
+        endedAt: store.clock.now(),
+      })
+      expect(done).toMatchObject({ taskId: 'a', at: store.clock.now(), progress: { state: 'pending' } })
+    })
+
+    test('a partition that is parked, and the task that stalls for it', async () => {
+      const store = await open()
+      const { id } = await subscribe(store)
+      await store.callBack('a', [one(2, 0, { spelling: 'a-2-00' })])
+      const { leaseId } = await store.pullOne()
+      await store.settle(leaseId, { outcome: 'failed', final: true, reason: 'no such table' })
+      expect(await told(store, id)).toEqual(['partition.parked a 2-0', 'task.stalled a'])
+      expect((await log(store, id))[0]?.message).toMatchObject({
+        generation: 1,
+        facts: {
+          of: 'partition',
+          level: 2,
+          index: 0,
+          spelling: 'a-2-00',
+          recordCount: 100,
+          attempts: 1,
+          reason: 'no such table',
+        },
+      })
+      await store.retry('a')
+      await store.settle((await store.pullOne()).leaseId)
+      expect((await told(store, id)).slice(2)).toEqual(['level.done a 2', 'task.done a'])
+    })
+
+    test('a lease that expires too often parks its partition, which is told of', async () => {
+      const store = await open({ maxAttempts: 1 })
+      const { id } = await subscribe(store)
+      await store.callBack('a', some(0, 1))
+      await store.pullOne()
+      await store.pass(DAY)
+      expect(await told(store, id)).toEqual(['partition.parked a 0-0', 'task.stalled a'])
+    })
+
+    test('a task that is cancelled, once', async () => {
+      const store = await open()
+      const { id } = await subscribe(store)
+      await store.callBack('a', some(0, 2))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      expect(await told(store, id)).toEqual(['task.cancelled a'])
+    })
+
+    test('a task that is done again is told of again, with its new generation', async () => {
+      const store = await open()
+      const { id } = await subscribe(store, { types: ['task.done'] })
+      await store.callBack('a', some(0, 1))
+      await store.settle((await store.pullOne()).leaseId)
+      await store.callBack('a', some(0, 1, {}, 1))
+      await store.settle((await store.pullOne()).leaseId)
+      await store.retry('a', { done: true })
+      await store.tidyAll()
+      for (let at = 0; at < 2; at += 1) await store.settle((await store.pullOne()).leaseId)
+      const generations = (await log(store, id)).map(({ message }) => message.generation)
+      expect(generations).toEqual([1, 2, 3])
+    })
+
+    test('at most once: a task that is done, begun and done again by one pull each', async () => {
+      const store = await open({ delivery: 'at-most-once' })
+      const { id } = await subscribe(store)
+      await store.callBack('a', some(0, 1))
+      await store.pull()
+      expect(await told(store, id)).toEqual(['level.done a 0', 'task.done a'])
+      await store.callBack('a', some(0, 1, {}, 1))
+      await store.pull()
+      expect(await told(store, id)).toHaveLength(4)
+    })
+
+    test('only what a subscription asks for, and only of the tasks that it names', async () => {
+      const store = await open()
+      const everything = await subscribe(store)
+      const some1 = await subscribe(store, { types: ['task.done'], taskPrefix: 'orders-' })
+      const feed = await subscribe(store, { types: ['task.done'], url: null })
+      for (const task of ['orders-1', 'other']) {
+        await store.callBack(task, some(0, 1))
+        await store.settle((await store.pullOne()).leaseId)
+      }
+      expect(await told(store, everything.id)).toHaveLength(4)
+      expect(await told(store, some1.id)).toEqual(['task.done orders-1'])
+      const kept = await log(store, feed.id)
+      expect(kept.map(({ taskId, progress }) => [taskId, progress.state])).toEqual([
+        ['orders-1', 'kept'],
+        ['other', 'kept'],
+      ])
+      // The same event for all of them.
+      const [first] = await log(store, some1.id)
+      expect(first?.message.id).toBe(kept[0]?.message.id)
+      expect(first?.event).toBe(kept[0]?.event)
+    })
+
+    test('a subscription is not told of the past', async () => {
+      const store = await open()
+      await store.callBack('a', [...some(0, 1), ...some(1, 1)])
+      await store.settle((await store.pullOne()).leaseId)
+      const { id } = await subscribe(store)
+      expect(await told(store, id)).toEqual([])
+      await store.settle((await store.pullOne()).leaseId)
+      expect(await told(store, id)).toEqual(['level.done a 1', 'task.done a'])
+      await store.control({ verb: 'seal', taskId: 'a', expectedPartitions: null })
+      expect(await told(store, id)).toHaveLength(2)
+    })
+
+    test('everything is there after a restart, and nothing is told twice', async () => {
+      const store = await open()
+      const { id } = await subscribe(store)
+      await store.callBack('a', some(0, 1))
+      await store.callBack('b', some(0, 2))
+      await store.settle((await store.pullOne()).leaseId)
+      const before = await log(store, id)
+      await store.reopen()
+      expect(await log(store, id)).toEqual(before)
+      await store.control({ verb: 'pause', taskId: 'a' })
+      await store.control({ verb: 'resume', taskId: 'b' })
+      for (let at = 0; at < 2; at += 1) await store.settle((await store.pullOne()).leaseId)
+      expect(await told(store, id)).toEqual([
+        'level.done a 0',
+        'task.done a',
+        'level.done b 0',
+        'task.done b',
+      ])
+      const events = (await log(store, id)).map(({ event }) => event)
+      expect(events).toEqual(events.toSorted((a, b) => a - b))
+      expect(new Set(events).size).toBe(4)
+    })
+
+    test('what is pending is given out in order; what was delivered is pending no more', async () => {
+      const store = await open()
+      const { id } = await subscribe(store, { types: ['level.done'] })
+      await store.callBack('a', [one(0, 0), one(1, 0), one(2, 0)])
+      for (let at = 0; at < 3; at += 1) await store.settle((await store.pullOne()).leaseId)
+      const { deliveries, subscriptions } = await deliver(store, pending(id))
+      expect(subscriptions.map((found) => found.id)).toEqual([id])
+      expect(deliveries.map(({ message: { facts } }) => facts.of === 'level' && facts.level)).toEqual([
+        0, 1, 2,
+      ])
+      const [first] = deliveries
+      if (first === undefined) throw new Error('nothing is pending')
+      const progress = { ...first.progress, state: 'delivered' as const, attempts: 1, status: 200 }
+      const changes = [{ subscription: id, event: first.event, progress }]
+      await deliver(store, { ask: 'record', changes, disable: [] })
+      expect((await deliver(store, pending(id, 'a'))).deliveries).toEqual(deliveries.slice(1))
+      expect((await deliver(store, pending(id, 'b'))).deliveries).toEqual([])
+      await store.reopen()
+      expect((await deliver(store, pending(id))).deliveries).toEqual(deliveries.slice(1))
+      expect((await log(store, id))[0]?.progress).toEqual(progress)
+      // Again from the start, as if it had never been sent.
+      const again = await ask(store, { ask: 'redeliver', id, event: first.event }, 'delivery')
+      expect(again.delivery.progress).toMatchObject({ state: 'pending', attempts: 0, status: 200 })
+      expect((await deliver(store, pending(id))).deliveries).toHaveLength(3)
+    })
+
+    test('a disabled subscription is told of nothing until it is enabled', async () => {
+      const store = await open()
+      const { id } = await subscribe(store, { types: ['task.cancelled'] })
+      await deliver(store, { ask: 'record', changes: [], disable: [{ id, reason: 'answered 410' }] })
+      await store.callBack('a', some(0, 1))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      const { subscriptions } = await ask(store, { ask: 'list' }, 'subscriptions')
+      expect(subscriptions).toMatchObject([{ id, state: 'disabled', reason: 'answered 410' }])
+      await ask(store, { ask: 'enable', id }, 'subscription')
+      await store.callBack('b', some(0, 1))
+      await store.control({ verb: 'cancel', taskId: 'b' })
+      expect(await told(store, id)).toEqual(['task.cancelled b'])
+    })
+
+    test('a new secret signs beside the one before for a while', async () => {
+      const store = await open()
+      const { id } = await subscribe(store)
+      const rotate = { ask: 'rotate' as const, id, secret: 'whsec_2', overlapMillis: DAY }
+      const { subscription } = await ask(store, rotate, 'subscription')
+      expect(subscription.secrets).toEqual([
+        { secret: 'whsec_2', until: null },
+        { secret: 'whsec_1', until: store.clock.now() + DAY },
+      ])
+    })
+
+    test('one that is removed is gone at once, and its deliveries with the next tidying', async () => {
+      const store = await open()
+      const { id } = await subscribe(store, { types: ['task.cancelled'] })
+      await store.callBack('a', some(0, 1))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      await ask(store, { ask: 'remove', id }, 'subscription')
+      for (const verb of ['remove', 'enable'] as const)
+        await ask(store, { ask: verb, id }, 'subscription_unknown')
+      await ask(
+        store,
+        { ask: 'deliveries', id, after: 0, newestFirst: false, limit: 1 },
+        'subscription_unknown',
+      )
+      expect((await ask(store, { ask: 'list' }, 'subscriptions')).subscriptions).toEqual([])
+      await store.tidyAll()
+      expect((await deliver(store, pending(id))).deliveries).toEqual([])
+      expect((await deliver(store, { ask: 'targets' })).subscriptions).toEqual([])
+      await store.reopen()
+      expect((await deliver(store, { ask: 'targets' })).subscriptions).toEqual([])
+    })
+
+    test('deliveries are deleted when their time is over, and the subscription says up to where', async () => {
+      const store = await open()
+      const { id } = await subscribe(store, { types: ['task.cancelled'], url: null })
+      for (const task of ['a', 'b']) {
+        await store.callBack(task, some(0, 1))
+        await store.control({ verb: 'cancel', taskId: task })
+        store.clock.advance(DAY)
+      }
+      const [first, second] = await log(store, id)
+      await store.tidyAll(1.5 * DAY)
+      expect(await log(store, id)).toEqual([second])
+      const { subscriptions } = await ask(store, { ask: 'list' }, 'subscriptions')
+      expect(subscriptions[0]?.deletedTo).toBe(first?.event)
+    })
+
+    test('what is unknown is said to be; there are at most a hundred subscriptions', async () => {
+      const store = await open()
+      const { id } = await subscribe(store)
+      const feed = await subscribe(store, { url: null, types: ['task.cancelled'] })
+      await ask(store, { ask: 'redeliver', id: 'sub_none', event: 1 }, 'subscription_unknown')
+      await ask(store, { ask: 'redeliver', id, event: 1 }, 'delivery_unknown')
+      await store.callBack('a', some(0, 1))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      const [kept] = await log(store, feed.id)
+      const redeliver = { ask: 'redeliver' as const, id: feed.id, event: kept?.event ?? 0 }
+      await ask(store, redeliver, 'subscription_has_no_url')
+      for (let at = 2; at < 100; at += 1) await subscribe(store)
+      const order = { types: webhookEventTypes, taskPrefix: '', url: null, secret: '' }
+      await ask(store, { ask: 'create', ...order }, 'too_many_subscriptions')
+    })
+  })
+}

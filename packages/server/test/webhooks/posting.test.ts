@@ -1,0 +1,56 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { AddressRule } from '../../src/webhooks/address-rule.ts'
+import { Poster } from '../../src/webhooks/posting.ts'
+import { Receiver } from './support/receiver.ts'
+
+const MILLIS = 300
+let poster: Poster
+beforeEach(() => {
+  poster = new Poster(new AddressRule(['127.0.0.0/8']), MILLIS)
+})
+afterEach(() => poster.close())
+
+const post = (url: string, signal = new AbortController().signal) =>
+  poster.post(url, { 'content-type': 'application/json' }, '{}', signal)
+
+test('a receiver that never answers is given up after a while', async () => {
+  const receiver = await Receiver.start(() => null)
+  expect(await post(receiver.url)).toEqual({
+    isDelivered: false,
+    status: null,
+    error: `no answer within ${MILLIS / 1000} seconds`,
+    retryAfterMillis: null,
+  })
+})
+
+test('one whose answer never ends has answered all the same, and is not read for ever', async () => {
+  const receiver = await Receiver.start((_, response) => {
+    response.writeHead(200)
+    response.write('and so on')
+    return null
+  })
+  expect(await post(receiver.url)).toMatchObject({ isDelivered: true, status: 200 })
+  receiver.behave = (_, response) => {
+    response.writeHead(200)
+    response.write('x'.repeat(1_000_000))
+    return null
+  }
+  expect(await post(receiver.url)).toMatchObject({ isDelivered: true, status: 200 })
+})
+
+test('Retry-After counts with 429 and 503 only, and not for longer than a day', async () => {
+  const receiver = await Receiver.start()
+  const answer = async (status: number, seconds: string) => {
+    receiver.behave = (_, response) => void response.writeHead(status, { 'retry-after': seconds }).end()
+    return (await post(receiver.url)).retryAfterMillis
+  }
+  expect(await answer(429, '7')).toBe(7000)
+  expect(await answer(503, '9999999')).toBe(86_400_000)
+  expect(await answer(500, '7')).toBeNull()
+  expect(await answer(429, 'soon')).toBeNull()
+})
+
+test('names that do not exist, and addresses that are not allowed, are said', async () => {
+  expect((await post('http://no-such-host.invalid/')).error).toContain('no-such-host.invalid')
+  expect((await post('http://10.0.0.1/')).error).toContain('10.0.0.1 is not on the public internet')
+})

@@ -1,0 +1,43 @@
+import { startPatroniFleet } from './patroni/patroni-fleet.ts'
+import { findPatroniPrograms } from './patroni/patroni-programs.ts'
+import { startClockFleet } from './support/clock-fleet.ts'
+import { startEmbeddedFleet } from './support/embedded-fleet.ts'
+import { findFaketime } from './support/false-clock.ts'
+import type { Fleet } from './support/fleet.ts'
+import { findPgBouncer } from './support/pgbouncer.ts'
+import { startPooledFleet } from './support/pooled-fleet.ts'
+import { startLoneFleet, startLossyFleet, startPostgresFleet } from './support/postgres-fleet.ts'
+import type { Size } from './support/scene.ts'
+
+interface KnownFleet {
+  readonly on: string
+  readonly size: Size
+  start(leaseMillis: number, tell: (line: string) => void): Promise<Fleet>
+  /** Throws ProgramsMissing where something has to be installed first. */
+  demand?(): unknown
+}
+
+const size: Size = {
+  ...{ producers: 3, workers: 24, operators: 2 },
+  ...{ backlog: 12_000, ebb: 12_000, contrary: 1 },
+}
+
+/** What `npm run chaos -- --fleet` knows. Those that need nothing but `npm ci` are part of `npm test`. */
+export const fleets: Readonly<Record<string, KnownFleet>> = {
+  three: { on: 'three nodes on PostgreSQL', start: startPostgresFleet, size },
+  lone: { on: 'a lone node on PostgreSQL', start: startLoneFleet, size },
+  lossy: {
+    on: 'a pair whose standby lacks commits',
+    start: startLossyFleet,
+    size: { ...size, operators: 0 },
+  },
+  embedded: { on: 'the embedded store', start: startEmbeddedFleet, size },
+  patroni: { on: 'three nodes on Patroni', start: startPatroniFleet, size, demand: findPatroniPrograms },
+  pgbouncer: { on: 'three nodes behind PgBouncer', start: startPooledFleet, size, demand: findPgBouncer },
+  clocks: {
+    on: 'three nodes with clocks of their own',
+    start: startClockFleet,
+    size,
+    demand: findFaketime,
+  },
+}
