@@ -32,6 +32,8 @@ export interface HandOffOptions {
   readonly log: Log
   /** What runs beside the hand-off on the same store, and ends before the store is closed. */
   readonly companion?: Companion
+  /** Pulls that wait for work; further ones are answered at once. */
+  readonly maxWaitingPulls?: number
   /** For tests that decide what time it is, and how much of it passes. */
   readonly clock?: WallClock
   readonly stopwatch?: Stopwatch
@@ -94,10 +96,14 @@ export class HandOff {
           this.#upkeep.beginGrace()
       },
     })
-    this.#pulls = new Pulls(this.#coalescer, (instance, result) => {
-      this.#instances.notePull(instance, result)
-      this.counts.notePull(result)
-    })
+    this.#pulls = new Pulls(
+      this.#coalescer,
+      (instance, result) => {
+        this.#instances.notePull(instance, result)
+        this.counts.notePull(result)
+      },
+      options.maxWaitingPulls,
+    )
     const hasNamesake = () =>
       log.warn(
         { instanceId: node.instanceId },
