@@ -10,7 +10,8 @@ export const TOO_MANY_CONNECTIONS = 'too many connections are open; try again wi
 
 /** A client that has sent something already reads the answer only if that was read. So some of the refused stay a moment. */
 const LINGER_MILLIS = 500
-const MOST_LINGERING = 100
+/** They take file handles that are kept for others. */
+const MOST_LINGERING = 16
 
 /** Bounds the connections, in all and of one address, before anything is read from them. */
 export class ConnectionGate {
