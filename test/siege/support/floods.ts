@@ -28,10 +28,11 @@ async function connections({ port, address }: Target, count: number): Promise<So
 const stay = (millis: number, over: AbortSignal) => pause(millis, undefined, { signal: over }).catch(() => {})
 
 function leave(sockets: readonly Socket[], chance: Chance): void {
-  for (const socket of sockets)
-    if (chance.happens(0.5)) socket.destroy()
-    else if (chance.happens(0.5)) socket.resetAndDestroy()
-    else socket.end(() => socket.destroy())
+  const ways = [() => {}, (socket: Socket) => socket.resetAndDestroy(), (socket: Socket) => socket.end()]
+  for (const socket of sockets) {
+    chance.pick(ways)(socket)
+    setImmediate(() => socket.destroy())
+  }
 }
 
 /** Sends a body on one connection, and waits a moment for the answer. */
