@@ -15,10 +15,17 @@ export class Ledger {
   readonly refused: Record<string, number> = {}
   requests = 0
 
+  /** Partitions that were called back and are not done. */
+  get open(): number {
+    return this.calledBack.size - this.done.size
+  }
+
   refusal(kind: string): void {
     this.refused[kind] = (this.refused[kind] ?? 0) + 1
   }
 }
+
+const MOST_OPEN = 5000
 
 /** Producers and workers that keep to the protocol: what is refused for a while they send again. */
 export class Honest {
@@ -59,12 +66,14 @@ export class Honest {
         this.#ledger.findings.push(`${taskId}: ${JSON.stringify(answer)} for ${count} partitions`)
       for (const each of names) this.#ledger.calledBack.add(each)
       await pause(chance.between(1, 100))
+      // Whatever the floods leave to the workers, the siege has to end.
+      while (this.#producing && this.#ledger.open > MOST_OPEN) await pause(50)
     }
   }
 
   async work(name: string): Promise<void> {
     while (this.#working) {
-      const headers = { 'x-instance-id': name, prefer: 'wait=1, batch=20', 'idempotency-key': randomUUID() }
+      const headers = { 'x-instance-id': name, prefer: 'wait=1, batch=50', 'idempotency-key': randomUUID() }
       const { partitions } = await this.#insist<Pulled>('/pull', { headers })
       if (partitions.length > 0) await this.#settle(name, partitions)
     }

@@ -47,6 +47,8 @@ export async function besiege({
   prepareFloods()
   const besieged = await Besieged.start(store)
   const prober = new Prober(besieged.port)
+  const giveUp = () => void besieged.dispose().finally(() => process.exit(130))
+  process.once('SIGINT', giveUp).once('SIGTERM', giveUp)
   try {
     const chance = new Chance(seed)
     const ledger = new Ledger()
@@ -89,8 +91,7 @@ export async function besiege({
     honest.stopProducing()
     await Promise.all(producing)
     tell('the floods are over; what was called back is finished')
-    while ([...ledger.calledBack].some((name) => !ledger.done.has(name)) && (await isOpen(besieged)))
-      await pause(100)
+    while (ledger.open > 0 && (await isOpen(besieged))) await pause(100)
     honest.stopWorking()
     await Promise.all(working)
     prober.stop()
@@ -115,6 +116,7 @@ export async function besiege({
       boundsMet: await besieged.boundsMet(),
     }
   } finally {
+    process.off('SIGINT', giveUp).off('SIGTERM', giveUp)
     prober.stop()
     await besieged.dispose()
   }
