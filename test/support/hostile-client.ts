@@ -1,11 +1,19 @@
-import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
+const CONNECT_MILLIS = 60_000
+
 /** Opens a connection, from another address of the loopback network where one is given. */
-export async function dial(port: number, localAddress?: string): Promise<Socket> {
+export async function dial(
+  port: number,
+  localAddress?: string,
+  connectMillis = CONNECT_MILLIS,
+): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port, ...(localAddress === undefined ? {} : { localAddress }) })
   socket.on('error', () => {})
-  await Promise.race([once(socket, 'connect'), once(socket, 'close')])
+  // Where a flood fills the queue of the system, some attempts are never heard of.
+  const timer = setTimeout(() => socket.destroy(), connectMillis)
+  await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve))
+  clearTimeout(timer)
   return socket
 }
 

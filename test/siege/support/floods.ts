@@ -6,6 +6,8 @@ import { dial, postHead } from '../../support/hostile-client.ts'
 
 const KIB = 1024
 const MIB = KIB * KIB
+/** An attacker who is not let in tries something else. */
+const CONNECT_MILLIS = 2000
 
 /** Where a flood goes, and by chance how. It ends by itself, at the latest when `over` says so. */
 export interface Target {
@@ -19,7 +21,7 @@ export interface Target {
 export type Flood = (target: Target) => Promise<void>
 
 async function connections({ port, address }: Target, count: number): Promise<Socket[]> {
-  const sockets = await Promise.all(Array.from({ length: count }, () => dial(port, address)))
+  const sockets = await Promise.all(Array.from({ length: count }, () => dial(port, address, CONNECT_MILLIS)))
   for (const socket of sockets) socket.resume()
   return sockets
 }

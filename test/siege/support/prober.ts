@@ -3,7 +3,7 @@ import { dial, readUntil } from '../../support/hostile-client.ts'
 
 const PROBE_EVERY_MILLIS = 200
 /** Generous: this machine may be busy with the floods themselves. */
-const PATIENCE_MILLIS = 30_000
+const PATIENCE_MILLIS = 60_000
 
 /** Asks whether the service lives, over a new connection each time, as whoever runs it does. */
 export class Prober {

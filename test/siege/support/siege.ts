@@ -34,8 +34,11 @@ const ATTACKERS = 6
 const OWN_CONNECTIONS = 24
 /** Before the floods: what the process has when it does its work. */
 const QUIET_MILLIS = 2000
-/** More than the garbage that V8 lets lie about, and less than any flood of half a minute would leave behind. */
-const KEPT_MB = 250
+/**
+ * What was freed is not all given back: the allocator of the system keeps some, and V8 lets garbage lie about. Bodies and
+ * answers that were kept would be more than that within a minute.
+ */
+const KEPT_MB = 400
 
 /** Floods of all kinds beside producers and workers who keep to the protocol. */
 export async function besiege({

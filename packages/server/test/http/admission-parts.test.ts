@@ -1,11 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { addressOf } from '../../src/http/admission/addresses.ts'
 import { BoundsMet } from '../../src/http/admission/bounds.ts'
 import { Overload, sheddingOrder } from '../../src/http/admission/overload.ts'
 import { RateLimit } from '../../src/http/admission/rate-limit.ts'
 import { ReceivedBytes } from '../../src/http/admission/received-bytes.ts'
 import { JsonShape, MAX_DEPTH } from '../../src/http/requests/json-shape.ts'
+import { openBudget } from '../support/open-budget.ts'
 import { quiet } from '../support/test-app.ts'
 
 describe('the shape of a body', () => {
@@ -132,6 +135,51 @@ describe('overload', () => {
     [[800, 800, 800, 0], []],
   ])('with looks that are %j ms late refuses %j', (late, kinds) => {
     expect(refused(late)).toEqual(kinds)
+  })
+})
+
+describe('callers', () => {
+  const socket = { remoteAddress: '10.0.0.7' } as Socket
+  const named = { nameOf: ({ authorization }: IncomingHttpHeaders) => authorization ?? null }
+  const budgetWith = (...options: Parameters<typeof openBudget>) => {
+    const budget = openBudget(...options)
+    onTestFinished(() => budget.stop())
+    return budget
+  }
+
+  test('are told apart by the names of their tokens, or without tokens by their addresses', () => {
+    const budget = budgetWith({}, named)
+    const callers = ['one', 'two', undefined].map((authorization) =>
+      budget.callerOf({ authorization }, socket),
+    )
+    expect(callers).toEqual(['token one', 'token two', '10.0.0.7'])
+    expect(budgetWith().callerOf({ authorization: 'one' }, socket)).toBe('10.0.0.7')
+  })
+
+  test('behind a proxy that is trusted have the address that it tells', () => {
+    const headers = { 'x-forwarded-for': '192.0.2.1' }
+    expect(budgetWith({}, undefined, ['10.0.0.7']).callerOf(headers, socket)).toBe('192.0.2.1')
+    expect(budgetWith().callerOf(headers, socket)).toBe('10.0.0.7')
+  })
+
+  test('wait for work in their own numbers, until their pulls end', async () => {
+    const { waiting, met } = budgetWith({ waitingPullsPerCaller: 1 })
+    const gate = Promise.withResolvers<void>()
+    const pull = (caller: string) =>
+      waiting.within(
+        1000,
+        () => caller,
+        async (millis) => {
+          if (millis > 0) await gate.promise
+          return millis
+        },
+      )
+    const first = pull('one')
+    expect(await pull('one')).toBe(0)
+    const other = pull('two')
+    gate.resolve()
+    expect([await first, await other, await pull('one')]).toEqual([1000, 1000, 1000])
+    expect(met.counts['caller-waiting-pulls']).toBe(1)
   })
 })
 

@@ -1,13 +1,17 @@
 import { AdmissionBudget } from '../../src/http/admission/budget.ts'
 import type { AdmissionLimits } from '../../src/http/admission/limits.ts'
 import { Proxies } from '../../src/http/admission/proxies.ts'
-import { nobody } from '../../src/http/requests/callers.ts'
+import { type Callers, nobody } from '../../src/http/requests/callers.ts'
 import { quiet } from './test-app.ts'
 
 const plenty = 1_000_000
 
 /** A budget that nobody meets, except where a test sets something else. */
-export function openBudget(changed: Partial<AdmissionLimits> = {}): AdmissionBudget {
+export function openBudget(
+  changed: Partial<AdmissionLimits> = {},
+  callers: Pick<Callers, 'nameOf'> = nobody,
+  proxies: readonly string[] = [],
+): AdmissionBudget {
   const limits: AdmissionLimits = {
     connections: plenty,
     connectionsPerAddress: plenty,
@@ -24,5 +28,11 @@ export function openBudget(changed: Partial<AdmissionLimits> = {}): AdmissionBud
     requestsPerSecond: 0,
     ...changed,
   }
-  return new AdmissionBudget({ limits, callers: nobody, proxies: new Proxies([]), log: quiet, waitingPulls: () => 0 })
+  return new AdmissionBudget({
+    limits,
+    callers,
+    proxies: new Proxies(proxies),
+    log: quiet,
+    waitingPulls: () => 0,
+  })
 }

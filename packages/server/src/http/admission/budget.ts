@@ -47,7 +47,9 @@ export class AdmissionBudget {
     this.received = new ReceivedBytes(limits.receivedBytes, this.met)
     this.waiting = new WaitingShare(limits, waitingPulls, this.met)
     this.overload = new Overload(limits.overloadMillis)
-    this.#gate = new ConnectionGate(limits, this.met, openFilesLimit(), (address) => proxies.isTrusted(address))
+    this.#gate = new ConnectionGate(limits, this.met, openFilesLimit(), (address) =>
+      proxies.isTrusted(address),
+    )
     this.#unread = new UnreadAnswers(this.#gate, limits, this.met)
     this.#rate = new RateLimit(limits.requestsPerSecond)
   }
