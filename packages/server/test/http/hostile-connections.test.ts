@@ -50,6 +50,7 @@ describe('more connections than there may be', () => {
     expect(answer).toContain('HTTP/1.1 503')
     expect(answer.toLowerCase()).toContain('retry-after: 1')
     expect(answer).toContain('"code":"overloaded"')
+    expect(answer.toLowerCase()).toContain('x-content-type-options: nosniff')
     expect(await isAlive(await dial(service.port, '127.0.0.3'))).toBe(true)
     expect(await met(service, 'address-connections')).toBe(1)
     await logged(service, 'address-connections')

@@ -1,6 +1,6 @@
 import type { Server, Socket } from 'node:net'
-import { PROBLEM_MEDIA_TYPE } from '@baton/protocol'
 import { writtenProblem } from '../answers/problems.ts'
+import { securityHeaders } from '../answers/security-headers.ts'
 import { addressOf } from './addresses.ts'
 import type { BoundName, BoundsMet } from './bounds.ts'
 import type { AdmissionLimits } from './limits.ts'
@@ -129,7 +129,7 @@ function secureSocketsOf(server: Server): Set<Socket> {
 
 function refusalText(): string {
   const { headers, body } = writtenProblem({ code: 'overloaded', detail: TOO_MANY_CONNECTIONS })
-  const lines = Object.entries({ ...headers, 'content-type': PROBLEM_MEDIA_TYPE, connection: 'close' })
+  const lines = Object.entries({ ...securityHeaders(false), ...headers, connection: 'close' })
   const fields = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   return `HTTP/1.1 503 Service Unavailable\r\n${fields}content-length: ${body.length}\r\n\r\n${body}`
 }
