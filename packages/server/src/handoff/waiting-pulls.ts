@@ -23,6 +23,7 @@ type TryPull = (order: PullOrder) => Promise<PullResult>
  */
 export class WaitingPulls {
   readonly #tryPull: TryPull
+  readonly #most: number
   readonly #waiting = new Set<Waiter>()
   readonly #byKey = new Map<string, Set<Waiter>>()
   #closed = false
@@ -30,8 +31,9 @@ export class WaitingPulls {
   /** Goes up whenever something became ready. Whoever found nothing before must look again. */
   epoch = 0
 
-  constructor(tryPull: TryPull) {
+  constructor(tryPull: TryPull, most = MAX_WAITING_PULLS) {
     this.#tryPull = tryPull
+    this.#most = most
   }
 
   get size(): number {
@@ -39,7 +41,7 @@ export class WaitingPulls {
   }
 
   get isFull(): boolean {
-    return this.#waiting.size >= MAX_WAITING_PULLS
+    return this.#waiting.size >= this.#most
   }
 
   /** `seenEpoch` is the epoch at which the caller looked and found nothing. */

@@ -2,25 +2,25 @@ import { type CallBack, type Conflict, callBackAnswerSchema, callBackRequestSche
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { KnownConflict } from '../../handoff/store.ts'
+import type { BoundsMet } from '../admission/bounds.ts'
 import { requireCallBackLimits } from '../admission/reach.ts'
 import { nameOf } from '../answers/partition-view.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { answers, producerHeader } from '../api-document/documented.ts'
-import { bodyBudget } from '../large-call-backs/body-budget.ts'
 import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
+import { whileHeld } from '../requests/held-body.ts'
 import { callerOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 import { sealHeader, sealOf } from './seal-header.ts'
 
-export function callBackRoute(app: FastifyInstance, service: Service): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes, callers } = service
-  const reader = new CallBackReader({ tableField, unknownFields })
+export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers } = service
+  const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
   app.addHook('onClose', () => reader.close())
   app.route({
     method: 'POST',
     url: '/call-back',
     bodyLimit: callBackLimitBytes,
-    onRequest: bodyBudget(callBackLimitBytes),
     config: { access: 'producer', readsLargeBodies: true },
     schema: {
       operationId: 'callBack',
@@ -31,15 +31,20 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
     handler: async (request, reply) => {
-      const { headers } = request.raw
+      const { headers, socket } = request.raw
       const seal = sealOf(headers)
-      const checked = await reader.read(request.body)
-      if (!checked.ok) throw brokenContract('the array breaks the contract', checked)
-      const { callBack } = checked
-      const caller = callers.of(headers)
-      requireCallBackLimits(caller, callBack)
-      const owner = caller?.name ?? null
-      const result = await handOff.callBack(callBack, callerOf(headers), { owner, seal })
+      const { callBack, result } = await whileHeld(request.raw, async () => {
+        const checked = await reader.read(request.body)
+        if (!checked.ok) {
+          if (checked.tooManyLevels) met.met('call-back-levels', socket.remoteAddress)
+          throw brokenContract('the array breaks the contract', checked)
+        }
+        const { callBack } = checked
+        const caller = callers.of(headers)
+        requireCallBackLimits(caller, callBack)
+        const owner = caller?.name ?? null
+        return { callBack, result: await handOff.callBack(callBack, callerOf(headers), { owner, seal }) }
+      })
       switch (result.kind) {
         case 'stored': {
           const { accepted, duplicates } = result
