@@ -21,6 +21,7 @@ const urgencies: Readonly<Record<Exclude<Access, 'probe'>, Urgency>> = {
   audit: 'view',
   worker: 'urgent',
   operator: 'urgent',
+  fleet: 'urgent',
   seal: 'urgent',
   subscriptions: 'urgent',
 }

@@ -12,7 +12,6 @@ const actors: Record<Access, Actor> = {
   worker: 'worker',
   operator: 'operator',
   fleet: 'operator',
-  subscriptions: 'operator',
   seal: 'operator',
   subscriptions: 'operator',
   view: 'operator',
