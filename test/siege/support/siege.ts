@@ -138,7 +138,7 @@ async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint>
   for (let looks = 0; ; looks += 1) {
     const now = await besieged.footprint()
     const isCalm = leftovers(before, now).length === 0
-    if (isCalm || looks > 100) return now
+    if (isCalm || looks > 200) return now
     await pause(200)
   }
 }
