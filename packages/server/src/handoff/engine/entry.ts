@@ -311,6 +311,7 @@ const packStatus = (id: number, status: PartitionStatus): unknown[] => [
   status.settledAt,
   status.reportedRecords,
   status.reason,
+  status.history,
 ]
 
 const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])
