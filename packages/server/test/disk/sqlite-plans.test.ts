@@ -70,13 +70,9 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   [
     'deliveries of a subscription',
     /FROM delivery WHERE subscription = \? AND event > /,
-    'delivery_identity (subscription=? AND event>?)',
+    'PRIMARY KEY (subscription=? AND event>?)',
   ],
-  [
-    'the newest deliveries',
-    /AND event < \? ORDER BY event DESC/,
-    'delivery_identity (subscription=? AND event<?)',
-  ],
+  ['the newest deliveries', /AND event < \? ORDER BY event DESC/, 'PRIMARY KEY (subscription=? AND event<?)'],
   ['pending deliveries', /pending IS NOT NULL AND event > /, 'delivery_pending (subscription=? AND event>?)'],
   [
     'pending deliveries of a task',
