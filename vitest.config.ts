@@ -16,7 +16,7 @@ const APART = 'packages/server/test/store/postgres-http.test.ts'
  * files of two lines: a suite on another store.
  */
 const LONG =
-  /\/test\/(?:store\/(?:postgres|sqlite\.)|handoff\/model|http\/fuzz|browser|chaos|crash|postgres)|\/packages\/cli\//
+  /\/test\/(?:store\/(?:postgres|sqlite\.)|handoff\/model|http\/(?:fuzz|hostile)|browser|chaos|crash|postgres|siege)|\/packages\/cli\//
 
 /** Those of more than a minute. */
 const LONGEST = /\/test\/(?:store\/postgres(?:-http)?\.|chaos|crash|packages\.|browser\/looks)/

@@ -2,6 +2,7 @@ import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { flagOf, settingNames, variableOf } from '../../packages/server/src/config.ts'
 import { helpText } from '../../packages/server/src/help-text.ts'
+import { boundNames, bounds } from '../../packages/server/src/http/admission/bounds.ts'
 import { roles } from '../../packages/server/src/http/admission/tokens.ts'
 import { metrics } from '../../packages/server/src/http/metrics/metrics.ts'
 import { TestApp } from '../../packages/server/test/support/test-app.ts'
@@ -71,6 +72,14 @@ describe('metrics', () => {
     const names = new Set(metrics.map(({ name }) => name))
     expect(mentioned.filter((name) => !names.has(name))).toEqual([])
   })
+})
+
+test('the table of bounds has them all, with settings that exist', () => {
+  const rows = tableRows(sectionNamed(operations, 'Bounds on callers').text)
+  const shown = rows.map(([bound = '', flag = '', effect]) => [inCode(bound)[0], inCode(flag)[0], effect])
+  expect(shown).toEqual(boundNames.map((name) => [name, bounds[name].flag, bounds[name].effect]))
+  const flags = new Set(settingNames.map(flagOf))
+  expect(shown.filter(([, flag]) => !flags.has(flag ?? ''))).toEqual([])
 })
 
 test('the table of files has all that lie in the data folder of a running service', async () => {

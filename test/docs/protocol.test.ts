@@ -19,6 +19,7 @@ import {
 } from '@baton/protocol'
 import { Value } from 'typebox/value'
 import { describe, expect, test } from 'vitest'
+import { settingOf } from '../../packages/server/src/config.ts'
 import {
   partitionEvents,
   partitionStates,
@@ -27,7 +28,7 @@ import {
 } from '../../packages/server/src/handoff/rules/life-cycle.ts'
 import { LEASE_MAX_MILLIS } from '../../packages/server/src/handoff/rules/policy.ts'
 import { MAX_WAITING_PULLS } from '../../packages/server/src/handoff/waiting-pulls.ts'
-import { MAX_UNDER_WAY } from '../../packages/server/src/http/requests/pipelining.ts'
+import { MAX_DEPTH } from '../../packages/server/src/http/requests/json-shape.ts'
 import { LEASE_LIMIT_BYTES } from '../../packages/server/src/http/service.ts'
 import { errorsIn, problemsNamedFor, sharedErrors } from './support/errors.ts'
 import { fencesOf, inCode, readDocument, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
@@ -140,7 +141,10 @@ describe('limits', () => {
     ['partitions in a pull', grouped(MAX_BATCH)],
     ['waiting pull', `${MAX_WAIT_SECONDS} s`],
     ['pulls that wait on a node', grouped(MAX_WAITING_PULLS)],
-    ['requests under way on a connection', grouped(MAX_UNDER_WAY)],
+    ['requests under way on a connection', grouped(settingOf('maxRequestsPerConnection').default as number)],
+    ['descriptors in a call-back', grouped(settingOf('maxCallBackPartitions').default as number)],
+    ['levels in a call-back', grouped(settingOf('maxCallBackLevels').default as number)],
+    ['nesting of a body from 64 KiB on', `${MAX_DEPTH} levels`],
     ['length of a lease', `${LEASE_MAX_MILLIS / 3_600_000} h`],
     [
       'reason of a settlement',

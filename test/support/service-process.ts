@@ -36,14 +36,26 @@ export class ServiceProcess {
     return new ServiceProcess(spawnService(args, { stderr: file }))
   }
 
+  /** It may open so many files. */
+  static async withOpenFiles(count: number, args: readonly string[] = []): Promise<ServiceProcess> {
+    const given = ['--port', '0', '--data', await testFolder(), ...args]
+    const service = new ServiceProcess(spawnService(given, { openFiles: count }))
+    await service.listening()
+    return service
+  }
+
   static npmStart(args: readonly string[]): ServiceProcess {
     return new ServiceProcess(spawnInRoot('npm', ['start', '--silent', '--', ...args]))
   }
 
   /** On a free port and in a folder of its own, once it accepts requests. */
-  static async started(args: readonly string[] = [], data?: string): Promise<ServiceProcess> {
+  static async started(
+    args: readonly string[] = [],
+    data?: string,
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<ServiceProcess> {
     const folder = data ?? (await testFolder())
-    const service = ServiceProcess.run(['--port', '0', '--data', folder, ...args])
+    const service = ServiceProcess.run(['--port', '0', '--data', folder, ...args], environment)
     await service.listening()
     return service
   }

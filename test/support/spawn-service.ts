@@ -8,11 +8,16 @@ interface SpawnOptions {
   readonly environment?: Readonly<Record<string, string>>
   /** Where its log goes: to whoever asks the process for it, or to a file that is open already. */
   readonly stderr?: 'pipe' | number
+  /** How many files it may open; as many as we may, unless it is said. */
+  readonly openFiles?: number
 }
 
 /** The service from its sources, in a process of its own. */
 export function spawnService(args: readonly string[], options: SpawnOptions = {}): ChildProcess {
-  return spawnInRoot(process.execPath, ['--conditions=baton-source', MAIN, ...args], options)
+  const command = [process.execPath, '--conditions=baton-source', MAIN, ...args]
+  const limited = ['-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...command]
+  if (options.openFiles !== undefined) return spawnInRoot('bash', limited, options)
+  return spawnInRoot(process.execPath, command.slice(1), options)
 }
 
 /** Without the settings that the tests themselves may have been started with. */

@@ -134,7 +134,7 @@ describe('completion', () => {
         .trim()
         .split(' ')
     expect(complete('pu')).toEqual(['pull'])
-    expect(complete('re')).toEqual(['resume', 'retry', 'renew'])
+    expect(complete('re')).toEqual(['release', 'resume', 'retry', 'renew'])
     expect(complete('tasks', '--wa')).toEqual(['--watch'])
     expect(complete('serve', '--lease-s')).toEqual(['--lease-seconds'])
     expect(complete('tasks', '--state', 's')).toEqual(['stalled'])

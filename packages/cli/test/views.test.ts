@@ -136,7 +136,7 @@ describe('what is shown of tasks', () => {
       stderr: '',
     })
     expect((await baton(['release', 'loader-7', '--yes', '--json'], { url })).stdout).toContain(
-      '"released": 0',
+      '"released":0',
     )
     expect(await baton(['release', 'nobody', '--yes'], { url })).toMatchObject({ code: 3 })
   })

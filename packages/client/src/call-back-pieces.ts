@@ -11,10 +11,11 @@ export interface Piece {
 
 export interface PieceLimits {
   readonly descriptors: number
+  readonly levels: number
   readonly bytes: number
 }
 
-/** Cuts what comes into pieces that keep both limits; a descriptor above the limit goes alone. */
+/** Cuts what comes into pieces that keep all limits; a descriptor above the limit goes alone. */
 export async function* piecesOf(
   source: Iterable<unknown> | AsyncIterable<unknown>,
   limits: PieceLimits,
@@ -23,16 +24,24 @@ export async function* piecesOf(
   let bytes = 0
   let descriptors: unknown[] = []
   let texts: string[] = []
+  const levels = new Set<unknown>()
   for await (const descriptor of source) {
     const text = jsonText(descriptor, `descriptor /${offset + texts.length}`)
     const size = byteLength(text) + 1
-    if (texts.length > 0 && (texts.length >= limits.descriptors || bytes + size > limits.bytes)) {
+    const level = levelOf(descriptor)
+    const isFull =
+      texts.length >= limits.descriptors ||
+      bytes + size > limits.bytes ||
+      (levels.size >= limits.levels && !levels.has(level))
+    if (texts.length > 0 && isFull) {
       yield { offset, descriptors, texts }
       offset += texts.length
       bytes = 0
       descriptors = []
       texts = []
+      levels.clear()
     }
+    levels.add(level)
     descriptors.push(descriptor)
     texts.push(text)
     bytes += size
@@ -47,6 +56,11 @@ export function halves({ offset, descriptors, texts }: Piece): readonly [Piece, 
     { offset, descriptors: descriptors.slice(0, middle), texts: texts.slice(0, middle) },
     { offset: offset + middle, descriptors: descriptors.slice(middle), texts: texts.slice(middle) },
   ]
+}
+
+/** What is no descriptor is for the check to judge. */
+function levelOf(descriptor: unknown): unknown {
+  return (descriptor as { priorityLevel?: unknown } | null | undefined)?.priorityLevel
 }
 
 const encoder = new TextEncoder()

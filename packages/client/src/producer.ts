@@ -1,5 +1,5 @@
 import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
-import { listedViolations, problem } from '@baton/protocol/without-schemas'
+import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem } from '@baton/protocol/without-schemas'
 import { CallBackCheck } from './call-back-check.ts'
 import { type Piece, type PieceLimits, piecesOf } from './call-back-pieces.ts'
 import { type CallBackCallOptions, type CallBackReceipt, CallBackSending } from './call-back-sending.ts'
@@ -49,6 +49,7 @@ export class Producer {
     this.#limits = {
       descriptors: options.descriptorsPerRequest ?? DEFAULT_DESCRIPTORS_PER_REQUEST,
       bytes: options.bytesPerRequest ?? DEFAULT_BYTES_PER_REQUEST,
+      levels: MAX_LEVELS_PER_CALL_BACK,
     }
     this.#check = {
       tableField: this.#client.tableField.name,

@@ -6,6 +6,7 @@ import {
   Producer,
   UnreachableError,
 } from '@baton/client'
+import { MAX_LEVELS_PER_CALL_BACK } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import { RestartableService } from '../../../test/support/restartable-service.ts'
 import { descriptor, descriptors } from './support/descriptors.ts'
@@ -48,6 +49,19 @@ describe('a call-back', () => {
     const bytes = new TextEncoder().encode(JSON.stringify(wide)).byteLength
     const receipt = await new Producer(url, { bytesPerRequest: Math.ceil(bytes / 3.5) }).callBack(wide)
     expect(receipt).toMatchObject({ accepted: 40, requests: 4 })
+  })
+
+  test('is split where it names more levels than one request may', async () => {
+    const { url } = shared()
+    const levels = Array.from({ length: MAX_LEVELS_PER_CALL_BACK + 2 }, (_, level) => ({
+      taskId: 'many-levels',
+      computeTableName: 'a.b',
+      partition_name: `many-levels-${level}-0`,
+      record_count: 1,
+      priorityLevel: level,
+    }))
+    const receipt = await new Producer(url).callBack(levels)
+    expect(receipt).toMatchObject({ accepted: levels.length, requests: 2 })
   })
 
   test('goes in smaller requests to a service that takes less', async () => {

@@ -1,6 +1,5 @@
 import type { CallBack, CalledBackPartition } from './checked-call-back.ts'
 import type { FieldFault } from './field-faults.ts'
-import { MAX_LEVELS_PER_CALL_BACK } from './limits.ts'
 import { explainPartitionName, parsePartitionName } from './partition-name.ts'
 import { quoted } from './shown-value.ts'
 
@@ -10,6 +9,7 @@ import { quoted } from './shown-value.ts'
  */
 export class CallBackRelations {
   readonly #tableField: string
+  readonly #maxLevels: number
   readonly #partitions: CalledBackPartition[] = []
   /** Position of each identity, by level and index. */
   readonly #positions = new Map<number, Map<number, number>>()
@@ -22,8 +22,9 @@ export class CallBackRelations {
   /** Of the element being taken. */
   #faults: FieldFault[] = []
 
-  constructor(tableField: string) {
+  constructor(tableField: string, maxLevels: number) {
     this.#tableField = tableField
+    this.#maxLevels = maxLevels
   }
 
   /** Takes the next element; answers the rules that it breaks, if any. */
@@ -55,6 +56,11 @@ export class CallBackRelations {
     this.#countLevels()
     if (records !== undefined) this.#addRecords(records)
     return this.#takeFaults()
+  }
+
+  /** More levels were named than may be. */
+  get hasTooManyLevels(): boolean {
+    return this.#levelsExceeded
   }
 
   /** What was taken, once no rule was broken. */
@@ -131,12 +137,12 @@ export class CallBackRelations {
 
   /** Told once, at the first element that is too many. */
   #countLevels(): void {
-    if (this.#levelsExceeded || this.#positions.size <= MAX_LEVELS_PER_CALL_BACK) return
+    if (this.#levelsExceeded || this.#positions.size <= this.#maxLevels) return
     this.#levelsExceeded = true
     this.#fault(
       'priorityLevel',
       () =>
-        `an array may have at most ${MAX_LEVELS_PER_CALL_BACK} different values of priorityLevel, and this is one more; ` +
+        `an array may have at most ${this.#maxLevels} different values of priorityLevel, and this is one more; ` +
         'send the levels from here on in another array',
     )
   }

@@ -4,6 +4,7 @@ import type { CallBack } from './checked-call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
 import { descriptorCheck } from './descriptor-check.ts'
 import { type FieldFault, fieldFaults } from './field-faults.ts'
+import { MAX_LEVELS_PER_CALL_BACK } from './limits.ts'
 import { count } from './schema-parts.ts'
 import { shownValue } from './shown-value.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
@@ -22,6 +23,8 @@ export type CallBackAnswer = Static<typeof callBackAnswerSchema>
 export interface CallBackOptions {
   tableField?: string
   unknownFields?: 'refuse' | 'ignore'
+  /** The most levels in the array. */
+  maxLevels?: number
 }
 
 export type CallBackCheck = { ok: true; callBack: CallBack } | CheckFailure
@@ -45,8 +48,9 @@ export function checkCallBack(body: unknown, options: CallBackOptions = {}): Cal
   if (body.length === 0) return soleViolation('', 'the array must hold at least one partition descriptor')
 
   const { tableField = DEFAULT_TABLE_FIELD, unknownFields = 'refuse' } = options
+  const { maxLevels = MAX_LEVELS_PER_CALL_BACK } = options
   const element = descriptorCheck(tableField, unknownFields)
-  const relations = new CallBackRelations(tableField)
+  const relations = new CallBackRelations(tableField, maxLevels)
   const violations = new ViolationList()
   for (let at = 0; at < body.length; at += 1) {
     const descriptor: unknown = body[at]
@@ -64,7 +68,8 @@ export function checkCallBack(body: unknown, options: CallBackOptions = {}): Cal
       )
     }
   }
-  return violations.isEmpty ? { ok: true, callBack: relations.callBack() } : violations.failure()
+  if (violations.isEmpty) return { ok: true, callBack: relations.callBack() }
+  return relations.hasTooManyLevels ? { ...violations.failure(), tooManyLevels: true } : violations.failure()
 }
 
 /** Adds one element's faults in the order in which its fields stand in the document, missing ones last. */

@@ -28,8 +28,9 @@ export const errorCodes = {
     status: 415,
     title: 'Unsupported media type',
     retryable: false,
-    meaning: 'The body is declared as something else than JSON in UTF-8, or with a Content-Encoding.',
-    remedy: 'Send Content-Type: application/json and no Content-Encoding.',
+    meaning:
+      'The body is declared as something else than JSON in UTF-8, or with a Content-Encoding other than gzip.',
+    remedy: 'Send Content-Type: application/json, and Content-Encoding: gzip or none.',
   },
   body_too_large: {
     status: 413,
@@ -234,8 +235,17 @@ export const errorCodes = {
     status: 503,
     title: 'The service is overloaded',
     retryable: true,
-    meaning: 'More large call-backs or event streams are open than the node can carry in memory.',
+    meaning:
+      'The node is behind with its work, or holds as many connections, bodies or event streams as it may.',
     remedy: 'Try again after Retry-After, with fewer at a time.',
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Too many requests',
+    retryable: true,
+    meaning:
+      'The token, or without tokens the address, sends more requests a second than the service allows.',
+    remedy: 'Try again after Retry-After, and send fewer.',
   },
   internal: {
     status: 500,

@@ -7,6 +7,8 @@ export interface CheckFailure {
   violations: Violation[]
   /** All that were found, listed or not. */
   total: number
+  /** A call-back names more levels than it may. */
+  tooManyLevels?: true
 }
 
 /** Longer names are left out of pointers, so that a hostile field name is not echoed back in full. */

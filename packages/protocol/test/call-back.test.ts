@@ -288,3 +288,21 @@ describe('the list of violations', () => {
     expect(violations[99]?.pointer).toBe('/99/record_count')
   })
 })
+
+test('how many levels an array may name can be set', () => {
+  const named = (levels: number) =>
+    Array.from({ length: levels }, (_, level) => ({
+      taskId: 't',
+      computeTableName: 'a.b',
+      partition_name: `t-${level}-0`,
+      record_count: 1,
+      priorityLevel: level,
+    }))
+  expect(checkCallBack(named(3), { maxLevels: 3 })).toMatchObject({ ok: true })
+  expect(checkCallBack(named(9), { maxLevels: 3 })).toEqual({
+    ok: false,
+    violations: [{ pointer: '/3/priorityLevel', detail: expect.stringContaining('at most 3 different') }],
+    total: 1,
+    tooManyLevels: true,
+  })
+})

@@ -20,9 +20,10 @@ describe('the registry of error codes', () => {
     expect(entry.remedy).toMatch(/\.$/)
   })
 
-  test('holds a server fault for worth repeating, and a client fault not, save for a slow request', () => {
+  test('holds a server fault for worth repeating, and a client fault not, save for what came too slowly or too often', () => {
     for (const [code, { status, retryable }] of entries) {
-      expect([code, retryable]).toEqual([code, status !== null && (status >= 500 || status === 408)])
+      const passes = status !== null && (status >= 500 || status === 408 || status === 429)
+      expect([code, retryable]).toEqual([code, passes])
     }
   })
 

@@ -8,6 +8,7 @@ import { HandOff } from './handoff/hand-off.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
+import type { AdmissionLimits } from './http/admission/limits.ts'
 import { LiveTokens } from './http/admission/live-tokens.ts'
 import { nobody } from './http/requests/callers.ts'
 import { keyOwners } from './http/requests/key-owner.ts'
@@ -70,6 +71,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       policy,
       retentionMillis: config.retentionDays * 86_400_000,
       node: { instanceId: config.instanceId, version },
+      maxWaitingPulls: config.maxWaitingPulls,
       log,
       companion: deliverer,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
@@ -81,11 +83,13 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         tableField: config.tableField,
         unknownFields: config.unknownFields,
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
+        callBackLevels: config.maxCallBackLevels,
         keyOwner: keyOwners(tokens),
         callers: tokens ?? nobody,
         webhooks: { rule, deliverer, source: config.webhookSource },
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
+      limits: limitsOf(config),
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
       basePath: pathPrefixOf(config),
       tls,
@@ -151,6 +155,25 @@ async function openStore(
   const peerCa = config.peerCa === null ? null : readPem(config.peerCa)
   const { peers, database } = await openSharedStore({ url: config.databaseUrl, log, peerCa, ...options })
   return { store: peers.store, keptIn: { database }, peers }
+}
+
+function limitsOf(config: Config): AdmissionLimits {
+  const bytes = (mebibytes: number) => Math.floor(mebibytes * 2 ** 20)
+  return {
+    connections: config.maxConnections,
+    connectionsPerAddress: config.maxConnectionsPerAddress,
+    requestsPerConnection: config.maxRequestsPerConnection,
+    waitingPulls: config.maxWaitingPulls,
+    waitingPullsPerCaller: config.maxWaitingPullsPerCaller,
+    receivedBytes: bytes(config.maxReceivedMb),
+    unsentBytes: bytes(config.maxUnsentMb),
+    callBackPartitions: config.maxCallBackPartitions,
+    callBackLevels: config.maxCallBackLevels,
+    requestMillis: config.requestSeconds * 1000,
+    answerMillis: config.answerSeconds * 1000,
+    overloadMillis: config.overloadSeconds * 1000,
+    requestsPerSecond: config.maxRequestsPerSecond,
+  }
 }
 
 function readPem(path: string): Buffer {

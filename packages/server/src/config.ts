@@ -1,4 +1,4 @@
-import { instanceIdKeywords } from '@baton/protocol'
+import { instanceIdKeywords, MAX_LEVELS_PER_CALL_BACK } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
@@ -133,6 +133,85 @@ export const configSchema = Type.Object({
     maximum: 1024,
     default: 32,
     description: 'largest call-back in MiB',
+  }),
+  maxConnections: Type.Integer({
+    minimum: 16,
+    maximum: 1_000_000,
+    default: 20_000,
+    description: 'connections at once; fewer where the process may open fewer files',
+  }),
+  maxConnectionsPerAddress: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 10_000,
+    description: 'connections at once from one address, or from one /64 network of IPv6',
+  }),
+  maxRequestsPerConnection: Type.Integer({
+    minimum: 1,
+    maximum: 10_000,
+    default: 100,
+    description: 'requests of one connection that are served at once; further ones wait',
+  }),
+  maxWaitingPulls: Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000,
+    default: 20_000,
+    description: 'pulls that wait for work at once; further ones are answered without waiting',
+  }),
+  maxWaitingPullsPerCaller: Type.Integer({
+    minimum: 0,
+    maximum: 1_000_000,
+    default: 10_000,
+    description: 'the same for one token, or without tokens for one address',
+  }),
+  maxReceivedMb: Type.Number({
+    minimum: 0.001,
+    maximum: 65_536,
+    default: 256,
+    description: 'bodies in MiB that are received and not yet answered, in all',
+  }),
+  maxCallBackPartitions: Type.Integer({
+    minimum: 1,
+    maximum: 10_000_000,
+    default: 500_000,
+    description: 'descriptors in one call-back',
+  }),
+  maxCallBackLevels: Type.Integer({
+    minimum: 1,
+    maximum: 10_000_000,
+    default: MAX_LEVELS_PER_CALL_BACK,
+    description: 'different levels in one call-back',
+  }),
+  requestSeconds: Type.Number({
+    minimum: 0.1,
+    maximum: DAY_SECONDS,
+    default: 300,
+    description: 'time for a request to arrive, headers and body',
+  }),
+  answerSeconds: Type.Number({
+    minimum: 0.1,
+    maximum: DAY_SECONDS,
+    default: 60,
+    description: 'time in which a client takes an answer, or 64 KiB of it; otherwise it is disconnected',
+  }),
+  maxUnsentMb: Type.Number({
+    minimum: 0.001,
+    maximum: 65_536,
+    default: 256,
+    description: 'answers in MiB that clients have not taken yet, in all',
+  }),
+  overloadSeconds: Type.Number({
+    minimum: 0.001,
+    maximum: 3600,
+    default: 1,
+    description: 'delay of the event loop from which call-backs are refused, and later other requests',
+  }),
+  maxRequestsPerSecond: Type.Number({
+    minimum: 0,
+    maximum: 1_000_000,
+    default: 0,
+    shownDefault: '0 (no bound)',
+    description: 'requests a second of one token, or without tokens of one address',
   }),
   retentionDays: Type.Number({
     minimum: 0,

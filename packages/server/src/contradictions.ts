@@ -82,6 +82,14 @@ const rules: readonly Contradiction[] = [
         : undefined,
   },
   {
+    between: ['bodyLimitMb', 'maxReceivedMb'],
+    found: ({ bodyLimitMb, maxReceivedMb }) =>
+      maxReceivedMb < bodyLimitMb
+        ? `--max-received-mb (${maxReceivedMb}) is below --body-limit-mb (${bodyLimitMb}), ` +
+          'so the largest call-back could never arrive: raise the one or lower the other'
+        : undefined,
+  },
+  {
     between: ['tableField'],
     found: ({ tableField }) => {
       if (takenFields.has(tableField))

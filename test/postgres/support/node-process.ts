@@ -83,6 +83,10 @@ export class NodeProcess {
     }
   }
 
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child?.kill(signal)
   }

@@ -40,6 +40,8 @@ export interface HandOffOptions {
   readonly log: Log
   /** What runs beside the hand-off on the same store, and ends before the store is closed. */
   readonly companion?: Companion
+  /** Pulls that wait for work; further ones are answered at once. */
+  readonly maxWaitingPulls?: number
   /** For tests that decide what time it is, and how much of it passes. */
   readonly clock?: WallClock
   readonly stopwatch?: Stopwatch
@@ -105,10 +107,14 @@ export class HandOff {
           this.#upkeep.beginGrace()
       },
     })
-    this.#pulls = new Pulls(this.#coalescer, (instance, result) => {
-      this.#instances.notePull(instance)
-      this.counts.notePull(result)
-    })
+    this.#pulls = new Pulls(
+      this.#coalescer,
+      (instance, result) => {
+        this.#instances.notePull(instance)
+        this.counts.notePull(result)
+      },
+      options.maxWaitingPulls,
+    )
     const hasNamesake = () =>
       log.warn(
         { instanceId: node.instanceId },

@@ -1,7 +1,7 @@
 import type { Coalescer } from './coalescer.ts'
 import type { Pulled, PullRequest } from './requests.ts'
 import { type PullOrder, type PullResult, type ReadiedOf, StoreUnavailable } from './store.ts'
-import { NOTHING, WaitingPulls } from './waiting-pulls.ts'
+import { MAX_WAITING_PULLS, NOTHING, WaitingPulls } from './waiting-pulls.ts'
 
 /** Told what a caller is about to be given. */
 type Note = (instance: string | null, result: PullResult) => void
@@ -10,12 +10,13 @@ type Note = (instance: string | null, result: PullResult) => void
 export class Pulls {
   readonly #coalescer: Coalescer
   readonly #note: Note
-  readonly #waiting = new WaitingPulls((order) => this.#tryAgain(order))
+  readonly #waiting: WaitingPulls
   #isClosed = false
 
-  constructor(coalescer: Coalescer, note: Note) {
+  constructor(coalescer: Coalescer, note: Note, maxWaiting = MAX_WAITING_PULLS) {
     this.#coalescer = coalescer
     this.#note = note
+    this.#waiting = new WaitingPulls((order) => this.#tryAgain(order), maxWaiting)
   }
 
   async pull(request: PullRequest, signal: AbortSignal | undefined): Promise<Pulled> {

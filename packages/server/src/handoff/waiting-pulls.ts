@@ -31,14 +31,16 @@ type TryPull = (order: PullOrder) => Promise<PullResult>
  */
 export class WaitingPulls {
   readonly #tryPull: TryPull
+  readonly #most: number
   readonly #waiting = new Set<Waiter>()
   readonly #groups = new Map<string, Group>()
   readonly #byKey = new Map<string, Set<Waiter>>()
   readonly #wishes = new Wishes()
   #closed = false
 
-  constructor(tryPull: TryPull) {
+  constructor(tryPull: TryPull, most = MAX_WAITING_PULLS) {
     this.#tryPull = tryPull
+    this.#most = most
   }
 
   /** Goes up whenever something became ready. Whoever found nothing before must look again. */
@@ -51,7 +53,7 @@ export class WaitingPulls {
   }
 
   get isFull(): boolean {
-    return this.#waiting.size >= MAX_WAITING_PULLS
+    return this.#waiting.size >= this.#most
   }
 
   /** `seenEpoch` is the epoch at which the caller looked and found nothing. */

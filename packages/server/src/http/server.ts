@@ -1,10 +1,13 @@
 import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission/admission.ts'
+import { AdmissionBudget } from './admission/budget.ts'
+import type { AdmissionLimits } from './admission/limits.ts'
 import { answerUnknownRoutes } from './admission/not-found.ts'
 import { checkParameters } from './admission/parameters.ts'
 import { believeProxies, Proxies } from './admission/proxies.ts'
-import { answerClientError } from './answers/client-errors.ts'
+import { shedRequests } from './admission/shedding.ts'
+import { answerClientError, isTooLate } from './answers/client-errors.ts'
 import { descriptiveSchemas } from './answers/descriptive-schemas.ts'
 import { errorAnswers, refusals } from './answers/error-answers.ts'
 import { secureAnswers, securityHeaders } from './answers/security-headers.ts'
@@ -24,6 +27,7 @@ import { admitPeers, type Peers } from './peers.ts'
 import { meetExpectations } from './requests/expectations.ts'
 import { answerThoseWhoStoppedSending } from './requests/hang-up.ts'
 import { acceptJsonBodies } from './requests/json-body.ts'
+import type { ShapeLimits } from './requests/json-shape.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { countRequests, RequestCounts } from './requests/request-counts.ts'
 import { logRequests, type RequestLog } from './requests/request-log.ts'
@@ -47,6 +51,7 @@ import { serverOptions, serveTls } from './tls-server.ts'
 export interface HttpOptions {
   readonly service: Omit<Service, 'isSecure'>
   readonly admission: AdmissionOptions
+  readonly limits: AdmissionLimits
   /** Empty, or a path without a slash at its end. */
   readonly basePath: string
   /** Null: requests are not logged. */
@@ -70,7 +75,7 @@ export interface Timeouts {
 }
 
 /** Docker waits ten seconds before it kills; whoever has not read its answer by then will not. */
-const standardTimeouts: Timeouts = { requestMillis: 300_000, checkMillis: 5000, closeMillis: 8000 }
+const standardTimeouts: Omit<Timeouts, 'requestMillis'> = { checkMillis: 5000, closeMillis: 8000 }
 
 /** The characters of a task id, up to four bytes each, percent-encoded. */
 const LONGEST_SEGMENT = MAX_TASK_ID_LENGTH * 4 * 3
@@ -79,6 +84,7 @@ const HEADERS_LIMIT_BYTES = 2 * 16_384
 export async function buildHttp({
   service: given,
   admission,
+  limits,
   basePath,
   requestLog,
   tls = null,
@@ -86,14 +92,23 @@ export async function buildHttp({
   peers = null,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
-  const { requestMillis, checkMillis, closeMillis } = { ...standardTimeouts, ...timeouts }
+  const { requestMillis, checkMillis, closeMillis } = {
+    ...standardTimeouts,
+    requestMillis: limits.requestMillis,
+    ...timeouts,
+  }
   const service = { ...given, isSecure: tls !== null }
+  const { handOff, callers, log } = service
   const proxies = new Proxies(trustedProxies)
-  const audit = new AuditLog(service.log)
+  const audit = new AuditLog(log)
   const refuse = refusals(service)
   const answerError = errorAnswers(service, refuse)
   const requests = new RequestCounts()
-  const lane = new ExpressLane(admissionOf('worker', admission), refuse, service, requests, proxies)
+  const waitingPulls = () => handOff.waitingPulls
+  const budget = new AdmissionBudget({ limits, callers, proxies, log, waitingPulls })
+  const { met } = budget
+  const entry = { admission: admissionOf('worker', admission), budget }
+  const lane = new ExpressLane(entry, refuse, service, requests, proxies)
   const app: FastifyInstance = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
     logger: false,
@@ -112,14 +127,20 @@ export async function buildHttp({
       requireHostHeader: false,
     }),
     schemaController: descriptiveSchemas,
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: (error, socket) => {
+      if (isTooLate(error)) met.met('request-time', socket.remoteAddress)
+      answerClientError(error, socket)
+    },
     frameworkErrors: (error, request, reply) => {
       reply.headers(securityHeaders(service.isSecure))
       void answerError(error, request, reply)
     },
   })
   app.setErrorHandler(answerError)
-  boundPipelining(app)
+  boundPipelining(app, {
+    most: limits.requestsPerConnection,
+    met: (address) => met.met('connection-requests', address),
+  })
   if (trustedProxies.length > 0) believeProxies(app, proxies)
   secureAnswers(app, service.isSecure)
   if (requestLog !== null) {
@@ -128,8 +149,14 @@ export async function buildHttp({
       scheme: proxies.schemeOf(socket, headers) ?? (service.isSecure ? 'https' : 'http'),
     }))
   }
-  acceptJsonBodies(app)
+  acceptJsonBodies(app, {
+    hold: budget.received.hold,
+    callBackShape: callBackShape(limits),
+    shapeMet: (fault, isCallBack) =>
+      met.met(isCallBack && fault === 'elements' ? 'call-back-partitions' : 'body-shape'),
+  })
   admitCallers(app, admission)
+  shedRequests(app, budget)
   checkParameters(app)
   auditRequests(app, { audit, callers: service.callers, proxies })
   countRequests(app, requests)
@@ -141,9 +168,9 @@ export async function buildHttp({
     async (routes) => {
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
-        callBackRoute(uncached, service)
-        pullRoute(uncached, service, lane)
-        settleRoute(uncached, service, lane)
+        callBackRoute(uncached, service, met)
+        pullRoute(uncached, service, lane, budget)
+        settleRoute(uncached, service, lane, budget)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
         taskRoutes(uncached, service)
@@ -153,7 +180,7 @@ export async function buildHttp({
         settingsRoute(uncached, service)
         subscriptionRoutes(uncached, service)
         healthRoutes(uncached, service)
-        metricsRoute(uncached, service, requests)
+        metricsRoute(uncached, service, requests, budget)
         auditRoute(uncached, audit)
       })
       openapiRoute(routes)
@@ -169,6 +196,9 @@ export async function buildHttp({
   // Node's server takes one that never did for busy, and closing would wait for it.
   if (requestLog !== null) lane.serveNothing()
   lane.before(app.server)
+  // In front of both ways.
+  budget.before(app.server)
+  app.addHook('onClose', async () => budget.stop())
   meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   admission.tokens?.onReload(() => lane.forgetHeads())
   auditReloads(audit, admission.tokens, tls)
@@ -177,6 +207,11 @@ export async function buildHttp({
   app.addHook('preClose', async () => streams.end())
   closeInOrder(app, lane, { handOff: service.handOff, peers }, closeMillis)
   return app
+}
+
+/** Descriptors have five fields; others may be ignored. */
+function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
+  return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
 }
 
 /** An answer is true when it is given: whoever asks again wants to know what is true then. */

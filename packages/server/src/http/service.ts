@@ -13,6 +13,7 @@ export interface Service {
   readonly tableField: string
   readonly unknownFields: 'refuse' | 'ignore'
   readonly callBackLimitBytes: number
+  readonly callBackLevels: number
   readonly keyOwner: KeyOwner
   readonly callers: Callers
   /** The service speaks TLS. */

@@ -85,19 +85,20 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['tasks with parked partitions', /INDEXED BY task_with_parked/, 'task_with_parked (id<?)'],
   ['mismatches', /INDEXED BY partition_mismatch/, 'partition_mismatch (lane=?)'],
   ['compute tables of a task', /FROM task_table/, 'task_table_order (task=?)'],
-  ['the leases of an instance', /'leased' AND holder = \?/, 'partition_holder (holder=? AND due_at>?)'],
+  [
+    'the leases of an instance',
+    /'leased' AND holder = \? AND due_at/,
+    'partition_holder (holder=? AND due_at>?)',
+  ],
+  ['what an instance holds', /'leased' AND holder = \? ORDER/, 'partition_holder (holder=?)'],
   ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
   ['instances unseen', /instance WHERE last_seen_at < /, 'instance_to_forget (last_seen_at<?)'],
   [
     'deliveries of a subscription',
     /FROM delivery WHERE subscription = \? AND event > /,
-    'delivery_identity (subscription=? AND event>?)',
+    'PRIMARY KEY (subscription=? AND event>?)',
   ],
-  [
-    'the newest deliveries',
-    /AND event < \? ORDER BY event DESC/,
-    'delivery_identity (subscription=? AND event<?)',
-  ],
+  ['the newest deliveries', /AND event < \? ORDER BY event DESC/, 'PRIMARY KEY (subscription=? AND event<?)'],
   ['pending deliveries', /pending IS NOT NULL AND event > /, 'delivery_pending (subscription=? AND event>?)'],
   [
     'pending deliveries of a task',

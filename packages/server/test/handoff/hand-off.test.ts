@@ -125,6 +125,7 @@ describe('settling', () => {
     ]
     expect(await handOff.settle({ instance: null, settlements, pull: null })).toEqual({
       settled: [leaseId],
+      parked: [],
       refused: [
         { leaseId: 'nonsense', code: 'lease_unknown' },
         { leaseId, code: 'lease_settled' },

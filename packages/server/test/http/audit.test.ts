@@ -76,7 +76,9 @@ describe('the audit', () => {
     const baton = await TestApp.open()
     await baton.callBack(...descriptors('orders', 1))
     await baton.post('/tasks/orders/pause')
+    await baton.post('/subscriptions', { types: ['task.done'] })
     expect((await baton.get('/audit')).body.entries).toMatchObject([
+      { kind: 'order', name: null, action: 'POST /subscriptions', outcome: 'done' },
       { kind: 'order', name: null, action: 'POST /tasks/orders/pause', outcome: 'done' },
     ])
   })

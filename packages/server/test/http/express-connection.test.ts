@@ -3,12 +3,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Admission } from '../../src/http/admission/admission.ts'
 import { Proxies } from '../../src/http/admission/proxies.ts'
 import { ExpressLane } from '../../src/http/express/express-lane.ts'
 import type { Serve } from '../../src/http/requests/exchange.ts'
 import { keyOwners } from '../../src/http/requests/key-owner.ts'
 import { RequestCounts } from '../../src/http/requests/request-counts.ts'
 import { HOUR } from '../store/conformance/test-policy.ts'
+import { openBudget } from '../support/open-budget.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 
 interface Door {
@@ -26,21 +28,24 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, patienceMil
   const handOff = { isDraining: false }
   const refuse = () => ({ code: 'internal', detail: 'it failed' }) as const
   const requests = new RequestCounts()
+  const admission: Admission = ({ headers }) =>
+    headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' }
+  const budget = openBudget()
   const lane = new ExpressLane(
-    ({ headers }) =>
-      headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' },
+    { admission, budget },
     refuse,
     { handOff, keyOwner: keyOwners(null), isSecure: false } as never,
     requests,
     new Proxies([]),
   )
-  lane.open('GET', '', '/pull', serve)
-  lane.open('POST', '', '/settle', serve)
+  lane.open('GET', '', '/pull', 'pull', serve)
+  lane.open('POST', '', '/settle', 'urgent', serve)
   const handedOver = new Promise<void>((resolve) => server.on('connection', () => resolve()))
   lane.before(server, patienceMillis)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {
+    budget.stop()
     lane.closeAll()
     server.closeAllConnections()
     server.close()

@@ -5,7 +5,7 @@ import { RequestCounts } from '../../src/http/requests/request-counts.ts'
 import { Dice, fuzzSeed, mutateBytes } from '../support/mutation.ts'
 
 const counts = new RequestCounts().of('GET', '/pull')
-const route = { serve: async () => ({ waited: false }), counts }
+const route = { serve: async () => ({ waited: false }), counts, urgency: 'pull' as const }
 const routeOf: RouteOf = ({ url }) => (url === '/pull' || url === '/settle' ? route : undefined)
 
 const keyOwner: KeyOwner = (_, instance) => `${instance}`

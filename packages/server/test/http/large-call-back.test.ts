@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { until } from '../../../../test/support/until.ts'
+import { CallBackReader } from '../../src/http/large-call-backs/call-back-reader.ts'
 import { LARGE_BODY_BYTES } from '../../src/http/requests/json-body.ts'
 import { descriptor, descriptors, TestApp } from '../support/test-app.ts'
 
@@ -63,4 +65,17 @@ describe('POST /call-back of a large array', () => {
     ])
     expect((await baton.get('/tasks/orders')).body.partitions.total).toBe(1)
   })
+})
+
+test('the thread that reads them ends when there is nothing to read, and comes back', async () => {
+  const reader = new CallBackReader({}, 5)
+  onTestFinished(() => reader.close())
+  const bytes = () => Buffer.from(JSON.stringify(descriptors('orders', 3)))
+  expect(reader.hasThread).toBe(false)
+  for (const _twice of [1, 2]) {
+    const checked = reader.read(bytes())
+    expect(reader.hasThread).toBe(true)
+    expect(await checked).toMatchObject({ ok: true, callBack: { taskId: 'orders' } })
+    await until(() => !reader.hasThread)
+  }
 })

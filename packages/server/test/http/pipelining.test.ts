@@ -2,11 +2,12 @@ import type { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { until } from '../../../../test/support/until.ts'
+import { settingOf } from '../../src/config.ts'
 import { MAX_WAITING_PULLS } from '../../src/handoff/waiting-pulls.ts'
-import { MAX_UNDER_WAY } from '../../src/http/requests/pipelining.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
+const MAX_UNDER_WAY = settingOf('maxRequestsPerConnection').default as number
 const waitingPull = pullBytes({ Prefer: 'wait=60' })
 
 async function served() {

@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { certificateFile } from '../../../../test/postgres/support/postgres-server.ts'
 import { ServiceProcess } from '../../../../test/support/service-process.ts'
 import { testFolder } from '../../../../test/support/test-folder.ts'
+import { until } from '../../../../test/support/until.ts'
 import { baton } from '../../../cli/test/support/baton.ts'
 import type { Log } from '../../src/handoff/log.ts'
 import { TlsFiles } from '../../src/http/tls-files.ts'
@@ -65,6 +66,26 @@ describe('over TLS', () => {
         'strict-transport-security': 'max-age=31536000',
         'x-content-type-options': 'nosniff',
       })
+  })
+
+  test('a connection beyond those of one address is closed before the handshake', async () => {
+    const baton = await TestApp.open({ ...(await files()), maxConnectionsPerAddress: 2 })
+    const port = await listening(baton.app)
+    const first = await RawConnection.openTls(port, { ca })
+    const second = await RawConnection.openTls(port, { ca })
+    const third = connect({ host: '127.0.0.1', port })
+    third.on('error', () => {})
+    await once(third, 'close')
+    for (const client of [first, second]) {
+      client.send(pullBytes())
+      expect((await client.answer()).status).toBe(200)
+    }
+    first.socket.destroy()
+    await until(async () => {
+      const again = await RawConnection.openTls(port, { ca }).catch(() => undefined)
+      again?.send(pullBytes())
+      return (await again?.answer().catch(() => undefined))?.status === 200
+    })
   })
 
   test('a pull waits, and one whose client hangs up takes nothing', async () => {

@@ -69,10 +69,10 @@ function prepare(db: DatabaseSync) {
     log: deliveries('WHERE subscription = ? AND event > ? ORDER BY event LIMIT ?'),
     newest: deliveries('WHERE subscription = ? AND event < ? ORDER BY event DESC LIMIT ?'),
     pendingOnes: deliveries(
-      'WHERE subscription = ? AND pending IS NOT NULL AND event > ? ORDER BY event LIMIT ?',
+      'INDEXED BY delivery_pending WHERE subscription = ? AND pending IS NOT NULL AND event > ? ORDER BY event LIMIT ?',
     ),
     pendingOfTask: deliveries(
-      'WHERE subscription = ? AND pending IS NOT NULL AND task_id = ? AND event > ? ORDER BY event LIMIT ?',
+      'INDEXED BY delivery_pending_of_task WHERE subscription = ? AND pending IS NOT NULL AND task_id = ? AND event > ? ORDER BY event LIMIT ?',
     ),
   }
 }

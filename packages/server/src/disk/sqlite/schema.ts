@@ -152,9 +152,9 @@ CREATE TABLE delivery (
   at INTEGER NOT NULL,
   message TEXT NOT NULL,
   progress TEXT NOT NULL,
-  pending INTEGER GENERATED ALWAYS AS (CASE WHEN json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED
-) STRICT;
-CREATE UNIQUE INDEX delivery_identity ON delivery (subscription, event);
+  pending INTEGER GENERATED ALWAYS AS (CASE WHEN json_extract(progress, '$.state') = 'pending' THEN 1 END) STORED,
+  PRIMARY KEY (subscription, event)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX delivery_pending ON delivery (subscription, event) WHERE pending IS NOT NULL;
 CREATE INDEX delivery_pending_of_task ON delivery (subscription, task_id, event) WHERE pending IS NOT NULL;
 

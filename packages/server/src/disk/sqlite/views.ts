@@ -72,13 +72,13 @@ const plain = <Row extends object>(found: readonly Row[]): Row[] => found.map((r
 
 function prepare(db: DatabaseSync) {
   // The order of a partial index, however many rows there are besides.
-  const underWay = (state: string) =>
+  const underWay = (state: 'leased' | 'delayed') =>
     query<UnderWayRow>(
       db,
       `SELECT lane.task AS task, lane.level AS level, idx AS "index", spelling, partition.state AS state, holder,
          ifnull(leased_at, 0) AS leasedAt, due_at AS dueAt, record_count AS recordCount
-       FROM partition CROSS JOIN lane ON lane.id = partition.lane
-       WHERE partition.state = '${state}' ORDER BY due_at ${LIMIT}`,
+       FROM partition INDEXED BY partition_due CROSS JOIN lane ON lane.id = partition.lane
+       WHERE partition.state = '${state}' AND due_at IS NOT NULL ORDER BY due_at, partition.id ${LIMIT}`,
     )
   return {
     leased: underWay('leased'),

@@ -1,4 +1,4 @@
-import type { Disk, TaskDetail, TaskSummary } from '../disk.ts'
+import type { Disk, TaskDetail, TaskSummary, UnderWayRow } from '../disk.ts'
 import { gapsBetween } from '../rules/index-runs.ts'
 import { leaseMillis, type Policy } from '../rules/policy.ts'
 import { type Tallies, totalOf } from '../rules/tally.ts'
@@ -92,6 +92,9 @@ async function rowsOf(disk: Disk, found: readonly TaskSummary[], policy: Policy)
 
 type TimingOf = (task: StoredTask) => Timing
 
+const byEnd = (a: UnderWayRow, b: UnderWayRow): number =>
+  a.dueAt - b.dueAt || a.level - b.level || a.index - b.index
+
 /** What is under way of all of these tasks, with one look, and with none where there is nothing. */
 async function readUnderWay(
   disk: Disk,
@@ -106,7 +109,7 @@ async function readUnderWay(
     durations,
     // The middle of its jitter.
     backoffMillis: policy.backoffMillis * 0.75,
-    underWay: (byTask.get(id) ?? []).map(({ task: _task, ...row }) => ({
+    underWay: (byTask.get(id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => ({
       ...row,
       renewed: row.dueAt - row.leasedAt > leaseMillis(policy, row.recordCount) + RENEWAL_MILLIS,
     })),

@@ -81,7 +81,7 @@ export const hasEffect = (access: Access): boolean => changing.has(access)
 /** What a caller of such a route can be refused with, for those who describe routes. */
 export function admissionProblems(access: Access): readonly ProblemCode[] {
   if (access === 'probe') return []
-  const found: ProblemCode[] = ['host_refused']
+  const found: ProblemCode[] = ['host_refused', 'overloaded', 'rate_limited']
   if (changing.has(access)) found.push('cross_site_refused')
   const allowed = rolesFor(access)
   if (allowed === null) return found

@@ -66,6 +66,8 @@ function isBoundToEnd({ req, headersSent, writableEnded }: Answer): boolean {
 export const ARRIVED_TOO_LATE = 'headers and body did not arrive in time'
 export const HEADERS_TOO_LARGE = 'the request line and headers are larger than the service accepts'
 
+export const isTooLate = ({ code }: ClientError): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT'
+
 function faultOf(error: ClientError): { code: ProblemCode; detail: string } {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':

@@ -5,20 +5,13 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Service } from '../service.ts'
 import { RequestProblem, sendProblem, type UnwrittenProblem } from './problems.ts'
 
-const TOO_LARGE = 'FST_ERR_CTP_BODY_TOO_LARGE'
-
 export const UNFORESEEN = 'something went wrong inside the service; its log has the details'
 
 /** What Fastify itself finds wrong with a request, by its error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
-  [TOO_LARGE]: { code: 'body_too_large', detail: 'the body is larger than the service accepts here' },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'unsupported_media_type',
     detail: 'the body must be sent with Content-Type: application/json',
-  },
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
-    code: 'bad_request',
-    detail: 'the body is shorter or longer than its Content-Length says',
   },
   FST_ERR_BAD_URL: { code: 'bad_request', detail: 'the path is not validly percent-encoded UTF-8' },
   FST_ERR_MAX_PARAM_LENGTH: { code: 'bad_request', detail: 'a segment of the path is too long' },
@@ -58,16 +51,12 @@ export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refu
     // client a new one; where it was not, discarding the rest lets the client read the answer first.
     if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
     if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
-    const problem = refuse(error, request)
-    return sendProblem(
-      reply,
-      codeOf(error) === TOO_LARGE ? { ...problem, detail: tooLarge(request) } : problem,
-    )
+    return sendProblem(reply, refuse(error, request))
   }
 }
 
-function tooLarge({ routeOptions: { bodyLimit, config } }: FastifyRequest): string {
-  return config.readsLargeBodies === true ? callBackTooLarge(bodyLimit) : otherTooLarge(bodyLimit)
+export function tooLarge(limitBytes: number, isCallBack: boolean): string {
+  return isCallBack ? callBackTooLarge(limitBytes) : otherTooLarge(limitBytes)
 }
 
 const inMebibytes = (bytes: number) => `${Number((bytes / 2 ** 20).toFixed(3))} MiB`

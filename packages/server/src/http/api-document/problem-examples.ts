@@ -1,9 +1,10 @@
 import { type Problem, type ProblemCode, problem } from '@baton/protocol'
 import { NEARLY_FULL } from '../../handoff/hand-off.ts'
 import { HOST_REFUSED } from '../admission/admission.ts'
+import { tooManyRequests } from '../admission/budget.ts'
 import { ARRIVED_TOO_LATE, HEADERS_TOO_LARGE } from '../answers/client-errors.ts'
 import { callBackTooLarge, UNFORESEEN } from '../answers/error-answers.ts'
-import { TOO_MANY_LARGE } from '../large-call-backs/body-budget.ts'
+import { TOO_MUCH_RECEIVED } from '../requests/arriving-body.ts'
 
 /** An occurrence of each problem, as a client would meet it. */
 export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
@@ -81,7 +82,8 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   ),
   store_full: problem('store_full', NEARLY_FULL),
   shutting_down: problem('shutting_down', 'this node finishes what it has and takes nothing new'),
-  overloaded: problem('overloaded', TOO_MANY_LARGE),
+  overloaded: problem('overloaded', TOO_MUCH_RECEIVED),
+  rate_limited: problem('rate_limited', tooManyRequests(50, 1).detail),
   internal: problem('internal', UNFORESEEN, {
     instance: 'urn:uuid:4f1d7c2e-8f4e-4c58-9a55-0f7f4a2d4b11',
   }),

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { errorCodes } from '@baton/protocol'
+import type { AdmissionBudget } from '../admission/budget.ts'
 import { answerClientError } from '../answers/client-errors.ts'
 import type { Refuse } from '../answers/error-answers.ts'
 import type { Exchange } from '../requests/exchange.ts'
@@ -20,6 +21,7 @@ export interface ExpressRules extends Staying {
   readonly routeOf: RouteOf
   readonly keyOwner: KeyOwner
   readonly refuse: Refuse
+  readonly budget: AdmissionBudget
   /** A body may come after its head, but those who keep us waiting for so long are left to Node's timers. */
   readonly patienceMillis: number
   /** Gives the socket to Node's HTTP server. */
@@ -83,7 +85,7 @@ export class ExpressConnection {
   readonly #onData = (bytes: Buffer): void => {
     if (this.#isAnswering || this.#waitingBytes + bytes.length < this.#neededBytes) {
       this.#waiting.push(bytes)
-      this.#waitingBytes += bytes.length
+      this.#keep(bytes.length)
       // Who sends ahead without end is not read ahead without end.
       if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) this.#socket.pause()
     } else this.#read(this.#withWaiting(bytes))
@@ -94,7 +96,7 @@ export class ExpressConnection {
     clearTimeout(this.#patience)
     const all = Buffer.concat([...this.#waiting, bytes])
     this.#waiting = []
-    this.#waitingBytes = 0
+    this.#keep(-this.#waitingBytes)
     this.#neededBytes = 0
     return all
   }
@@ -117,17 +119,32 @@ export class ExpressConnection {
   }
 
   #waitForRest(bytes: Buffer, neededBytes: number): void {
+    // Where bodies are refused for lack of room, Node's server does that.
+    if (!this.#rules.budget.received.hasRoomFor(neededBytes)) {
+      this.#handOver(bytes)
+      return
+    }
     this.#waiting = [bytes]
-    this.#waitingBytes = bytes.length
+    this.#keep(bytes.length)
     this.#neededBytes = neededBytes
     const giveUp = () => this.#handOver(this.#withWaiting(NO_BYTES))
     this.#patience = setTimeout(giveUp, this.#rules.patienceMillis)
   }
 
-  async #serve({ method, url, asked, serve, counts }: ExpressRequest, body: Buffer): Promise<void> {
+  /** What waits counts as received. */
+  #keep(bytes: number): void {
+    this.#waitingBytes += bytes
+    this.#rules.budget.received.keep(bytes)
+  }
+
+  async #serve(request: ExpressRequest, body: Buffer): Promise<void> {
+    const { method, url, asked, serve, counts, urgency } = request
+    const { budget } = this.#rules
     const began = performance.now()
     this.#isAnswered = false
+    budget.received.keep(body.length)
     try {
+      if (!budget.isOpen) budget.check(urgency, asked.headers, this.#socket)
       const exchange = { asked, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
       if (this.#isAnswered) counts.answered(200, waited ? null : performance.now() - began)
@@ -136,6 +153,7 @@ export class ExpressConnection {
       this.#send(problemText(refusal, this.#rules))
       if (this.#isAnswered) counts.answered(errorCodes[refusal.code].status, performance.now() - began)
     } finally {
+      budget.received.keep(-body.length)
       this.#idleSince = performance.now()
     }
   }
@@ -200,6 +218,7 @@ export class ExpressConnection {
 
   readonly #onClose = (): void => {
     clearTimeout(this.#patience)
+    this.#keep(-this.#waitingBytes)
     this.#stopIdleTimer()
     this.#rules.left()
   }

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Admission } from '../admission/admission.ts'
+import type { AdmissionBudget } from '../admission/budget.ts'
 import type { Proxies } from '../admission/proxies.ts'
 import type { Refuse } from '../answers/error-answers.ts'
 import type { Serve } from '../requests/exchange.ts'
@@ -23,6 +24,7 @@ type LaneService = Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>
  */
 export class ExpressLane {
   readonly #admission: Admission
+  readonly #budget: AdmissionBudget
   readonly #refuse: Refuse
   readonly #service: LaneService
   readonly #requests: RequestCounts
@@ -31,21 +33,29 @@ export class ExpressLane {
   readonly #connections = new Set<ExpressConnection>()
 
   constructor(
-    admission: Admission,
+    { admission, budget }: { readonly admission: Admission; readonly budget: AdmissionBudget },
     refuse: Refuse,
     service: LaneService,
     requests: RequestCounts,
     proxies: Proxies,
   ) {
     this.#admission = admission
+    this.#budget = budget
     this.#refuse = refuse
     this.#service = service
     this.#requests = requests
     this.#proxies = proxies
   }
 
-  open(method: PlainHead['method'], prefix: string, path: string, serve: Serve): void {
-    this.#routes.set(`${method} ${prefix}${path}`, { serve, counts: this.#requests.of(method, path) })
+  open(
+    method: PlainHead['method'],
+    prefix: string,
+    path: string,
+    urgency: ExpressRoute['urgency'],
+    serve: Serve,
+  ): void {
+    const counts = this.#requests.of(method, path)
+    this.#routes.set(`${method} ${prefix}${path}`, { serve, counts, urgency })
   }
 
   /** Every connection goes to Node's server with its first bytes. */
@@ -66,6 +76,7 @@ export class ExpressLane {
         routeOf: (head) => this.#routeOf(head, socket),
         keyOwner: this.#service.keyOwner,
         refuse: this.#refuse,
+        budget: this.#budget,
         patienceMillis,
         isLast: () => this.#service.handOff.isDraining,
         handOver: () => {

@@ -1,3 +1,4 @@
+import type { Urgency } from '../admission/overload.ts'
 import { queryOf, type Serve } from '../requests/exchange.ts'
 import type { KeyOwner } from '../requests/key-owner.ts'
 import type { RouteCounts } from '../requests/request-counts.ts'
@@ -10,6 +11,7 @@ const KNOWN_HEADS = 4
 export interface ExpressRoute {
   readonly serve: Serve
   readonly counts: RouteCounts
+  readonly urgency: Urgency
 }
 
 /** Undefined: the express lane does not serve it. Depends on nothing but the head, and not on its key. */
@@ -78,10 +80,10 @@ class KnownHead {
 
   constructor(
     { method, url, text, bodyBytes }: PlainHead,
-    { serve, counts }: ExpressRoute,
+    { serve, counts, urgency }: ExpressRoute,
     asked: AskedInHeaders,
   ) {
-    this.request = { method, url, bodyBytes, headBytes: text.length, asked, serve, counts }
+    this.request = { method, url, bodyBytes, headBytes: text.length, asked, serve, counts, urgency }
     const [, before = text, key = ''] = KEY.exec(text) ?? []
     this.#beforeKey = Buffer.from(before, 'latin1')
     this.#keyLength = key.length

@@ -11,17 +11,27 @@ interface Reading {
   readonly reject: (error: Error) => void
 }
 
+/** The thread keeps the memory of what it has read, so it ends when there was nothing to read for so long. */
+const IDLE_MILLIS = 10_000
+
 type CheckOptions = ReadingOrder['options']
 
 /** Turns the body of a call-back, parsed or still in bytes, into what its check found. */
 export class CallBackReader {
   readonly #options: CheckOptions
+  readonly #idleMillis: number
   readonly #readings = new Map<number, Reading>()
   #worker: Worker | undefined
+  #idle: NodeJS.Timeout | undefined
   #lastId = 0
 
-  constructor(options: CheckOptions) {
+  constructor(options: CheckOptions, idleMillis = IDLE_MILLIS) {
     this.#options = options
+    this.#idleMillis = idleMillis
+  }
+
+  get hasThread(): boolean {
+    return this.#worker !== undefined
   }
 
   async read(body: unknown): Promise<CallBackCheck> {
@@ -29,10 +39,12 @@ export class CallBackReader {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#idle)
     await this.#worker?.terminate()
   }
 
   #readOnThread(bytes: Buffer): Promise<CallBackCheck> {
+    clearTimeout(this.#idle)
     return new Promise((resolve, reject) => {
       this.#lastId += 1
       this.#readings.set(this.#lastId, { partitions: [], resolve, reject })
@@ -63,6 +75,7 @@ export class CallBackReader {
       return
     }
     this.#readings.delete(reply.id)
+    if (this.#readings.size === 0) this.#idle = setTimeout(this.#endThread, this.#idleMillis).unref()
     switch (reply.kind) {
       case 'read': {
         const { taskId, recordTotal } = reply
@@ -78,6 +91,12 @@ export class CallBackReader {
       case 'failed':
         reading.reject(new Error(reply.detail))
     }
+  }
+
+  readonly #endThread = (): void => {
+    const worker = this.#worker
+    this.#worker = undefined
+    void worker?.terminate()
   }
 
   #giveUp(worker: Worker, error: Error): void {

@@ -1,5 +1,6 @@
 import type { StoreReading } from '../../handoff/counts/store-readings.ts'
 import type { HandOff } from '../../handoff/hand-off.ts'
+import type { AdmissionBudget } from '../admission/budget.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
 import type { Webhooks } from '../service.ts'
 import type { MetricHead, Sample } from './metric-text.ts'
@@ -11,6 +12,7 @@ export interface MetricSources {
   readonly requests: RequestCounts
   readonly health: ProcessHealth
   readonly webhooks: Webhooks
+  readonly budget: AdmissionBudget
   readonly store: StoreReading
 }
 

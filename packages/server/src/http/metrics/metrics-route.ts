@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
+import type { AdmissionBudget } from '../admission/budget.ts'
 import { problemAnswers } from '../api-document/documented.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
 import type { Service } from '../service.ts'
@@ -12,13 +13,14 @@ export function metricsRoute(
   app: FastifyInstance,
   { handOff, webhooks }: Service,
   requests: RequestCounts,
+  budget: AdmissionBudget,
 ): void {
-  const health = new ProcessHealth()
+  const health = new ProcessHealth((lateMillis) => budget.overload.note(lateMillis))
   app.addHook('onClose', async () => health.stop())
   app.route({
     method: 'GET',
     url: '/metrics',
-    config: { access: 'overview' },
+    config: { access: 'overview', urgency: 'urgent' },
     schema: {
       operationId: 'metrics',
       summary: 'What this node has done and how it is, and how much work the store holds, as metrics',
@@ -32,7 +34,8 @@ export function metricsRoute(
       },
     },
     handler: async (_request, reply) => {
-      const from = { handOff, requests, health, webhooks, store: await handOff.storeReadings.read() }
+      const store = await handOff.storeReadings.read()
+      const from = { handOff, requests, health, webhooks, budget, store }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },

@@ -10,6 +10,11 @@ export class ProcessHealth {
   readonly eventLoopDelay = new Distribution(DELAY_SECONDS)
   #dueAt = performance.now() + SAMPLE_MILLIS
   readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
+  readonly #onSample: (lateMillis: number) => void
+
+  constructor(onSample: (lateMillis: number) => void = () => {}) {
+    this.#onSample = onSample
+  }
 
   stop(): void {
     clearInterval(this.#timer)
@@ -17,7 +22,9 @@ export class ProcessHealth {
 
   #sample(): void {
     const now = performance.now()
-    this.eventLoopDelay.add(Math.max(0, now - this.#dueAt) / 1000)
+    const lateMillis = Math.max(0, now - this.#dueAt)
+    this.eventLoopDelay.add(lateMillis / 1000)
+    this.#onSample(lateMillis)
     this.#dueAt = now + SAMPLE_MILLIS
   }
 }

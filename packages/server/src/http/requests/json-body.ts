@@ -1,6 +1,13 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { CheckFailure } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { RequestProblem } from '../answers/problems.ts'
+import { tooLarge } from '../answers/error-answers.ts'
+import { brokenContract, RequestProblem } from '../answers/problems.ts'
+import { type ArrivalRules, ArrivingBody } from './arriving-body.ts'
+import type { HoldBody } from './held-body.ts'
 import { NotJson, parseJsonBytes } from './json-bytes.ts'
+import { MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -19,18 +26,75 @@ export const LARGE_BODY_BYTES = 256 * 2 ** 10
 
 type Done = (error: Error | null, body?: unknown) => void
 
+/** How bodies are received; what a body may hold depends on the route. */
+export interface BodyRules {
+  readonly hold: HoldBody
+  readonly callBackShape: ShapeLimits
+  shapeMet(fault: ShapeFault, isCallBack: boolean): void
+}
+
+/** Ten thousand settlements with all of their fields have 70,000; what the express lane takes cannot have more than this. */
+const OTHER_SHAPE: ShapeLimits = { elements: 150_000, values: 150_000 }
+
+const responses = new WeakMap<IncomingMessage, ServerResponse>()
+
 /**
  * Bodies are JSON in UTF-8 and nothing else. Fastify's own parser would replace bytes that are not, and look for
  * `__proto__`, which is safe here because bodies are only ever read field by field.
  */
-export function acceptJsonBodies(app: FastifyInstance): void {
+export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, readJson)
+  app.addContentTypeParser('application/json', (request: FastifyRequest, payload: Readable, done: Done) => {
+    const fault = declaredOtherwise(request)
+    if (fault !== undefined) {
+      payload.resume()
+      done(new RequestProblem('unsupported_media_type', fault))
+      return
+    }
+    const arrived = (error: Error | null, body: Buffer = NO_BYTES) => {
+      if (error === null) readJson(request, body, done)
+      else done(error)
+    }
+    const arrival = arrivalRules(request, rules)
+    const { raw } = request
+    new ArrivingBody(raw, responses.get(raw), payload, arrival, arrived).read(isCompressed(request))
+  })
   app.addContentTypeParser('*', refuseOtherTypes)
   app.addHook('onRoute', (route: RouteOptions) => {
-    if ((route.method === 'POST' || route.method === 'PUT') && route.config?.bodyOptional !== true)
-      route.preValidation = demandBody
+    if (route.method !== 'POST' && route.method !== 'PUT') return
+    route.preParsing = ({ raw: request }, { raw: response }, _payload, done) => {
+      responses.set(request, response)
+      done(null)
+    }
+    if (route.config?.bodyOptional !== true) route.preValidation = demandBody
   })
+}
+
+function arrivalRules({ routeOptions }: FastifyRequest, rules: BodyRules): ArrivalRules {
+  const { bodyLimit, config } = routeOptions
+  const isCallBack = config.readsLargeBodies === true
+  const shape = isCallBack ? rules.callBackShape : OTHER_SHAPE
+  return {
+    limitBytes: bodyLimit,
+    shape,
+    isUrgent: !isCallBack,
+    hold: rules.hold,
+    tooLarge: () => tooLarge(bodyLimit, isCallBack),
+    shapeFault: (fault) => {
+      rules.shapeMet(fault, isCallBack)
+      return brokenContract('the body cannot be right, and was not read', shapeViolation(fault, shape))
+    },
+  }
+}
+
+function shapeViolation(fault: ShapeFault, { elements, values }: ShapeLimits): CheckFailure {
+  const most = (count: number) => count.toLocaleString('en-US')
+  const detail = {
+    elements: `the array has more than ${most(elements)} elements; send it as several`,
+    values: `the body has more than ${most(values)} values; send it as several`,
+    depth: `the body is nested more than ${MAX_DEPTH} levels deep`,
+  }[fault]
+  return { ok: false, violations: [{ pointer: '', detail }], total: 1 }
 }
 
 const NO_BYTES = Buffer.alloc(0)
@@ -49,11 +113,9 @@ function readJson(request: FastifyRequest, body: Buffer, done: Done): void {
   }
 }
 
-function bodyOf(request: FastifyRequest, body: Buffer): unknown {
-  const fault = declaredOtherwise(request)
-  if (fault !== undefined) throw new RequestProblem('unsupported_media_type', fault)
-  if (body.length === 0 && request.routeOptions.config.bodyOptional === true) return undefined
-  if (body.length >= LARGE_BODY_BYTES && request.routeOptions.config.readsLargeBodies === true) return body
+function bodyOf({ routeOptions: { config } }: FastifyRequest, body: Buffer): unknown {
+  if (body.length === 0 && config.bodyOptional === true) return undefined
+  if (body.length >= LARGE_BODY_BYTES && config.readsLargeBodies === true) return body
   return parsedBody(body)
 }
 
@@ -74,11 +136,15 @@ function declaredOtherwise({ headers }: FastifyRequest): string | undefined {
       return `JSON is sent as UTF-8, not as ${charset.slice(0, 40)}`
     }
   }
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    return 'the body must be sent without Content-Encoding'
+  const encoding = headers['content-encoding']?.toLowerCase()
+  if (encoding !== undefined && encoding !== 'identity' && encoding !== 'gzip') {
+    return 'the body must be sent with Content-Encoding: gzip, or without one'
   }
   return undefined
+}
+
+function isCompressed({ headers }: FastifyRequest): boolean {
+  return headers['content-encoding']?.toLowerCase() === 'gzip'
 }
 
 /** curl and others send a form's content type along with no body at all. */

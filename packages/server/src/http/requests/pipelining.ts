@@ -2,59 +2,82 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** Requests of one connection that are served at once. A client that sends ahead gains nothing beyond a few. */
-export const MAX_UNDER_WAY = 100
-
 /**
  * Bounds the requests under way per connection. Further ones wait until earlier ones are answered, and meanwhile
  * nothing more is read from the connection. The express lane serves one at a time and needs no such bound.
  */
-export function boundPipelining(app: FastifyInstance): void {
+export function boundPipelining(
+  app: FastifyInstance,
+  { most, met }: { readonly most: number; met(address: string | undefined): void },
+): void {
   const connections = new WeakMap<Socket, Pipeline>()
   // Before all other hooks: what waits here has not begun.
-  app.addHook('onRequest', ({ raw: request }, { raw: response }, done) => {
+  app.addHook('onRequest', ({ raw: request, routeOptions: { config } }, { raw: response }, done) => {
     let pipeline = connections.get(request.socket)
     if (pipeline === undefined) {
-      pipeline = new Pipeline(request.socket)
+      pipeline = new Pipeline(request.socket, most, met)
       connections.set(request.socket, pipeline)
     }
-    pipeline.enter(request, response, done)
+    pipeline.enter(request, response, LARGE.has(config?.access ?? ''), done)
   })
 }
 
+/** Their answers may be large, and an answer waits in memory until those before it were read. */
+const LARGE: ReadonlySet<string> = new Set(['view', 'overview', 'task', 'audit', 'open', 'anyone'])
+const MAX_LARGE_UNDER_WAY = 8
+
 class Pipeline {
   readonly #socket: Socket
+  readonly #most: number
+  readonly #met: (address: string | undefined) => void
   #underWay = 0
   /** Node reads a chunk to its end before it stops, so some requests are here already. */
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: { readonly isLarge: boolean; start(): void }[] = []
   #isWatched = false
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, most: number, met: (address: string | undefined) => void) {
     this.#socket = socket
+    this.#most = most
+    this.#met = met
   }
 
-  enter(request: IncomingMessage, response: ServerResponse, serve: () => void): void {
+  enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
     const start = () => {
       this.#underWay += 1
       // When the answer was given to the socket. If the connection closes before, nothing that waits is served.
       response.once('close', this.#answered)
       serve()
     }
-    if (this.#underWay < MAX_UNDER_WAY) {
+    if (this.#waiting.length === 0 && this.#hasRoomFor(isLarge)) {
       start()
       return
     }
-    this.#waiting.push(start)
+    this.#waiting.push({ isLarge, start })
+    if (!this.#isFull) return
+    this.#met(request.socket.remoteAddress)
     this.#watch()
     request.socket.pause()
+  }
+
+  /** There are more than may be under way: nothing further is read. */
+  get #isFull(): boolean {
+    return this.#waiting.length > 0 && this.#underWay + this.#waiting.length > this.#most
+  }
+
+  #hasRoomFor(isLarge: boolean): boolean {
+    return this.#underWay < (isLarge ? MAX_LARGE_UNDER_WAY : this.#most)
   }
 
   readonly #answered = (): void => {
     this.#underWay -= 1
     if (this.#waiting.length === 0 || this.#socket.destroyed) return
-    this.#waiting.shift()?.()
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      if (!this.#hasRoomFor(next.isLarge)) break
+      this.#waiting.shift()
+      next.start()
+    }
     // The last one may need the rest of its body.
-    if (this.#waiting.length === 0) this.#socket.resume()
+    if (!this.#isFull) this.#socket.resume()
   }
 
   /** Node resumes a connection after each answer and for each body. */
@@ -62,7 +85,7 @@ class Pipeline {
     if (this.#isWatched) return
     this.#isWatched = true
     this.#socket.on('resume', () => {
-      if (this.#waiting.length > 0) this.#socket.pause()
+      if (this.#isFull) this.#socket.pause()
     })
   }
 }

@@ -12,28 +12,28 @@ import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
 import type { KnownConflict } from '../../handoff/store.ts'
+import type { BoundsMet } from '../admission/bounds.ts'
 import { requireCallBackLimits } from '../admission/reach.ts'
 import { nameOf } from '../answers/partition-view.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-settings-view.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/documented.ts'
-import { bodyBudget } from '../large-call-backs/body-budget.ts'
 import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
+import { whileHeld } from '../requests/held-body.ts'
 import { callerOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 import { sealHeader, sealOf } from './seal-header.ts'
 
 const SETTINGS_HEADER = 'task-settings'
 
-export function callBackRoute(app: FastifyInstance, service: Service): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes, callers } = service
-  const reader = new CallBackReader({ tableField, unknownFields })
+export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers } = service
+  const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
   app.addHook('onClose', () => reader.close())
   app.route({
     method: 'POST',
     url: '/call-back',
     bodyLimit: callBackLimitBytes,
-    onRequest: bodyBudget(callBackLimitBytes),
     config: { access: 'producer', readsLargeBodies: true },
     schema: {
       operationId: 'callBack',
@@ -44,16 +44,22 @@ export function callBackRoute(app: FastifyInstance, service: Service): void {
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
     handler: async (request, reply) => {
-      const { headers } = request.raw
+      const { headers, socket } = request.raw
       const seal = sealOf(headers)
       const settings = settingsIn(headers, handOff)
-      const checked = await reader.read(request.body)
-      if (!checked.ok) throw brokenContract('the array breaks the contract', checked)
-      const { callBack } = checked
-      const caller = callers.of(headers)
-      requireCallBackLimits(caller, callBack)
-      const owner = caller?.name ?? null
-      const result = await handOff.callBack(callBack, callerOf(headers), { owner, seal, settings })
+      const { callBack, result } = await whileHeld(request.raw, async () => {
+        const checked = await reader.read(request.body)
+        if (!checked.ok) {
+          if (checked.tooManyLevels) met.met('call-back-levels', socket.remoteAddress)
+          throw brokenContract('the array breaks the contract', checked)
+        }
+        const { callBack } = checked
+        const caller = callers.of(headers)
+        requireCallBackLimits(caller, callBack)
+        const owner = caller?.name ?? null
+        const more = { owner, seal, settings }
+        return { callBack, result: await handOff.callBack(callBack, callerOf(headers), more) }
+      })
       switch (result.kind) {
         case 'stored': {
           const { accepted, duplicates } = result

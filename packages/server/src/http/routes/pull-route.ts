@@ -2,6 +2,7 @@ import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { revoked } from '../admission/admission.ts'
+import type { AdmissionBudget } from '../admission/budget.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
@@ -14,25 +15,34 @@ import { JSON_TYPE, type Service } from '../service.ts'
 /** How soon an empty-handed client that does not wait may ask again. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
-export function pullRoute(app: FastifyInstance, service: Service, lane: ExpressLane): void {
+export function pullRoute(
+  app: FastifyInstance,
+  service: Service,
+  lane: ExpressLane,
+  budget: AdmissionBudget,
+): void {
   const { handOff, tableField, callers } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
-  const config = { access: 'worker' as const }
+  const config = { access: 'worker' as const, urgency: 'pull' as const }
 
   const pull: Serve = async ({ asked, socket, answer }) => {
+    const caller = () => budget.callerOf(asked.headers, socket)
     const order = asked.pull
     const hangUpsAreRead = standstill.noteRequest()
     let isRevoked = false
-    const { partitions, waited } = await whileWatched(
-      socket,
-      order.waitMillis > 0,
-      (signal) => handOff.pull(order, signal),
-      (end) =>
-        callers.watch(asked.headers, () => {
-          isRevoked = true
-          end()
-        }),
+    const whenRevoked = (end: () => void) =>
+      callers.watch(asked.headers, () => {
+        isRevoked = true
+        end()
+      })
+    const { partitions, waited } = await budget.waiting.within(order.waitMillis, caller, (waitMillis) =>
+      whileWatched(
+        socket,
+        waitMillis > 0,
+        (signal) => handOff.pull({ ...order, waitMillis }, signal),
+        whenRevoked,
+      ),
     )
     if (isRevoked && partitions.length === 0) throw revoked()
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
@@ -46,7 +56,7 @@ export function pullRoute(app: FastifyInstance, service: Service, lane: ExpressL
     })
     return { waited }
   }
-  lane.open('GET', app.prefix, '/pull', pull)
+  lane.open('GET', app.prefix, '/pull', 'pull', pull)
 
   app.route({
     method: 'GET',

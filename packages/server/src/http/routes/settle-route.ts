@@ -10,6 +10,7 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Settled } from '../../handoff/requests.ts'
 import type { SettlementOrder } from '../../handoff/rules/settlement.ts'
+import type { AdmissionBudget } from '../admission/budget.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { refusalsJson } from '../answers/refusals-json.ts'
@@ -21,7 +22,12 @@ import { leaveUntimed } from '../requests/request-counts.ts'
 import { Standstill } from '../requests/standstill.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
-export function settleRoute(app: FastifyInstance, service: Service, lane: ExpressLane): void {
+export function settleRoute(
+  app: FastifyInstance,
+  service: Service,
+  lane: ExpressLane,
+  budget: AdmissionBudget,
+): void {
   const { handOff, tableField, callers } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
@@ -44,14 +50,17 @@ export function settleRoute(app: FastifyInstance, service: Service, lane: Expres
     }
     const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
     const hangUpsAreRead = pull === null ? undefined : standstill.noteRequest()
-    const mayWait = pull !== null && pull.waitMillis > 0
+    const caller = () => budget.callerOf(asked.headers, socket)
     // With a revoked token the wait ends; what was settled is settled, and is answered.
-    const outcome = await whileWatched(
-      socket,
-      mayWait,
-      (signal) => handOff.settle(order, signal),
-      (end) => callers.watch(asked.headers, end),
-    )
+    const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, caller, (waitMillis) => {
+      const bounded = pull === null ? order : { ...order, pull: { ...pull, waitMillis } }
+      return whileWatched(
+        socket,
+        waitMillis > 0,
+        (signal) => handOff.settle(bounded, signal),
+        (end) => callers.watch(asked.headers, end),
+      )
+    })
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
     const { applied } = asked.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
@@ -62,7 +71,7 @@ export function settleRoute(app: FastifyInstance, service: Service, lane: Expres
     answer(settledJson(outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   }
-  lane.open('POST', app.prefix, '/settle', settle)
+  lane.open('POST', app.prefix, '/settle', 'urgent', settle)
 
   app.route({
     method: 'POST',

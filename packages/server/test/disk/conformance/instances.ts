@@ -35,6 +35,7 @@ export function instancesTopic(harness: DiskHarness): void {
         lastSeenAt: NOW + 900,
         totals: { ...noTotals(), pulls: 3, records: 40, done: 5 },
         leases: 0,
+        leasesEndAt: null,
         node: null,
         now: NOW + 2000,
         tasks: [],

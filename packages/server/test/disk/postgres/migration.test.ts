@@ -95,7 +95,8 @@ describe('a database of version 11', () => {
         Object.values(tally).reduce((sum, count) => sum + count, 0)
       expect([totals(facts.partitions), totals(facts.records)]).toEqual([totals(partitions), totals(records)])
       const plain = (all: readonly PartitionRecord[]) =>
-        all.map(({ state: _, dueAt: __, ...others }) => others)
+        // What was not shown then has nothing to be compared with.
+        all.map(({ state: _, dueAt: __, leasedAt: ___, outcome: ____, history: _____, ...others }) => others)
       expect(plain(await driver.partitions(taskId))).toEqual(plain(before.partitions))
     }
     const { instances } = await store.instances({ after: null, limit: 50 })

@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { RequestProblem } from '../answers/problems.ts'
+import { type BodyHold, type HoldBody, rememberHold } from './held-body.ts'
+import { JsonShape, type ShapeFault, type ShapeLimits } from './json-shape.ts'
+import { SharedListeners } from './shared-listeners.ts'
+
+export const TOO_MUCH_RECEIVED =
+  'more is being sent to this node at once than it can hold; send this again, and if that is slow, in smaller bodies'
+
+/** What the bytes of a body are held against while they arrive. */
+export interface ArrivalRules {
+  readonly limitBytes: number
+  readonly shape: ShapeLimits
+  /** Renews and settles. */
+  readonly isUrgent: boolean
+  readonly hold: HoldBody
+  /** In words, what to do about a body that is larger. */
+  tooLarge(): string
+  shapeFault(fault: ShapeFault): RequestProblem
+}
+
+type Done = (error: Error | null, body?: Buffer) => void
+
+const closes = new SharedListeners('close')
+const NO_BYTES = Buffer.alloc(0)
+
+/**
+ * Reads the body of a request, expanded where it is compressed, and refuses it as soon as it breaks a rule: nothing that
+ * is too large, too many or too deep is ever in memory as a whole.
+ */
+export class ArrivingBody {
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse | undefined
+  readonly #payload: Readable
+  readonly #rules: ArrivalRules
+  readonly #done: Done
+  readonly #shape: JsonShape
+  readonly #hold: BodyHold
+  #source: Readable
+  #chunks: Buffer[] = []
+  #bytes = 0
+  /** As they came, before they were expanded. */
+  #sentBytes = 0
+  #isOver = false
+  #isReleased = false
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse | undefined,
+    payload: Readable,
+    rules: ArrivalRules,
+    done: Done,
+  ) {
+    this.#request = request
+    this.#response = response
+    this.#payload = payload
+    this.#source = payload
+    this.#rules = rules
+    this.#done = done
+    this.#shape = new JsonShape(rules.shape)
+    this.#hold = rules.hold(rules.isUrgent, request.socket.remoteAddress, () =>
+      this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED)),
+    )
+  }
+
+  read(isCompressed: boolean): void {
+    rememberHold(this.#request, this.#hold)
+    // An answer may never be given, and a connection may outlive many answers: whichever ends first.
+    this.#response?.once('close', this.#release)
+    closes.add(this.#request.socket, this.#release)
+    if (this.#announcedBytes > this.#rules.limitBytes) {
+      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+      return
+    }
+    if (isCompressed) this.#source = this.#expanded()
+    this.#source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
+    // Pipes end with their source, but do not fail with it.
+    if (isCompressed) this.#payload.on('error', this.#onError)
+  }
+
+  get #announcedBytes(): number {
+    return Number(this.#request.headers['content-length'] ?? 0)
+  }
+
+  #expanded(): Readable {
+    this.#payload.on('data', (chunk: Buffer) => {
+      this.#sentBytes += chunk.length
+    })
+    return this.#payload.pipe(createGunzip())
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    if (this.#isOver) return
+    this.#bytes += chunk.length
+    if (Math.max(this.#bytes, this.#sentBytes) > this.#rules.limitBytes) {
+      this.#fail(new RequestProblem('body_too_large', this.#rules.tooLarge()))
+      return
+    }
+    const fault = this.#shape.take(chunk)
+    if (fault !== undefined) {
+      this.#fail(this.#rules.shapeFault(fault))
+      return
+    }
+    if (this.#hold.add(chunk.length)) this.#chunks.push(chunk)
+    else this.#fail(new RequestProblem('overloaded', TOO_MUCH_RECEIVED))
+  }
+
+  readonly #onEnd = (): void => {
+    if (this.#isOver) return
+    const announced = this.#request.headers['content-length']
+    const sent = this.#source === this.#payload ? this.#bytes : this.#sentBytes
+    if (announced !== undefined && Number(announced) !== sent) {
+      this.#fail(
+        new RequestProblem('bad_request', 'the body is shorter or longer than its Content-Length says'),
+      )
+      return
+    }
+    this.#isOver = true
+    this.#hold.arrived()
+    const [only] = this.#chunks
+    const body = this.#chunks.length > 1 ? Buffer.concat(this.#chunks, this.#bytes) : (only ?? NO_BYTES)
+    this.#chunks = []
+    this.#done(null, body)
+  }
+
+  readonly #onError = (error: Error): void => {
+    if ((error as { code?: string }).code?.startsWith('Z_') === true) {
+      this.#fail(new RequestProblem('body_not_json', 'the body is declared as gzip and cannot be expanded'))
+    } else this.#fail(Object.assign(error, { statusCode: 400 }))
+  }
+
+  readonly #release = (): void => {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#response?.off('close', this.#release)
+    closes.remove(this.#request.socket, this.#release)
+    this.#hold.release()
+  }
+
+  /** What is left of the body is read and dropped, so that the client comes to read its answer. */
+  #fail(error: Error): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#chunks = []
+    this.#release()
+    if (this.#source !== this.#payload) {
+      this.#payload.unpipe()
+      this.#source.destroy()
+    }
+    this.#payload.resume()
+    this.#done(error)
+  }
+}

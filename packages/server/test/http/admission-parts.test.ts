@@ -1,0 +1,214 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { addressOf } from '../../src/http/admission/addresses.ts'
+import { BoundsMet } from '../../src/http/admission/bounds.ts'
+import { Overload, sheddingOrder } from '../../src/http/admission/overload.ts'
+import { RateLimit } from '../../src/http/admission/rate-limit.ts'
+import { ReceivedBytes } from '../../src/http/admission/received-bytes.ts'
+import { JsonShape, MAX_DEPTH } from '../../src/http/requests/json-shape.ts'
+import { openBudget } from '../support/open-budget.ts'
+import { quiet } from '../support/test-app.ts'
+
+describe('the shape of a body', () => {
+  const generous = { elements: 1e9, values: 1e9 }
+  const large = (text: string) => Buffer.from(`${text}${' '.repeat(64 * 1024)}`)
+
+  /** What JSON.parse finds: values in all, but for the outermost, and elements of the outermost. */
+  function counted(value: unknown): { values: number; depth: number; elements: number } {
+    if (typeof value !== 'object' || value === null) return { values: 0, depth: 0, elements: 0 }
+    const parts = Object.values(value)
+    const inner = parts.map(counted)
+    const separators = Math.max(0, parts.length - 1)
+    return {
+      values: 1 + separators + inner.reduce((sum, part) => sum + part.values, 0),
+      depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
+      elements: parts.length,
+    }
+  }
+
+  test('is what the parser would find, however the bytes are cut', () => {
+    const strings = fc.oneof(fc.string(), fc.constantFrom('"', '\\', '[{,', '\\"', '\\\\', ']}'))
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 4 },
+        fc.oneof(strings, fc.integer(), fc.boolean(), fc.constant(null)),
+        fc.array(tie('tree'), { maxLength: 5 }),
+        fc.dictionary(strings, tie('tree'), { maxKeys: 5 }),
+      ),
+    }))
+    fc.assert(
+      fc.property(fc.array(tree, { minLength: 2 }), fc.integer({ min: 1, max: 40 }), (body, size) => {
+        const bytes = large(JSON.stringify(body))
+        const { values, elements } = counted(body)
+        const fits = (limits: { elements: number; values: number }) => {
+          const shape = new JsonShape(limits)
+          for (let at = 0; at < bytes.length; at += size) {
+            // The padding counts for nothing, and cutting it up only takes time.
+            const chunk = at > 4096 ? bytes.subarray(at) : bytes.subarray(at, at + size)
+            const fault = shape.take(chunk)
+            if (fault !== undefined) return fault
+            if (at > 4096) break
+          }
+          return undefined
+        }
+        expect(fits({ elements, values })).toBe(undefined)
+        expect(fits({ elements: elements - 1, values })).toBe('elements')
+        expect(fits({ elements, values: values - 1 })).toBe('values')
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('may be nested so deep and no deeper', () => {
+    const nested = (depth: number) => large(`${'['.repeat(depth)}${']'.repeat(depth)}`)
+    expect(new JsonShape(generous).take(nested(MAX_DEPTH))).toBe(undefined)
+    expect(new JsonShape(generous).take(nested(MAX_DEPTH + 1))).toBe('depth')
+  })
+})
+
+describe('bytes that were received', () => {
+  test('make room by what has held most for longest, and never by what has arrived', () => {
+    const received = new ReceivedBytes(100, new BoundsMet(quiet))
+    const givenUp: string[] = []
+    const hold = (name: string) => {
+      const body = received.hold(false, undefined, () => {
+        givenUp.push(name)
+        body.release()
+      })
+      return body
+    }
+    const [arrived, small, large] = [hold('arrived'), hold('small'), hold('large')]
+    expect([arrived.add(50), small.add(1), large.add(40)]).toEqual([true, true, true])
+    arrived.arrived()
+    expect(hold('next').add(30)).toBe(true)
+    expect(givenUp).toEqual(['large'])
+    expect(hold('too much').add(60)).toBe(false)
+    expect(received.held).toBeGreaterThanOrEqual(50)
+  })
+
+  test('count until nobody works on them any more', () => {
+    const received = new ReceivedBytes(100, new BoundsMet(quiet))
+    const body = received.hold(false, undefined, () => {})
+    body.add(10)
+    body.retain()
+    body.release()
+    expect(received.held).toBe(10)
+    body.release()
+    expect(received.held).toBe(0)
+  })
+
+  test('leave a quarter more for what is urgent', () => {
+    const received = new ReceivedBytes(100, new BoundsMet(quiet))
+    const full = received.hold(false, undefined, () => {})
+    full.add(100)
+    full.arrived()
+    expect(received.hold(true, undefined, () => {}).add(25)).toBe(true)
+    expect(received.hold(true, undefined, () => {}).add(1)).toBe(false)
+  })
+})
+
+describe('overload', () => {
+  const refused = (late: readonly number[]) => {
+    const overload = new Overload(100)
+    for (const millis of late) overload.note(millis)
+    return sheddingOrder.filter((urgency) => overload.refuses(urgency))
+  }
+
+  test.each([
+    [[99, 99, 99], []],
+    [[5000, 5000, 10], []],
+    [[100, 5000, 5000], ['call-back']],
+    [
+      [200, 200, 200],
+      ['call-back', 'view'],
+    ],
+    [
+      [400, 400, 400],
+      ['call-back', 'view', 'pull'],
+    ],
+    [
+      [800, 800, 800],
+      ['call-back', 'view', 'pull', 'urgent'],
+    ],
+    [[800, 800, 800, 0], []],
+  ])('with looks that are %j ms late refuses %j', (late, kinds) => {
+    expect(refused(late)).toEqual(kinds)
+  })
+})
+
+describe('callers', () => {
+  const socket = { remoteAddress: '10.0.0.7' } as Socket
+  const named = { nameOf: ({ authorization }: IncomingHttpHeaders) => authorization ?? null }
+  const budgetWith = (...options: Parameters<typeof openBudget>) => {
+    const budget = openBudget(...options)
+    onTestFinished(() => budget.stop())
+    return budget
+  }
+
+  test('are told apart by the names of their tokens, or without tokens by their addresses', () => {
+    const budget = budgetWith({}, named)
+    const callers = ['one', 'two', undefined].map((authorization) =>
+      budget.callerOf({ authorization }, socket),
+    )
+    expect(callers).toEqual(['token one', 'token two', '10.0.0.7'])
+    expect(budgetWith().callerOf({ authorization: 'one' }, socket)).toBe('10.0.0.7')
+  })
+
+  test('behind a proxy that is trusted have the address that it tells', () => {
+    const headers = { 'x-forwarded-for': '192.0.2.1' }
+    expect(budgetWith({}, undefined, ['10.0.0.7']).callerOf(headers, socket)).toBe('192.0.2.1')
+    expect(budgetWith().callerOf(headers, socket)).toBe('10.0.0.7')
+  })
+
+  test('wait for work in their own numbers, until their pulls end', async () => {
+    const { waiting, met } = budgetWith({ waitingPullsPerCaller: 1 })
+    const gate = Promise.withResolvers<void>()
+    const pull = (caller: string) =>
+      waiting.within(
+        1000,
+        () => caller,
+        async (millis) => {
+          if (millis > 0) await gate.promise
+          return millis
+        },
+      )
+    const first = pull('one')
+    expect(await pull('one')).toBe(0)
+    const other = pull('two')
+    gate.resolve()
+    expect([await first, await other, await pull('one')]).toEqual([1000, 1000, 1000])
+    expect(met.counts['caller-waiting-pulls']).toBe(1)
+  })
+})
+
+test('a rate allows a second of requests at once, and then one at a time', () => {
+  const rate = new RateLimit(2)
+  expect([rate.secondsToWait('a', 0), rate.secondsToWait('a', 0)]).toEqual([0, 0])
+  expect(rate.secondsToWait('a', 0)).toBe(0.5)
+  expect(rate.secondsToWait('b', 0)).toBe(0)
+  expect(rate.secondsToWait('a', 500)).toBe(0)
+  expect(rate.secondsToWait('a', 600)).toBeCloseTo(0.4)
+})
+
+test('a bound that is met is logged at once, and then with all that came since', () => {
+  const lines: object[] = []
+  const met = new BoundsMet({ ...quiet, warn: (fields) => lines.push(fields) })
+  for (let times = 0; times < 5; times += 1) met.met('rate', '10.0.0.7')
+  expect(met.counts.rate).toBe(5)
+  expect(lines).toMatchObject([
+    { bound: 'rate', times: 1, setting: '--max-requests-per-second', address: '10.0.0.7' },
+  ])
+})
+
+test.each([
+  ['10.0.0.7', '10.0.0.7'],
+  ['::ffff:10.0.0.7', '10.0.0.7'],
+  ['::1', '0:0:0:0::/64'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8::5', '2001:db8:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+])('connections from %s are counted as %s', (remoteAddress, address) => {
+  expect(addressOf({ remoteAddress } as never)).toBe(address)
+})

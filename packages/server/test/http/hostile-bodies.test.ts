@@ -1,0 +1,184 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { dial, postHead, statusOf } from '../../../../test/support/hostile-client.ts'
+import { ServiceProcess } from '../../../../test/support/service-process.ts'
+import { until } from '../../../../test/support/until.ts'
+import { descriptors } from '../support/test-app.ts'
+
+const MIB = 2 ** 20
+const LARGEST = 32 * MIB
+const json = { 'content-type': 'application/json' }
+const smallHeap = { NODE_OPTIONS: '--max-old-space-size=512' }
+
+async function withSmallHeap(args: readonly string[] = []): Promise<ServiceProcess> {
+  return ServiceProcess.started(args, undefined, smallHeap)
+}
+
+const callBack = (url: string, body: string | Buffer, headers = {}) =>
+  fetch(`${url}/call-back`, { method: 'POST', headers: { ...json, ...headers }, body })
+
+/** The service lives, and serves a producer and a worker. */
+async function expectServing({ url }: ServiceProcess, task: string): Promise<void> {
+  expect((await fetch(`${url}/livez`)).status).toBe(200)
+  const answer = await callBack(url, JSON.stringify(descriptors(task, 4000)))
+  expect(await answer.json()).toMatchObject({ accepted: 4000 })
+  const pulled = (await (await fetch(`${url}/pull`)).json()) as { partitions: unknown[] }
+  expect(pulled.partitions).toHaveLength(1)
+}
+
+async function measured({ url }: ServiceProcess, series: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.split(' ')[1],
+  )
+}
+
+const met = (service: ServiceProcess, bound: string) =>
+  measured(service, `baton_bounds_met_total{bound="${bound}"}`)
+
+const filled = (unit: string, bytes: number) =>
+  `[${unit.repeat(Math.floor((bytes - 16) / unit.length)).replace(/,$/, '')}]`
+
+describe('a call-back of the largest size that takes many times its memory once parsed', () => {
+  test.each([
+    ['empty objects', filled('{},', LARGEST), 'more than 500,000 elements'],
+    ['empty arrays', filled('[],', 2 * MIB), 'more than 500,000 elements'],
+    ['numbers', filled('0,', 2 * MIB), 'more than 500,000 elements'],
+    ['arrays within arrays', '['.repeat(MIB), 'more than 16 levels deep'],
+    [
+      'an object with millions of fields',
+      `[{${'"":0,'.repeat(1_000_001)}"a":0}]`,
+      'more than 1,000,000 values',
+    ],
+  ])('is refused as it arrives: %s', async (_, body, detail) => {
+    const service = await withSmallHeap(
+      detail.includes('values') ? ['--max-call-back-partitions', '4000'] : [],
+    )
+    const answer = await callBack(service.url, body)
+    expect(answer.status).toBe(422)
+    const problem = (await answer.json()) as { code: string; errors: { detail: string }[] }
+    expect(problem.code).toBe('contract_violation')
+    expect(problem.errors[0]?.detail).toContain(detail)
+    expect(service.stderr).toContain('a bound on callers was met')
+    await expectServing(service, 'after')
+  })
+
+  test('is read where it keeps all bounds, whatever its objects look like', async () => {
+    const service = await withSmallHeap()
+    const random = (at: number) => ((at * 2_654_435_761) % 2 ** 32).toString(36)
+    const objects = Array.from({ length: 200_000 }, (_, at) => `{"${random(at)}":0,"${random(at + 1)}":[1]}`)
+    expect((await callBack(service.url, `[${objects.join(',')}]`)).status).toBe(422)
+    await expectServing(service, 'after')
+  })
+
+  test('with 200,000 levels is refused', async () => {
+    const service = await ServiceProcess.started()
+    const levels = Array.from({ length: 200_000 }, (_, level) => ({
+      taskId: 't',
+      computeTableName: 'a.b',
+      partition_name: `t-${level}-0`,
+      record_count: 1,
+      priorityLevel: level,
+    }))
+    const answer = await callBack(service.url, JSON.stringify(levels))
+    const { errors } = (await answer.json()) as { errors: { pointer: string; detail: string }[] }
+    expect([answer.status, errors]).toEqual([
+      422,
+      [{ pointer: '/10000/priorityLevel', detail: expect.stringContaining('at most 10000 different') }],
+    ])
+    expect(await met(service, 'call-back-levels')).toBe(1)
+    expect((await callBack(service.url, JSON.stringify(levels.slice(0, 10_000)))).status).toBe(200)
+    await expectServing(service, 'after')
+  })
+})
+
+describe('a body that is compressed', () => {
+  test('is expanded', async () => {
+    const { url } = await ServiceProcess.started()
+    const body = gzipSync(JSON.stringify(descriptors('orders', 20_000)))
+    const answer = await callBack(url, body, { 'content-encoding': 'gzip' })
+    expect(await answer.json()).toMatchObject({ accepted: 20_000 })
+    const settle = gzipSync(JSON.stringify([{ leaseId: '1-1-aaaaaaaaaaaaaaaa', outcome: 'done' }]))
+    const headers = { ...json, 'content-encoding': 'gzip' }
+    const settled = await fetch(`${url}/settle`, { method: 'POST', headers, body: settle })
+    expect(await settled.json()).toMatchObject({ refused: [{ code: 'lease_unknown' }] })
+  })
+
+  test('is refused by what it expands to', async () => {
+    const service = await withSmallHeap()
+    const bomb = gzipSync(Buffer.alloc(128 * MIB, ' '))
+    expect(bomb.length).toBeLessThan(MIB)
+    const before = await measured(service, 'baton_process_resident_memory_bytes')
+    for (const path of ['/call-back', '/settle', '/renew']) {
+      const answers = Array.from({ length: 4 }, () =>
+        fetch(service.url + path, {
+          method: 'POST',
+          headers: { ...json, 'content-encoding': 'gzip' },
+          body: bomb,
+        }),
+      )
+      for (const answer of await Promise.all(answers)) expect(answer.status).toBe(413)
+    }
+    const after = await measured(service, 'baton_process_resident_memory_bytes')
+    expect(after - before).toBeLessThan(400 * MIB)
+    await expectServing(service, 'after')
+  })
+
+  test.each([
+    ['is no gzip', Buffer.from('[]')],
+    ['breaks off', gzipSync('[1,2,3]').subarray(0, 12)],
+  ])('is refused when it %s', async (_, body) => {
+    const { url } = await ServiceProcess.started()
+    const answer = await callBack(url, body, { 'content-encoding': 'gzip' })
+    expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'body_not_json'])
+  })
+})
+
+describe('bodies that arrive slowly', () => {
+  test('do not keep other large call-backs out', async () => {
+    const service = await ServiceProcess.started()
+    const slow = await Promise.all(Array.from({ length: 32 }, () => dial(service.port)))
+    for (const socket of slow) socket.write(`${postHead('/call-back', LARGEST)}[`)
+    await until(async () => (await measured(service, 'baton_received_bytes')) >= slow.length)
+    const answer = await callBack(service.url, JSON.stringify(descriptors('orders', 50_000)))
+    expect(await answer.json()).toMatchObject({ accepted: 50_000 })
+    for (const socket of slow) socket.destroy()
+    await until(async () => (await measured(service, 'baton_received_bytes')) === 0)
+  })
+
+  test('give way when there is no more room, those that hold most for longest first', async () => {
+    const service = await ServiceProcess.started(['--max-received-mb', '64'], undefined, smallHeap)
+    const length = 8 * MIB
+    const slow = await Promise.all(Array.from({ length: 40 }, () => dial(service.port)))
+    const statuses: (number | undefined)[] = []
+    for (const socket of slow) {
+      void statusOf(socket).then((status) => statuses.push(status))
+      socket.write(postHead('/settle', length))
+      socket.write(Buffer.alloc(length - 1, ' '))
+      const lease = [{ leaseId: '1-1-aaaaaaaaaaaaaaaa', outcome: 'done' }]
+      const settled = await fetch(`${service.url}/settle`, {
+        method: 'POST',
+        headers: json,
+        body: JSON.stringify(lease),
+      })
+      expect(settled.status).toBe(200)
+    }
+    await until(() => statuses.length >= 30)
+    expect(new Set(statuses)).toEqual(new Set([503]))
+    expect(await measured(service, 'baton_received_bytes')).toBeLessThanOrEqual(80 * MIB)
+    expect(await met(service, 'received-bytes')).toBeGreaterThanOrEqual(30)
+    await expectServing(service, 'after')
+    for (const socket of slow) socket.destroy()
+  })
+
+  test('are waited for only so long', async () => {
+    const service = await ServiceProcess.started(['--request-seconds', '0.5'])
+    const slow = await dial(service.port)
+    slow.write(`${postHead('/call-back', 100)}[`)
+    expect(await statusOf(slow)).toBe(408)
+    expect(await met(service, 'request-time')).toBe(1)
+  })
+})

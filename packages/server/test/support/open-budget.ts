@@ -1,0 +1,38 @@
+import { AdmissionBudget } from '../../src/http/admission/budget.ts'
+import type { AdmissionLimits } from '../../src/http/admission/limits.ts'
+import { Proxies } from '../../src/http/admission/proxies.ts'
+import { type Callers, nobody } from '../../src/http/requests/callers.ts'
+import { quiet } from './test-app.ts'
+
+const plenty = 1_000_000
+
+/** A budget that nobody meets, except where a test sets something else. */
+export function openBudget(
+  changed: Partial<AdmissionLimits> = {},
+  callers: Pick<Callers, 'nameOf'> = nobody,
+  proxies: readonly string[] = [],
+): AdmissionBudget {
+  const limits: AdmissionLimits = {
+    connections: plenty,
+    connectionsPerAddress: plenty,
+    requestsPerConnection: 100,
+    waitingPulls: plenty,
+    waitingPullsPerCaller: plenty,
+    receivedBytes: 2 ** 30,
+    unsentBytes: 2 ** 30,
+    callBackPartitions: plenty,
+    callBackLevels: plenty,
+    requestMillis: 300_000,
+    answerMillis: 60_000,
+    overloadMillis: plenty,
+    requestsPerSecond: 0,
+    ...changed,
+  }
+  return new AdmissionBudget({
+    limits,
+    callers,
+    proxies: new Proxies(proxies),
+    log: quiet,
+    waitingPulls: () => 0,
+  })
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { boundNames } from '../../packages/server/src/http/admission/bounds.ts'
+import { floods } from './support/floods.ts'
+import { besiege } from './support/siege.ts'
+
+/** The same for everyone, so that a change is not blamed for floods that others were spared; `npm run siege` looks further. */
+const SEED = 1
+const SECONDS = 8
+
+test('whatever floods come, honest clients lose nothing, and the service is as it was', async () => {
+  const outcome = await besiege({ store: 'sqlite', seconds: SECONDS, seed: SEED })
+  expect(outcome.findings, `npm run siege -- --seed ${SEED} --seconds ${SECONDS}`).toEqual([])
+  expect(Object.keys(outcome.floods).toSorted()).toEqual(Object.keys(floods).toSorted())
+  expect(outcome.honest.done).toBeGreaterThan(0)
+  expect(Object.keys(outcome.boundsMet)).toEqual(boundNames)
+})

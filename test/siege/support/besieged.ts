@@ -1,0 +1,97 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { NodeProcess } from '../../postgres/support/node-process.ts'
+import { PostgresServer } from '../../postgres/support/postgres-server.ts'
+
+export type StoreName = 'sqlite' | 'postgres'
+
+/** Low enough that floods of a moderate size meet them. Attackers take leases and leave: these run out soon, at no cost. */
+const settings = [
+  ...['--max-connections', '600', '--max-connections-per-address', '300'],
+  ...['--max-waiting-pulls-per-caller', '100', '--max-received-mb', '48', '--max-unsent-mb', '16'],
+  ...['--request-seconds', '5', '--answer-seconds', '2', '--body-limit-mb', '32'],
+  ...['--lease-seconds', '3', '--max-attempts', '1000000', '--backoff-seconds', '0'],
+  ...['--backoff-max-seconds', '0', '--log-level', 'warn'],
+]
+
+/** How the process is, seen from outside. */
+export interface Footprint {
+  readonly residentMb: number
+  readonly heapMb: number
+  /** Open files and connections; null where the system does not tell. */
+  readonly handles: number | null
+  readonly connections: number
+  readonly waitingPulls: number
+  readonly receivedBytes: number
+  readonly streams: number
+}
+
+/** The service under siege. */
+export class Besieged {
+  readonly node: NodeProcess
+  readonly #dispose: () => Promise<void>
+
+  private constructor(node: NodeProcess, dispose: () => Promise<void>) {
+    this.node = node
+    this.#dispose = dispose
+  }
+
+  static async start(store: StoreName): Promise<Besieged> {
+    if (store === 'sqlite') {
+      const folder = await mkdtemp(join(tmpdir(), 'baton-siege-'))
+      const node = await NodeProcess.start('besieged', [...settings, '--data', folder])
+      return new Besieged(node, () => rm(folder, { recursive: true, force: true }))
+    }
+    const server = await PostgresServer.start()
+    const { url } = await server.createDatabase()
+    const node = await NodeProcess.start('besieged', [...settings, '--database-url', url])
+    return new Besieged(node, () => server.dispose())
+  }
+
+  get url(): string {
+    return this.node.url
+  }
+
+  get port(): number {
+    return Number(new URL(this.node.url).port)
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.url}/metrics`)).text()
+  }
+
+  async footprint(): Promise<Footprint> {
+    const text = await this.metrics()
+    const value = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+    const mebibytes = (name: string) => Math.round(value(name) / 2 ** 20)
+    return {
+      residentMb: mebibytes('baton_process_resident_memory_bytes'),
+      heapMb: mebibytes('baton_process_heap_used_bytes'),
+      handles: await this.#handles(),
+      connections: value('baton_connections'),
+      waitingPulls: value('baton_waiting_pulls'),
+      receivedBytes: value('baton_received_bytes'),
+      streams: value('baton_event_streams'),
+    }
+  }
+
+  /** How often each bound was met. */
+  async boundsMet(): Promise<Record<string, number>> {
+    const found = (await this.metrics()).matchAll(/^baton_bounds_met_total\{bound="([\w-]+)"\} (\d+)$/gm)
+    return Object.fromEntries([...found].map(([, bound, times]) => [bound, Number(times)]))
+  }
+
+  async dispose(): Promise<void> {
+    await this.node.kill()
+    await this.#dispose()
+  }
+
+  async #handles(): Promise<number | null> {
+    try {
+      return (await readdir(`/proc/${this.node.pid}/fd`)).length
+    } catch {
+      return null
+    }
+  }
+}

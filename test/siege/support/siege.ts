@@ -1,0 +1,165 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Chance } from '../../chaos/support/chance.ts'
+import { Besieged, type Footprint, type StoreName } from './besieged.ts'
+import { floods, prepareFloods } from './floods.ts'
+import { Honest, Ledger } from './honest.ts'
+import { Prober } from './prober.ts'
+
+export interface SiegeOptions {
+  readonly store: StoreName
+  readonly seconds: number
+  readonly seed: number
+  readonly tell?: (text: string) => void
+}
+
+export interface SiegeOutcome {
+  readonly findings: readonly string[]
+  readonly before: Footprint
+  readonly peakResidentMb: number
+  readonly after: Footprint
+  readonly probes: { readonly count: number; readonly slowestMillis: number; readonly medianMillis: number }
+  readonly honest: {
+    readonly done: number
+    readonly requests: number
+    readonly refused: Record<string, number>
+  }
+  readonly floods: Readonly<Record<string, number>>
+  readonly boundsMet: Readonly<Record<string, number>>
+}
+
+const PRODUCERS = 2
+const WORKERS = 6
+const ATTACKERS = 6
+/** Those of honest clients come and go. */
+const OWN_CONNECTIONS = 24
+/** Before the floods: what the process has when it does its work. */
+const QUIET_MILLIS = 2000
+/**
+ * What was freed is not all given back: the allocator of the system keeps some, and V8 lets garbage lie about. Bodies and
+ * answers that were kept would be more than that within a minute.
+ */
+const KEPT_MB = 400
+
+/** Floods of all kinds beside producers and workers who keep to the protocol. */
+export async function besiege({
+  store,
+  seconds,
+  seed,
+  tell = () => {},
+}: SiegeOptions): Promise<SiegeOutcome> {
+  prepareFloods()
+  const besieged = await Besieged.start(store)
+  const prober = new Prober(besieged.port)
+  const giveUp = () => void besieged.dispose().finally(() => process.exit(130))
+  process.once('SIGINT', giveUp).once('SIGTERM', giveUp)
+  try {
+    const chance = new Chance(seed)
+    const ledger = new Ledger()
+    const honest = new Honest(besieged.url, ledger)
+    const producing = Array.from({ length: PRODUCERS }, (_, at) =>
+      honest.produce(`p${at}`, chance.for(`p${at}`)),
+    )
+    const working = Array.from({ length: WORKERS }, (_, at) => honest.work(`w${at}`))
+    const probing = prober.run()
+    await pause(QUIET_MILLIS)
+    const before = await besieged.footprint()
+    tell(`before: ${JSON.stringify(before)}`)
+    const counts: Record<string, number> = {}
+    let peakResidentMb = before.residentMb
+    const over = AbortSignal.timeout(seconds * 1000)
+    const watching = (async () => {
+      while (!over.aborted) {
+        await pause(1000)
+        const now = await besieged.footprint().catch(() => undefined)
+        if (now === undefined) continue
+        peakResidentMb = Math.max(peakResidentMb, now.residentMb)
+        tell(`${ledger.done.size} done, ${JSON.stringify(now)}`)
+      }
+    })()
+    const attacking = Array.from({ length: ATTACKERS }, (_, at) =>
+      attack(at, chance.for(`a${at}`), over, counts),
+    )
+    async function attack(at: number, own: Chance, until: AbortSignal, launched: Record<string, number>) {
+      const kinds = Object.keys(floods)
+      // Each kind once, however short the siege, and then whatever comes.
+      const first = kinds.filter((_, place) => place % ATTACKERS === at)
+      while (!until.aborted || first.length > 0) {
+        const kind = first.shift() ?? own.pick(kinds)
+        launched[kind] = (launched[kind] ?? 0) + 1
+        const target = { port: besieged.port, address: `127.0.0.${2 + (at % 3)}`, chance: own, over: until }
+        await floods[kind]?.(target)
+      }
+    }
+    await Promise.all([...attacking, watching])
+    honest.stopProducing()
+    await Promise.all(producing)
+    tell('the floods are over; what was called back is finished')
+    while (ledger.open > 0 && (await isOpen(besieged))) await pause(100)
+    honest.stopWorking()
+    await Promise.all(working)
+    prober.stop()
+    await probing
+    const after = await calmed(besieged, before)
+    const findings = [
+      ...ledger.findings,
+      ...prober.findings,
+      ...leftovers(before, after),
+      ...missing(ledger),
+      ...besieged.node.errors.map((error) => `logged: ${JSON.stringify(error)}`),
+      ...(besieged.node.ends > 0 ? ['the process ended'] : []),
+    ]
+    return {
+      findings,
+      before,
+      peakResidentMb,
+      after,
+      probes: prober.summary(),
+      honest: { done: ledger.done.size, requests: ledger.requests, refused: ledger.refused },
+      floods: counts,
+      boundsMet: await besieged.boundsMet(),
+    }
+  } finally {
+    process.off('SIGINT', giveUp).off('SIGTERM', giveUp)
+    prober.stop()
+    await besieged.dispose()
+  }
+}
+
+/** Whether anything is left to be done. A partition that an attacker settled is done, although no worker of ours did it. */
+async function isOpen({ url }: Besieged): Promise<boolean> {
+  const answer = await fetch(`${url}/totals`)
+  if (answer.status !== 200) return true
+  const { partitions } = (await answer.json()) as { partitions: Record<string, number> }
+  return ['ready', 'held', 'leased', 'delayed', 'parked'].some((state) => (partitions[state] ?? 0) > 0)
+}
+
+/** Connections of the floods close by themselves, the last of them when their answers are given up. */
+async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint> {
+  for (let looks = 0; ; looks += 1) {
+    const now = await besieged.footprint()
+    const isCalm = leftovers(before, now).length === 0
+    if (isCalm || looks > 200) return now
+    await pause(200)
+  }
+}
+
+function leftovers(before: Footprint, after: Footprint): string[] {
+  const found: string[] = []
+  const most = (name: keyof Footprint, limit: number) => {
+    const value = after[name]
+    if (value !== null && value > limit)
+      found.push(`${name} is ${value} after the siege, before it was ${before[name]}`)
+  }
+  most('waitingPulls', 0)
+  most('receivedBytes', 0)
+  most('streams', 0)
+  most('connections', before.connections + OWN_CONNECTIONS)
+  if (before.handles !== null) most('handles', before.handles + OWN_CONNECTIONS)
+  most('residentMb', before.residentMb + KEPT_MB)
+  return found
+}
+
+function missing({ calledBack, done }: Ledger): string[] {
+  const lost = [...calledBack].filter((name) => !done.has(name))
+  return lost.length === 0 ? [] : [`${lost.length} partitions were never done, ${lost[0]} among them`]
+}
