@@ -208,7 +208,7 @@ describe('an operator', () => {
     expect((await toggle.boundingBox())?.width).toBeGreaterThan(80)
     await toggle.press('Enter')
     expect(await toggle.getAttribute('aria-expanded')).toBe('true')
-    await page.getByText('Traceback:').waitFor()
+    await page.locator('pre', { hasText: 'Traceback:' }).waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
     // The row of its own has as many columns as the others.
     const [table, row] = await Promise.all(
@@ -224,8 +224,8 @@ describe('an operator', () => {
     await list.press('End')
     await list.getByRole('rowheader', { name: 'orders-0-299' }).waitFor()
     await list.press('Home')
-    await page.getByText('Traceback:').waitFor()
+    await page.locator('pre', { hasText: 'Traceback:' }).waitFor()
     await toggle.click()
-    await page.getByText('Traceback:').waitFor({ state: 'detached' })
+    await page.locator('pre', { hasText: 'Traceback:' }).waitFor({ state: 'detached' })
   })
 })

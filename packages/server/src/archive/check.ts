@@ -1,13 +1,21 @@
-import { type ArchiveSource, type Progress, type RowBatch, totalRows } from '../handoff/archived.ts'
-import type { Recount, RecountedTable } from '../handoff/disk.ts'
+import {
+  type ArchiveSource,
+  type PerSection,
+  type Progress,
+  type RowBatch,
+  totalRows,
+} from '../handoff/archived.ts'
+import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
 import { auditRecount, laneName } from '../handoff/engine/audit.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
+import { addToImages, noImages } from '../handoff/engine/images.ts'
 import { noTallies, totalOf } from '../handoff/rules/tally.ts'
 import type {
   IndexRangeOfLane,
   Line,
   NextIds,
   StoredLane,
+  StoredLaneTable,
   StoredPartition,
   StoredTask,
 } from '../handoff/stored.ts'
@@ -15,9 +23,17 @@ import type {
 /** More of the same tells nothing new. */
 const MOST_FINDINGS = 1000
 
-/** Reads everything once and says what contradicts itself, in words. An empty list: nothing does. */
-export async function check(source: ArchiveSource, progress?: Progress): Promise<string[]> {
-  const rows = new CheckedRows(source.nextIds)
+export interface Checked {
+  /** What contradicts itself, in words. Empty: nothing does. */
+  readonly findings: readonly string[]
+  /** What the store holds, with the changes that are not in rows yet. */
+  readonly counts: PerSection<number>
+}
+
+/** Reads everything once. Rows are looked at as the entries that are not flushed leave them. */
+export async function check(source: ArchiveSource, progress?: Progress): Promise<Checked> {
+  const { images, faults } = readEntries(source.unflushed)
+  const rows = new CheckedRows(source.nextIds, images)
   const total = totalRows(source.counts)
   let done = 0
   for await (const batch of source.batches()) {
@@ -25,60 +41,80 @@ export async function check(source: ArchiveSource, progress?: Progress): Promise
     done += batch.rows.length
     progress?.(done, total)
   }
-  return [...checkEntries(source.unflushed), ...rows.findings()].slice(0, MOST_FINDINGS)
+  const findings = [...faults, ...rows.findings()].slice(0, MOST_FINDINGS)
+  return { findings, counts: { ...source.counts, ...rows.counts } }
 }
 
-function checkEntries(bodies: readonly string[]): string[] {
-  return bodies.flatMap((body, at) => {
+function readEntries(bodies: readonly string[]): { images: Images; faults: string[] } {
+  const faults: string[] = []
+  const images = noImages()
+  for (const [at, body] of bodies.entries()) {
     try {
-      decodeEntry(body)
-      return []
+      addToImages(images, decodeEntry(body))
     } catch (error) {
       const { message } = error as Error
-      return [`change ${at + 1} of ${bodies.length} that are not in rows yet cannot be read: ${message}`]
+      faults.push(`change ${at + 1} of ${bodies.length} that are not in rows yet cannot be read: ${message}`)
     }
-  })
+  }
+  return { images, faults }
 }
 
 interface CheckedLane extends Recount {
   readonly tables: RecountedTable[]
-  readonly ranges: IndexRangeOfLane[]
+  ranges: IndexRangeOfLane[]
 }
 
 /** Memory grows with lanes and ranges, not with partitions. */
 class CheckedRows {
   readonly #nextIds: NextIds
+  readonly #images: Images
   readonly #tasks = new Map<number, StoredTask>()
   readonly #lanes = new Map<number, CheckedLane>()
   readonly #findings: string[] = []
+  #partitions = 0
+  #hasLanes = false
+  #isReady = false
 
-  constructor(nextIds: NextIds) {
-    this.#nextIds = nextIds
+  constructor(nextIds: NextIds, images: Images) {
+    this.#nextIds = images.nextIds ?? nextIds
+    this.#images = images
+    for (const task of images.tasks.values()) this.#addTask(task)
   }
 
+  get counts(): { readonly tasks: number; readonly partitions: number } {
+    return { tasks: this.#tasks.size, partitions: this.#partitions }
+  }
+
+  /** Sections come in their order. */
   add(batch: RowBatch): void {
+    const { tasks, lanes, laneTables, partitions } = this.#images
+    if (batch.section !== 'tasks') this.#addChangedLanes()
     switch (batch.section) {
       case 'tasks':
-        for (const task of batch.rows) this.#addTask(task)
+        for (const task of batch.rows) if (!tasks.has(task.id)) this.#addTask(task)
         break
       case 'lanes':
-        for (const lane of batch.rows) this.#addLane(lane)
+        for (const lane of batch.rows) if (!lanes.has(lane.id)) this.#addLane(lane)
         break
       case 'laneTables':
-        for (const row of batch.rows)
-          this.#lanes.get(row.lane)?.tables.push({ row, waiting: { fresh: 0, released: 0, retry: 0 } })
+        for (const row of batch.rows) if (!laneTables.has(`${row.lane}:${row.table}`)) this.#addTable(row)
         break
       case 'ranges':
         for (const range of batch.rows) this.#lanes.get(range.lane)?.ranges.push(range)
         break
       case 'partitions':
-        for (const partition of batch.rows) this.#addPartition(partition)
+        this.#completeLanes()
+        for (const row of batch.rows) {
+          const status = partitions.get(row.id)
+          if (status !== null) this.#addPartition(status === undefined ? row : { ...row, ...status })
+        }
         break
       default:
     }
   }
 
   findings(): string[] {
+    this.#completeLanes()
     const lanes = [...this.#lanes.values()]
     return [...this.#findings, ...lanes.flatMap(checkRanges), ...auditRecount(lanes)]
   }
@@ -87,6 +123,26 @@ class CheckedRows {
     if (task.id >= this.#nextIds.task)
       this.#findings.push(`task ${task.taskId} has id ${task.id}, which would be given to a new task, too`)
     this.#tasks.set(task.id, task)
+  }
+
+  #addChangedLanes(): void {
+    if (this.#hasLanes) return
+    this.#hasLanes = true
+    for (const lane of this.#images.lanes.values()) this.#addLane(lane)
+  }
+
+  /** Before partitions are held against them. */
+  #completeLanes(): void {
+    this.#addChangedLanes()
+    if (this.#isReady) return
+    this.#isReady = true
+    for (const row of this.#images.laneTables.values()) this.#addTable(row)
+    for (const range of this.#images.ranges) this.#lanes.get(range.lane)?.ranges.push(range)
+    for (const lane of this.#lanes.values()) lane.ranges = united(lane.ranges)
+  }
+
+  #addTable(row: StoredLaneTable): void {
+    this.#lanes.get(row.lane)?.tables.push({ row, waiting: { fresh: 0, released: 0, retry: 0 } })
   }
 
   #addLane(lane: StoredLane): void {
@@ -114,6 +170,7 @@ class CheckedRows {
       return
     }
     if (row.id > found.lane.tail) return
+    this.#partitions += 1
     found.partitions[row.state] += 1
     found.records[row.state] += row.recordCount
     if (row.state === 'ready') {
@@ -146,6 +203,17 @@ function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[]
   if (!isWithin(ranges, row.index))
     faults.push('is not among the indexes that were called back: a repeat would store it twice')
   return faults
+}
+
+/** Ranges that neither overlap nor touch, in their order. */
+function united(ranges: readonly IndexRangeOfLane[]): IndexRangeOfLane[] {
+  const all: IndexRangeOfLane[] = []
+  for (const range of ranges.toSorted((a, b) => a.first - b.first)) {
+    const before = all.at(-1)
+    if (before === undefined || range.first > before.last + 1) all.push(range)
+    else all[all.length - 1] = { ...before, last: Math.max(before.last, range.last) }
+  }
+  return all
 }
 
 /** Ranges come in order. */

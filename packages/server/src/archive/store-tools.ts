@@ -58,7 +58,8 @@ async function verifySource(
   progress: Progress | undefined,
 ): Promise<Verified> {
   const findings = damage.map((text) => `the file is damaged: ${text}`)
-  return { findings: [...findings, ...(await check(source, progress))], counts: source.counts }
+  const checked = await check(source, progress)
+  return { findings: [...findings, ...checked.findings], counts: checked.counts }
 }
 
 /** Writes all that a store holds into a file. No service may use it: what it did later would not be in the file. */
@@ -83,7 +84,7 @@ export async function importStore(location: Location, options: ImportOptions): P
   const known = await knownFields()
   const checked = await openArchive(file, known)
   const total = 2 * totalRows(checked.counts)
-  const findings = await check(checked, (done) => progress?.(done, total))
+  const { findings } = await check(checked, (done) => progress?.(done, total))
   if (findings.length > 0)
     throw new StoreRefused(
       `${file} contradicts itself, and nothing was imported: ${findings.slice(0, 5).join('; ')}${findings.length > 5 ? `; and ${findings.length - 5} more` : ''}`,

@@ -113,6 +113,7 @@ export class RandomLife {
       batch,
       key,
       instance: this.#pick([null, 'worker-1', 'worker-2']),
+      tables: this.#random() < 0.3 ? [this.#pick(TABLES)] : null,
     })
     const partitions = answer.partitions as readonly HandedOut[]
     this.#leases.push(...partitions.flatMap(({ lease }) => (lease === null ? [] : [lease.id])))

@@ -64,6 +64,7 @@ const damages: [sql: string, found: string[]][] = [
       'level 1 of task orders counts 2 ready, its rows say 1',
       'level 1 of task orders counts 200 records ready, its rows say 100',
       'level 1 of task orders has 2 waiting on the fresh line, its rows say 1',
+      'table results.orders on level 1 of task orders has 2 ready, its rows say 1',
     ],
   ],
   [

@@ -130,7 +130,7 @@ async function* batchesOf(connection: Connection, section: Section): AsyncIterab
 
 async function countRows(connection: Connection): Promise<PerSection<number>> {
   const counts = sections.map(
-    (section) => `(SELECT count(*) FROM baton.${archivedTables[section].name}) AS ${section}`,
+    (section) => `(SELECT count(*) FROM baton.${archivedTables[section].name}) AS "${section}"`,
   )
   const [row] = await connection.run({ text: `SELECT ${counts.join(', ')}` })
   return perSection((section) => row?.[section] as number)
