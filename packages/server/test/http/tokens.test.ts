@@ -45,6 +45,7 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'POST /tasks/{taskId}/retry': ['operator'],
   'POST /tasks/{taskId}/seal': ['operator', 'producer'],
   'POST /tasks/{taskId}/level-barrier': ['operator'],
+  'PUT /tasks/{taskId}/settings': ['operator', 'producer'],
   'POST /subscriptions': ['operator'],
   'GET /subscriptions': ['operator', 'viewer'],
   'DELETE /subscriptions/{subscriptionId}': ['operator'],
