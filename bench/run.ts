@@ -1,10 +1,8 @@
-import type { Bench, Scenario } from './harness/bench.ts'
+import { type Bench, Progress, type Scenario } from './harness/bench.ts'
 import { CleanUp, cleanUpOnInterrupt } from './harness/clean-up.ts'
 import { HELP, type Options, readOptions } from './harness/options.ts'
-import { Progress } from './harness/progress.ts'
 import { type FinishedScenario, unmeasured, withoutGoals } from './report/model.ts'
-import { ResultsFile } from './report/results-file.ts'
-import { resultsPage } from './report/results-page.ts'
+import { ResultsFile, resultsPage } from './report/results-file.ts'
 import { asText, scenarioText } from './report/tables.ts'
 import { scenarios } from './scenarios/index.ts'
 

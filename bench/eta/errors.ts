@@ -1,4 +1,4 @@
-import { paceOf } from '../../packages/server/src/handoff/shown/eta.ts'
+import { paceOf } from '../../packages/server/src/handoff/views/eta.ts'
 import { type Fleet, run } from './fleet.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]

@@ -1,9 +1,8 @@
 import { countDuration } from '../../packages/server/src/handoff/rules/durations.ts'
-import { emptyTally } from '../../packages/server/src/handoff/rules/tally.ts'
-import type { TaskFacts } from '../../packages/server/src/handoff/rules/task-facts.ts'
-import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/shown/eta.ts'
-import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/shown/task-record.ts'
-import type { UnderWay } from '../../packages/server/src/handoff/shown/time-left.ts'
+import { emptyTally, type TaskFacts } from '../../packages/server/src/handoff/rules/task-facts.ts'
+import { PACE_SECONDS_KEPT } from '../../packages/server/src/handoff/views/eta.ts'
+import type { PaceSecond, TaskRow } from '../../packages/server/src/handoff/views/records.ts'
+import type { UnderWay } from '../../packages/server/src/handoff/views/time-left.ts'
 
 /** A fleet of workers on one task, in virtual time: what the service would know of it at any moment, and when it was done. */
 export interface Fleet {

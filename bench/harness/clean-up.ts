@@ -1,3 +1,18 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A loopback port that is free now; for servers that cannot pick one themselves. */
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no free port')
+  return address.port
+}
+
 type Undo = () => Promise<void> | void
 
 /**
@@ -33,4 +48,13 @@ export function cleanUpOnInterrupt(cleanUps: readonly CleanUp[]): void {
     all.finally(() => process.exit(130))
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt)
+}
+
+/** A folder of its own that is gone after the scenario. On a real disk only if TMPDIR is: see the README. */
+export function temporaryFolder(purpose: string, cleanUp: CleanUp): string {
+  const folder = mkdtempSync(join(tmpdir(), `baton-bench-${purpose}-`))
+  // Servers that refuse to run as root change to a user of their own and must reach their folder in here.
+  chmodSync(folder, 0o711)
+  cleanUp.add(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }))
+  return folder
 }

@@ -1,9 +1,9 @@
 import type { LoadCalls } from '../load/load-process.ts'
-import { Backlog } from './backlog.ts'
 import { type Bench, startLoad } from './bench.ts'
+import { temporaryFolder } from './clean-up.ts'
+import { Backlog } from './hand-off-contender.ts'
 import type { Helper } from './helper-process.ts'
 import { type Service, startBaton, startNullServer } from './services.ts'
-import { temporaryFolder } from './temporary-folder.ts'
 
 /** The servers that a hand-off scenario compares, and the client that loads them. */
 export interface Compared {

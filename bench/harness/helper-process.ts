@@ -1,13 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import type { CleanUp } from './clean-up.ts'
-import { COMPILE_CACHE } from './compile-cache.ts'
 import { endProcess } from './server-process.ts'
+
+/** The cache that `npm start` gives the service; without it every start would compile the sources again. */
+export const COMPILE_CACHE = {
+  NODE_COMPILE_CACHE: fileURLToPath(new URL('../../node_modules/.cache/baton', import.meta.url)),
+}
 
 /**
  * A process of ours that does measured work (the load client, a bare store loop) and is called over IPC:
  * the harness itself must not share an event loop with what it times.
  */
-export type Calls = Record<string, (input: never) => unknown>
+type Calls = Record<string, (input: never) => unknown>
 
 type Input<C extends Calls, N extends keyof C> = Parameters<C[N]>[0]
 type Output<C extends Calls, N extends keyof C> = Awaited<ReturnType<C[N]>>

@@ -1,14 +1,13 @@
 import type { BarePostgresCalls } from '../limits/bare-postgres.ts'
 import type { LoadCalls } from '../load/load-process.ts'
-import { Backlog } from './backlog.ts'
 import { type Bench, startLoad } from './bench.ts'
+import { temporaryFolder } from './clean-up.ts'
 import { backlogOf } from './compared-servers.ts'
-import { type HandOffContender, handOffContender } from './hand-off-contender.ts'
+import { Backlog, type HandOffContender, handOffContender } from './hand-off-contender.ts'
 import { type Helper, startHelper } from './helper-process.ts'
 import { type RunningPostgres, startPostgres } from './postgres.ts'
 import type { Contender } from './rounds.ts'
 import { type Service, startBaton } from './services.ts'
-import { temporaryFolder } from './temporary-folder.ts'
 
 /** Baton nodes on one database, and the backlog that they share. */
 export interface Nodes {

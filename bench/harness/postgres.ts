@@ -1,8 +1,6 @@
 import { chmodSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { CleanUp } from './clean-up.ts'
-import { freePort } from './free-port.ts'
-import { temporaryFolder } from './temporary-folder.ts'
+import { type CleanUp, freePort, temporaryFolder } from './clean-up.ts'
 
 /**
  * Durable as it comes (fsync and synchronous_commit on); only sizes differ from the defaults, so that

@@ -1,6 +1,6 @@
 import type { Measurement, Row } from '../report/model.ts'
+import type { Progress } from './bench.ts'
 import type { Sizes } from './options.ts'
-import type { Progress } from './progress.ts'
 
 export interface Contender {
   label: string

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import type { CleanUp } from './clean-up.ts'
-import { COMPILE_CACHE } from './compile-cache.ts'
+import { COMPILE_CACHE } from './helper-process.ts'
 import { type ServerProcess, startServer } from './server-process.ts'
 
 const SOURCE_CONDITION = '--conditions=baton-source'

@@ -1,9 +1,8 @@
-import type { Backlog } from '../harness/backlog.ts'
-import type { CleanUp } from '../harness/clean-up.ts'
+import { type CleanUp, temporaryFolder } from '../harness/clean-up.ts'
+import type { Backlog } from '../harness/hand-off-contender.ts'
 import { type Helper, startHelper } from '../harness/helper-process.ts'
 import { usageDuring } from '../harness/process-usage.ts'
 import type { Contender } from '../harness/rounds.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import type { BarePostgresCalls } from './bare-postgres.ts'
 import type { BareSqliteCalls } from './bare-sqlite.ts'
 

@@ -2,7 +2,52 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { answerCalls } from '../harness/helper-process.ts'
 import { backlogBodies, callBackBody } from '../load/descriptors.ts'
-import { BARE_SCHEMA, CLAIM, INSERT, SETTLE } from './bare-sqlite-schema.ts'
+
+/**
+ * The least a durable hand-off on SQLite can be: one table, the partial index that claims read, and the
+ * identity that makes a call-back repeatable. Everything is set-based: one statement per transaction for
+ * all claims, one for all settles, one for a whole array of descriptors. Within a level it hands out by
+ * arrival, so that neighbours on disk go together; sharing fairly between tasks costs Baton that locality.
+ */
+const BARE_SCHEMA = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+  CREATE TABLE partition (
+    id INTEGER PRIMARY KEY,
+    task_id TEXT NOT NULL,
+    table_name TEXT NOT NULL,
+    name TEXT NOT NULL,
+    records INTEGER NOT NULL,
+    level INTEGER NOT NULL,
+    state INTEGER NOT NULL DEFAULT 0,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    lease_id TEXT,
+    expires_at INTEGER,
+    UNIQUE (task_id, name)
+  ) STRICT;
+  CREATE INDEX ready ON partition (level, id) WHERE state = 0;
+`
+
+const CLAIM = `
+  UPDATE partition
+  SET state = 1, attempt = attempt + 1, lease_id = lower(hex(randomblob(16))), expires_at = ?
+  WHERE id IN (SELECT id FROM partition WHERE state = 0 ORDER BY level, id LIMIT ?)
+  RETURNING id, task_id, table_name, name, records, level, attempt, lease_id
+`
+
+const SETTLE = `
+  UPDATE partition SET state = 2, expires_at = NULL
+  FROM (SELECT value ->> 0 AS id, value ->> 1 AS lease_id FROM json_each(?)) AS settled
+  WHERE partition.id = settled.id AND partition.lease_id = settled.lease_id AND state = 1
+`
+
+const INSERT = `
+  INSERT INTO partition (task_id, table_name, name, records, level)
+  SELECT value ->> 'taskId', value ->> 'computeTableName', value ->> 'partition_name',
+    value ->> 'record_count', value ->> 'priorityLevel'
+  FROM json_each(?) WHERE true
+  ON CONFLICT DO NOTHING
+`
 
 /** The store loop without a service around it: the limit of everything that Baton does on SQLite. */
 
@@ -31,13 +76,13 @@ function fill({ partitions }: { partitions: number }): void {
   for (const body of backlogBodies(partitions)) inTransaction(() => insert.run(body))
 }
 
-export interface BarePairsInput {
+interface BarePairsInput {
   /** Claims and settles that share a transaction. */
   perTransaction: number
   seconds: number
 }
 
-export interface BareResult {
+interface BareResult {
   partitions: number
   seconds: number
 }
@@ -65,7 +110,7 @@ function pairs({ perTransaction, seconds }: BarePairsInput): BareResult {
   return { partitions, seconds: (performance.now() - startedAt) / 1000 }
 }
 
-export interface BareInsertInput {
+interface BareInsertInput {
   descriptorsPerArray: number
   seconds: number
 }

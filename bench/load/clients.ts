@@ -1,10 +1,21 @@
-import { LatencySamples } from '../harness/statistics.ts'
+import { LatencySamples, type LatencySummary } from '../harness/statistics.ts'
 import { HttpConnection } from './http-connection.ts'
 import { nothingRefused } from './requests.ts'
-import type { HandOffResult } from './workloads/hand-off-result.ts'
+
+/** What every workload that hands partitions off reports. */
+export interface HandOffResult {
+  /** Partitions pulled and settled. */
+  partitions: number
+  seconds: number
+  /** Time from writing a request to its whole answer, over all requests. */
+  latency: LatencySummary
+  clientCpuSeconds: number
+  /** The backlog ended before the time did; `seconds` then ends with the last partition. */
+  ranDry: boolean
+}
 
 /** One client's view of a running measurement. */
-export interface Client {
+interface Client {
   url: string
   instanceId: string
   /** Sends, times the answer, and insists on 200. */

@@ -1,8 +1,10 @@
+import pg from 'pg'
+import { Progress } from '../harness/bench.ts'
 import { CleanUp, cleanUpOnInterrupt } from '../harness/clean-up.ts'
 import { type Options, readOptions } from '../harness/options.ts'
-import { Progress } from '../harness/progress.ts'
+import { type RunningPostgres, startPostgres } from '../harness/postgres.ts'
 import { interleave } from '../harness/rounds.ts'
-import { unmeasured } from '../report/model.ts'
+import { type Figure, quotient, type Row, unmeasured } from '../report/model.ts'
 import { ResultsFile } from '../report/results-file.ts'
 import { asText, figureTable } from '../report/tables.ts'
 import { batonOnPostgres, batonOnSqlite } from './contenders/baton.ts'
@@ -12,11 +14,82 @@ import { graphileWorker } from './contenders/graphile-worker.ts'
 import { handWritten } from './contenders/hand-written.ts'
 import { nats } from './contenders/nats.ts'
 import { pgBoss } from './contenders/pg-boss.ts'
-import { comparisonFigures } from './goals.ts'
-import { type Peer, type PeerContender, type PeersBench, WORKS } from './peer.ts'
+import { type Peer, type PeerContender, type PeerDatabase, type PeersBench, WORKS } from './peer.ts'
 import { type PeersResult, peersPage, workTable, workTitle } from './results-page.ts'
 import { NotInstalled } from './servers/installed.ts'
-import { SharedPostgres } from './shared-postgres.ts'
+
+/** One PostgreSQL for all that need one, started with the first of them. */
+class SharedPostgres {
+  readonly #cleanUp: CleanUp
+  #running: Promise<RunningPostgres> | undefined
+
+  constructor(cleanUp: CleanUp) {
+    this.#cleanUp = cleanUp
+  }
+
+  async database(name: string): Promise<PeerDatabase> {
+    this.#running ??= startPostgres(this.#cleanUp)
+    const postgres = await this.#running
+    const url = await postgres.createDatabase(name)
+    return { url, postmasterPid: postgres.pid, maintain: () => maintain(url) }
+  }
+}
+
+async function maintain(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('VACUUM (ANALYZE)')
+  await client.end()
+}
+
+interface Comparison {
+  subject: string
+  beside: string
+  atLeast?: number
+}
+
+/**
+ * Baton beside each peer doing the same work; without a goal where it is only to be seen: the other side
+ * keeps less of what it confirmed, or has another form for the same work that the goal is set on.
+ */
+const comparisons: readonly Comparison[] = [
+  { subject: 'baton-sqlite/one by one', beside: 'bullmq/one by one', atLeast: 1 },
+  { subject: 'baton-sqlite/one by one', beside: 'bullmq/everysec' },
+  { subject: 'baton-sqlite/worker', beside: 'bullmq/one by one' },
+  { subject: 'baton-sqlite/worker', beside: 'bullmq/everysec' },
+  { subject: 'baton-sqlite/one by one', beside: 'nats/one by one', atLeast: 1 },
+  { subject: 'baton-sqlite/one by one', beside: 'graphile-worker/plain', atLeast: 1 },
+  { subject: 'baton-sqlite/one by one', beside: 'beanstalkd/one by one' },
+  { subject: 'baton-sqlite/one exchange', beside: 'beanstalkd/one by one', atLeast: 1 },
+  { subject: 'baton-sqlite/one exchange', beside: 'beanstalkd/pipelined' },
+  { subject: 'baton-sqlite/batches', beside: 'nats/consume', atLeast: 1 },
+  { subject: 'baton-sqlite/batches', beside: 'nats/consume, confirmed' },
+  { subject: 'baton-sqlite/batches', beside: 'graphile-worker/local queue' },
+  { subject: 'baton-postgres/one by one', beside: 'hand-written/one by one', atLeast: 1.5 },
+  { subject: 'baton-postgres/one by one', beside: 'pg-boss/one by one', atLeast: 4 },
+  { subject: 'baton-postgres/one by one', beside: 'graphile-worker/plain', atLeast: 2 },
+  { subject: 'baton-postgres/worker', beside: 'graphile-worker/plain' },
+  { subject: 'baton-postgres/batches', beside: 'hand-written/batches', atLeast: 0.8 },
+  { subject: 'baton-postgres/batches', beside: 'graphile-worker/local queue' },
+]
+
+/** Those of which both sides were measured in this run. */
+function comparisonFigures(contenders: readonly PeerContender[], rows: readonly Row[]): Figure[] {
+  const find = (id: string) => {
+    const index = contenders.findIndex((contender) => contender.id === id)
+    return index === -1 ? undefined : rows[index]
+  }
+  return comparisons.flatMap(({ subject, beside, atLeast }) => {
+    const [ours, theirs] = [find(subject), find(beside)]
+    if (!ours || !theirs) return []
+    return quotient(
+      `${ours.label} ÷ ${theirs.label}`,
+      ours,
+      theirs,
+      atLeast === undefined ? undefined : { atLeast },
+    )
+  })
+}
 
 const peers: readonly Peer[] = [
   batonOnSqlite,

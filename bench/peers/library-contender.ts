@@ -1,4 +1,4 @@
-import { Backlog } from '../harness/backlog.ts'
+import { Backlog } from '../harness/hand-off-contender.ts'
 import { type Helper, startHelper } from '../harness/helper-process.ts'
 import { usageDuring } from '../harness/process-usage.ts'
 import type { ConnectInput, ConsumerCalls } from './consumer-process.ts'

@@ -39,5 +39,5 @@ export interface PeerDatabase {
   url: string
   postmasterPid: number
   /** What autovacuum would do between bursts: nobody starts a round with another round's dead rows. */
-  tidy(): Promise<void>
+  maintain(): Promise<void>
 }

@@ -1,8 +1,7 @@
 import { POSTGRES_SETTINGS } from '../harness/postgres.ts'
 import { machine } from '../report/machine.ts'
 import type { Figure, Row } from '../report/model.ts'
-import { fieldMedian, medianAndSpread } from '../report/numbers.ts'
-import { asMarkdown, figureTable, type Table } from '../report/tables.ts'
+import { asMarkdown, fieldMedian, figureTable, medianAndSpread, type Table } from '../report/tables.ts'
 import { type PeerContender, type PeersBench, WORKS, type Work } from './peer.ts'
 
 export interface PeersResult {

@@ -1,7 +1,6 @@
-import { Backlog } from '../harness/backlog.ts'
 import type { Bench, Scenario } from '../harness/bench.ts'
 import { startCompared } from '../harness/compared-servers.ts'
-import { handOffContender } from '../harness/hand-off-contender.ts'
+import { Backlog, handOffContender } from '../harness/hand-off-contender.ts'
 import { type Contender, interleave, rowOf } from '../harness/rounds.ts'
 import { barePairs, startBareSqlite } from '../limits/bare-contenders.ts'
 import { quotient } from '../report/model.ts'

@@ -1,7 +1,6 @@
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
-import { CleanUp } from '../harness/clean-up.ts'
+import { CleanUp, temporaryFolder } from '../harness/clean-up.ts'
 import { type Service, startBaton, startNullServer } from '../harness/services.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { HttpConnection } from '../load/http-connection.ts'
 import { pullRequest } from '../load/requests.ts'
 import type { Figure } from '../report/model.ts'

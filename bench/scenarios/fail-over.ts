@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
+import { temporaryFolder } from '../harness/clean-up.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { type Service, startBaton } from '../harness/services.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import type { Figure } from '../report/model.ts'
 
 const NODES = 3

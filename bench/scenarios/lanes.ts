@@ -1,9 +1,9 @@
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
+import { temporaryFolder } from '../harness/clean-up.ts'
 import { handOffContender } from '../harness/hand-off-contender.ts'
 import { processUsage } from '../harness/process-usage.ts'
 import { type Contender, interleave, rowOf } from '../harness/rounds.ts'
 import { type Service, startBaton } from '../harness/services.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { type Figure, quotient } from '../report/model.ts'
 
 const CLIENTS = 16

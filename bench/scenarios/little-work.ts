@@ -1,7 +1,7 @@
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
+import { temporaryFolder } from '../harness/clean-up.ts'
 import { usageDuring } from '../harness/process-usage.ts'
 import { startBaton } from '../harness/services.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 async function run(bench: Bench) {
   const { sizes, progress, cleanUp } = bench

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
+import { temporaryFolder } from '../harness/clean-up.ts'
 import { processUsage, usageDuring } from '../harness/process-usage.ts'
 import { startBaton } from '../harness/services.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import type { WakeResult } from '../load/workloads/waiting-pulls.ts'
 
 interface Round {

@@ -1,6 +1,6 @@
 import type { Bench, Scenario } from '../harness/bench.ts'
+import { temporaryFolder } from '../harness/clean-up.ts'
 import { startBaton } from '../harness/services.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { callBackBody, newTask, type Task } from '../load/descriptors.ts'
 import { HttpConnection } from '../load/http-connection.ts'
 import { callBackRequest, leaseIds, orderRequest, pullRequest, settleRequest } from '../load/requests.ts'

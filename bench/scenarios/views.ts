@@ -1,7 +1,7 @@
 import type { Bench, Scenario } from '../harness/bench.ts'
+import { temporaryFolder } from '../harness/clean-up.ts'
 import { startBaton } from '../harness/services.ts'
 import { median } from '../harness/statistics.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { callBackBody, newTask, type Task } from '../load/descriptors.ts'
 import { HttpConnection } from '../load/http-connection.ts'
 import { callBackRequest, leaseIds, pullRequest, settleRequest } from '../load/requests.ts'

@@ -1,10 +1,9 @@
-import { Backlog } from '../harness/backlog.ts'
 import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
-import { handOffContender } from '../harness/hand-off-contender.ts'
+import { temporaryFolder } from '../harness/clean-up.ts'
+import { Backlog, handOffContender } from '../harness/hand-off-contender.ts'
 import { startHelper } from '../harness/helper-process.ts'
 import { type Contender, interleave, rowOf } from '../harness/rounds.ts'
 import { startBaton } from '../harness/services.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import type { WatcherCalls } from '../load/watcher-process.ts'
 import { quotient } from '../report/model.ts'
 

@@ -1,10 +1,10 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { helpText } from '../../packages/server/src/command-line.ts'
 import { flagOf, settingNames, variableOf } from '../../packages/server/src/config.ts'
-import { helpText } from '../../packages/server/src/help-text.ts'
-import { boundNames, bounds } from '../../packages/server/src/http/admission/bounds.ts'
 import { roles } from '../../packages/server/src/http/admission/tokens.ts'
-import { metrics } from '../../packages/server/src/http/metrics/metrics.ts'
+import { boundNames, bounds } from '../../packages/server/src/http/budget/bounds.ts'
+import { metrics } from '../../packages/server/src/http/metrics/metrics-route.ts'
 import { TestApp } from '../../packages/server/test/support/test-app.ts'
 import { testFolder } from '../support/test-folder.ts'
 import {

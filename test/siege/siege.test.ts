@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { boundNames } from '../../packages/server/src/http/admission/bounds.ts'
+import { boundNames } from '../../packages/server/src/http/budget/bounds.ts'
 import { floods } from './support/floods.ts'
 import { besiege } from './support/siege.ts'
 

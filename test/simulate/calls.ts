@@ -5,10 +5,10 @@ import type {
   CallBackResult,
   HandOffAnswers,
   HandOffBatch,
+  MaintenanceOrder,
   Store,
   SweepOrder,
   SweepResult,
-  TidyOrder,
 } from '../../packages/server/src/handoff/store.ts'
 import { disagree } from './model/disagreement.ts'
 import { learnPulls, learnSteps, learnSweep } from './model/learning.ts'
@@ -140,7 +140,7 @@ export function sweepCall(order: SweepOrder): Call {
 }
 
 /** It is alone: so what was removed or made to run again was so by this call. */
-export function tidyCall(order: TidyOrder): Call {
+export function maintainCall(order: MaintenanceOrder): Call {
   const take = ({ simulation: { model, medium } }: SimulatedNode, append: Append | null) => {
     if (append === null) return
     model.now = append.now
@@ -148,8 +148,8 @@ export function tidyCall(order: TidyOrder): Call {
     model.conclude()
   }
   return call({
-    what: 'tidy',
-    ask: (store) => store.tidy(order),
+    what: 'maintain',
+    ask: (store) => store.maintain(order),
     answered: (_answer, node, append) => take(node, append),
     lost: take,
   })

@@ -1,6 +1,6 @@
 import { parseLeaseId } from '../../packages/server/src/handoff/rules/lease-id.ts'
 import type { HandOffAnswers, HandOffBatch, SettleOrder } from '../../packages/server/src/handoff/store.ts'
-import { brief, controlCall, handOffCall, sweepCall, tidyCall } from './calls.ts'
+import { brief, controlCall, handOffCall, maintainCall, sweepCall } from './calls.ts'
 import type { SimulatedNode } from './node.ts'
 import { type Parts, Simulation } from './simulation.ts'
 import { emptyBatch, Workload } from './workload.ts'
@@ -103,7 +103,7 @@ class Episode {
     const drawn = chance.below(1000)
     if (drawn < 20) this.#control()
     else if (drawn < 60) this.#sweep()
-    else if (drawn < 70) this.#tidy()
+    else if (drawn < 70) this.#maintain()
     else if (drawn < 80) this.#look()
     else if (this.#workload.isLarge()) this.#largeCallBack()
     else this.#send(this.#workload.batch())
@@ -139,7 +139,7 @@ class Episode {
   #mayCall(node: SimulatedNode, isHandOff: boolean): boolean {
     if (node.store === null || node.calls.size >= CALLS_UNDER_WAY) return false
     for (const { what, batch } of node.calls)
-      if (what === 'tidy' || (isHandOff && batch === null)) return false
+      if (what === 'maintain' || (isHandOff && batch === null)) return false
     return true
   }
 
@@ -195,7 +195,7 @@ class Episode {
   }
 
   /** It takes several turns, so it is told apart from others only where there are none. */
-  #tidy(): void {
+  #maintain(): void {
     const { chance } = this.#simulation
     const order = {
       retentionMillis: chance.pick([0, 500, DAY]),
@@ -204,7 +204,7 @@ class Episode {
     }
     this.#call((node) => {
       for (const { largeTask } of node.calls) if (largeTask === null) return
-      void node.run(tidyCall(order))
+      void node.run(maintainCall(order))
     })
   }
 

@@ -1,6 +1,6 @@
 import { BatonClient, Worker } from '@baton/client'
 import { LatencySamples } from '../../harness/statistics.ts'
-import type { HandOffResult } from './hand-off-result.ts'
+import type { HandOffResult } from '../clients.ts'
 
 export interface OneWorkerInput {
   url: string

@@ -1,7 +1,6 @@
-import { newIdempotencyKey } from '../../../packages/client/src/idempotency-key.ts'
-import { type ClientsInput, runClients } from '../clients.ts'
+import { newIdempotencyKey } from '../../../packages/client/src/call-options.ts'
+import { type ClientsInput, type HandOffResult, runClients } from '../clients.ts'
 import { leaseIds, pullRequest, pullRequestForKey, settleRequest } from '../requests.ts'
-import type { HandOffResult } from './hand-off-result.ts'
 
 export interface PullThenSettleInput extends ClientsInput {
   /** Partitions per pull; 1 sends the bare pull of the interface, without a Prefer header. */

@@ -1,6 +1,5 @@
-import { type ClientsInput, runClients } from '../clients.ts'
+import { type ClientsInput, type HandOffResult, runClients } from '../clients.ts'
 import { leaseIds, pullRequest, settleRequest } from '../requests.ts'
-import type { HandOffResult } from './hand-off-result.ts'
 
 export interface SettleAndPullInput extends ClientsInput {
   batch: number

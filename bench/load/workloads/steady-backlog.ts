@@ -1,8 +1,7 @@
-import { runClients } from '../clients.ts'
+import { type HandOffResult, runClients } from '../clients.ts'
 import { callBackBody, type Task } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
 import { callBackRequest, leaseIds, pullRequest, settleRequest } from '../requests.ts'
-import type { HandOffResult } from './hand-off-result.ts'
 
 export interface SteadyBacklogInput {
   url: string

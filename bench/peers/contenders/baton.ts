@@ -1,8 +1,7 @@
-import { Backlog } from '../../harness/backlog.ts'
 import { startLoad } from '../../harness/bench.ts'
-import { handOffContender } from '../../harness/hand-off-contender.ts'
+import { temporaryFolder } from '../../harness/clean-up.ts'
+import { Backlog, handOffContender } from '../../harness/hand-off-contender.ts'
 import { type Service, startBaton } from '../../harness/services.ts'
-import { temporaryFolder } from '../../harness/temporary-folder.ts'
 import type { Peer, PeerContender, PeersBench } from '../peer.ts'
 
 const GATHERS = 'requests that arrive together share a transaction'
@@ -15,17 +14,17 @@ interface Measured {
   hurt: string
   service: Service
   watched: readonly number[]
-  tidy?(): Promise<void>
+  maintain?(): Promise<void>
 }
 
 function contenders(
   bench: PeersBench,
-  { peer, name, setting, hurt, service, watched, tidy }: Measured,
+  { peer, name, setting, hurt, service, watched, maintain }: Measured,
 ): PeerContender[] {
   const load = startLoad(bench)
   const backlog = new Backlog(async (partitions) => {
     await load.call('fill', { url: service.url, partitions })
-    await tidy?.()
+    await maintain?.()
   })
   const { consumers: clients, batch } = bench
   const urls: [string] = [service.url]
@@ -90,7 +89,7 @@ export const batonOnSqlite: Peer = {
 export const batonOnPostgres: Peer = {
   name: 'baton-postgres',
   async start(bench) {
-    const { url, postmasterPid, tidy } = await bench.database('baton')
+    const { url, postmasterPid, maintain } = await bench.database('baton')
     const dataFolder = temporaryFolder('data', bench.cleanUp)
     const service = await startBaton({ dataFolder, databaseUrl: url }, bench.cleanUp)
     return contenders(bench, {
@@ -100,7 +99,7 @@ export const batonOnPostgres: Peer = {
       hurt: `a service between consumers and database: HTTP and JSON for each exchange; ${KEEPS}`,
       service,
       watched: [service.pid, postmasterPid],
-      tidy,
+      maintain,
     })
   },
 }

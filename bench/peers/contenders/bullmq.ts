@@ -1,7 +1,31 @@
+import { type CleanUp, freePort, temporaryFolder } from '../../harness/clean-up.ts'
+import { startServer } from '../../harness/server-process.ts'
 import { packageVersion } from '../../report/machine.ts'
 import { libraryContenders } from '../library-contender.ts'
 import type { Peer, PeerContender, PeersBench } from '../peer.ts'
-import { type AppendFsync, startRedis } from '../servers/redis.ts'
+import { installed } from '../servers/installed.ts'
+
+type AppendFsync = 'always' | 'everysec'
+
+async function startRedis(appendfsync: AppendFsync, cleanUp: CleanUp) {
+  const version = /v=(\S+)/.exec(installed('redis-server', '--version', 'redis-server'))?.[1] ?? ''
+  const port = await freePort()
+  const settings = {
+    bind: '127.0.0.1',
+    port: String(port),
+    dir: temporaryFolder('redis', cleanUp),
+    appendonly: 'yes',
+    appendfsync,
+    'maxmemory-policy': 'noeviction',
+    save: '',
+  }
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
+  const server = await startServer(
+    { name: 'Redis', command: 'redis-server', args, readyPattern: /Ready to accept connections/ },
+    cleanUp,
+  )
+  return { version, port, pid: server.pid }
+}
 
 const FAVOURED = 'finishing one fetches the next in the same script; finished work is removed; all in memory'
 

@@ -10,7 +10,7 @@ export const graphileWorker: Peer = {
     return libraryContenders(bench, {
       connect: { peer: 'graphile-worker', to: { url: database.url } },
       watched: [database.postmasterPid],
-      afterFill: database.tidy,
+      afterFill: database.maintain,
       ways: [
         {
           way: 'plain',

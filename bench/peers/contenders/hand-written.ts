@@ -1,4 +1,4 @@
-import { Backlog } from '../../harness/backlog.ts'
+import { Backlog } from '../../harness/hand-off-contender.ts'
 import { startHelper } from '../../harness/helper-process.ts'
 import { handWrittenPairs } from '../../limits/bare-contenders.ts'
 import type { BarePostgresCalls } from '../../limits/bare-postgres.ts'
@@ -13,7 +13,7 @@ export const handWritten: Peer = {
     await loop.call('open', { url: database.url, connections: bench.consumers })
     const backlog = new Backlog(async (partitions) => {
       await loop.call('fill', { partitions })
-      await database.tidy()
+      await database.maintain()
     })
     const way = (work: PeerContender['work'], batch: number): PeerContender => ({
       ...handWrittenPairs(loop, database.postmasterPid, backlog, { consumers: bench.consumers, batch }),

@@ -14,7 +14,7 @@ export const pgBoss: Peer = {
     return libraryContenders(bench, {
       connect: { peer: 'pg-boss', to: { url: database.url } },
       watched: [database.postmasterPid],
-      afterFill: database.tidy,
+      afterFill: database.maintain,
       ways: [
         {
           ...about,

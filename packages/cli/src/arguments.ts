@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
-import { didYouMean } from '@baton/protocol/without-schemas'
+import { didYouMean } from '@baton/protocol/core'
+import { UsageError } from './errors.ts'
 import type { Flag, Flags } from './flag.ts'
-import { UsageError } from './usage-error.ts'
 
 /** What a flag was given, in order. */
 interface Value {

@@ -76,7 +76,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'manifest',
     summary: 'export the partitions of a task as NDJSON',
-    load: async () => (await import('./commands/manifest.ts')).manifest,
+    load: async () => (await import('./commands/partitions.ts')).manifest,
   },
   {
     name: 'pull',
@@ -86,32 +86,32 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'settle',
     summary: 'say how the work under leases ended, for scripts',
-    load: async () => (await import('./commands/settle.ts')).settle,
+    load: async () => (await import('./commands/leases.ts')).settle,
   },
   {
     name: 'renew',
     summary: 'extend leases, for scripts',
-    load: async () => (await import('./commands/renew.ts')).renew,
+    load: async () => (await import('./commands/leases.ts')).renew,
   },
   {
     name: 'backup',
     summary: 'copy the data of the embedded store, also while it is served',
-    load: async () => (await import('./commands/backup.ts')).backup,
+    load: async () => (await import('./commands/store.ts')).backup,
   },
   {
     name: 'verify',
     summary: 'check that the data of a store is sound',
-    load: async () => (await import('./commands/verify.ts')).verify,
+    load: async () => (await import('./commands/store.ts')).verify,
   },
   {
     name: 'export',
     summary: 'write all that a stopped store holds into a file',
-    load: async () => (await import('./commands/export.ts')).exportCommand,
+    load: async () => (await import('./commands/store.ts')).exportCommand,
   },
   {
     name: 'import',
     summary: 'bring an export into an empty store',
-    load: async () => (await import('./commands/import.ts')).importCommand,
+    load: async () => (await import('./commands/store.ts')).importCommand,
   },
   {
     name: 'audit',
@@ -135,6 +135,6 @@ export const unlistedCommands: readonly CommandEntry[] = [
   {
     name: 'complete',
     summary: 'list what a shell can complete',
-    load: async () => (await import('./commands/complete.ts')).complete,
+    load: async () => (await import('./commands/completion.ts')).complete,
   },
 ]

@@ -1,9 +1,9 @@
 import { BatonClient, type BatonClientOptions, type FailedTry } from '@baton/client'
-import { checkInstanceId, DEFAULT_TABLE_FIELD } from '@baton/protocol/without-schemas'
+import { checkInstanceId, DEFAULT_TABLE_FIELD } from '@baton/protocol/core'
 import type { Arguments } from './arguments.ts'
+import { UsageError } from './errors.ts'
 import type { Flags } from './flag.ts'
 import { remark } from './terminal.ts'
-import { UsageError } from './usage-error.ts'
 
 /** Where the service is, and who asks. */
 export const placeFlags = {

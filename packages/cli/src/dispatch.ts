@@ -1,11 +1,15 @@
-import { didYouMean } from '@baton/protocol/without-schemas'
+import { readFileSync } from 'node:fs'
+import { didYouMean } from '@baton/protocol/core'
 import { Arguments } from './arguments.ts'
 import { commands, unlistedCommands } from './commands.ts'
-import { exitCodes } from './exit-codes.ts'
+import { exitCodes, UsageError } from './errors.ts'
 import { commandHelp, overview } from './help.ts'
 import { note } from './terminal.ts'
-import { UsageError } from './usage-error.ts'
-import { version } from './version.ts'
+
+/** From the package itself, which lies one folder above both the sources and the build. */
+export const version: string = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+).version
 
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...others] = argv

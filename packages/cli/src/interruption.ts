@@ -1,4 +1,4 @@
-import { exitCodes } from './exit-codes.ts'
+import { exitCodes } from './errors.ts'
 
 /** Ended by a signal; the exit code says by which, as shells do. */
 export class Interruption extends Error {

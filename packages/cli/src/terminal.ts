@@ -1,5 +1,32 @@
 import { styleText } from 'node:util'
+import type { InstanceStatus, PartitionState, TaskState } from '@baton/client'
 import type { Arguments } from './arguments.ts'
+
+export const stateColours = {
+  ready: 'blue',
+  held: 'dim',
+  leased: 'yellow',
+  delayed: 'magenta',
+  parked: 'red',
+  done: 'green',
+  cancelled: 'dim',
+} as const satisfies Record<PartitionState, string>
+
+export const taskColours = {
+  open: 'blue',
+  paused: 'yellow',
+  done: 'green',
+  stalled: 'red',
+  cancelled: 'dim',
+} as const satisfies Record<TaskState, string>
+
+export const instanceColours = {
+  up: 'green',
+  silent: 'yellow',
+  lost: 'red',
+  draining: 'yellow',
+  down: 'red',
+} as const satisfies Record<InstanceStatus['status'], string>
 
 /** Writes a line for programs and people to read. */
 export function print(text: string): void {

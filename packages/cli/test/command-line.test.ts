@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { descriptor } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
 import { commands } from '../src/commands.ts'
-import { version } from '../src/version.ts'
+import { version } from '../src/dispatch.ts'
 import { baton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { inCode, readDocument, sectionNamed, tableRows } from '../../../test/docs/support/markdown.ts'
 import { commands } from '../src/commands.ts'
-import { commandExitCodes, exitCodes } from '../src/exit-codes.ts'
+import { commandExitCodes, exitCodes } from '../src/errors.ts'
 
 const document = readDocument('docs/cli.md')
 const rowsOf = (title: string) => tableRows(sectionNamed(document, title).text)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { nodeFault, OLDEST_NODE } from '../src/node-version.ts'
+import { nodeFault, OLDEST_NODE } from '../src/main.ts'
 import { baton } from './support/baton.ts'
 import { Scratch } from './support/scratch.ts'
 

@@ -6,7 +6,7 @@ import { testFolder } from '../../../test/support/test-folder.ts'
 import { until } from '../../../test/support/until.ts'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { exitCodes } from '../src/exit-codes.ts'
+import { exitCodes } from '../src/errors.ts'
 import { baton, startBaton } from './support/baton.ts'
 
 async function scene() {

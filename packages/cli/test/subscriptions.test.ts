@@ -2,7 +2,7 @@ import { BatonClient } from '@baton/client'
 import { expect, test } from 'vitest'
 import { descriptors } from '../../client/test/support/descriptors.ts'
 import { startService } from '../../client/test/support/service.ts'
-import { exitCodes } from '../src/exit-codes.ts'
+import { exitCodes } from '../src/errors.ts'
 import { baton } from './support/baton.ts'
 
 test('subscriptions are added, listed, changed and removed', async () => {

@@ -1,4 +1,4 @@
-import { quoted } from '@baton/protocol/without-schemas'
+import { quoted } from '@baton/protocol/core'
 import { ProblemError, UnexpectedAnswerError, UnreachableError } from './errors.ts'
 
 /** The base URLs of a service. The one that answered last is asked first; where it is away, the next one is. */

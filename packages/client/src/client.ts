@@ -21,30 +21,43 @@ import type {
   TaskView,
   Totals,
 } from '@baton/protocol'
-import { settingWord } from '@baton/protocol/without-schemas'
-import type {
-  CallOptions,
-  Chosen,
-  ManifestOptions,
-  PageOptions,
-  PartitionsOptions,
-  Pulled,
-  PullOptions,
-  PullWish,
-  SealableCallOptions,
-  SettleOptions,
-  TasksOptions,
+import { settingWord } from '@baton/protocol/core'
+import {
+  type CallOptions,
+  type Chosen,
+  type ManifestOptions,
+  newIdempotencyKey,
+  type PageOptions,
+  type PartitionsOptions,
+  type PullChoice,
+  type Pulled,
+  type PullOptions,
+  type SealableCallOptions,
+  type SettleOptions,
+  type TasksOptions,
 } from './call-options.ts'
 import type { BatonClientOptions } from './client-options.ts'
-import { followEvents } from './event-stream.ts'
-import { newIdempotencyKey } from './idempotency-key.ts'
-import { jsonText } from './json-text.ts'
+import { UnsendableError } from './errors.ts'
+import { followEvents, textLines } from './event-stream.ts'
 import { persist } from './persistence.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
-import { taskPath } from './task-path.ts'
-import { textLines } from './text-lines.ts'
-import { type Answer, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
+import { type Answer, jsonText, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
+
+/** Where a task is. No service accepts the ids that are refused here, and asked for one it would not see which. */
+function taskPath(taskId: string): string {
+  if (taskId === '') throw new UnsendableError('a task id must not be empty')
+  if (taskId === '.' || taskId === '..') {
+    throw new UnsendableError(
+      `there is no task ${JSON.stringify(taskId)}: in a URL that leads to another path`,
+    )
+  }
+  try {
+    return `/tasks/${encodeURIComponent(taskId)}`
+  } catch {
+    throw new UnsendableError(`there is no task ${JSON.stringify(taskId)}: it has a lone surrogate`)
+  }
+}
 
 const DEFAULT_RETRY_FOR_SECONDS = 30
 
@@ -304,7 +317,7 @@ function choosing({ tables, tasks }: Chosen): NonNullable<RequestSpec['query']> 
   return { table: tables, task: tasks }
 }
 
-const isFilterOnly = ({ tables, tasks, batch, records, waitSeconds }: PullWish): boolean =>
+const isFilterOnly = ({ tables, tasks, batch, records, waitSeconds }: PullChoice): boolean =>
   (tables !== undefined || tasks !== undefined) &&
   [batch, records, waitSeconds].every((amount) => amount === undefined)
 
@@ -312,9 +325,16 @@ function sealing(seal: SealableCallOptions['seal']): Record<string, string> {
   return seal === undefined || seal === false ? {} : { 'baton-seal': String(seal) }
 }
 
-function preferring({ batch, records, waitSeconds }: PullWish): Record<string, string> {
+function preferring({ batch, records, waitSeconds }: PullChoice): Record<string, string> {
   const preferences = Object.entries({ batch, records, wait: waitSeconds })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${value}`)
   return preferences.length === 0 ? {} : { prefer: preferences.join(', ') }
+}
+
+/** Where a service is: its URL, its URL with further options, or a client that is in use already. */
+export type ServiceAddress = string | URL | BatonClientOptions | BatonClient
+
+export function clientOf(service: ServiceAddress): BatonClient {
+  return service instanceof BatonClient ? service : new BatonClient(service)
 }

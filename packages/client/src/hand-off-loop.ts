@@ -1,9 +1,8 @@
 import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
-import type { Chosen, PullWish } from './call-options.ts'
+import { type Chosen, newIdempotencyKey, type PullChoice } from './call-options.ts'
 import type { BatonClient } from './client.ts'
-import { newIdempotencyKey } from './idempotency-key.ts'
 import { type FailedTry, persist } from './persistence.ts'
-import type { ServiceWatch } from './service-watch.ts'
+import type { ServiceWatch } from './worker-events.ts'
 
 /** So few that even the longest reasons, escaped, stay below what the service takes in one request. */
 const SETTLEMENTS_PER_REQUEST = 250
@@ -31,7 +30,7 @@ export interface HandOffLoopOptions {
   readonly waitSeconds: number
   readonly chosen: Chosen
   /** How much may be taken now; `undefined` when there is no room. */
-  readonly room: () => PullWish | undefined
+  readonly room: () => PullChoice | undefined
   readonly receive: (partitions: readonly PulledPartition[]) => void
   /** Whether something is being worked on whose outcome may come any moment. */
   readonly isBusy: () => boolean
@@ -132,7 +131,7 @@ export class HandOffLoop {
     const { waitSeconds, receive, onNothingReady, onHopeless } = this.#options
     const settling: WaitingSettlement[] = []
     const idempotencyKey = newIdempotencyKey()
-    let wish: PullWish | undefined
+    let wish: PullChoice | undefined
     let tries = 0
     const attempt = () => {
       tries += 1
@@ -164,19 +163,19 @@ export class HandOffLoop {
   }
 
   /** A pull that waits already stands in for what could be pulled beside a settlement. */
-  #wish(): PullWish | undefined {
+  #wish(): PullChoice | undefined {
     if (this.#waitingPull !== undefined || this.#closing.signal.aborted) return undefined
     return this.#options.room()
   }
 
-  #settle(settling: readonly WaitingSettlement[], pull: PullWish | undefined, idempotencyKey: string) {
+  #settle(settling: readonly WaitingSettlement[], pull: PullChoice | undefined, idempotencyKey: string) {
     const settlements = settling.map(({ settlement }) => settlement)
     const once = { retryForSeconds: 0, signal: this.#ending.signal }
     const wish = pull === undefined ? undefined : { ...pull, ...this.#options.chosen }
     return this.#options.client.settle(settlements, { pull: wish, idempotencyKey, ...once })
   }
 
-  async #pullAndWait(wish: PullWish): Promise<void> {
+  async #pullAndWait(wish: PullChoice): Promise<void> {
     const { client, chosen, waitSeconds, receive, onNothingReady, onHopeless } = this.#options
     const idempotencyKey = newIdempotencyKey()
     const begun = performance.now()

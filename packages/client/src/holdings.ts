@@ -1,15 +1,49 @@
 import type { PulledPartition } from '@baton/protocol'
-import { MAX_BATCH } from '@baton/protocol/without-schemas'
-import type { PullWish } from './call-options.ts'
-import { WorkerStoppedError } from './errors.ts'
+import { MAX_BATCH } from '@baton/protocol/core'
+import type { PullChoice } from './call-options.ts'
+import { type LeaseLostError, WorkerStoppedError } from './errors.ts'
 import type { HandOffLoop } from './hand-off-loop.ts'
-import { Holding } from './holding.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import { type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } from './outcome.ts'
 import type { WorkerEventListener } from './worker-events.ts'
-import type { Handler, WorkerOptions, WorkerSettings } from './worker-options.ts'
+import type { Handler, HandlingContext, WorkerOptions, WorkerSettings } from './worker-options.ts'
 
-export interface HoldingsOptions {
+/** One partition in this worker's hands, from the pull until its handler has ended. */
+class Holding {
+  readonly partition: PulledPartition
+  readonly #controller = new AbortController()
+  #lost: LeaseLostError | undefined
+
+  constructor(partition: PulledPartition) {
+    this.partition = partition
+  }
+
+  /** Set once the lease is lost: from then on nothing that was done here may count. */
+  get lost(): LeaseLostError | undefined {
+    return this.#lost
+  }
+
+  get isAborted(): boolean {
+    return this.#controller.signal.aborted
+  }
+
+  get context(): HandlingContext {
+    const { lease } = this.partition
+    return { signal: this.#controller.signal, lease, attempt: lease?.attempt ?? 1 }
+  }
+
+  lose(error: LeaseLostError): void {
+    this.#lost ??= error
+    this.#controller.abort(error)
+  }
+
+  /** The lease is still ours; only the time is over. */
+  interrupt(error: WorkerStoppedError): void {
+    this.#controller.abort(error)
+  }
+}
+
+interface HoldingsOptions {
   readonly handler: Handler
   readonly around: WorkerOptions['around']
   readonly settings: WorkerSettings
@@ -50,7 +84,7 @@ export class Holdings {
   }
 
   /** How much may be pulled now. */
-  room(): PullWish | undefined {
+  room(): PullChoice | undefined {
     const { concurrency, prefetch, recordBudget } = this.#options.settings
     const inHand = this.#running.size + this.#waiting.length
     // What comes without a lease cannot be given back: until a hand is free, it is better left at the service.

@@ -61,13 +61,14 @@ export type {
   ManifestOptions,
   PageOptions,
   PartitionsOptions,
+  PullChoice,
   Pulled,
   PullOptions,
-  PullWish,
   SealableCallOptions,
   SettleOptions,
   TasksOptions,
 } from './call-options.ts'
+export type { ServiceAddress } from './client.ts'
 export { BatonClient } from './client.ts'
 export type { BatonClientOptions, RequestReport } from './client-options.ts'
 export {
@@ -93,7 +94,6 @@ export {
 export type { FailedTry } from './persistence.ts'
 export { Producer, type ProducerOptions } from './producer.ts'
 export { HeldPartition, pullEach } from './pull-each.ts'
-export type { ServiceAddress } from './service.ts'
 export type { EventPageOptions, Subscriptions } from './subscriptions.ts'
 export { TableField } from './table-field.ts'
 export { type StopOptions, Worker } from './worker.ts'

@@ -1,5 +1,5 @@
 import type { Settlement } from '@baton/protocol'
-import { MAX_KEPT_REASON_LENGTH, MAX_RETRY_AFTER_SECONDS } from '@baton/protocol/without-schemas'
+import { MAX_KEPT_REASON_LENGTH, MAX_RETRY_AFTER_SECONDS } from '@baton/protocol/core'
 
 /** Finished with the partition. A handler that returns nothing means the same. */
 export interface DoneOutcome {

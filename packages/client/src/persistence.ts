@@ -1,5 +1,31 @@
 import { BatonError } from './errors.ts'
-import { pause } from './pause.ts'
+
+/** Timers count up to here, which is 24.8 days. One that is set to more goes off at once. */
+const LONGEST_TIMER_MILLIS = 2 ** 31 - 1
+
+/** A timer for a time that the program chose. What is longer than a timer can count never comes, like Infinity. */
+export function timer(act: () => void, millis: number): ReturnType<typeof setTimeout> | undefined {
+  return millis <= LONGEST_TIMER_MILLIS ? setTimeout(act, millis) : undefined
+}
+
+/** Resolves after so many milliseconds; rejects with the signal's reason as soon as it is aborted. */
+export function pause(millis: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) {
+      reject(signal.reason)
+      return
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', interrupt)
+      resolve()
+    }, millis)
+    const interrupt = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    signal?.addEventListener('abort', interrupt, { once: true })
+  })
+}
 
 const FIRST_PAUSE_MILLIS = 200
 const LONGEST_PAUSE_MILLIS = 15_000
@@ -29,7 +55,7 @@ export interface FailedTry {
   readonly pauseMillis: number
 }
 
-export interface PersistOptions {
+interface PersistOptions {
   /** How long to go on trying; zero tries once. */
   readonly forMillis: number
   readonly signal?: AbortSignal | undefined

@@ -1,12 +1,17 @@
 import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
-import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem } from '@baton/protocol/without-schemas'
+import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem } from '@baton/protocol/core'
 import { CallBackCheck } from './call-back-check.ts'
-import { type Piece, type PieceLimits, piecesOf } from './call-back-pieces.ts'
-import { type CallBackCallOptions, type CallBackReceipt, CallBackSending } from './call-back-sending.ts'
-import type { BatonClient } from './client.ts'
+import {
+  type CallBackCallOptions,
+  type CallBackReceipt,
+  CallBackSending,
+  type Piece,
+  type PieceLimits,
+  piecesOf,
+} from './call-back-sending.ts'
+import { type BatonClient, clientOf, type ServiceAddress } from './client.ts'
 import { heldAgainstContract } from './contract.ts'
 import { ContractError } from './errors.ts'
-import { clientOf, type ServiceAddress } from './service.ts'
 
 const DEFAULT_DESCRIPTORS_PER_REQUEST = 50_000
 const DEFAULT_BYTES_PER_REQUEST = 8 * 2 ** 20

@@ -1,6 +1,6 @@
 import type { Lease, PulledPartition } from '@baton/protocol'
+import type { ServiceAddress } from './client.ts'
 import type { DoneOutcome, FailedOutcome, HandlingOutcome, ReleasedOutcome } from './outcome.ts'
-import type { ServiceAddress } from './service.ts'
 import { Worker } from './worker.ts'
 import type { HandlingContext, WorkerOptions } from './worker-options.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SeenIndexes } from './seen-indexes.ts'
+import { SeenIndexes } from './call-back-check.ts'
 
 test('tells what it has seen exactly as a set would', () => {
   fc.assert(

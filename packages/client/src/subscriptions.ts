@@ -10,8 +10,7 @@ import type {
   UnsubscribeAnswer,
 } from '@baton/protocol'
 import type { CallOptions, PageOptions } from './call-options.ts'
-import { jsonText } from './json-text.ts'
-import type { RequestSpec } from './transport.ts'
+import { jsonText, type RequestSpec } from './transport.ts'
 
 /** Where to go on, and how many events to take at most. */
 export interface EventPageOptions extends CallOptions {

@@ -1,5 +1,5 @@
 import type { PartitionDescriptor } from '@baton/protocol'
-import { DEFAULT_TABLE_FIELD } from '@baton/protocol/without-schemas'
+import { DEFAULT_TABLE_FIELD } from '@baton/protocol/core'
 
 type Fields = Record<string, unknown>
 

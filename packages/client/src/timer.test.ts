@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Deadline } from './deadline.ts'
-import { requestSignal } from './request-signal.ts'
+import { requestSignal } from './transport.ts'
+import { Deadline } from './worker.ts'
 
 const DAY_SECONDS = 86_400
 

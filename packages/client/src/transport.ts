@@ -1,12 +1,70 @@
 import type { Problem } from '@baton/protocol'
-import { checkInstanceId } from '@baton/protocol/without-schemas'
+import { checkInstanceId } from '@baton/protocol/core'
 import { send } from '#send'
 import { Bases } from './bases.ts'
 import type { BatonClientOptions } from './client-options.ts'
 import { problemError, UnexpectedAnswerError, UnreachableError, UnsendableError } from './errors.ts'
-import { requestSignal } from './request-signal.ts'
+import { timer } from './persistence.ts'
 import type { Received, ReceivedHeaders, Send, SentRequest } from './send.ts'
-import { headerText, sentHeaders } from './sent-headers.ts'
+
+/** What is sent. Values that JSON has no form for, a BigInt or a circle, are told as every other failure of a call is. */
+export function jsonText(value: unknown, what: string): string {
+  try {
+    // What has no JSON, like undefined, is left to whoever checks it, and names it.
+    return JSON.stringify(value) ?? 'null'
+  } catch (error) {
+    throw new UnsendableError(`${what} cannot be written as JSON: ${(error as Error).message.split('\n')[0]}`)
+  }
+}
+
+/** The field names and values of RFC 9110, one byte per character. */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/**
+ * Held against the rules here: platforms refuse a header with the kind of error that an outage has. What is wrong with
+ * it may be a token, and is not told. Of names that differ by their case the last one counts.
+ */
+function sentHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const sent: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (!NAME.test(name) || !VALUE.test(value)) {
+      throw new UnsendableError(`the header ${name} has a name or a value that HTTP cannot carry`)
+    }
+    sent[name.toLowerCase()] = String(value)
+  }
+  return sent
+}
+
+/** Headers carry bytes, one per character; the service reads these bytes as UTF-8. */
+function headerText(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('')
+}
+
+/**
+ * A signal for one request: aborted by the caller's, or when the time is over. Put together by hand instead of with
+ * AbortSignal.any, which keeps a reference in a long-lived signal for each request that was ever made under it.
+ */
+export function requestSignal(outer: AbortSignal | undefined, timeoutMillis: number) {
+  const controller = new AbortController()
+  let timedOut = false
+  const running = timer(() => {
+    timedOut = true
+    controller.abort()
+  }, timeoutMillis)
+  const follow = () => controller.abort(outer?.reason)
+  if (outer?.aborted) follow()
+  else outer?.addEventListener('abort', follow, { once: true })
+  return {
+    signal: controller.signal,
+    timedOut: () => timedOut,
+    /** To be called when the request is over. */
+    release: () => {
+      clearTimeout(running)
+      outer?.removeEventListener('abort', follow)
+    },
+  }
+}
 
 const DEFAULT_TIMEOUT_SECONDS = 30
 const SHOWN_BODY_CHARACTERS = 200

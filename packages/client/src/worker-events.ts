@@ -1,5 +1,6 @@
 import type { Outcome, PulledPartition, RefusalCode } from '@baton/protocol'
 import type { BatonError, LeaseLostError } from './errors.ts'
+import type { FailedTry } from './persistence.ts'
 
 /** What happens in a worker, in the order in which it happens; for logs, metrics and traces. */
 export type WorkerEvent =
@@ -77,5 +78,27 @@ export function guarded(listener: WorkerEventListener | undefined): WorkerEventL
     } catch (error) {
       console.error('a listener for worker events threw', error)
     }
+  }
+}
+
+/** Tells when the service goes away and when it is back, whichever request notices. */
+export class ServiceWatch {
+  readonly #tell: WorkerEventListener
+  #awaySince: number | undefined
+
+  constructor(tell: WorkerEventListener) {
+    this.#tell = tell
+  }
+
+  failed({ error, failures, pauseMillis }: FailedTry): void {
+    this.#awaySince ??= performance.now()
+    this.#tell({ kind: 'away', error, failures, pauseMillis })
+  }
+
+  answered(): void {
+    if (this.#awaySince === undefined) return
+    const awayMillis = performance.now() - this.#awaySince
+    this.#awaySince = undefined
+    this.#tell({ kind: 'back', awayMillis })
   }
 }

@@ -1,5 +1,5 @@
 import type { Lease, PulledPartition } from '@baton/protocol'
-import { MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
+import { MAX_WAIT_SECONDS } from '@baton/protocol/core'
 import type { HandlingOutcome } from './outcome.ts'
 import type { WorkerEventListener } from './worker-events.ts'
 

@@ -1,11 +1,37 @@
-import { Deadline } from './deadline.ts'
+import { clientOf, type ServiceAddress } from './client.ts'
 import { HandOffLoop } from './hand-off-loop.ts'
 import { Holdings } from './holdings.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
-import { clientOf, type ServiceAddress } from './service.ts'
-import { ServiceWatch } from './service-watch.ts'
-import { guarded, type WorkerEventListener } from './worker-events.ts'
+import { timer } from './persistence.ts'
+import { guarded, ServiceWatch, type WorkerEventListener } from './worker-events.ts'
 import { type Handler, settingsOf, type WorkerOptions, type WorkerSettings } from './worker-options.ts'
+
+/** A moment that can be brought forward but not put off. */
+export class Deadline {
+  readonly reached: Promise<void>
+  readonly #reach: () => void
+  #at = Number.POSITIVE_INFINITY
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.reached = promise
+    this.#reach = resolve
+  }
+
+  within(seconds: number): void {
+    const at = performance.now() + seconds * 1000
+    if (at >= this.#at) return
+    this.#at = at
+    clearTimeout(this.#timer)
+    this.#timer = timer(this.#reach, seconds * 1000)
+  }
+
+  /** Nobody waits for it any more. */
+  forget(): void {
+    clearTimeout(this.#timer)
+  }
+}
 
 /** How long a worker that stops may take; what is left out is as the worker was made. */
 export interface StopOptions {

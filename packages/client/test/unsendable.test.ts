@@ -4,7 +4,7 @@ import { descriptor } from './support/descriptors.ts'
 import { startService } from './support/service.ts'
 
 describe('what cannot be asked is told as every other failure is', () => {
-  const nobody = new BatonClient({
+  const anonymous = new BatonClient({
     url: 'http://127.0.0.1:2',
     fetch: () => Promise.reject(new Error('nothing is sent')),
   })
@@ -16,10 +16,10 @@ describe('what cannot be asked is told as every other failure is', () => {
     ['\ud800', 'has a lone surrogate'],
   ])('the task %j', async (taskId, words) => {
     for (const call of [
-      () => nobody.task(taskId),
-      () => nobody.cancel(taskId),
-      () => nobody.partitions(taskId),
-      () => nobody.manifest(taskId).next(),
+      () => anonymous.task(taskId),
+      () => anonymous.cancel(taskId),
+      () => anonymous.partitions(taskId),
+      () => anonymous.manifest(taskId).next(),
     ]) {
       const error = await call().catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(UnsendableError)
@@ -33,15 +33,17 @@ describe('what cannot be asked is told as every other failure is', () => {
       yield descriptor('orders', 0, 0)
       yield { ...withBigInt, partition_name: 'orders-0-1' }
     }
-    await expect(nobody.callBack([withBigInt])).rejects.toThrow(UnsendableError)
-    await expect(new Producer(nobody).callBack(series())).rejects.toThrow('descriptor /1 cannot be written')
-    await expect(new Producer(nobody).callBack([withBigInt])).rejects.toThrow(BatonError)
+    await expect(anonymous.callBack([withBigInt])).rejects.toThrow(UnsendableError)
+    await expect(new Producer(anonymous).callBack(series())).rejects.toThrow(
+      'descriptor /1 cannot be written',
+    )
+    await expect(new Producer(anonymous).callBack([withBigInt])).rejects.toThrow(BatonError)
   })
 
   test.each([[null], [undefined], ['abc'], [42], [descriptor('orders', 0, 0)]])(
     'a call-back of %j, which is no array',
     async (given) => {
-      const error = await new Producer(nobody).callBack(given as never).catch((thrown: unknown) => thrown)
+      const error = await new Producer(anonymous).callBack(given as never).catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(ContractError)
       expect(error).toMatchObject({
         foundBy: 'client',

@@ -1,18 +1,66 @@
-import { useEffect } from 'preact/hooks'
-import { useArrival } from './arrival.ts'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { route } from './here.ts'
 import { InstancePage } from './instance/instance-page.tsx'
 import { Overview } from './overview/overview.tsx'
-import { AwayBanner } from './parts/away-banner.tsx'
 import { Empty } from './parts/empty.tsx'
 import { focusContent } from './parts/focus.ts'
 import { Masthead } from './parts/masthead.tsx'
 import { Notices } from './parts/notices.tsx'
+import { timeOfDay } from './parts/times.ts'
 import { placeOf, type Route } from './route.ts'
 import { clientWith, tokenWanted } from './service/connection.ts'
-import { isAway, liveState } from './service/live.ts'
+import { awaySince, isAway, liveState } from './service/live.ts'
 import { TaskPage } from './task/task-page.tsx'
 import { TokenForm } from './token-form.tsx'
+
+/** How far each page was scrolled when it was left. */
+const scrolled = new Map<string, number>()
+let isLinkFollowed = false
+
+addEventListener('click', ({ target }) => {
+  isLinkFollowed = target instanceof Element && target.closest('a') !== null
+})
+
+/**
+ * A link leads to the top of its page, and the focus goes along: what had it is gone. The way back leads to where one
+ * was. The browser would do the latter by itself, but not once the focus has been moved.
+ */
+function useArrival(place: string): void {
+  const before = useRef(place)
+  const position = useRef(0)
+  useEffect(() => {
+    const note = () => {
+      position.current = scrollY
+    }
+    addEventListener('scroll', note, { passive: true })
+    return () => removeEventListener('scroll', note)
+  }, [])
+  // At once: a shorter page would let the browser forget how far the one before was scrolled.
+  useLayoutEffect(() => {
+    if (before.current === place) return
+    scrolled.set(before.current, position.current)
+    before.current = place
+    if (isLinkFollowed) {
+      scrollTo(0, 0)
+      focusContent()
+    } else scrollTo(0, scrolled.get(place) ?? 0)
+    isLinkFollowed = false
+  }, [place])
+}
+
+/** Everything below it looks alive; this says that it is not. */
+function AwayBanner() {
+  const since = awaySince.value
+  return (
+    <div class="away" role="alert">
+      {since === null ? null : (
+        <p class="away-banner">
+          <b>The service has not been reachable since {timeOfDay(since)}.</b> What you see is from then.
+        </p>
+      )}
+    </div>
+  )
+}
 
 const PURPOSE_OF_TOKEN =
   'A token with the role viewer shows everything; one with the role operator can also pause, retry and cancel.'

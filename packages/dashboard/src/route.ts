@@ -1,5 +1,5 @@
 import type { PartitionState, TaskState } from '@baton/protocol'
-import { partitionStates, taskStates } from '@baton/protocol/without-schemas'
+import { partitionStates, taskStates } from '@baton/protocol/core'
 
 /** Tasks of one state, or those with partitions that wait for an operator. */
 export type TaskFilter = TaskState | 'parked'

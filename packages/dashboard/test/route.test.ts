@@ -1,4 +1,4 @@
-import { partitionStates } from '@baton/protocol/without-schemas'
+import { partitionStates } from '@baton/protocol/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { hrefOf, parseRoute, type Route, taskFilters } from '../src/route.ts'

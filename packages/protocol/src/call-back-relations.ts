@@ -1,7 +1,22 @@
-import type { CallBack, CalledBackPartition } from './checked-call-back.ts'
 import type { FieldFault } from './field-faults.ts'
 import { explainPartitionName, parsePartitionName } from './partition-name.ts'
-import { quoted } from './shown-value.ts'
+import { quoted } from './violation.ts'
+
+/** A partition of a call-back that holds to the contract. */
+export interface CalledBackPartition {
+  level: number
+  index: number
+  recordCount: number
+  computeTableName: string
+  /** The name as it was sent, when it is not the canonical one of this level and index. */
+  spelling: string | null
+}
+
+export interface CallBack {
+  taskId: string
+  recordTotal: number
+  partitions: CalledBackPartition[]
+}
 
 /**
  * The rules of a call-back that reach across fields and elements. Elements are taken in order; those of their

@@ -1,14 +1,10 @@
 import Type, { type Static } from 'typebox'
-import { CallBackRelations } from './call-back-relations.ts'
-import type { CallBack } from './checked-call-back.ts'
-import { descriptorSchema } from './descriptor.ts'
-import { descriptorCheck } from './descriptor-check.ts'
+import { type CallBack, CallBackRelations } from './call-back-relations.ts'
+import { descriptorCheck, descriptorSchema } from './descriptor.ts'
 import { type FieldFault, fieldFaults } from './field-faults.ts'
-import { MAX_LEVELS_PER_CALL_BACK } from './limits.ts'
+import { DEFAULT_TABLE_FIELD, MAX_LEVELS_PER_CALL_BACK } from './limits.ts'
 import { count } from './schema-parts.ts'
-import { shownValue } from './shown-value.ts'
-import { DEFAULT_TABLE_FIELD } from './table-field.ts'
-import { type CheckFailure, pointerTo, soleViolation, ViolationList } from './violation.ts'
+import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationList } from './violation.ts'
 
 export const callBackAnswerSchema = Type.Object(
   {
@@ -43,7 +39,7 @@ export function callBackRequestSchema(tableField: string = DEFAULT_TABLE_FIELD) 
  */
 export function checkCallBack(body: unknown, options: CallBackOptions = {}): CallBackCheck {
   if (!Array.isArray(body)) {
-    return soleViolation('', `the body must be an array of partition descriptors, got ${shownValue(body)}`)
+    return soleViolation('', `the body must be an array of partition descriptors, got ${describeValue(body)}`)
   }
   if (body.length === 0) return soleViolation('', 'the array must hold at least one partition descriptor')
 
@@ -64,7 +60,7 @@ export function checkCallBack(body: unknown, options: CallBackOptions = {}): Cal
     } else {
       violations.add(
         pointerTo('', at),
-        () => `each element must be a partition descriptor, got ${shownValue(descriptor)}`,
+        () => `each element must be a partition descriptor, got ${describeValue(descriptor)}`,
       )
     }
   }

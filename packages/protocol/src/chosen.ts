@@ -1,7 +1,7 @@
 import { brokenRule } from './field-faults.ts'
 import { MAX_CHOSEN, MAX_TABLE_NAME_LENGTH, MAX_TASK_ID_LENGTH } from './limits.ts'
-import { shownValue } from './shown-value.ts'
 import { qualifiedTableName, taskIdText } from './text-form.ts'
+import { describeValue } from './violation.ts'
 
 /** Apart from schemas: senders need the rules, not what makes schemas. */
 export const chosenKeywords = {
@@ -27,7 +27,7 @@ export function checkChosen(
     }
   for (const name of distinct) {
     const rule = brokenRule(chosenKeywords[kind], name)
-    if (rule !== undefined) return { ok: false, detail: `${kind} ${rule}, got ${shownValue(name)}` }
+    if (rule !== undefined) return { ok: false, detail: `${kind} ${rule}, got ${describeValue(name)}` }
   }
   return { ok: true, names: distinct }
 }

@@ -279,3 +279,20 @@ export const errorCodes = {
 } as const satisfies Record<string, ErrorCodeEntry>
 
 export type ErrorCode = keyof typeof errorCodes
+
+/** The codes that can be the answer to a request; the others stand inside a `refused` list. */
+export type ProblemCode = {
+  [C in ErrorCode]: (typeof errorCodes)[C]['status'] extends number ? C : never
+}[ErrorCode]
+
+export const problemCodes = (Object.keys(errorCodes) as ErrorCode[]).filter(
+  (code): code is ProblemCode => errorCodes[code].status !== null,
+)
+
+export const refusalCodes = ['lease_unknown', 'lease_lost', 'lease_settled', 'task_cancelled'] as const
+export type RefusalCode = (typeof refusalCodes)[number]
+
+/** Why a lease is refused, for a person. */
+export function refusalDetail(code: RefusalCode): string {
+  return `${errorCodes[code].meaning} ${errorCodes[code].remedy}`
+}

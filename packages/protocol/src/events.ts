@@ -1,8 +1,8 @@
 import Type, { type Static, type TSchema } from 'typebox'
-import type { EventName } from './event-names.ts'
 import { type InstanceStatus, instanceStatusSchema } from './instance.ts'
 import { MAX_PARTITION_NAME_LENGTH } from './limits.ts'
 import { count, orNull } from './schema-parts.ts'
+import type { EventName } from './states.ts'
 import { type TaskSummary, taskSummarySchema } from './task.ts'
 
 export const parkedEventSchema = Type.Object(

@@ -1,7 +1,53 @@
 import type { TSchema } from 'typebox'
-import { didYouMean } from './did-you-mean.ts'
-import { quoted, shownValue } from './shown-value.ts'
 import { ruleOfPattern } from './text-form.ts'
+import {
+  type CheckFailure,
+  describeValue,
+  pointerTo,
+  quoted,
+  soleViolation,
+  ViolationList,
+} from './violation.ts'
+
+const MAX_EDITS = 2
+
+/** The candidate that a misspelt field name most likely stands for. */
+export function didYouMean(field: string, candidates: readonly string[]): string | undefined {
+  const sought = simplified(field)
+  let best: string | undefined
+  let fewest = MAX_EDITS + 1
+  for (const candidate of candidates) {
+    const target = simplified(candidate)
+    // Comparing two lengths first keeps a hostile, very long name from costing anything.
+    if (Math.abs(target.length - sought.length) > MAX_EDITS) continue
+    const edits = editDistance(sought, target)
+    if (edits < fewest) {
+      fewest = edits
+      best = candidate
+    }
+  }
+  return best
+}
+
+/** The contract mixes camelCase and snake_case: a name in the wrong style is the same name. */
+function simplified(name: string): string {
+  return name.replaceAll(/[_\-\s]/g, '').toLowerCase()
+}
+
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column += 1) {
+      const substitution = (previous[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1)
+      const deletion = (previous[column] ?? 0) + 1
+      const insertion = (current[column - 1] ?? 0) + 1
+      current.push(Math.min(substitution, deletion, insertion))
+    }
+    previous = current
+  }
+  return previous[to.length] ?? 0
+}
 
 /** What is wrong with one field of an object; the field may be absent or unknown. */
 export interface FieldFault {
@@ -46,7 +92,7 @@ export function fieldFaults(
     } else if (known !== undefined) {
       const rule = brokenRule(known, subject[field])
       if (rule !== undefined) {
-        faults.push({ field, detail: () => `${field} ${rule}, got ${shownValue(subject[field])}` })
+        faults.push({ field, detail: () => `${field} ${rule}, got ${describeValue(subject[field])}` })
       }
     } else if (unknownFields === 'refuse') {
       faults.push({ field, detail: () => unknownField(shape, subject, field) })
@@ -75,14 +121,14 @@ function arrayFaults(
   value: unknown,
 ): FieldFault[] {
   const fault = (rule: string) => [{ field, detail: () => `${field} ${rule}` }]
-  if (!Array.isArray(value)) return fault(`must be an array, got ${shownValue(value)}`)
+  if (!Array.isArray(value)) return fault(`must be an array, got ${describeValue(value)}`)
   if (value.length < (minItems ?? 0)) return fault('must not be empty: name something, or leave it out')
   if (maxItems !== undefined && value.length > maxItems) {
     return fault(`must hold at most ${maxItems} elements, got ${value.length}`)
   }
   return value.flatMap((one: unknown, element) => {
     const rule = brokenRule(items, one)
-    const detail = () => `each element of ${field} ${rule}, got ${shownValue(one)}`
+    const detail = () => `each element of ${field} ${rule}, got ${describeValue(one)}`
     return rule === undefined ? [] : [{ field, element, detail }]
   })
 }
@@ -140,4 +186,24 @@ function unknownField(shape: ObjectShape, subject: Record<string, unknown>, fiel
   const suggestion = alias !== undefined && absent.includes(alias) ? alias : didYouMean(field, absent)
   const advice = suggestion === undefined ? 'leave it out' : `did you mean ${suggestion}?`
   return `${quoted(field)} is not a field of the contract; ${advice}`
+}
+
+/** Everything that is wrong with a body that is one object, or nothing; it is known not to fit. */
+export function objectFaults(shape: ObjectShape, body: unknown): CheckFailure {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return soleViolation('', `the body must be ${expected(shape)}, got ${describeValue(body)}`)
+  }
+  const violations = new ViolationList()
+  for (const { field, element, detail } of fieldFaults(shape, body as Record<string, unknown>, 'refuse')) {
+    const pointer = pointerTo('', field)
+    violations.add(element === undefined ? pointer : pointerTo(pointer, element), detail)
+  }
+  return violations.failure()
+}
+
+function expected({ properties }: ObjectShape): string {
+  const fields = Object.keys(properties)
+  if (fields.length === 0) return 'left out, or an empty object'
+  const words = fields.length === 1 ? fields : [fields.slice(0, -1).join(', '), fields.at(-1)]
+  return `left out, or an object with ${words.join(' or ')}`
 }

@@ -1,4 +1,13 @@
-export { type Attempt, attemptSchema, type Failure, failureSchema } from './attempt.ts'
+export {
+  type Attempt,
+  type AttemptSeconds,
+  attemptSchema,
+  attemptSecondsSchema,
+  type Failure,
+  failureSchema,
+  type Straggler,
+  stragglerSchema,
+} from './attempt.ts'
 export {
   type AuditEntry,
   type AuditList,
@@ -14,7 +23,8 @@ export {
   callBackRequestSchema,
   checkCallBack,
 } from './call-back.ts'
-export type { CallBack, CalledBackPartition } from './checked-call-back.ts'
+export type { CallBack, CalledBackPartition } from './call-back-relations.ts'
+export * from './core.ts'
 export { descriptorSchema, type PartitionDescriptor } from './descriptor.ts'
 export {
   eventSchemas,
@@ -38,7 +48,14 @@ export {
 } from './instance.ts'
 export { leaseIdSchema, type Refusal, refusalSchema } from './lease-reference.ts'
 export { namedSchemas } from './named-schemas.ts'
-export { type Conflict, conflictSchema, type Problem, problemSchema } from './problem-schema.ts'
+export {
+  type Conflict,
+  conflictSchema,
+  type Problem,
+  problemSchema,
+  type Violation,
+  violationSchema,
+} from './problem-schema.ts'
 export {
   type Lease,
   leaseSchema,
@@ -63,7 +80,6 @@ export {
   settlementSchema,
   settleRequestSchema,
 } from './settle.ts'
-export { type StateCounts, stateCountsSchema } from './state-counts.ts'
 export {
   type CloudEvent,
   cloudEventSchema,
@@ -93,12 +109,16 @@ export {
   levelViewSchema,
   type ReportedRecords,
   reportedRecordsSchema,
+  type StateCounts,
+  stateCountsSchema,
   type TaskList,
   type TaskSummary,
   type TaskView,
+  type Totals,
   taskListSchema,
   taskSummarySchema,
   taskViewSchema,
+  totalsSchema,
   type WaitingFor,
   waitingForSchema,
 } from './task.ts'
@@ -128,7 +148,3 @@ export {
   taskSettingsRequestSchema,
   taskSettingsSchema,
 } from './task-settings.ts'
-export { type AttemptSeconds, attemptSecondsSchema, type Straggler, stragglerSchema } from './timing.ts'
-export { type Totals, totalsSchema } from './totals.ts'
-export { type Violation, violationSchema } from './violation-schema.ts'
-export * from './without-schemas.ts'

@@ -1,9 +1,8 @@
 import Type, { type Static } from 'typebox'
-import { MAX_PRODUCER_TASKS } from './answer-caps.ts'
-import { instanceIdKeywords } from './instance-id.ts'
-import { instanceRoles, instanceStates } from './instance-state.ts'
+import { instanceIdKeywords } from './identifiers.ts'
+import { MAX_PRODUCER_TASKS } from './limits.ts'
 import { count, oneOf, timestamp } from './schema-parts.ts'
-import { taskStates } from './task-state.ts'
+import { instanceRoles, instanceStates, taskStates } from './states.ts'
 
 export const instanceIdSchema = Type.String({
   ...instanceIdKeywords,

@@ -1,3 +1,23 @@
+/** The table field's name unless a deployment says otherwise. */
+export const DEFAULT_TABLE_FIELD = 'computeTableName'
+
+// What an answer lists at most, so that none grows with what it tells of.
+
+export const MAX_LISTED_LEVELS = 1000
+export const MAX_LISTED_GAPS = 10
+export const MAX_LISTED_TABLES = 100
+export const MAX_LISTED_MISMATCHES = 100
+/** The latest attempts of a partition. */
+export const MAX_LISTED_ATTEMPTS = 10
+/** Partitions that take much longer than others of their task. */
+export const MAX_LISTED_STRAGGLERS = 10
+/** Reasons for which attempts of a task came to nothing. */
+export const MAX_LISTED_FAILURES = 20
+/** The most tasks that a producer's record lists. */
+export const MAX_PRODUCER_TASKS = 100
+/** A body with everything wrong must not be answered with something larger than itself. */
+export const MAX_LISTED_VIOLATIONS = 100
+
 // What senders must keep to as well. Apart from the schemas and without imports: a page that keeps to a limit need not
 // load what checks it.
 

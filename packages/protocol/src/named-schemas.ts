@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox'
-import { attemptSchema, failureSchema } from './attempt.ts'
-import { attemptOutcomes, failureOutcomes } from './attempt-outcome.ts'
+import { attemptSchema, attemptSecondsSchema, failureSchema, stragglerSchema } from './attempt.ts'
 import { auditEntrySchema, auditListSchema } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
+import { problemCodes, refusalCodes } from './error-codes.ts'
 import { parkedEventSchema } from './events.ts'
 import {
   instanceListSchema,
@@ -12,17 +12,23 @@ import {
   producedTaskSchema,
   releaseAnswerSchema,
 } from './instance.ts'
-import { instanceRoles, instanceStates } from './instance-state.ts'
 import { refusalSchema } from './lease-reference.ts'
-import { outcomes } from './outcome.ts'
-import { problemCodes } from './problem-codes.ts'
-import { conflictSchema, problemSchema } from './problem-schema.ts'
+import { DEFAULT_TABLE_FIELD } from './limits.ts'
+import { conflictSchema, problemSchema, violationSchema } from './problem-schema.ts'
 import { leaseSchema, pullAnswerSchema, pulledPartitionSchema } from './pull.ts'
-import { refusalCodes } from './refusal-codes.ts'
 import { renewAnswerSchema, renewedLeaseSchema } from './renew.ts'
 import { oneOf } from './schema-parts.ts'
 import { settleAnswerSchema, settlementSchema } from './settle.ts'
-import { stateCountsSchema } from './state-counts.ts'
+import {
+  attemptOutcomes,
+  etaReasons,
+  failureOutcomes,
+  instanceRoles,
+  instanceStates,
+  outcomes,
+  partitionStates,
+  taskStates,
+} from './states.ts'
 import {
   cloudEventSchema,
   deliveryListSchema,
@@ -35,14 +41,15 @@ import {
   subscriptionSecretSchema,
   unsubscribeAnswerSchema,
 } from './subscription.ts'
-import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 import {
   indexRangesSchema,
   levelViewSchema,
   reportedRecordsSchema,
+  stateCountsSchema,
   taskListSchema,
   taskSummarySchema,
   taskViewSchema,
+  totalsSchema,
   waitingForSchema,
 } from './task.ts'
 import {
@@ -53,11 +60,6 @@ import {
 } from './task-control.ts'
 import { manifestLineSchema, partitionListSchema, partitionRowSchema } from './task-partitions.ts'
 import { taskSettingsAnswerSchema, taskSettingsRequestSchema, taskSettingsSchema } from './task-settings.ts'
-import { partitionStates, taskStates } from './task-state.ts'
-import { attemptSecondsSchema, stragglerSchema } from './timing.ts'
-import { totalsSchema } from './totals.ts'
-import { violationSchema } from './violation-schema.ts'
-import { etaReasons } from './waits-for.ts'
 
 /** What is on the wire by the names of its types, for documents that call it so and describe it once. */
 export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly<Record<string, TSchema>> {

@@ -1,5 +1,4 @@
-import { type ErrorCode, errorCodes } from './error-codes.ts'
-import type { ProblemCode } from './problem-codes.ts'
+import { type ErrorCode, errorCodes, type ProblemCode } from './error-codes.ts'
 import type { Problem } from './problem-schema.ts'
 import type { CheckFailure } from './violation.ts'
 

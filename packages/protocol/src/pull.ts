@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { descriptorFields } from './descriptor.ts'
+import { DEFAULT_TABLE_FIELD } from './limits.ts'
 import { orNull, timestamp } from './schema-parts.ts'
-import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 
 export const leaseSchema = Type.Object(
   {

@@ -1,6 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { arrayCheck } from './array-check.ts'
-import { leaseIdSchema, refusalSchema } from './lease-reference.ts'
+import { arrayCheck, leaseIdSchema, refusalSchema } from './lease-reference.ts'
 import { MAX_LEASES_PER_REQUEST } from './limits.ts'
 import { leaseSchema } from './pull.ts'
 import type { CheckFailure } from './violation.ts'

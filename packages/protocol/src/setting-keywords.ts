@@ -1,5 +1,4 @@
-import { didYouMean } from './did-you-mean.ts'
-import { brokenRule } from './field-faults.ts'
+import { brokenRule, didYouMean } from './field-faults.ts'
 
 /** The settings of a task and what they may be. Apart from schemas, which senders need not load. */
 export const settingKeywords = {

@@ -1,11 +1,14 @@
 import Type, { type Static } from 'typebox'
-import { arrayCheck } from './array-check.ts'
-import { leaseIdSchema, refusalSchema } from './lease-reference.ts'
-import { MAX_KEPT_REASON_LENGTH, MAX_LEASES_PER_REQUEST, MAX_RETRY_AFTER_SECONDS } from './limits.ts'
-import { outcomes } from './outcome.ts'
+import { arrayCheck, leaseIdSchema, refusalSchema } from './lease-reference.ts'
+import {
+  DEFAULT_TABLE_FIELD,
+  MAX_KEPT_REASON_LENGTH,
+  MAX_LEASES_PER_REQUEST,
+  MAX_RETRY_AFTER_SECONDS,
+} from './limits.ts'
 import { pulledPartitionSchema } from './pull.ts'
 import { count, oneOf } from './schema-parts.ts'
-import { DEFAULT_TABLE_FIELD } from './table-field.ts'
+import { outcomes } from './states.ts'
 import { wellFormedText } from './text-form.ts'
 import type { CheckFailure } from './violation.ts'
 

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { MAX_TASK_ID_LENGTH } from './limits.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
+import { deliveryStates, subscriptionStates, webhookEventTypes } from './states.ts'
 import { wellFormedText } from './text-form.ts'
-import { deliveryStates, subscriptionStates, webhookEventTypes } from './webhook-events.ts'
 
 const MAX_URL_LENGTH = 2000
 /** How long an old secret may go on signing. */

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { MAX_PARTITION_NAME_LENGTH, MAX_RETRIED_BY_NAME } from './limits.ts'
 import { count, oneOf } from './schema-parts.ts'
-import { taskStates } from './task-state.ts'
+import { taskStates } from './states.ts'
 import { wellFormedText } from './text-form.ts'
 
 export const retryRequestSchema = Type.Object(

@@ -1,12 +1,11 @@
 import Type, { type Static } from 'typebox'
-import { MAX_LISTED_ATTEMPTS } from './answer-caps.ts'
 import { attemptSchema } from './attempt.ts'
 import { descriptorFields } from './descriptor.ts'
+import { DEFAULT_TABLE_FIELD, MAX_LISTED_ATTEMPTS } from './limits.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
-import { DEFAULT_TABLE_FIELD } from './table-field.ts'
-import { partitionStates } from './task-state.ts'
+import { partitionStates } from './states.ts'
 
-const standing = {
+const leaseState = {
   state: oneOf(partitionStates),
   attempts: count({ description: 'Attempts begun' }),
 }
@@ -29,7 +28,7 @@ export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
     {
       ...descriptorFields(tableField),
-      ...standing,
+      ...leaseState,
       holder: orNull(
         Type.String({ description: 'The instance that holds the live lease, if it named itself' }),
       ),
@@ -53,7 +52,7 @@ export type PartitionList = Static<ReturnType<typeof partitionListSchema>>
 
 export function manifestLineSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
-    { ...descriptorFields(tableField), ...standing, ...told, ...settled },
+    { ...descriptorFields(tableField), ...leaseState, ...told, ...settled },
     { description: 'One line of a task manifest: what was called back and what became of it' },
   )
 }

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { attemptSecondsSchema, failureSchema, stragglerSchema } from './attempt.ts'
 import {
   MAX_LISTED_FAILURES,
   MAX_LISTED_GAPS,
@@ -6,14 +7,25 @@ import {
   MAX_LISTED_MISMATCHES,
   MAX_LISTED_STRAGGLERS,
   MAX_LISTED_TABLES,
-} from './answer-caps.ts'
-import { failureSchema } from './attempt.ts'
+} from './limits.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
-import { stateCountsSchema } from './state-counts.ts'
+import { etaReasons, taskStates } from './states.ts'
 import { taskSettingsSchema } from './task-settings.ts'
-import { taskStates } from './task-state.ts'
-import { attemptSecondsSchema, stragglerSchema } from './timing.ts'
-import { etaReasons } from './waits-for.ts'
+
+export const stateCountsSchema = Type.Object(
+  {
+    total: count({ description: 'The sum of all the others' }),
+    ready: count({ description: 'Due to be handed out' }),
+    held: count({ description: 'Kept back by a pause or a level barrier' }),
+    leased: count({ description: 'In the hands of a worker' }),
+    delayed: count({ description: 'Waiting for the end of a back-off' }),
+    parked: count({ description: 'Out of attempts; waiting for an operator' }),
+    done: count({ description: 'Finished' }),
+    cancelled: count({ description: 'Given up together with the task' }),
+  },
+  { description: 'A number for each state' },
+)
+export type StateCounts = Static<typeof stateCountsSchema>
 
 export const indexRangesSchema = Type.Object(
   {
@@ -148,3 +160,25 @@ export const taskViewSchema = Type.Object(
   { description: 'How far a task is' },
 )
 export type TaskView = Static<typeof taskViewSchema>
+
+export const totalsSchema = Type.Object(
+  {
+    tasks: Type.Object(
+      {
+        open: count(),
+        stalled: count(),
+        paused: count(),
+        withParked: count({ description: 'Those of all of them that have parked partitions' }),
+      },
+      { description: 'Tasks that are neither done nor cancelled' },
+    ),
+    partitions: stateCountsSchema,
+    records: stateCountsSchema,
+    complete: Type.Boolean({
+      description:
+        'False when there are more such tasks than are added up: each number is then at least so high',
+    }),
+  },
+  { description: 'All unfinished tasks together' },
+)
+export type Totals = Static<typeof totalsSchema>

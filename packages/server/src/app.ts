@@ -8,19 +8,18 @@ import { HandOff } from './handoff/hand-off.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
-import type { AdmissionLimits } from './http/admission/limits.ts'
 import { LiveTokens } from './http/admission/live-tokens.ts'
-import { nobody } from './http/requests/callers.ts'
-import { keyOwners } from './http/requests/key-owner.ts'
+import type { AdmissionLimits } from './http/budget/bounds.ts'
+import { anonymous, keyOwners } from './http/requests/callers.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
-import { TlsFiles } from './http/tls-files.ts'
+import { TlsFiles } from './http/tls.ts'
 import { openEmbeddedStore, openSharedStore } from './open-store.ts'
 import { SettingsError } from './settings-error.ts'
 import { version } from './version.ts'
 import { AddressRule } from './webhooks/address-rule.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
-import { Patience } from './webhooks/patience.ts'
+import { RetrySchedule } from './webhooks/target.ts'
 
 export type { Config } from './config.ts'
 
@@ -61,7 +60,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     const deliverer = new Deliverer({
       store,
       openPoster: async () => new (await import('./webhooks/posting.ts')).Poster(rule),
-      patience: new Patience(config.webhookBackoffSeconds * 1000),
+      retrySchedule: new RetrySchedule(config.webhookBackoffSeconds * 1000),
       source: config.webhookSource,
       userAgent: `Baton/${version}`,
       log,
@@ -85,7 +84,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         callBackLimitBytes: Math.floor(config.bodyLimitMb * 2 ** 20),
         callBackLevels: config.maxCallBackLevels,
         keyOwner: keyOwners(tokens),
-        callers: tokens ?? nobody,
+        callers: tokens ?? anonymous,
         webhooks: { rule, deliverer, source: config.webhookSource },
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },

@@ -44,9 +44,9 @@ export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ peers: OpenedCluster; database: string }> {
   const { url, log, policy, clock, peerCa = null } = options
-  const [{ openPostgresDisk }, { whereabouts }, { openCluster }] = await Promise.all([
+  const [{ openPostgresDisk }, { describeServer }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),
-    import('./disk/postgres/session/whereabouts.ts'),
+    import('./disk/postgres/session/connector.ts'),
     import('./cluster/open-cluster.ts'),
   ])
   const peers = await openCluster({
@@ -56,7 +56,7 @@ export async function openSharedStore(
     log,
     trusted: peerCa,
   })
-  return { peers, database: whereabouts(url) }
+  return { peers, database: describeServer(url) }
 }
 
 function chance() {

@@ -1,13 +1,26 @@
 import type { AddressInfo } from 'node:net'
+import { type Logger, pino } from 'pino'
 import type { App } from './app.ts'
-import { readCommandLine } from './command-line.ts'
+import { helpText, readCommandLine } from './command-line.ts'
 import { type Config, pathPrefixOf } from './config.ts'
 import { StoreRefused, StoreUnavailable } from './handoff/store.ts'
-import { helpText } from './help-text.ts'
-import { createLog, type ServiceLog } from './log.ts'
 import { readSettings } from './settings.ts'
 import { SettingsError } from './settings-error.ts'
 import { version } from './version.ts'
+
+export type ServiceLog = Logger
+
+/**
+ * Structured, to standard error: standard output carries the one line that says where the service listens. Of the
+ * headers only the name of an instance is logged; should others slip into a line, the token in them does not.
+ */
+export function createLog(level: Config['logLevel']): ServiceLog {
+  const secret = ['authorization', 'headers.authorization', '*.authorization', '*.headers.authorization']
+  const destination = pino.destination({ dest: 2, sync: true })
+  // On a full disk, or a terminal that was closed, lines are lost; nothing that they tell of is.
+  destination.on('error', () => {})
+  return pino({ level, base: { pid: process.pid }, redact: secret }, destination)
+}
 
 /** Of a second signal; by custom 128 and its number. A terminal that closes hangs up more than once and insists on nothing. */
 const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: null } as const

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readCommandLine } from '../src/command-line.ts'
+import { helpText, readCommandLine } from '../src/command-line.ts'
 import { flagOf, settingNames, variableOf } from '../src/config.ts'
-import { helpText } from '../src/help-text.ts'
 import { readSettings } from '../src/settings.ts'
 import { SettingsError } from '../src/settings-error.ts'
 

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../../../bench/harness/free-port.ts'
+import { freePort } from '../../../bench/harness/clean-up.ts'
 import { ownerOfServers } from '../../postgres/support/postgres-server.ts'
 import { findProgram, ProgramsMissing } from './programs.ts'
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { freePort } from '../../../bench/harness/free-port.ts'
+import { freePort } from '../../../bench/harness/clean-up.ts'
 import { errorIn, type LoggedError } from '../../chaos/support/log-checks.ts'
 import { spawnService } from '../../support/spawn-service.ts'
 

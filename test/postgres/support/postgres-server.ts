@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { freePort } from '../../../bench/harness/free-port.ts'
+import { freePort } from '../../../bench/harness/clean-up.ts'
 import { makeCluster, type Owner } from './new-cluster.ts'
 
 const execute = promisify(execFile)

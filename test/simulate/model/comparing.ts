@@ -1,4 +1,4 @@
-import type { Tally } from '../../../packages/server/src/handoff/rules/tally.ts'
+import type { Tally } from '../../../packages/server/src/handoff/rules/task-facts.ts'
 import { disagree } from './disagreement.ts'
 import type { Model } from './model.ts'
 import { type ModelPartition, type ModelTask, nameOf, type Place } from './model-task.ts'

@@ -2,7 +2,7 @@ import type { CallBack } from '@baton/protocol'
 import { parseLeaseId } from '../../../packages/server/src/handoff/rules/lease-id.ts'
 import type { Policy } from '../../../packages/server/src/handoff/rules/policy.ts'
 import type { SettlementOrder } from '../../../packages/server/src/handoff/rules/settlement.ts'
-import type { HandedOut, PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
+import type { PulledPartition, PullOrder, PullResult } from '../../../packages/server/src/handoff/store.ts'
 import { disagree } from './disagreement.ts'
 import { Fairness } from './fairness.ts'
 import {
@@ -162,7 +162,7 @@ export class Model {
     if (order.key !== null && partitions.length > 0) this.remember(order.key, partitions)
   }
 
-  remember(key: string, partitions: readonly Pick<HandedOut, 'lease'>[]): void {
+  remember(key: string, partitions: readonly Pick<PulledPartition, 'lease'>[]): void {
     const leaseIds = partitions.map(({ lease }) => lease?.id ?? '')
     const lastExpiry = Math.max(...partitions.map(({ lease }) => lease?.expiresAt ?? 0))
     this.keys.set(key, { leaseIds, surelyKnownUntil: lastExpiry + KEY_GRACE })
@@ -179,7 +179,7 @@ export class Model {
   }
 
   #handOut(
-    { taskId, level, index, recordCount, computeTableName, lease }: HandedOut,
+    { taskId, level, index, recordCount, computeTableName, lease }: PulledPartition,
     order: PullOrder,
   ): void {
     const partition = this.tasks.get(taskId)?.find(level, index)

@@ -1,17 +1,78 @@
-import type { BatonClient, ControlAnswer } from '@baton/client'
-import { parsePartitionName } from '@baton/protocol/without-schemas'
+import { createInterface } from 'node:readline'
+import type { BatonClient, ControlAnswer, TaskView } from '@baton/client'
+import { parsePartitionName } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command, Example } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import type { Flags } from '../flag.ts'
+import { Interruption } from '../interruption.ts'
 import { located } from '../located-problem.ts'
-import { agreed } from '../question.ts'
-import { missingText } from '../show/missing.ts'
 import { count } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
-import { print, printJson, remark } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { note, print, printJson, remark } from '../terminal.ts'
+
+/** How many of the partitions that were expected do not exist; undefined where none is missing. */
+export function missingText({ expectedPartitions, missingPartitions }: TaskView): string | undefined {
+  if (expectedPartitions === null || !missingPartitions) return undefined
+  return `${count(missingPartitions)} of ${count(expectedPartitions)} partitions`
+}
+
+export interface QuestionStreams {
+  readonly input: NodeJS.ReadableStream
+  readonly output: NodeJS.WritableStream
+}
+
+/**
+ * Asks a person; whoever ends the input with Ctrl-D has not said yes. Ctrl-C is thrown: at a question the terminal
+ * hands it over as a key, and no signal comes.
+ */
+export function confirmed(question: string, streams: QuestionStreams): Promise<boolean> {
+  const terminal = createInterface({ ...streams, terminal: true })
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+  const unanswered = () => {
+    // What is told next begins on a line of its own.
+    streams.output.write('\n')
+  }
+  terminal.question(`${question} [y/N] `, (answer) => resolve(/^y(es)?$/i.test(answer.trim())))
+  terminal.on('SIGINT', () => {
+    unanswered()
+    reject(new Interruption('SIGINT'))
+  })
+  terminal.on('close', () => {
+    unanswered()
+    resolve(false)
+  })
+  return promise.finally(() => terminal.removeAllListeners('close').close())
+}
+
+/**
+ * Asks unless --yes was said. The exit code for a no; undefined for a yes. Where nobody can be asked, silence is no yes: what
+ * cannot be undone has to be meant.
+ */
+export async function agreed(question: string, given: Arguments): Promise<number | undefined> {
+  if (given.switch('yes')) return undefined
+  const { stdin, stderr } = process
+  if (!stdin.isTTY || !stderr.isTTY) {
+    throw new UsageError('this cannot be undone, and without a terminal nobody can be asked: add --yes')
+  }
+  const refusal = await refusalOf(question, stdin, stderr)
+  if (refusal !== undefined) note('nothing was changed')
+  return refusal
+}
+
+async function refusalOf(
+  question: string,
+  input: NodeJS.ReadStream,
+  output: NodeJS.WriteStream,
+): Promise<number | undefined> {
+  try {
+    return (await confirmed(question, { input, output })) ? undefined : exitCodes.refused
+  } catch (error) {
+    if (error instanceof Interruption) return error.exitCode
+    throw error
+  }
+}
 
 interface Verb {
   readonly operands?: string

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   type BatonClient,
@@ -6,18 +8,50 @@ import {
   ProblemError,
   type WebhookEventType,
 } from '@baton/client'
-import { webhookEventTypes } from '@baton/protocol/without-schemas'
+import { webhookEventTypes } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import { LONGEST_TIMER_SECONDS } from '../flag.ts'
 import { interruptible } from '../interruption.ts'
-import { EventPosition } from '../on/event-position.ts'
-import { runForEvent } from '../on/run-for-event.ts'
 import { shown } from '../show/table.ts'
 import { remark } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { EventPosition } from './event-position.ts'
+
+/** Runs the command to its end, with the event on its stdin. Answers why it failed, or undefined. */
+export async function runForEvent(
+  [command = '', ...args]: readonly string[],
+  event: CloudEvent,
+  url: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const child = spawn(command, args, {
+    stdio: ['pipe', 'inherit', 'inherit'],
+    env: {
+      ...process.env,
+      BATON_URL: url,
+      BATON_EVENT_TYPE: event.type,
+      BATON_EVENT_ID: event.id,
+      BATON_TASK_ID: event.subject,
+    },
+  })
+  // A SIGTERM to this program alone ends the command as well.
+  const end = () => child.kill('SIGTERM')
+  signal.addEventListener('abort', end)
+  // It need not read its stdin.
+  child.stdin.on('error', () => {})
+  child.stdin.end(`${JSON.stringify(event)}\n`)
+  try {
+    const [code, killed] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+    if (code === 0) return undefined
+    return killed === null ? `exit code ${code}` : `ended by ${killed}`
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
 
 const PAGE = 100
 

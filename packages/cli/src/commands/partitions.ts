@@ -1,14 +1,77 @@
-import type { PartitionRow, PartitionState } from '@baton/client'
-import { MAX_PAGE_LENGTH, partitionStates } from '@baton/protocol/without-schemas'
+import { once } from 'node:events'
+import type { Attempt, PartitionRow, PartitionState } from '@baton/client'
+import { MAX_PAGE_LENGTH, partitionStates } from '@baton/protocol/core'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes } from '../errors.ts'
 import { cursorFlag, moreText } from '../paging.ts'
-import { attemptTable } from '../show/attempt-table.ts'
-import { partitionTable } from '../show/partition-table.ts'
-import { shown, tableWidth } from '../show/table.ts'
+import { duration, since } from '../show/numbers.ts'
+import { partitionTable, reasonText } from '../show/partition-table.ts'
+import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
 import { forgottenText } from '../show/task.ts'
 import { note, print, printJson, remark } from '../terminal.ts'
+
+const REASON = { least: 30 }
+
+interface Line extends Attempt {
+  readonly name: string
+}
+
+/** Attempts line by line, oldest first; partitions that were never handed out have none. */
+export function attemptTable(rows: readonly PartitionRow[], width: number, now: number = Date.now()): string {
+  const lines = rows.flatMap(({ partition_name, history }): Line[] =>
+    history.map((attempt) => ({ ...attempt, name: partition_name })),
+  )
+  return table(
+    lines,
+    [
+      nameColumn('PARTITION', ({ name }) => name),
+      { title: 'ATTEMPT', of: ({ attempt }) => `${attempt}`, align: 'right' },
+      nameColumn('HOLDER', ({ holder }) => holder ?? '-'),
+      { title: 'STARTED', of: ({ startedAt }) => since(startedAt, now) },
+      { title: 'TOOK', of: (line) => duration(secondsOf(line, now)), align: 'right' },
+      { title: 'OUTCOME', of: ({ outcome }) => outcome ?? 'running' },
+      { title: 'REASON', of: ({ reason }, room) => reasonText(reason ?? '', room), text: REASON },
+    ],
+    width,
+  )
+}
+
+function secondsOf({ startedAt, endedAt }: Attempt, now: number): number {
+  const end = endedAt === null ? now : Date.parse(endedAt)
+  return Math.max(0, (end - Date.parse(startedAt)) / 1000)
+}
+
+export const manifest: Command = {
+  operands: 'TASK',
+  operandCount: [1, 1],
+  details:
+    'Writes one line of JSON per partition, by level and index: what was called back, what became of it, and its latest\n' +
+    'attempts with who made them and why they failed. `baton call-back --from-manifest` hands such lines over again.',
+  flags: {
+    state: { kind: 'text', placeholder: 'STATE', choices: partitionStates, description: 'only these' },
+    level: { kind: 'number', placeholder: 'N', description: 'only this level' },
+    ...connectionFlags,
+  },
+  examples: [
+    { line: 'baton manifest orders-2026-03 > manifest.ndjson', says: 'For the audit' },
+    {
+      line: 'baton manifest orders-2026-03 --state parked > parked.ndjson',
+      says: 'What is stuck, with the reasons',
+    },
+  ],
+  run: async (given) => {
+    const client = connect(given)
+    const state = given.text('state') as PartitionState | undefined
+    const level = given.number('level')
+    for await (const line of client.manifest(given.operands[0] ?? '', { state, level })) {
+      const wire = client.tableField.toWire(line)
+      // A slow reader slows the service down, and nothing piles up here.
+      if (!process.stdout.write(`${JSON.stringify(wire)}\n`)) await once(process.stdout, 'drain')
+    }
+    return exitCodes.ok
+  },
+}
 
 export const partitions: Command = {
   operands: 'TASK',

@@ -1,14 +1,13 @@
 import type { BatonClient, PulledPartition } from '@baton/client'
-import { checkChosen, MAX_BATCH, MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
+import { checkChosen, MAX_BATCH, MAX_WAIT_SECONDS } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import type { Flags } from '../flag.ts'
 import { count, duration } from '../show/numbers.ts'
 import { shown, table } from '../show/table.ts'
 import { note, print, printJson } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
 
 /** What to take, for every command that takes. */
 export const chosenFlags = {

@@ -1,10 +1,10 @@
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
-import { agreed } from '../question.ts'
+import { exitCodes } from '../errors.ts'
 import { counted } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
+import { agreed } from './control.ts'
 
 export const release: Command = {
   operands: 'INSTANCE',

@@ -1,14 +1,13 @@
 import type { BatonClient, InstanceStatus } from '@baton/client'
-import { MAX_PAGE_LENGTH } from '@baton/protocol/without-schemas'
+import { MAX_PAGE_LENGTH } from '@baton/protocol/core'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes } from '../errors.ts'
 import { percent } from '../show/bar.ts'
-import { instanceTable } from '../show/instance-table.ts'
 import { count, counted, since } from '../show/numbers.ts'
-import { instanceColours } from '../show/state-colours.ts'
+import { instanceTable } from '../show/partition-table.ts'
 import { shown } from '../show/table.ts'
-import { print, printJson, styled } from '../terminal.ts'
+import { instanceColours, print, printJson, styled } from '../terminal.ts'
 
 export const status: Command = {
   operands: '[INSTANCE]',

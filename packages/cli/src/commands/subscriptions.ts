@@ -1,14 +1,54 @@
-import type { BatonClient, WebhookEventType } from '@baton/client'
-import { MAX_PAGE_LENGTH, webhookEventTypes } from '@baton/protocol/without-schemas'
+import type { BatonClient, Delivery, Subscription, WebhookEventType } from '@baton/client'
+import { MAX_PAGE_LENGTH, webhookEventTypes } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import { located } from '../located-problem.ts'
 import { cursorFlag, moreText } from '../paging.ts'
-import { deliveryTable, subscriptionTable } from '../show/subscription-table.ts'
-import { note, print, printJson } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { ahead, count, since } from '../show/numbers.ts'
+import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
+import { note, print, printJson, styled } from '../terminal.ts'
+
+export function subscriptionTable(subscriptions: readonly Subscription[], width = tableWidth()): string {
+  return table(
+    subscriptions,
+    [
+      { title: 'ID', of: ({ id }) => id },
+      {
+        title: 'STATE',
+        of: ({ state }) => styled(state === 'active' ? 'green' : 'red', state),
+      },
+      nameColumn('URL', ({ url }) => url ?? '(kept to be read)'),
+      { title: 'EVENTS', of: ({ types }) => types.join(' ') },
+      { title: 'TASKS', of: ({ taskPrefix }) => (taskPrefix === '' ? 'all' : `${shown(taskPrefix)}…`) },
+      { title: 'WHY', of: ({ reason }) => reason ?? '' },
+    ],
+    width,
+  )
+}
+
+const colours = { delivered: 'green', pending: 'yellow', failed: 'red', kept: 'dim' } as const
+
+export function deliveryTable(deliveries: readonly Delivery[], width = tableWidth()): string {
+  return table(
+    deliveries,
+    [
+      { title: 'EVENT', of: ({ event }) => String(event), align: 'right' },
+      { title: 'TYPE', of: ({ type }) => type },
+      nameColumn('TASK', ({ taskId }) => taskId),
+      { title: 'STATE', of: ({ state }) => styled(colours[state], state) },
+      { title: 'ATTEMPTS', of: ({ attempts }) => count(attempts), align: 'right' },
+      { title: 'HAPPENED', of: ({ time }) => since(time) },
+      { title: 'NEXT', of: ({ nextAttemptAt }) => (nextAttemptAt === null ? '' : ahead(nextAttemptAt)) },
+      {
+        title: 'LAST ANSWER',
+        of: ({ status, error }) => shown(error ?? (status === null ? '' : String(status))),
+      },
+    ],
+    width,
+  )
+}
 
 /** What is printed for people, and for programs. */
 interface Shown {

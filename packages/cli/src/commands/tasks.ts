@@ -1,19 +1,110 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type BatonClient, BatonError, type TaskState, type TaskSummary, type TaskView } from '@baton/client'
-import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol/without-schemas'
+import { MAX_PAGE_LENGTH, taskStates } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import { LONGEST_TIMER_SECONDS } from '../flag.ts'
 import { interruptible } from '../interruption.ts'
 import { cursorFlag, moreText } from '../paging.ts'
-import { Changes, taskLine } from '../show/changes.ts'
-import { Redrawn } from '../show/redrawn.ts'
+import { percent } from '../show/bar.ts'
+import { count, duration, rounded } from '../show/numbers.ts'
+import { fitting, shown } from '../show/table.ts'
 import { taskTable, taskView } from '../show/task.ts'
-import { endingOf } from '../task-ending.ts'
-import { note, print, printJson, remark, styled } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { heightOf, note, print, printJson, remark, styled, taskColours, widthOf } from '../terminal.ts'
+import { missingText } from './control.ts'
+
+/** Which tasks are other than they were at the last look. Their pace and time left change by themselves, and do not count. */
+export class Changes {
+  #seen = new Map<string, string>()
+
+  since(tasks: readonly TaskSummary[]): TaskSummary[] {
+    const now = new Map(tasks.map((task) => [task.taskId, lookOf(task)]))
+    const changed = tasks.filter(({ taskId }) => this.#seen.get(taskId) !== now.get(taskId))
+    this.#seen = now
+    return changed
+  }
+}
+
+function lookOf({ state, generation, sealed, expectedPartitions, partitions, records }: TaskSummary): string {
+  return JSON.stringify([state, generation, sealed, expectedPartitions, partitions, records])
+}
+
+/** A task on one line, with the time: for logs. */
+export function taskLine(task: TaskSummary, at: Date = new Date()): string {
+  const { taskId, state, partitions, records, recordsPerSecond, etaSeconds } = task
+  const whole = records.total > 0 ? records : partitions
+  return [
+    `${at.toTimeString().slice(0, 8)} ${shown(taskId)} ${styled(taskColours[state], state)}`,
+    `${percent(whole.done, whole.total)} done`,
+    `${count(partitions.done)} of ${count(partitions.total)} partitions`,
+    ...(partitions.leased > 0 ? [`${count(partitions.leased)} leased`] : []),
+    ...(partitions.delayed > 0 ? [`${count(partitions.delayed)} in back-off`] : []),
+    ...(partitions.parked > 0 ? [`${count(partitions.parked)} parked`] : []),
+    ...(recordsPerSecond === null ? [] : [`${rounded(recordsPerSecond)} records/s`]),
+    ...(etaSeconds === null ? [] : [`about ${duration(etaSeconds)} left`]),
+  ].join(', ')
+}
+
+const HIDE_CURSOR = '\u001b[?25l'
+const SHOW_CURSOR = '\u001b[?25h'
+
+/** Lines of a terminal that are drawn again in place; the last state stays when it is over. */
+export class Redrawn {
+  readonly #stream: NodeJS.WriteStream
+  #height = 0
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream
+    stream.write(HIDE_CURSOR)
+  }
+
+  draw(text: string): void {
+    const width = widthOf(this.#stream)
+    const rows = heightOf(this.#stream)
+    const lines = text.split('\n').slice(0, Math.max(rows - 1, 1))
+    const back = this.#height > 0 ? `\u001b[${this.#height}A\r` : '\r'
+    // Each line clears what stood behind it, and the last one what stood below: nothing flickers.
+    // A line that wraps would be two, and the way back up would be miscounted.
+    const drawn = lines.map((line) => `${fitting(line, width)}\u001b[K\n`).join('')
+    this.#stream.write(`${back}${drawn}\u001b[J`)
+    this.#height = lines.length
+  }
+
+  end(): void {
+    this.#stream.write(SHOW_CURSOR)
+  }
+}
+
+export interface TaskEnding {
+  readonly exitCode: number
+  /** What a task that looks well has against it. */
+  readonly flaw?: string
+}
+
+/** How a task ended, for whoever waited for that; undefined while it has not. */
+export function endingOf(task: TaskView): TaskEnding | undefined {
+  switch (task.state) {
+    case 'done':
+      return doneEnding(task)
+    case 'stalled':
+    case 'cancelled':
+      return { exitCode: exitCodes.refused }
+    default:
+      return undefined
+  }
+}
+
+/** All that was called back is done. That is not all there should be where more was expected: sealed, it cannot come. */
+function doneEnding(task: TaskView): TaskEnding {
+  const missing = missingText(task)
+  if (missing === undefined) return { exitCode: exitCodes.ok }
+  return {
+    exitCode: exitCodes.refused,
+    flaw: `${shown(task.taskId)} is done, but ${missing} were never called back`,
+  }
+}
 
 export const tasks: Command = {
   operands: '[TASK]',

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, lstatSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import { note, print, printJson } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
 
 const ROLES = ['producer', 'worker', 'operator', 'viewer'] as const
 /** Twice what is needed, so that no part of it can be guessed from another. */

@@ -3,14 +3,66 @@ import { type BatonClient, BatonError, ProblemError, type TaskView } from '@bato
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, placeFlags } from '../connection.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes, UsageError } from '../errors.ts'
 import { LONGEST_TIMER_SECONDS } from '../flag.ts'
 import { interruptible } from '../interruption.ts'
-import { missingText } from '../show/missing.ts'
+import { bar, percent } from '../show/bar.ts'
+import { duration } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
-import { WaitLine } from '../show/wait-line.ts'
 import { print, printJson, remark } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
+import { missingText } from './control.ts'
+
+const BAR_WIDTH = 30
+
+/** How far some tasks are together, as one line on stderr that is drawn again; nothing where that is no terminal. */
+export class WaitLine implements Disposable {
+  readonly #isOn: boolean
+  readonly #stream = process.stderr
+  #isDrawn = false
+
+  constructor(isOn: boolean) {
+    this.#isOn = isOn && process.stderr.isTTY
+  }
+
+  show(tasks: readonly (TaskView | null)[]): void {
+    if (!this.#isOn) return
+    this.#stream.write(`\r${waitText(tasks, this.#stream)}\u001b[K`)
+    this.#isDrawn = true
+  }
+
+  end(): void {
+    if (this.#isDrawn) this.#stream.write('\r\u001b[K')
+    this.#isDrawn = false
+  }
+
+  [Symbol.dispose](): void {
+    this.end()
+  }
+}
+
+/** Counted in records, as the tasks are; those that were not called back yet count for nothing. */
+export function waitText(tasks: readonly (TaskView | null)[], stream?: NodeJS.WriteStream): string {
+  const known = tasks.filter((task) => task !== null)
+  const sum = (of: (task: TaskView) => number) => known.reduce((total, task) => total + of(task), 0)
+  const done = sum(({ records }) => records.done)
+  const parked = sum(({ records }) => records.parked)
+  const total = sum(({ records }) => records.total)
+  const segments = [
+    { amount: done, mark: '█', style: 'green' },
+    { amount: parked, mark: '▒', style: 'red' },
+    { amount: total - done - parked, mark: '░', style: 'dim' },
+  ] as const
+  const left = known.map(({ etaSeconds }) => etaSeconds).filter((seconds) => seconds !== null)
+  const ended = known.filter(({ state }) => state !== 'open' && state !== 'paused').length
+  return [
+    bar(BAR_WIDTH, segments, stream),
+    percent(done, total),
+    tasks.length > 1 ? `${ended} of ${tasks.length} tasks` : (known[0]?.state ?? 'not called back yet'),
+    ...(left.length > 0 ? [`${duration(Math.max(...left))} left`] : []),
+  ]
+    .filter((part) => part !== '')
+    .join('  ')
+}
 
 const MOST_TASKS = 1000
 

@@ -1,22 +1,50 @@
+import { accessSync, constants, statSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { delimiter, join } from 'node:path'
 import { Worker } from '@baton/client'
-import { MAX_WAIT_SECONDS } from '@baton/protocol/without-schemas'
+import { MAX_WAIT_SECONDS } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, placeFlags, urlOf } from '../connection.ts'
-import { commandExitCodes, exitCodes } from '../exit-codes.ts'
+import { commandExitCodes, exitCodes, UsageError } from '../errors.ts'
 import { LONGEST_TIMER_SECONDS } from '../flag.ts'
 import { counted } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { remark } from '../terminal.ts'
-import { UsageError } from '../usage-error.ts'
 import { commandHandler } from '../work/command-handler.ts'
 import { CommandUnusable } from '../work/command-run.ts'
 import { EventLog } from '../work/event-log.ts'
-import { checkCommand } from '../work/find-command.ts'
 import { ReportFiles } from '../work/report-file.ts'
 import { StopSignals } from '../work/stop-signals.ts'
 import { chosenFlags, chosenIn } from './pull.ts'
+
+/** Throws where a command cannot be run, before anything is pulled for it. Windows has rules of its own for what can be. */
+export function checkCommand(command: string, path = process.env['PATH'] ?? ''): void {
+  if (process.platform === 'win32') return
+  if (command.includes('/')) {
+    const fault = faultOf(command)
+    if (fault !== undefined) throw new CommandUnusable(command, fault)
+    return
+  }
+  let fault: NodeJS.ErrnoException | undefined
+  for (const folder of path.split(delimiter)) {
+    const found = faultOf(join(folder === '' ? '.' : folder, command))
+    if (found === undefined) return
+    // That a file is there and must not be run says more than that others are not there.
+    if (found.code !== 'ENOENT' && found.code !== 'ENOTDIR') fault ??= found
+  }
+  throw new CommandUnusable(command, fault ?? Object.assign(new Error('not found'), { code: 'ENOENT' }))
+}
+
+function faultOf(path: string): NodeJS.ErrnoException | undefined {
+  try {
+    accessSync(path, constants.X_OK)
+    // A folder may be entered, which is called the same.
+    return statSync(path).isFile() ? undefined : Object.assign(new Error('not a file'), { code: 'EACCES' })
+  } catch (error) {
+    return error as NodeJS.ErrnoException
+  }
+}
 
 export const work: Command = {
   operands: '-- COMMAND [ARGUMENTS]',

@@ -3,9 +3,8 @@ import { readdir, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Scratch } from '../../test/support/scratch.ts'
-import { spool } from './spool.ts'
-import { SpoolError } from './spool-error.ts'
-import type { Source } from './values.ts'
+import type { Source } from './input.ts'
+import { SpoolError, spool } from './spool.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

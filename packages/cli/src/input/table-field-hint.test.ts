@@ -1,7 +1,7 @@
 import { checkCallBack } from '@baton/protocol'
 import { expect, test } from 'vitest'
 import { descriptor } from '../../../client/test/support/descriptors.ts'
-import { tableFieldHint } from './table-field-hint.ts'
+import { tableFieldHint } from './check.ts'
 
 const { computeTableName, ...untold } = descriptor('orders', 0, 0)
 

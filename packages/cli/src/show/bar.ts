@@ -1,4 +1,4 @@
-import { percentOf } from '@baton/protocol/without-schemas'
+import { percentOf } from '@baton/protocol/core'
 import { styled } from '../terminal.ts'
 
 type Style = Parameters<typeof styled>[0]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { beginning, ends, fitting, shownWidth } from './fitting.ts'
+import { beginning, ends, fitting, shownWidth } from './table.ts'
 
 test.each([
   ['loader-7', 8],

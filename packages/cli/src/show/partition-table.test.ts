@@ -6,7 +6,7 @@ import { partitionTable } from './partition-table.ts'
 const NOW = Date.parse('2026-03-01T12:00:00.000Z')
 const NARROW = 80
 
-const row = (index: number, standing: Partial<PartitionRow>): PartitionRow => ({
+const row = (index: number, leaseState: Partial<PartitionRow>): PartitionRow => ({
   taskId: 'orders',
   computeTableName: 'results.orders',
   partition_name: `orders-0-${index}`,
@@ -22,7 +22,7 @@ const row = (index: number, standing: Partial<PartitionRow>): PartitionRow => ({
   calledBackAt: '2026-03-01T11:00:00.000Z',
   settledAt: null,
   history: [],
-  ...standing,
+  ...leaseState,
 })
 
 const shownIn = (width: number, ...rows: PartitionRow[]) =>

@@ -1,9 +1,38 @@
-import type { PartitionRow } from '@baton/client'
-import { styled } from '../terminal.ts'
-import { ahead, count } from './numbers.ts'
-import { reasonText } from './reason.ts'
-import { stateColours } from './state-colours.ts'
-import { type Column, nameColumn, table } from './table.ts'
+import type { InstanceStatus, PartitionRow } from '@baton/client'
+import { instanceColours, stateColours, styled } from '../terminal.ts'
+import { ahead, count, since } from './numbers.ts'
+import { beginning, type Column, nameColumn, shown, table, tableWidth } from './table.ts'
+
+export function instanceTable(instances: readonly InstanceStatus[], width = tableWidth()): string {
+  return table(
+    instances,
+    [
+      nameColumn('INSTANCE', ({ instanceId }) => instanceId),
+      { title: 'ROLE', of: ({ role }) => role },
+      { title: 'STATUS', of: ({ status: state }) => styled(instanceColours[state], state) },
+      { title: 'LEASES', of: ({ leases }) => count(leases), align: 'right' },
+      { title: 'DONE', of: ({ totals }) => count(totals.done), align: 'right' },
+      { title: 'FAILED', of: ({ totals }) => count(totals.failed), align: 'right' },
+      { title: 'RECORDS', of: ({ totals }) => count(totals.records), align: 'right' },
+      { title: 'SEEN', of: ({ lastSeenAt }) => since(lastSeenAt) },
+    ],
+    width,
+  )
+}
+
+/**
+ * Why a partition failed, on one line. It is mostly the end of what a program said last: where there is no room for
+ * all of it, its last line says most.
+ */
+export function reasonText(reason: string, width: number): string {
+  const lines = reason
+    .split(/[\r\n]+/)
+    .map((line) => shown(line.trim()))
+    .filter((line) => line !== '')
+  const [last = ''] = lines.slice(-1)
+  const whole = lines.join(' · ')
+  return beginning(whole, width) === whole ? whole : beginning(lines.length > 1 ? `… ${last}` : last, width)
+}
 
 const REASON = { least: 30 }
 

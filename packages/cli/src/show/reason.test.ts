@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reasonText } from './reason.ts'
+import { reasonText } from './partition-table.ts'
 
 const traceback =
   'exit code 1: Traceback (most recent call last):\n  File "load.py", line 3, in <module>\nValueError: no such table\n\n'

@@ -1,9 +1,8 @@
 import type { LevelView, StateCounts, TaskSummary, TaskView } from '@baton/client'
-import { styled } from '../terminal.ts'
+import { stateColours, styled, taskColours } from '../terminal.ts'
 import { bar, percent } from './bar.ts'
 import { ahead, count, counted, duration, rounded, since } from './numbers.ts'
-import { reasonText } from './reason.ts'
-import { stateColours, taskColours } from './state-colours.ts'
+import { reasonText } from './partition-table.ts'
 import { nameColumn, shown, table } from './table.ts'
 
 const LIST_BAR = { most: 20, least: 8 }
@@ -98,9 +97,9 @@ function waitingCell({ open, partitions }: LevelView): string {
 
 /** A task that is done without all of its partitions must not look like one that is whole. */
 function stateCell({ state, missingPartitions }: TaskSummary): string {
-  const shownState = styled(taskColours[state], state)
-  if (!missingPartitions || state === 'cancelled') return shownState
-  return `${shownState}, ${styled(stateColours.parked, `${count(missingPartitions)} missing`)}`
+  const viewState = styled(taskColours[state], state)
+  if (!missingPartitions || state === 'cancelled') return viewState
+  return `${viewState}, ${styled(stateColours.parked, `${count(missingPartitions)} missing`)}`
 }
 
 function parkedCell(parked: number): string {

@@ -1,7 +1,31 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { MAX_KEPT_REASON_LENGTH } from '@baton/protocol/without-schemas'
-import { Tail } from './tail.ts'
+import { MAX_KEPT_REASON_LENGTH } from '@baton/protocol/core'
+
+/** The last bytes of a stream. */
+class Tail {
+  readonly #size: number
+  #kept = Buffer.alloc(0)
+  #isCut = false
+
+  constructor(size: number) {
+    this.#size = size
+  }
+
+  add(bytes: Buffer): void {
+    const all = Buffer.concat([this.#kept, bytes])
+    this.#isCut ||= all.length > this.#size
+    this.#kept = all.subarray(Math.max(all.length - this.#size, 0))
+  }
+
+  /** Without the line that the cut went through, if there are others. */
+  get text(): string {
+    const text = this.#kept.toString('utf8').trimEnd()
+    if (!this.#isCut) return text
+    const firstWhole = text.indexOf('\n') + 1
+    return `…${text.slice(firstWhole)}`
+  }
+}
 
 /** A process that ended may have left others that hold its stderr open: what they still write is not waited for. */
 const LAST_WORDS_MILLIS = 1000
@@ -15,7 +39,7 @@ export interface StderrSink {
   end(): void
 }
 
-export interface CommandSpec {
+interface CommandSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv

@@ -1,9 +1,45 @@
+import { StringDecoder } from 'node:string_decoder'
 import type { PulledPartition, WorkerEvent } from '@baton/client'
 import { counted, duration } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { note, styled } from '../terminal.ts'
 import type { StderrSink } from './command-run.ts'
-import { LineCutter } from './line-cutter.ts'
+
+/** The lines of a stream of bytes, as they end. A line that is longer than `longest` characters comes in pieces. */
+export class LineCutter {
+  readonly #longest: number
+  readonly #tell: (line: string) => void
+  readonly #decoder = new StringDecoder('utf8')
+  #rest = ''
+
+  constructor(longest: number, tell: (line: string) => void) {
+    this.#longest = longest
+    this.#tell = tell
+  }
+
+  add(bytes: Buffer): void {
+    const lines = (this.#rest + this.#decoder.write(bytes)).split('\n')
+    this.#rest = lines.pop() ?? ''
+    for (const line of lines) this.#tellAll(line)
+    while (this.#rest.length > this.#longest) {
+      this.#tell(this.#rest.slice(0, this.#longest))
+      this.#rest = this.#rest.slice(this.#longest)
+    }
+  }
+
+  /** What has no line break at the end is a line too. */
+  end(): void {
+    const last = this.#rest + this.#decoder.end()
+    this.#rest = ''
+    if (last !== '') this.#tellAll(last)
+  }
+
+  #tellAll(line: string): void {
+    for (let at = 0; at === 0 || at < line.length; at += this.#longest) {
+      this.#tell(line.slice(at, at + this.#longest))
+    }
+  }
+}
 
 /** Of a line that a command wrote; whoever reads lines of JSON has to hold each of them. */
 const LONGEST_LINE = 8192

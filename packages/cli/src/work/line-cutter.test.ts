@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LineCutter } from './line-cutter.ts'
+import { LineCutter } from './event-log.ts'
 
 function linesOf(longest: number, chunks: readonly Uint8Array[]): string[] {
   const lines: string[] = []

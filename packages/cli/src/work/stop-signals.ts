@@ -1,5 +1,5 @@
 import type { Worker } from '@baton/client'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes } from '../errors.ts'
 import { counted } from '../show/numbers.ts'
 
 export interface StopSignalsOptions {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import { openApp } from '../../../server/src/app.ts'
 import { readCommandLine } from '../../../server/src/command-line.ts'
 import { pathPrefixOf } from '../../../server/src/config.ts'
-import { createLog } from '../../../server/src/log.ts'
+import { createLog } from '../../../server/src/run-service.ts'
 import { readSettings } from '../../../server/src/settings.ts'
 
 export interface Service {

@@ -7,26 +7,26 @@ const ASK_AFTER_MILLIS = 250
 
 type OverviewRoute = Extract<Route, { page: 'overview' }>
 
-interface Asked {
+interface Requested {
   readonly state: 'asking' | 'asked' | { readonly failed: string }
   /** Where what the service finds goes on. */
   readonly next: string | null
 }
 
-const ASKING: Asked = { state: 'asking', next: null }
+const ASKING: Requested = { state: 'asking', next: null }
 
 /** What a filter or a search finds beyond the tasks that the page knows: what was not loaded yet may match too. */
 export function useAskedTasks(at: OverviewRoute) {
   const { state, search } = at
   const isFiltered = state !== null || search !== ''
   const loads = tasksLoads.value
-  const [asked, setAsked] = useState<Asked>(ASKING)
+  const [asked, setAsked] = useState<Requested>(ASKING)
   const [busy, setBusy] = useState(false)
 
   useEffect(() => {
     if (!isFiltered) return
     let isCurrent = true
-    const tell = (outcome: Asked) => {
+    const tell = (outcome: Requested) => {
       if (isCurrent) setAsked(outcome)
     }
     tell(ASKING)

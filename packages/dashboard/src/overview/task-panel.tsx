@@ -1,5 +1,5 @@
 import type { TaskSummary } from '@baton/protocol'
-import { isUnfinishedState } from '@baton/protocol/without-schemas'
+import { isUnfinishedState } from '@baton/protocol/core'
 import { refine, route } from '../here.ts'
 import { Empty, Skeleton } from '../parts/empty.tsx'
 import { say } from '../parts/notices.tsx'

@@ -1,5 +1,5 @@
 import type { TaskSummary } from '@baton/protocol'
-import { isUnfinishedState } from '@baton/protocol/without-schemas'
+import { isUnfinishedState } from '@baton/protocol/core'
 import { useComputed } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { TaskBadge } from '../parts/badge.tsx'

@@ -1,5 +1,5 @@
 import type { StateCounts, TaskSummary, Totals } from '@baton/protocol'
-import { isUnfinishedState } from '@baton/protocol/without-schemas'
+import { isUnfinishedState } from '@baton/protocol/core'
 import { computed } from '@preact/signals'
 import { now } from '../service/clock.ts'
 import { unfinishedBeyond, unfinishedTasks } from '../service/tasks.ts'

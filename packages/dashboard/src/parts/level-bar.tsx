@@ -1,5 +1,5 @@
 import type { LevelView, StateCounts } from '@baton/protocol'
-import { partitionStates } from '@baton/protocol/without-schemas'
+import { partitionStates } from '@baton/protocol/core'
 import { exact, percent } from './numbers.ts'
 import { measureOf, Segments, SplitBar, splitInWords } from './split-bar.tsx'
 

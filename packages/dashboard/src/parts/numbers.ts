@@ -1,4 +1,4 @@
-import { percentOf } from '@baton/protocol/without-schemas'
+import { percentOf } from '@baton/protocol/core'
 
 const whole = new Intl.NumberFormat('en')
 const compactFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })

@@ -3,11 +3,92 @@ import { Empty, Skeleton } from '../parts/empty.tsx'
 import { Masthead } from '../parts/masthead.tsx'
 import { token, tokenWanted } from '../service/connection.ts'
 import { TokenForm } from '../token-form.tsx'
-import { type ApiDocument, readDocument, requestDocument, routesOf } from './api-document.ts'
-import { Contents } from './contents.tsx'
-import { groups } from './groups.ts'
+import { type Actor, type ApiDocument, readDocument, requestDocument, routesOf } from './api-document.ts'
 import { OperationView } from './operation-view.tsx'
-import { ProblemList } from './problem-list.tsx'
+
+/** Who an operation is for, in the order of a task's life. */
+const groups: readonly { readonly actor: Actor; readonly title: string; readonly text: string }[] = [
+  { actor: 'producer', title: 'Producer', text: 'Computes a task and calls its partitions back.' },
+  { actor: 'worker', title: 'Worker', text: 'Pulls partitions, keeps their leases, settles them.' },
+  { actor: 'operator', title: 'Operator', text: 'Looks on, and takes control where something is stuck.' },
+  { actor: 'anyone', title: 'Anyone', text: 'Who takes part, and whether the service is well.' },
+]
+
+/** On a phone the list would fill the first screen: there it is folded until it is wanted. */
+const narrow = matchMedia('(max-width: 640px)')
+
+function Contents({ document }: { document: ApiDocument }) {
+  const [isOpen, setOpen] = useState(!narrow.matches)
+  useEffect(() => {
+    const follow = () => setOpen(!narrow.matches)
+    narrow.addEventListener('change', follow)
+    // Whoever has chosen wants to see it.
+    addEventListener('hashchange', follow)
+    return () => {
+      narrow.removeEventListener('change', follow)
+      removeEventListener('hashchange', follow)
+    }
+  }, [])
+  return (
+    <nav class="contents" aria-label="Operations">
+      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>Operations</summary>
+        <div class="contents-groups">
+          {groups.map(({ actor, title }) => (
+            <div key={actor}>
+              <p class="contents-title">{title}</p>
+              <ul>
+                {routesOf(document, actor).map(({ method, path, operation }) => (
+                  <li key={operation.operationId}>
+                    <a href={`#${operation.operationId}`}>
+                      <span class={`method ${method.toLowerCase()}`}>{method}</span>
+                      <span class="cut">{path}</span>
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ))}
+          <p class="contents-title">
+            <a href="#problems">Problems</a>
+          </p>
+        </div>
+      </details>
+    </nav>
+  )
+}
+
+/** Every problem that there is, with an occurrence of it. */
+function ProblemList({ document }: { document: ApiDocument }) {
+  const problems = Object.values(document.components.examples ?? {}).map(({ value }) => value)
+  return (
+    <section aria-labelledby="problems">
+      <header class="actor-head">
+        <h2 id="problems">Problems</h2>
+        <p class="muted">
+          A request that cannot be carried out is answered with <code>application/problem+json</code> (RFC
+          9457).
+        </p>
+      </header>
+      <div class="panel">
+        <ul class="problems">
+          {problems.map(({ code, status, title, detail, retryable }) => (
+            <li key={code} id={`problem-${code}`}>
+              <span class="number problem-status">{status}</span>
+              <div>
+                <p>
+                  <code>{code}</code> {title}
+                  {retryable ? <span class="tag">may succeed later</span> : null}
+                </p>
+                <p class="muted">{detail}</p>
+              </div>
+            </li>
+          ))}
+        </ul>
+      </div>
+    </section>
+  )
+}
 
 export function ReferencePage() {
   const [document, setDocument] = useState<ApiDocument | 'loading' | 'failed'>('loading')

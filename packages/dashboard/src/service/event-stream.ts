@@ -1,5 +1,5 @@
 import type { EventName, StreamEvent } from '@baton/protocol'
-import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/without-schemas'
+import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/core'
 
 /** After that the connection is gone, whatever the browser believes. */
 const SILENCE_MILLIS = LONGEST_SILENCE_SECONDS * 1000

@@ -1,13 +1,15 @@
 import type { TasksOptions } from '@baton/client'
 import type { TaskSummary } from '@baton/protocol'
-import { isUnfinishedState, unfinishedTaskStates } from '@baton/protocol/without-schemas'
+import { isUnfinishedState, unfinishedTaskStates } from '@baton/protocol/core'
 import { computed, signal } from '@preact/signals'
 import { client, explained, noteRefusal } from './connection.ts'
 import { followLive } from './followers.ts'
 import { KnownTasks } from './known-tasks.ts'
 import { liveState } from './live.ts'
-import { PACE_IS_FRESH_MILLIS } from './pace.ts'
 import { noteDone, watchThroughput } from './throughput.ts'
+
+/** A pace falls while nothing happens, and of nothing there are no events: so often it is asked for again. */
+export const PACE_IS_FRESH_MILLIS = 10_000
 
 /** Of each unfinished state at most so many are loaded; totals say when there are more. */
 const UNFINISHED_LOADED = 300

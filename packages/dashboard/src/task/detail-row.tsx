@@ -1,7 +1,36 @@
-import type { PartitionRow } from '@baton/protocol'
+import type { Attempt, PartitionRow } from '@baton/protocol'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { Attempts } from './attempts.tsx'
-import { columnCount } from './column-count.ts'
+import { Ago } from '../parts/moment.tsx'
+import { exact } from '../parts/numbers.ts'
+import { brief } from '../parts/times.ts'
+import { instanceHref } from '../route.ts'
+import { columnCount } from './partition-line.tsx'
+
+/** The latest attempts of a partition, oldest first: who made them, when, and how they ended. */
+function Attempts({ history }: { history: readonly Attempt[] }) {
+  if (history.length === 0) return null
+  return (
+    <ol class="attempts" aria-label="Attempts">
+      {history.map((attempt) => (
+        <li key={attempt.startedAt}>
+          <span class="number">{attempt.attempt}</span> <strong>{attempt.outcome ?? 'running'}</strong>
+          {attempt.holder === null ? null : (
+            <>
+              {' '}
+              by <a href={instanceHref(attempt.holder)}>{attempt.holder}</a>
+            </>
+          )}
+          , began <Ago at={attempt.startedAt} />
+          {attempt.endedAt === null ? '' : `, took ${took(attempt.startedAt, attempt.endedAt)}`}
+          {attempt.records === null ? '' : `, ${exact(attempt.records)} records`}
+          {attempt.reason === null ? null : <span class="muted"> · {attempt.reason}</span>}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const took = (from: string, to: string): string => brief((Date.parse(to) - Date.parse(from)) / 1000)
 
 interface DetailRowProps {
   readonly id: string

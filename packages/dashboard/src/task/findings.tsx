@@ -1,15 +1,100 @@
-import type { TaskView, WaitingFor } from '@baton/protocol'
+import type { Straggler, TaskView, WaitingFor } from '@baton/protocol'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { Confirmation } from '../parts/confirmation.tsx'
 import { focusContent } from '../parts/focus.ts'
+import { Ago, LeaseEnd } from '../parts/moment.tsx'
 import { counted, exact } from '../parts/numbers.ts'
-import { hrefOf } from '../route.ts'
+import { brief } from '../parts/times.ts'
+import { hrefOf, instanceHref } from '../route.ts'
 import { client, mayOrder } from '../service/connection.ts'
-import { useControl } from './control.ts'
-import { Failures } from './failures.tsx'
+import { type OrderConfirmationProps, useControl } from './control.ts'
 import { Mismatches } from './mismatches.tsx'
-import { SkipConfirmation } from './skip-confirmation.tsx'
-import { Stragglers } from './stragglers.tsx'
+
+interface SkipProps extends OrderConfirmationProps {
+  readonly waitingFor: WaitingFor
+}
+
+/** Lets the barrier pass what is parked: higher levels are then computed without it. */
+function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps) {
+  const { level, parked, unfinished } = waitingFor
+  const [fault, setFault] = useState<string | null>(null)
+  const skip = async () => {
+    const isDone = await order(
+      () => client.peek().skipParked(view.taskId),
+      () => `Level ${level} no longer waits for what is parked`,
+      setFault,
+    )
+    if (!isDone) return
+    onClose()
+    // The finding goes, and its button with it.
+    focusContent()
+  }
+  return (
+    <Confirmation
+      title="Go on without what is parked?"
+      action={`Skip ${counted(parked, 'partition')}`}
+      busy={busy}
+      fault={fault}
+      onConfirm={() => void skip()}
+      onClose={onClose}
+    >
+      <p>
+        {unfinished > parked
+          ? `Higher levels are handed out once the other ${counted(unfinished - parked, 'partition')} of level ${level} ${unfinished - parked === 1 ? 'is' : 'are'} finished.`
+          : `Levels above ${level} are handed out at once.`}{' '}
+        What is parked stays parked and can be retried later, but workers will not find it done.
+      </p>
+    </Confirmation>
+  )
+}
+
+const LISTED = 5
+
+/** Why attempts came to nothing, the most frequent reasons first. */
+function Failures({ view: { failures, failuresOmitted } }: { view: TaskView }) {
+  const listed = failures.slice(0, LISTED)
+  const rest = failures.slice(LISTED)
+  const omitted = rest.reduce((sum, { count }) => sum + count, failuresOmitted)
+  return (
+    <ul class="failures" aria-label="Failures by reason">
+      {listed.map(({ outcome, reason, count, lastAt }) => (
+        <li key={`${outcome} ${reason}`}>
+          <strong>{exact(count)}</strong> × {reason ?? 'without a reason'}{' '}
+          <span class="muted">
+            last <Ago at={lastAt} />
+          </span>
+        </li>
+      ))}
+      {omitted === 0 ? null : (
+        <li>
+          <strong>{exact(omitted)}</strong> × other reasons
+        </li>
+      )}
+    </ul>
+  )
+}
+
+/** Partitions that are overdue, who has them, and until when. */
+function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
+  return (
+    <ul class="failures" aria-label="Overdue partitions">
+      {stragglers.map(({ partition_name, holder, startedAt, leaseExpiresAt, expectedSeconds }) => (
+        <li key={partition_name}>
+          <strong>{partition_name}</strong>
+          {holder === null ? null : (
+            <>
+              {' '}
+              with <a href={instanceHref(holder)}>{holder}</a>
+            </>
+          )}
+          , begun <Ago at={startedAt} />, <LeaseEnd at={leaseExpiresAt} />{' '}
+          <span class="muted">others of its size take {brief(expectedSeconds)}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
 
 /** What an operator should know of before anything else, each with what can be done about it. */
 export function Findings({ view, refresh }: { view: TaskView; refresh: () => void }) {

@@ -1,10 +1,136 @@
-import type { TaskView } from '@baton/protocol'
-import { useState } from 'preact/hooks'
-import { More } from '../parts/more.tsx'
-import { client } from '../service/connection.ts'
-import type { Order } from './control.ts'
-import { ManifestLink } from './manifest-link.tsx'
-import { RerunConfirmation } from './rerun-confirmation.tsx'
+import { ProblemError } from '@baton/client'
+import type { Problem, TaskView } from '@baton/protocol'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Confirmation } from '../parts/confirmation.tsx'
+import { say } from '../parts/notices.tsx'
+import { counted } from '../parts/numbers.ts'
+import { baseUrl, client, explained, token } from '../service/connection.ts'
+import type { Order, OrderConfirmationProps } from './control.ts'
+
+/** The whole of it: where it breaks off, it rejects. */
+async function readManifest(url: URL, bearer: string): Promise<Blob> {
+  const response = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, cache: 'no-store' })
+  if (response.ok) return response.blob()
+  throw new ProblemError((await response.json()) as Problem)
+}
+
+/** A link, which the browser can write to disk as it comes; but no link can carry a token. */
+function ManifestLink({ taskId }: { taskId: string }) {
+  const [busy, setBusy] = useState(false)
+  const url = new URL(`tasks/${encodeURIComponent(taskId)}/manifest`, baseUrl)
+  const name = `${taskId.replaceAll(/[^\w.-]+/g, '_')}.ndjson`
+  const bearer = token.value
+  if (bearer === null) {
+    return (
+      <a href={url.href} download={name}>
+        Download the manifest
+      </a>
+    )
+  }
+  const fetchIt = async () => {
+    if (busy) return
+    setBusy(true)
+    try {
+      hand(await readManifest(url, bearer), name)
+    } catch (error) {
+      say('failed', `The manifest could not be read. ${explained(error)}`)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <button type="button" aria-disabled={busy} onClick={() => void fetchIt()}>
+      Download the manifest
+    </button>
+  )
+}
+
+function hand(file: Blob, name: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(file)
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
+
+/** Hands out again what is done: all of it, or a level. */
+function RerunConfirmation({ view, busy, order, onClose }: OrderConfirmationProps) {
+  const { taskId, levels, partitions } = view
+  const [level, setLevel] = useState('')
+  const [fault, setFault] = useState<string | null>(null)
+  const chosen = level === '' ? partitions : levels.find((one) => String(one.level) === level)?.partitions
+  const done = chosen?.done ?? 0
+  const rerun = async () => {
+    const isDone = await order(
+      () => client.peek().retry(taskId, { done: true, ...(level === '' ? {} : { level: Number(level) }) }),
+      ({ changed }) => `${counted(changed, 'partition runs', 'partitions run')} again`,
+      setFault,
+    )
+    if (isDone) onClose()
+  }
+  return (
+    <Confirmation
+      title="Run done partitions again?"
+      action={`Run ${counted(done, 'partition')} again`}
+      destroys
+      busy={busy}
+      fault={fault}
+      onConfirm={() => void rerun()}
+      onClose={onClose}
+    >
+      <p>
+        Workers are given what is done once more, as if it never had been; parked partitions get fresh
+        attempts along with it. This cannot be undone.
+      </p>
+      <label class="field">
+        <span>Which of them</span>
+        <select value={level} onChange={(event) => setLevel(event.currentTarget.value)}>
+          <option value="">Every level</option>
+          {levels
+            .filter((one) => one.partitions.done > 0)
+            .map((one) => (
+              <option key={one.level} value={String(one.level)}>
+                Level {one.level}
+              </option>
+            ))}
+        </select>
+      </label>
+    </Confirmation>
+  )
+}
+
+/** What is wanted seldom, behind one button. It closes with Escape, a click elsewhere, or once something was chosen. */
+function More({ children }: { children: ComponentChildren }) {
+  const group = useRef<HTMLDetailsElement>(null)
+  useEffect(() => {
+    const close = () => {
+      if (group.current !== null) group.current.open = false
+    }
+    const onClick = ({ target }: Event) => {
+      const isSummary = target instanceof Element && target.closest('summary') !== null
+      const isWithin = target instanceof Node && group.current?.contains(target)
+      if (!(isWithin && isSummary)) close()
+    }
+    const onKey = ({ key }: KeyboardEvent) => {
+      if (key !== 'Escape' || !group.current?.open) return
+      close()
+      group.current.querySelector('summary')?.focus()
+    }
+    addEventListener('click', onClick)
+    addEventListener('keydown', onKey)
+    return () => {
+      removeEventListener('click', onClick)
+      removeEventListener('keydown', onKey)
+    }
+  }, [])
+  return (
+    <details class="more" ref={group}>
+      <summary class="button">More</summary>
+      <div class="more-choices">{children}</div>
+    </details>
+  )
+}
 
 interface MoreProps {
   readonly view: TaskView

@@ -1,14 +1,51 @@
 import type { PartitionRow } from '@baton/protocol'
+import { signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { PartitionBadge } from '../parts/badge.tsx'
+import { lastLine } from '../parts/last-line.ts'
 import { Ago, Ahead, LeaseEnd } from '../parts/moment.tsx'
 import { compact, exact, inColumn } from '../parts/numbers.ts'
 import { partitionStateMeanings } from '../parts/states.ts'
 import { instanceHref } from '../route.ts'
 import { client, mayOrder } from '../service/connection.ts'
-import { columnCount } from './column-count.ts'
 import { useControl } from './control.ts'
-import { Reason, type Unfolding } from './reason.tsx'
+
+/** For cells that span all columns: those that a narrow window hides must not be counted. As in the style sheet. */
+const narrow = matchMedia('(max-width: 640px)')
+const roomy = matchMedia('(min-width: 1001px)')
+
+const count = () => (narrow.matches ? 3 : roomy.matches ? 6 : 5)
+
+export const columnCount = signal(count())
+
+for (const query of [narrow, roomy]) {
+  query.addEventListener('change', () => {
+    columnCount.value = count()
+  })
+}
+
+interface Unfolding {
+  /** Of the row that tells all of it. */
+  readonly detailId: string
+  readonly isOpen: boolean
+  readonly toggle: () => void
+}
+
+/** Why it failed, in the line that says most; the whole of it unfolds below the row. */
+function Reason({ text, unfolding }: { text: string; unfolding: Unfolding }) {
+  const { detailId, isOpen, toggle } = unfolding
+  return (
+    <button
+      type="button"
+      class="reason"
+      aria-expanded={isOpen}
+      aria-controls={isOpen ? detailId : undefined}
+      onClick={toggle}
+    >
+      <span class="cut">{lastLine(text)}</span>
+    </button>
+  )
+}
 
 interface LineProps {
   readonly position: number

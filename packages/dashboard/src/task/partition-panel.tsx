@@ -3,7 +3,7 @@ import { refine } from '../here.ts'
 import { counted } from '../parts/numbers.ts'
 import { partitionStatesAsShown, partitionStateWords } from '../parts/states.ts'
 import type { Route } from '../route.ts'
-import { matchingCount } from './matching-count.ts'
+import { matchingCount } from './partition-rows.ts'
 import { PartitionTable } from './partition-table.tsx'
 
 type TaskRoute = Extract<Route, { page: 'task' }>

@@ -1,10 +1,69 @@
 import type { TaskView } from '@baton/protocol'
+import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Route } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { PartitionPages } from './partition-pages.ts'
-import { useVisibleRows } from './visible-rows.ts'
+
+/** How many partitions a filter leaves, from the counters: nothing has to be walked for it. */
+export function matchingCount(view: TaskView, { state, level }: Extract<Route, { page: 'task' }>): number {
+  const counts = level === null ? view.partitions : view.levels.find((one) => one.level === level)?.partitions
+  return counts?.[state ?? 'total'] ?? 0
+}
+
+/** Fixed, so that the place of every row is known without drawing it. The style sheet has the same numbers. */
+const WIDE = 40
+const NARROW = 58
+
+/** On a phone a row has a second line in place of some columns. */
+const narrow = matchMedia('(max-width: 640px)')
+
+export const rowHeight = signal(narrow.matches ? NARROW : WIDE)
+
+narrow.addEventListener('change', () => {
+  rowHeight.value = narrow.matches ? NARROW : WIDE
+})
+
+/** Rows beyond the edges, so that scrolling meets drawn ones. */
+const MARGIN = 12
+const FIRST_GUESS = 30
+
+/**
+ * Which rows of a list can be seen in a box that scrolls; `last` is the first that cannot. What is unfolded between two
+ * of them has a height of its own: wherever it is, none is missing.
+ */
+function useVisibleRows(
+  box: RefObject<HTMLElement | null>,
+  length: number,
+  unfolded: number,
+): { first: number; last: number } {
+  const [range, setRange] = useState({ first: 0, last: FIRST_GUESS })
+  useEffect(() => {
+    const element = box.current
+    if (element === null) return
+    let frame = 0
+    const measure = () => {
+      frame = 0
+      const height = rowHeight.peek()
+      const first = Math.max(0, Math.floor((element.scrollTop - unfolded) / height) - MARGIN)
+      const last = Math.ceil((element.scrollTop + element.clientHeight) / height) + MARGIN
+      setRange((before) => (before.first === first && before.last === last ? before : { first, last }))
+    }
+    const onScroll = () => {
+      if (frame === 0) frame = requestAnimationFrame(measure)
+    }
+    measure()
+    element.addEventListener('scroll', onScroll, { passive: true })
+    addEventListener('resize', onScroll)
+    return () => {
+      cancelAnimationFrame(frame)
+      element.removeEventListener('scroll', onScroll)
+      removeEventListener('resize', onScroll)
+    }
+  }, [box, length > 0, unfolded])
+  return { first: Math.min(range.first, length), last: Math.min(range.last, length) }
+}
 
 const PAGE_ROWS = 200
 const REFRESH_AT_MOST_EVERY_MILLIS = 1500

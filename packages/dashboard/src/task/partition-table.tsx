@@ -5,10 +5,8 @@ import { Empty } from '../parts/empty.tsx'
 import { Scrolling } from '../parts/scrolling.tsx'
 import type { Route } from '../route.ts'
 import { DetailRow } from './detail-row.tsx'
-import { matchingCount } from './matching-count.ts'
 import { PartitionLine } from './partition-line.tsx'
-import { usePartitionRows } from './partition-rows.ts'
-import { rowHeight } from './row-height.ts'
+import { matchingCount, rowHeight, usePartitionRows } from './partition-rows.ts'
 
 interface TableProps {
   readonly view: TaskView

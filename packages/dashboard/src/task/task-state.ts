@@ -4,7 +4,7 @@ import { client } from '../service/connection.ts'
 import { followLive } from '../service/followers.ts'
 import { lookOf, noteLevels } from '../service/levels.ts'
 import { type Loaded, load, shownAfter } from '../service/loaded.ts'
-import { PACE_IS_FRESH_MILLIS } from '../service/pace.ts'
+import { PACE_IS_FRESH_MILLIS } from '../service/tasks.ts'
 
 /** However fast a task moves, it is read again at most so often. */
 const READ_EVERY_MILLIS = 1000

@@ -9,7 +9,7 @@ import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
 import { auditRecount, laneName } from '../handoff/engine/audit.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
 import { addToImages, noImages } from '../handoff/engine/images.ts'
-import { noTallies, totalOf } from '../handoff/rules/tally.ts'
+import { noTallies, totalOf } from '../handoff/rules/task-facts.ts'
 import type {
   IndexRangeOfLane,
   Line,

@@ -1,3 +1,4 @@
+import type { Heartbeat } from '../handoff/heartbeats.ts'
 import type {
   DeliveryAnswer,
   DeliveryOrder,
@@ -5,25 +6,32 @@ import type {
   SubscriptionResult,
 } from '../handoff/outbox.ts'
 import type { ControlOrder, ControlResult } from '../handoff/rules/control.ts'
-import type { ChangePage, ChangeQuery } from '../handoff/shown/change.ts'
-import type { InstancePage, InstanceQuery, InstanceRecord } from '../handoff/shown/instance-record.ts'
-import type { PartitionPage, PartitionQuery } from '../handoff/shown/partition-record.ts'
-import type { TaskPage, TaskQuery, TaskRecord } from '../handoff/shown/task-record.ts'
-import type { Sighting } from '../handoff/sightings.ts'
-import type {
-  Batching,
-  HandOffAnswers,
-  HandOffBatch,
-  HintListener,
-  ReleaseOrder,
-  ReleaseResult,
-  Store,
-  SweepOrder,
-  SweepResult,
-  TidyOrder,
-  TidyResult,
+import {
+  type Batching,
+  type HandOffAnswers,
+  type HandOffBatch,
+  type HintListener,
+  type MaintenanceOrder,
+  type MaintenanceResult,
+  type ReleaseOrder,
+  type ReleaseResult,
+  type Store,
+  StoreUnavailable,
+  type SweepOrder,
+  type SweepResult,
 } from '../handoff/store.ts'
-import { StoreUnavailable } from '../handoff/store.ts'
+import type {
+  ChangePage,
+  ChangeQuery,
+  InstancePage,
+  InstanceQuery,
+  InstanceRecord,
+  PartitionPage,
+  PartitionQuery,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+} from '../handoff/views/records.ts'
 import type { HintStreams } from './hint-streams.ts'
 import type { LeaderLink } from './leader-link.ts'
 import type { Leadership, Led } from './leadership.ts'
@@ -35,7 +43,7 @@ import type { Carried } from './peer-server.ts'
  * an HTTP exchange. With two of them a carried pair of pull and settle took 0.7 to 0.9 of the leader's processor time for one
  * that it serves itself, so 0.5 to 0.7 (48 clients on one follower, a noisy machine). Full ones pay for themselves.
  */
-const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, patience: 0.5 }
+const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, retrySchedule: 0.5 }
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 /** A request that meets one leader after the other that does not take it. */
 const MOST_TRIES = 20
@@ -84,12 +92,12 @@ export class ClusterStore implements Store, Carried {
     return swept
   }
 
-  async tidy(order: TidyOrder): Promise<TidyResult> {
+  async maintain(order: MaintenanceOrder): Promise<MaintenanceResult> {
     const { place } = this.#leadership
     if (place?.engine == null) return { more: false, readied: 0 }
-    const tidied = await place.engine.tidy(order)
-    this.#streams.tell(tidied.readied)
-    return tidied
+    const maintained = await place.engine.maintain(order)
+    this.#streams.tell(maintained.readied)
+    return maintained
   }
 
   async control(order: ControlOrder): Promise<ControlResult> {
@@ -140,8 +148,8 @@ export class ClusterStore implements Store, Carried {
     return place?.engine == null ? null : place.engine.deliver(order)
   }
 
-  recordSightings(sightings: readonly Sighting[]): Promise<void> {
-    return this.#carried('recordSightings', sightings)
+  recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void> {
+    return this.#carried('recordHeartbeats', heartbeats)
   }
 
   instance(instanceId: string): Promise<InstanceRecord | null> {
@@ -244,8 +252,8 @@ function batchingOf(leadership: Leadership): Batching {
     get fullAtOnce() {
       return present().fullAtOnce
     },
-    get patience() {
-      return present().patience ?? 0
+    get retrySchedule() {
+      return present().retrySchedule ?? 0
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readied } from '../handoff/readied.ts'
-import type { ReadiedOf } from '../handoff/store.ts'
+import { Prepared } from '../handoff/readied.ts'
+import type { PreparedOf } from '../handoff/store.ts'
 import type { StreamLine } from './peer-messages.ts'
 import type { PeerSignature, SignedRequest } from './peer-signature.ts'
 
@@ -18,7 +18,7 @@ const LONGEST_KINDS = 3000
 interface Stream {
   readonly follower: Pick<SignedRequest, 'from' | 'number'>
   readonly response: ServerResponse
-  untold: Readied
+  untold: Prepared
 }
 
 /**
@@ -74,7 +74,7 @@ export class HintStreams {
   /** False when there is nothing to follow here. */
   open(follower: SignedRequest, request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#term === undefined) return false
-    const stream: Stream = { follower, response, untold: new Readied() }
+    const stream: Stream = { follower, response, untold: new Prepared() }
     this.#streams.add(stream)
     const close = () => {
       this.#streams.delete(stream)
@@ -94,7 +94,7 @@ export class HintStreams {
   }
 
   /** Tells all but the one whose request it was. */
-  tell(readied: number, readiedOf: readonly ReadiedOf[] | null = null, except?: string): void {
+  tell(readied: number, readiedOf: readonly PreparedOf[] | null = null, except?: string): void {
     if (readied <= 0 || this.#streams.size === 0) return
     for (const stream of this.#streams)
       if (stream.follower.from !== except) stream.untold.merge(readied, readiedOf)
@@ -107,7 +107,7 @@ export class HintStreams {
   #tellOne(stream: Stream): void {
     const { response, untold } = stream
     if (untold.count === 0) return
-    stream.untold = new Readied()
+    stream.untold = new Prepared()
     if (response.writableLength > MOST_UNREAD_BYTES) response.destroy()
     else write(response, { readied: untold.count, readiedOf: shortEnough(untold.kinds) })
   }
@@ -118,7 +118,7 @@ export class HintStreams {
 }
 
 /** Where names would make the line too long to be read, waiting pulls look without them. */
-const shortEnough = (kinds: readonly ReadiedOf[] | null): readonly ReadiedOf[] | null =>
+const shortEnough = (kinds: readonly PreparedOf[] | null): readonly PreparedOf[] | null =>
   kinds === null || JSON.stringify(kinds).length > LONGEST_KINDS ? null : kinds
 
 function write(response: ServerResponse, line: StreamLine): void {

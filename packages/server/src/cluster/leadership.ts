@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { inTime } from '../handoff/in-time.ts'
+import { withTimeout } from '../handoff/clock.ts'
 import type { Log } from '../handoff/log.ts'
-import { LeaderChanged, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { LeaderChanged, type PreparedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { type Election, type Head, isLed, type LedHead } from './head.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { HoldBack } from './hold-back.ts'
@@ -72,7 +72,7 @@ export class Leadership {
   /** This node has taken over. */
   onLed: () => void = () => undefined
   /** So many partitions became ready; without end after a change of the leader, when hints may have been missed. */
-  onReadied: (count: number, readiedOf?: readonly ReadiedOf[] | null) => void = () => undefined
+  onReadied: (count: number, readiedOf?: readonly PreparedOf[] | null) => void = () => undefined
 
   constructor(options: LeadershipOptions) {
     this.#options = options
@@ -250,7 +250,7 @@ export class Leadership {
   }
 
   async #underWayIsDone(): Promise<void> {
-    await inTime(Promise.allSettled([...this.#underWay]), FINISH_MILLIS, () => [])
+    await withTimeout(Promise.allSettled([...this.#underWay]), FINISH_MILLIS, () => [])
   }
 
   async #watch(lost: () => void): Promise<void> {

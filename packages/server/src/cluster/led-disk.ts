@@ -66,7 +66,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     taskDetail: guarded((taskId) => disk.taskDetail(taskId)),
     taskPage: guarded((query) => disk.taskPage(query)),
     taskSummaries: guarded((ids) => disk.taskSummaries(ids)),
-    recordInstances: guarded((sightings, now) => disk.recordInstances(sightings, now)),
+    recordInstances: guarded((heartbeats, now) => disk.recordInstances(heartbeats, now)),
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),
     forgetInstances: guarded((unseen, ended, limit) => disk.forgetInstances(unseen, ended, limit)),

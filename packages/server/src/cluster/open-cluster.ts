@@ -1,12 +1,82 @@
 import { randomUUID } from 'node:crypto'
-import type { WallClock } from '../handoff/clock.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Stopwatch, systemStopwatch, type WallClock } from '../handoff/clock.ts'
 import type { Disk } from '../handoff/disk.ts'
 import type { Log } from '../handoff/log.ts'
 import type { Store } from '../handoff/store.ts'
-import { type Cluster, clusterOf } from './cluster.ts'
-import type { Peer } from './head.ts'
-import { LeaderClock } from './leader-clock.ts'
+import { ClusterStore } from './cluster-store.ts'
+import type { Election, Head, Peer } from './head.ts'
+import { HintStreams } from './hint-streams.ts'
+import { Leadership, type TermEvents } from './leadership.ts'
 import { ledDisk, type SharedDisk } from './led-disk.ts'
+import { PeerServer } from './peer-server.ts'
+import { PeerSignature } from './peer-signature.ts'
+
+/**
+ * The time of the one that leads: the database's clock at the take-over plus steady time since. A clock that is set
+ * meanwhile, of this machine or of the database, changes nothing until the next take-over; it never goes back.
+ */
+export class LeaderClock {
+  readonly #stopwatch: Stopwatch
+  #ahead = 0
+  #last = 0
+
+  constructor(stopwatch: Stopwatch = systemStopwatch) {
+    this.#stopwatch = stopwatch
+  }
+
+  /** The database's clock was just read. */
+  set(now: number): void {
+    this.#ahead = now - this.#stopwatch()
+  }
+
+  readonly now: WallClock = () => {
+    this.#last = Math.max(this.#last, Math.floor(this.#stopwatch() + this.#ahead))
+    return this.#last
+  }
+}
+
+export interface ClusterParts {
+  /** Another one with each start. */
+  readonly nodeId: string
+  readonly election: Election
+  /** Takes over from the leader of that head, and from no other. */
+  open(seen: Head, events: TermEvents): Promise<Store>
+  /** Closes what is left when this node neither leads nor follows any more. */
+  close(): Promise<void>
+  readonly log: Log
+  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  readonly trusted?: Buffer | null
+}
+
+/** This node among the others on the same database. */
+export interface Cluster {
+  readonly store: Store
+  /** For the HTTP server of this node: what other nodes ask it, by what stands behind `/peer/` in the path. */
+  serve(verb: string, request: IncomingMessage, response: ServerResponse): void
+  /** From now on this node leads or follows: it listens, and the others reach it. */
+  join(): Promise<void>
+  /** It is about to stop. */
+  leave(): Promise<void>
+}
+
+export function clusterOf({ nodeId, election, open, close, log, trusted = null }: ClusterParts): Cluster {
+  const signature = new PeerSignature(nodeId)
+  const streams = new HintStreams(signature)
+  const leadership = new Leadership({ signature, election, streams, open, log, trusted })
+  const store = new ClusterStore(leadership, streams, close)
+  const peers = new PeerServer(signature, streams, store)
+  return {
+    store,
+    serve: (verb, request, response) => peers.serve(verb, request, response),
+    join: async () => {
+      leadership.start()
+      // Without a leader requests are answered 503, and the readiness probe says why.
+      await leadership.whenPlaced().catch(() => undefined)
+    },
+    leave: () => leadership.leave(),
+  }
+}
 
 export interface OpenClusterOptions {
   /** `self` is this node as others know it. Its URL is known when it listens, and the disk is opened after that. */

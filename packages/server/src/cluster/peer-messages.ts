@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CalledBackPartition } from '@baton/protocol'
-import { type HandOffBatch, type ReadiedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
+import { type HandOffBatch, type PreparedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { digestOf } from './peer-signature.ts'
 
 /** The verbs of a store that travel. Sweeping and tidying are the leader's own. */
@@ -14,7 +14,7 @@ export const carriedVerbs = [
   'partitions',
   'changes',
   'subscriptions',
-  'recordSightings',
+  'recordHeartbeats',
   'instance',
   'instances',
   'probe',
@@ -31,7 +31,7 @@ export const HINTS = 'hints'
 export type StreamLine =
   | { readonly hello: { readonly term: string; readonly mac: string } }
   /** So many partitions became ready. */
-  | { readonly readied: number; readonly readiedOf?: readonly ReadiedOf[] | null }
+  | { readonly readied: number; readonly readiedOf?: readonly PreparedOf[] | null }
   /** The leader takes no more batches; what it has it finishes. */
   | { readonly leaving: true }
 

@@ -1,11 +1,8 @@
 import type { InstanceRole } from '@baton/protocol'
+import type { Heartbeat } from './heartbeats.ts'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { IndexRange } from './rules/index-runs.ts'
-import type { Tallies } from './rules/tally.ts'
-import type { InstanceQuery, InstanceRecord, TotalsAdded } from './shown/instance-record.ts'
-import type { PaceSecond, TaskRecord } from './shown/task-record.ts'
-import type { UnderWay } from './shown/time-left.ts'
-import type { Sighting } from './sightings.ts'
+import type { Tallies } from './rules/task-facts.ts'
 import type {
   IndexRangeOfLane,
   Line,
@@ -23,6 +20,8 @@ import type {
   StoredTableTime,
   StoredTask,
 } from './stored.ts'
+import type { InstanceQuery, InstanceRecord, PaceSecond, TaskRecord, TotalsAdded } from './views/records.ts'
+import type { UnderWay } from './views/time-left.ts'
 
 /**
  * What the engine needs of a disk. A disk keeps; it knows SQL and no rule.
@@ -80,7 +79,7 @@ export interface Disk {
   taskPage(query: TaskPageQuery): Promise<TaskSummary[]>
   taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
 
-  recordInstances(sightings: readonly Sighting[], now: number): Promise<void>
+  recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceRecord | null>
   instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]>
   /** Forgets instances last seen before the time given for their kind that hold no lease. Returns how many, at most `limit`. */

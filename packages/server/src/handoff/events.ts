@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { InstanceState } from '@baton/protocol'
-import { inTime } from './in-time.ts'
-import type { ParkedNotice } from './shown/change.ts'
-import type { InstanceRecord } from './shown/instance-record.ts'
-import type { TaskRow } from './shown/task-record.ts'
-import { statusOf } from './sightings.ts'
+import { withTimeout } from './clock.ts'
+import { statusOf } from './heartbeats.ts'
 import type { Store } from './store.ts'
+import type { InstanceRecord, ParkedNotice, TaskRow } from './views/records.ts'
 
 /** A task is told of at most so often, however fast it moves. */
 const TICK_MILLIS = 400
@@ -58,7 +56,7 @@ export class Events {
 
   /** Whatever happens from then on is told of. A store that is away is not waited for much longer than that. */
   async begun(): Promise<void> {
-    await inTime(this.#begun.promise, PATIENCE_MILLIS, () => undefined)
+    await withTimeout(this.#begun.promise, PATIENCE_MILLIS, () => undefined)
   }
 
   /** From now on, or from the tick after `lastId` if it is still known. Returns how to stop. */

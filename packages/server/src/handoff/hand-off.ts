@@ -1,15 +1,13 @@
 import type { CallBack } from '@baton/protocol'
-import { type Stopwatch, systemClock, systemStopwatch, type WallClock } from './clock.ts'
-import { Coalescer } from './coalescer.ts'
-import { HandOffCounts } from './counts/hand-off-counts.ts'
-import { StoreCounts } from './counts/store-counts.ts'
+import { Batcher } from './batcher.ts'
+import { type Stopwatch, systemClock, systemStopwatch, type WallClock, withTimeout } from './clock.ts'
+import { HandOffCounts, StoreCounts } from './counts/counts.ts'
 import { StoreReadings } from './counts/store-readings.ts'
+import { DistinctSettlements } from './distinct-settlements.ts'
 import { Events } from './events.ts'
-import { inTime } from './in-time.ts'
 import { InstanceRegister, type Node } from './instance-register.ts'
 import type { Log } from './log.ts'
-import { Mentions } from './mentions.ts'
-import { Outage } from './outage.ts'
+import { Maintenance } from './maintenance.ts'
 import type { SubscriptionOrder, SubscriptionResult } from './outbox.ts'
 import { Pulls } from './pulls.ts'
 import type {
@@ -21,16 +19,21 @@ import type {
   Settled,
   SettleRequest,
 } from './requests.ts'
-import { isLackOfRoom, Room } from './room.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
-import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
-import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
-import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
-import { type CallBackOrder, type HandedOut, type Store, StoreUnavailable } from './store.ts'
-import { Upkeep } from './upkeep.ts'
-import { watchedStore } from './watched-store.ts'
+import { type CallBackOrder, type PulledPartition, type Store, StoreUnavailable } from './store.ts'
+import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
+import type {
+  InstancePage,
+  InstanceQuery,
+  InstanceRecord,
+  PartitionPage,
+  PartitionQuery,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+} from './views/records.ts'
 
 export interface HandOffOptions {
   readonly store: Store
@@ -65,9 +68,9 @@ export const NEARLY_FULL =
 export class HandOff {
   readonly #store: Store
   readonly #policy: Policy
-  readonly #coalescer: Coalescer
+  readonly #batcher: Batcher
   readonly #pulls: Pulls
-  readonly #upkeep: Upkeep
+  readonly #maintenance: Maintenance
   readonly #instances: InstanceRegister
   /** What happens, for those who watch. */
   readonly events: Events
@@ -75,7 +78,7 @@ export class HandOff {
   readonly counts = new HandOffCounts()
   readonly storeCounts = new StoreCounts()
   readonly storeReadings: StoreReadings
-  readonly #room: Room
+  readonly #room: DiskSpace
   readonly #failed: (error: unknown) => void
   readonly #companion: Companion | undefined
   #draining = false
@@ -84,31 +87,31 @@ export class HandOff {
     const { store: given, policy, retentionMillis, node, log, companion } = options
     this.#companion = companion
     const { clock = systemClock, stopwatch = systemStopwatch } = options
-    const outage = new Outage(log, () => this.#upkeep.beginGrace())
-    const store = watchedStore(given, this.storeCounts, outage)
+    const storeHealth = new StoreHealth(log, () => this.#maintenance.beginGrace())
+    const store = watchedStore(given, this.storeCounts, storeHealth)
     this.#store = store
     this.#policy = policy
-    const room = new Room(log, stopwatch)
+    const room = new DiskSpace(log, stopwatch)
     this.#room = room
-    const failed = (error: unknown) => (isLackOfRoom(error) ? room.refused(error) : outage.failed(error))
+    const failed = (error: unknown) => (isDiskFull(error) ? room.refused(error) : storeHealth.failed(error))
     this.#failed = failed
-    this.#coalescer = new Coalescer(store, {
+    this.#batcher = new Batcher(store, {
       committed: ({ readied, readiedOf, nextDueInMillis }) => {
         this.#pulls.wake(readied, readiedOf)
-        if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
+        if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
       },
       failed: (error, asks) => {
         failed(error)
         // Whoever holds these leases was not heard.
         if (
-          isLackOfRoom(error) &&
+          isDiskFull(error) &&
           asks.some(({ settle, renew }) => settle !== undefined || renew !== undefined)
         )
-          this.#upkeep.beginGrace()
+          this.#maintenance.beginGrace()
       },
     })
     this.#pulls = new Pulls(
-      this.#coalescer,
+      this.#batcher,
       (instance, result) => {
         this.#instances.notePull(instance)
         this.counts.notePull(result)
@@ -121,11 +124,11 @@ export class HandOff {
         'another node runs under the same name: give each one of its own',
       )
     // A heartbeat is small: where there is no room for it there is none for anything.
-    const missed = (error: unknown) => outage.failed(error)
+    const missed = (error: unknown) => storeHealth.failed(error)
     this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
     this.events = new Events(store, failed)
     this.storeReadings = new StoreReadings(store, failed)
-    this.#upkeep = new Upkeep(store, policy, retentionMillis, {
+    this.#maintenance = new Maintenance(store, policy, retentionMillis, {
       readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
       lookAround: () => this.#pulls.wakeAll(),
       parked: (count) =>
@@ -134,15 +137,15 @@ export class HandOff {
     })
     store.onHint?.((readied, nextDueInMillis = null, readiedOf = null) => {
       this.#pulls.wake(readied, readiedOf)
-      if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
+      if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
     })
     // Leases that seem overdue may be of workers that had nobody to renew them with.
-    store.onLead?.(() => this.#upkeep.beginGrace())
+    store.onLead?.(() => this.#maintenance.beginGrace())
   }
 
   async start(): Promise<void> {
     await this.#instances.start()
-    this.#upkeep.start()
+    this.#maintenance.start()
     this.#companion?.start()
   }
 
@@ -156,7 +159,7 @@ export class HandOff {
     producer: string | null,
     more: Pick<CallBackOrder, 'owner' | 'seal' | 'settings'> = {},
   ): Promise<CallBackOutcome> {
-    const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer, ...more } })
+    const { callBack: result } = await this.#batcher.ask({ callBack: { callBack, producer, ...more } })
     if (result === undefined) throw new Error('a call-back came back without its answer')
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') {
@@ -175,9 +178,9 @@ export class HandOff {
 
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
     const { instance, settlements, pull } = request
-    const mentions = new Mentions(settlements)
+    const mentions = new DistinctSettlements(settlements)
     const { epoch } = this.#pulls
-    const answer = await this.#coalescer.ask({
+    const answer = await this.#batcher.ask({
       settle: { instance, settlements: mentions.settlements },
       pull: this.#pulls.orderBeside(pull),
     })
@@ -193,7 +196,7 @@ export class HandOff {
   async renew(leaseIds: readonly string[], instance: string | null): Promise<Renewal[]> {
     const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
     const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
-    const answer = leases.length === 0 ? undefined : await this.#coalescer.ask({ renew: { leases } })
+    const answer = leases.length === 0 ? undefined : await this.#batcher.ask({ renew: { leases } })
     this.#instances.noteSeen(instance, 'worker')
     const verdicts = (answer?.renew ?? []).values()
     const renewals = known.map(({ leaseId, lease }) => {
@@ -205,12 +208,12 @@ export class HandOff {
   }
 
   /** Takes back leases whose puller is known to have received nothing. Best effort. */
-  undo(partitions: readonly HandedOut[]): void {
+  undo(partitions: readonly PulledPartition[]): void {
     const leases = partitions
       .map(({ lease }) => (lease === null ? undefined : parseLeaseId(lease.id)))
       .filter((lease): lease is LeaseRef => lease !== undefined)
     if (leases.length === 0) return
-    this.#coalescer.ask({ undo: leases }).catch(this.#failed)
+    this.#batcher.ask({ undo: leases }).catch(this.#failed)
   }
 
   task(taskId: string): Promise<TaskRecord | null> {
@@ -261,7 +264,7 @@ export class HandOff {
       changed += result.changed
       this.#pulls.wake(result.readied, result.readiedOf)
       if (!result.more) {
-        this.#upkeep.tidySoon(0)
+        this.#maintenance.maintainSoon(0)
         return { ...result, changed }
       }
     }
@@ -281,7 +284,7 @@ export class HandOff {
 
   /** Rejects with the reason while the store cannot commit. */
   probe(): Promise<void> {
-    return inTime(this.#store.probe(), PROBE_MILLIS, () => {
+    return withTimeout(this.#store.probe(), PROBE_MILLIS, () => {
       throw new StoreUnavailable(
         'store_unavailable',
         `the store has not answered for ${PROBE_MILLIS / 1000} seconds`,
@@ -300,7 +303,7 @@ export class HandOff {
     this.drain()
     this.events.stop()
     await this.#companion?.stop()
-    await this.#upkeep.stop()
+    await this.#maintenance.stop()
     await this.#instances.stop()
     await this.#store.close()
   }

@@ -1,12 +1,7 @@
 import type { Stopwatch, WallClock } from './clock.ts'
-import {
-  type InstancePage,
-  type InstanceQuery,
-  type InstanceRecord,
-  noTotals,
-} from './shown/instance-record.ts'
-import { SIGHTING_INTERVAL_MILLIS, Sightings } from './sightings.ts'
+import { HEARTBEAT_INTERVAL_MILLIS, Heartbeats } from './heartbeats.ts'
 import type { Store } from './store.ts'
+import { type InstancePage, type InstanceQuery, type InstanceRecord, noTotals } from './views/records.ts'
 
 export interface Node {
   readonly instanceId: string
@@ -28,7 +23,7 @@ export class InstanceRegister {
   readonly #node: Node & { readonly startedAt: number }
   readonly #events: InstanceEvents
   readonly #clock: WallClock
-  readonly #sightings: Sightings
+  readonly #heartbeats: Heartbeats
   #heartbeat: NodeJS.Timeout | undefined
   #draining = false
   #beats = 0
@@ -38,7 +33,7 @@ export class InstanceRegister {
 
   constructor(store: Store, node: Node, events: InstanceEvents, clock: WallClock, stopwatch: Stopwatch) {
     this.#store = store
-    this.#sightings = new Sightings(stopwatch)
+    this.#heartbeats = new Heartbeats(stopwatch)
     this.#node = { ...node, startedAt: clock() }
     this.#clock = clock
     this.#events = events
@@ -46,7 +41,7 @@ export class InstanceRegister {
 
   async start(): Promise<void> {
     await this.#beat()
-    this.#heartbeat = setInterval(() => void this.#beatAgain(), SIGHTING_INTERVAL_MILLIS)
+    this.#heartbeat = setInterval(() => void this.#beatAgain(), HEARTBEAT_INTERVAL_MILLIS)
   }
 
   drain(): void {
@@ -61,12 +56,12 @@ export class InstanceRegister {
 
   /** What it brought and took the store counts together with that; here is only when it was seen. */
   noteSeen(instanceId: string | null, role: 'producer' | 'worker'): void {
-    if (instanceId !== null) this.#sightings.totalsOf(instanceId, role)
+    if (instanceId !== null) this.#heartbeats.totalsOf(instanceId, role)
   }
 
   /** Pulls are counted here: those that find nothing leave no trace in the store. */
   notePull(instanceId: string | null): void {
-    if (instanceId !== null) this.#sightings.totalsOf(instanceId, 'worker').pulls += 1
+    if (instanceId !== null) this.#heartbeats.totalsOf(instanceId, 'worker').pulls += 1
   }
 
   /** `null` asks for the node that answers. */
@@ -88,7 +83,7 @@ export class InstanceRegister {
 
   async #recordOf(id: string): Promise<InstanceRecord | null> {
     const stored = await this.#store.instance(id)
-    return this.#sightings.merge(id, stored, stored?.now ?? this.#clock())
+    return this.#heartbeats.merge(id, stored, stored?.now ?? this.#clock())
   }
 
   async #beatAgain(): Promise<void> {
@@ -130,12 +125,12 @@ export class InstanceRegister {
 
   async #writeDown(): Promise<void> {
     const { instanceId, version, startedAt } = this.#node
-    const { sightings, restore } = this.#sightings.take()
+    const { heartbeats, restore } = this.#heartbeats.take()
     const node = { version, startedAt, draining: this.#draining }
     const seenMillisAgo = { first: 0, last: 0 }
     const self = { instanceId, role: 'service' as const, totals: noTotals(), seenMillisAgo, node }
     try {
-      await this.#store.recordSightings([...sightings, self])
+      await this.#store.recordHeartbeats([...heartbeats, self])
     } catch (error) {
       restore()
       this.#events.failed(error)

@@ -1,6 +1,6 @@
-import type { Coalescer } from './coalescer.ts'
+import type { Batcher } from './batcher.ts'
 import type { Pulled, PullRequest } from './requests.ts'
-import { type PullOrder, type PullResult, type ReadiedOf, StoreUnavailable } from './store.ts'
+import { type PreparedOf, type PullOrder, type PullResult, StoreUnavailable } from './store.ts'
 import { MAX_WAITING_PULLS, NOTHING, WaitingPulls } from './waiting-pulls.ts'
 
 /** Told what a caller is about to be given. */
@@ -8,13 +8,13 @@ type Note = (instance: string | null, result: PullResult) => void
 
 /** What is handed out, at once or as soon as there is something: the pulls of callers, alone or with a settle. */
 export class Pulls {
-  readonly #coalescer: Coalescer
+  readonly #batcher: Batcher
   readonly #note: Note
   readonly #waiting: WaitingPulls
   #isClosed = false
 
-  constructor(coalescer: Coalescer, note: Note, maxWaiting = MAX_WAITING_PULLS) {
-    this.#coalescer = coalescer
+  constructor(batcher: Batcher, note: Note, maxWaiting = MAX_WAITING_PULLS) {
+    this.#batcher = batcher
     this.#note = note
     this.#waiting = new WaitingPulls((order) => this.#tryAgain(order), maxWaiting)
   }
@@ -22,7 +22,7 @@ export class Pulls {
   async pull(request: PullRequest, signal: AbortSignal | undefined): Promise<Pulled> {
     if (this.#isClosed) return { ...NOTHING, waited: false }
     const { epoch } = this
-    const answer = await this.#coalescer.ask({ pull: orderOf(request) })
+    const answer = await this.#batcher.ask({ pull: orderOf(request) })
     return this.#handOut(request, answer.pull, signal, epoch)
   }
 
@@ -60,7 +60,7 @@ export class Pulls {
   }
 
   /** So many partitions became ready; of which tasks and tables, where that is known. */
-  wake(readied: number, readiedOf?: readonly ReadiedOf[] | null): void {
+  wake(readied: number, readiedOf?: readonly PreparedOf[] | null): void {
     this.#waiting.wake(readied, readiedOf)
   }
 
@@ -77,7 +77,7 @@ export class Pulls {
 
   async #tryAgain(order: PullOrder): Promise<PullResult> {
     if (this.#isClosed) return NOTHING
-    const { pull } = await this.#coalescer.ask({ pull: order })
+    const { pull } = await this.#batcher.ask({ pull: order })
     return pull ?? NOTHING
   }
 

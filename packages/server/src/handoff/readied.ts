@@ -1,10 +1,10 @@
-import type { ReadiedOf } from './store.ts'
+import type { PreparedOf } from './store.ts'
 
 /** More kinds than this are told as "anything": those who wait look. */
 const MOST_KINDS = 100
 
 /** Counts the partitions that a transaction made ready, and of which tasks and tables they are. */
-export class Readied {
+export class Prepared {
   count = 0
   /** By task, then by table; the table is null where it may be any of the task. */
   #kinds: Map<string, Map<string | null, number>> | null = null
@@ -35,16 +35,16 @@ export class Readied {
   }
 
   /** What others counted; without kinds it may be anything. */
-  merge(count: number, kinds: readonly ReadiedOf[] | null | undefined): void {
+  merge(count: number, kinds: readonly PreparedOf[] | null | undefined): void {
     if (count > 0 && (kinds === null || kinds === undefined)) this.#anything()
     else for (const [task, table, ready] of kinds ?? []) this.#addKind(task, table, ready)
     this.count += count
   }
 
   /** Null: it may be anything. */
-  get kinds(): readonly ReadiedOf[] | null {
+  get kinds(): readonly PreparedOf[] | null {
     if (this.#isAnything) return null
-    const kinds: ReadiedOf[] = []
+    const kinds: PreparedOf[] = []
     for (const [task, tables] of this.#kinds ?? [])
       for (const [table, count] of tables) kinds.push([task, table, count])
     return kinds

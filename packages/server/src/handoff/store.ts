@@ -1,15 +1,23 @@
 import type { CallBack, CalledBackPartition } from '@baton/protocol'
+import type { Heartbeat } from './heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from './outbox.ts'
-import type { CallBackRefusal } from './rules/call-back-rules.ts'
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import type { LeaseRef } from './rules/lease-id.ts'
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
+import type { CallBackRefusal } from './rules/task-course.ts'
 import type { TaskSettingsChange } from './rules/task-settings.ts'
-import type { ChangePage, ChangeQuery } from './shown/change.ts'
-import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
-import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
-import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
-import type { Sighting } from './sightings.ts'
+import type {
+  ChangePage,
+  ChangeQuery,
+  InstancePage,
+  InstanceQuery,
+  InstanceRecord,
+  PartitionPage,
+  PartitionQuery,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+} from './views/records.ts'
 
 /**
  * What the hand-off needs of a store: domain verbs, each a transaction of its own.
@@ -24,7 +32,7 @@ export interface Store {
   /** End leases and back-offs whose time has come, at most `limit` of each. */
   sweep(order: SweepOrder): Promise<SweepResult>
   /** One bounded step of the work that control and retention leave behind. */
-  tidy(order: TidyOrder): Promise<TidyResult>
+  maintain(order: MaintenanceOrder): Promise<MaintenanceResult>
   control(order: ControlOrder): Promise<ControlResult>
   /** An operator takes the leases of an instance back, at most `limit` of them at a time. */
   releaseInstance(order: ReleaseOrder): Promise<ReleaseResult>
@@ -37,7 +45,7 @@ export interface Store {
   subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult>
   /** For the one that delivers. Null: this is for another node to do. */
   deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null>
-  recordSightings(sightings: readonly Sighting[]): Promise<void>
+  recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
   instance(instanceId: string): Promise<InstanceRecord | null>
   instances(query: InstanceQuery): Promise<InstancePage>
   /** Resolves when the store can commit; rejects with StoreUnavailable and the reason. */
@@ -60,11 +68,11 @@ export interface Store {
 export type HintListener = (
   readied: number,
   nextDueInMillis?: number | null,
-  readiedOf?: readonly ReadiedOf[] | null,
+  readiedOf?: readonly PreparedOf[] | null,
 ) => void
 
 /** So many partitions of a task and a table; null: of any of its tables. */
-export type ReadiedOf = readonly [task: string, table: string | null, count: number]
+export type PreparedOf = readonly [task: string, table: string | null, count: number]
 
 /** For a store that works on several batches side by side. */
 export interface Batching {
@@ -78,11 +86,11 @@ export interface Batching {
    * How long a batch may wait for clients that were just answered and have not asked again, as a share of the time that
    * the last batch took.
    */
-  readonly patience?: number
+  readonly retrySchedule?: number
 }
 
 /** What one request asks of the store; a settle that also pulls asks for two things at once. */
-export interface Ask {
+export interface StoreRequest {
   readonly settle?: SettleOrder | undefined
   readonly renew?: RenewOrder | undefined
   readonly undo?: readonly LeaseRef[] | undefined
@@ -114,7 +122,7 @@ export interface HandOffAnswers {
    */
   readonly readied: number
   /** Of which tasks and tables they are, for pulls that choose; null or absent: it may be anything. */
-  readonly readiedOf?: readonly ReadiedOf[] | null
+  readonly readiedOf?: readonly PreparedOf[] | null
   /** When the earliest lease or back-off of this batch ends, on the store's clock. */
   readonly nextDueInMillis: number | null
 }
@@ -156,12 +164,12 @@ export interface PullOrder {
 }
 
 export interface PullResult {
-  readonly partitions: readonly HandedOut[]
+  readonly partitions: readonly PulledPartition[]
   /** The key was seen before: these are its leases that still live. */
   readonly repeated: boolean
 }
 
-export interface HandedOut {
+export interface PulledPartition {
   readonly taskId: string
   readonly level: number
   readonly index: number
@@ -204,7 +212,7 @@ export interface SweepOrder {
 export interface SweepResult {
   /** Partitions that became ready: their back-off ended, or a barrier that waited for others opened. */
   readonly woken: number
-  readonly readiedOf?: readonly ReadiedOf[] | null
+  readonly readiedOf?: readonly PreparedOf[] | null
   readonly expired: number
   readonly parked: number
   /** More is due than the limit allowed. */
@@ -225,7 +233,7 @@ export interface ReleaseResult {
   readonly more: boolean
 }
 
-export interface TidyOrder {
+export interface MaintenanceOrder {
   /** Finished tasks older than this lose their partitions and keep their summary. */
   readonly retentionMillis: number
   /** Instances unseen for so long are forgotten. */
@@ -234,7 +242,7 @@ export interface TidyOrder {
   readonly forgetEndedNodesMillis: number
 }
 
-export interface TidyResult {
+export interface MaintenanceResult {
   readonly more: boolean
   readonly readied: number
   /** Why a part of it could not be done, and will be tried again; the others were done all the same. */

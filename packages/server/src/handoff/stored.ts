@@ -3,7 +3,7 @@ import type { EndedAttempt, FailureGroups } from './rules/attempt-history.ts'
 import type { Durations } from './rules/durations.ts'
 import type { StoredState } from './rules/life-cycle.ts'
 import type { LeaseOutcome } from './rules/settlement.ts'
-import type { Tally } from './rules/tally.ts'
+import type { Tally } from './rules/task-facts.ts'
 import type { TaskSettings } from './rules/task-settings.ts'
 
 // What is kept of tasks, lanes and partitions: one list of fields, which the engine holds in memory, an entry carries as

@@ -1,8 +1,34 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
-import type { ExpressLane } from './express/express-lane.ts'
-import type { Peers } from './peers.ts'
+import type { FastPath } from './fast-path/fast-path.ts'
+
+/** The other nodes of the same service, and what they ask this one. */
+export interface Peers {
+  /** `verb` is what stands behind `/peer/` in the path. */
+  serve(verb: string, request: IncomingMessage, response: ServerResponse): void
+  /** This node takes nothing new: another one may take its place. */
+  leave(): Promise<void>
+}
+
+/**
+ * Lets other nodes in before everything else: they prove who they are by a signature, so neither the Host rule nor tokens
+ * are for them, and a batch of requests should cost one request, not the hooks of Fastify beside it.
+ */
+export function admitPeers(server: Server, basePath: string, peers: Peers): void {
+  const prefix = `${basePath}/peer/`
+  const others = server.listeners('request') as ((
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => void)[]
+  server.removeAllListeners('request')
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { url = '' } = request
+    if (url.startsWith(prefix)) peers.serve(url.slice(prefix.length), request, response)
+    else for (const serve of others) serve.call(server, request, response)
+  })
+}
 
 const IDLE_CHECK_MILLIS = 50
 
@@ -14,9 +40,9 @@ const IDLE_CHECK_MILLIS = 50
  */
 export function closeInOrder(
   app: FastifyInstance,
-  lane: ExpressLane,
+  lane: FastPath,
   { handOff, peers }: { readonly handOff: HandOff; readonly peers: Peers | null },
-  patienceMillis: number,
+  headTimeoutMillis: number,
 ): void {
   // Fastify says it to requests that come from now on. Those that came before would use their connection again.
   app.addHook('onSend', async (_, reply) => {
@@ -25,7 +51,7 @@ export function closeInOrder(
   app.addHook('preClose', async () => {
     handOff.drain()
     await peers?.leave()
-    const deadline = performance.now() + patienceMillis
+    const deadline = performance.now() + headTimeoutMillis
     while ((await connectionsUnderWay(app, lane)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()
@@ -34,7 +60,7 @@ export function closeInOrder(
   app.addHook('onClose', () => handOff.stop())
 }
 
-function connectionsUnderWay({ server }: FastifyInstance, lane: ExpressLane): Promise<number> {
+function connectionsUnderWay({ server }: FastifyInstance, lane: FastPath): Promise<number> {
   server.closeIdleConnections()
   lane.closeIdle()
   return new Promise((resolve, reject) => {

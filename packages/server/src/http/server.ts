@@ -1,40 +1,36 @@
 import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { type AdmissionOptions, admission as admissionOf, admitCallers } from './admission/admission.ts'
-import { AdmissionBudget } from './admission/budget.ts'
-import type { AdmissionLimits } from './admission/limits.ts'
 import { answerUnknownRoutes } from './admission/not-found.ts'
 import { checkParameters } from './admission/parameters.ts'
 import { believeProxies, Proxies } from './admission/proxies.ts'
-import { shedRequests } from './admission/shedding.ts'
 import { answerClientError, isTooLate } from './answers/client-errors.ts'
-import { descriptiveSchemas } from './answers/descriptive-schemas.ts'
 import { errorAnswers, refusals } from './answers/error-answers.ts'
 import { secureAnswers, securityHeaders } from './answers/security-headers.ts'
-import { describeRoutes, openapiRoute } from './api-document/openapi-route.ts'
+import { describeRoutes, descriptiveSchemas, openapiRoute } from './api-document/openapi-route.ts'
 import { auditRequests } from './audit/audit-hooks.ts'
-import { AuditLog } from './audit/audit-log.ts'
-import { auditReloads } from './audit/audit-reloads.ts'
-import { closeInOrder } from './closing.ts'
+import { AuditLog, auditReloads } from './audit/audit-log.ts'
+import { auditRoute } from './audit/audit-route.ts'
+import type { AdmissionLimits } from './budget/bounds.ts'
+import { AdmissionBudget } from './budget/budget.ts'
+import { shedRequests } from './budget/shedding.ts'
+import { admitPeers, closeInOrder, type Peers } from './closing.ts'
+import { OpenStreams } from './events/event-streams.ts'
 import { eventsRoute } from './events/events.ts'
-import { OpenStreams } from './events/open-streams.ts'
-import { ExpressLane } from './express/express-lane.ts'
+import { FastPath } from './fast-path/fast-path.ts'
 import { metricsRoute } from './metrics/metrics-route.ts'
-import { apiReferenceRoute } from './page/api-reference.ts'
-import { pageRoutes } from './page/page.ts'
+import { apiReferenceRoute, pageRoutes } from './page/page.ts'
 import { readPageFiles } from './page/page-files.ts'
-import { admitPeers, type Peers } from './peers.ts'
-import { meetExpectations } from './requests/expectations.ts'
-import { answerThoseWhoStoppedSending } from './requests/hang-up.ts'
+import { answerExpectHeader } from './requests/exchange.ts'
+import { answerStalledUploads } from './requests/hang-up.ts'
 import { acceptJsonBodies } from './requests/json-body.ts'
 import type { ShapeLimits } from './requests/json-shape.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { countRequests, RequestCounts } from './requests/request-counts.ts'
 import { logRequests, type RequestLog } from './requests/request-log.ts'
-import { auditRoute } from './routes/audit-route.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
-import { healthRoutes } from './routes/health-routes.ts'
+import { healthRoutes, totalsRoute } from './routes/health-routes.ts'
 import { instanceRoutes } from './routes/instance-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
 import { pullRoute } from './routes/pull-route.ts'
@@ -43,10 +39,8 @@ import { settingsRoute } from './routes/settings-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
-import { totalsRoute } from './routes/totals-route.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
-import type { TlsFiles } from './tls-files.ts'
-import { serverOptions, serveTls } from './tls-server.ts'
+import { serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
 export interface HttpOptions {
   readonly service: Omit<Service, 'isSecure'>
@@ -108,7 +102,7 @@ export async function buildHttp({
   const budget = new AdmissionBudget({ limits, callers, proxies, log, waitingPulls })
   const { met } = budget
   const entry = { admission: admissionOf('worker', admission), budget }
-  const lane = new ExpressLane(entry, refuse, service, requests, proxies)
+  const lane = new FastPath(entry, refuse, service, requests, proxies)
   const app: FastifyInstance = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
     logger: false,
@@ -190,7 +184,7 @@ export async function buildHttp({
     },
     { prefix: basePath },
   )
-  answerThoseWhoStoppedSending(app.server)
+  answerStalledUploads(app.server)
   if (peers !== null) admitPeers(app.server, basePath, peers)
   // Where requests are logged, each has to pass Fastify's hooks. The lane still has connections until they say something:
   // Node's server takes one that never did for busy, and closing would wait for it.
@@ -199,7 +193,7 @@ export async function buildHttp({
   // In front of both ways.
   budget.before(app.server)
   app.addHook('onClose', async () => budget.stop())
-  meetExpectations(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
+  answerExpectHeader(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   admission.tokens?.onReload(() => lane.forgetHeads())
   auditReloads(audit, admission.tokens, tls)
   if (tls !== null) serveTls(app, tls)

@@ -2,8 +2,7 @@ import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
-import type { Callers } from './requests/callers.ts'
-import type { KeyOwner } from './requests/key-owner.ts'
+import type { Callers, KeyOwner } from './requests/callers.ts'
 
 /** What the routes work with. */
 export interface Service {

@@ -1,12 +1,11 @@
 import type { Log } from '../handoff/log.ts'
+import { PeriodicTask } from '../handoff/maintenance.ts'
 import type { DeliveryAnswer, DeliveryChange, StoredDelivery } from '../handoff/outbox.ts'
-import { Recurring } from '../handoff/recurring.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts'
-import type { Patience } from './patience.ts'
 import type { Posted, Poster } from './posting.ts'
 import { signatureOf } from './signature.ts'
-import { Target } from './target.ts'
+import { type RetrySchedule, Target } from './target.ts'
 
 /** How often new events are looked for. */
 const LOOK_MILLIS = 100
@@ -21,7 +20,7 @@ export interface DelivererOptions {
   readonly store: Pick<Store, 'deliver'>
   /** Asked for when there is something to send: what it needs takes time to load. */
   readonly openPoster: () => Promise<Poster>
-  readonly patience: Patience
+  readonly retrySchedule: RetrySchedule
   /** `source` of the events. */
   readonly source: string
   readonly userAgent: string
@@ -49,7 +48,7 @@ export class Deliverer {
   readonly counts: DeliveryCounts = { delivered: 0, retried: 0, failed: 0 }
   readonly #options: DelivererOptions
   readonly #targets = new Map<string, Target>()
-  readonly #recurring = new Recurring(() => this.#run())
+  readonly #recurring = new PeriodicTask(() => this.#run())
   #finished: Finished[] = []
   readonly #underWay = new Set<Promise<void>>()
   #abort = new AbortController()
@@ -146,7 +145,7 @@ export class Deliverer {
     for (const subscription of active) {
       const target = this.#targets.get(subscription.id)
       if (target === undefined)
-        this.#targets.set(subscription.id, new Target(subscription, this.#options.patience))
+        this.#targets.set(subscription.id, new Target(subscription, this.#options.retrySchedule))
       else target.subscription = subscription
     }
     for (const target of this.#targets.values()) {

@@ -4,8 +4,35 @@ import type {
   StoredDelivery,
   StoredSubscription,
 } from '../handoff/outbox.ts'
-import { MOST_ATTEMPTS, type Patience } from './patience.ts'
 import type { Posted } from './posting.ts'
+
+/** How long to wait after failures. All of it follows from the first wait: tests make that a short one. */
+export class RetrySchedule {
+  readonly #firstMillis: number
+  readonly #random: () => number
+
+  constructor(firstMillis: number, random: () => number = Math.random) {
+    this.#firstMillis = firstMillis
+    this.#random = random
+  }
+
+  /** Before the next attempt at an event: 5 s, 15 s, 45 s … 8 hours, if the first is 5 s. */
+  afterAttempt(attempts: number): number {
+    return this.#jittered(Math.min(this.#firstMillis * 3 ** (attempts - 1), this.#firstMillis * 5760))
+  }
+
+  /** Before the next try at a target that failed so often in a row: 5 s, 10 s, 20 s … 10 minutes. */
+  afterFailures(failures: number): number {
+    return this.#jittered(Math.min(this.#firstMillis * 2 ** (failures - 1), this.#firstMillis * 120))
+  }
+
+  #jittered(millis: number): number {
+    return Math.round(millis * (0.8 + 0.4 * this.#random()))
+  }
+}
+
+/** With the usual waits this is three days. */
+const MOST_ATTEMPTS = 17
 
 /** Deliveries read at a time. */
 const PAGE = 100
@@ -17,11 +44,7 @@ const MOST_LINES = 1000
 const FAILURES_TO_BREAK = 5
 
 /** Reads pending deliveries of this target: of one task or of all, behind an event, in order. */
-export type ReadPending = (
-  taskId: string | null,
-  after: number,
-  limit: number,
-) => Promise<readonly StoredDelivery[]>
+type ReadPending = (taskId: string | null, after: number, limit: number) => Promise<readonly StoredDelivery[]>
 
 /** What is under way or waits of one task. Its later events wait behind it. */
 interface Line {
@@ -39,7 +62,7 @@ interface Line {
  */
 export class Target {
   subscription: StoredSubscription
-  readonly #patience: Patience
+  readonly #retrySchedule: RetrySchedule
   readonly #lines = new Map<string, Line>()
   #ready: StoredDelivery[] = []
   /** Events up to here were read. */
@@ -52,9 +75,9 @@ export class Target {
   #failures = 0
   #openUntil = 0
 
-  constructor(subscription: StoredSubscription, patience: Patience) {
+  constructor(subscription: StoredSubscription, retrySchedule: RetrySchedule) {
     this.subscription = subscription
-    this.#patience = patience
+    this.#retrySchedule = retrySchedule
   }
 
   /** Nothing is sent for a while because the receiver failed too often. */
@@ -102,7 +125,7 @@ export class Target {
     const attempted = { attempts, attemptedAt, status, error, millis, nextAt: attemptedAt }
     if (isDelivered) return { ...attempted, state: 'delivered' }
     if (attempts >= MOST_ATTEMPTS || status === 410) return { ...attempted, state: 'failed' }
-    const wait = Math.max(this.#patience.afterAttempt(attempts), retryAfterMillis ?? 0)
+    const wait = Math.max(this.#retrySchedule.afterAttempt(attempts), retryAfterMillis ?? 0)
     return { ...attempted, state: 'pending', nextAt: attemptedAt + wait }
   }
 
@@ -136,7 +159,7 @@ export class Target {
     this.#window = 1
     this.#failures += 1
     const over = this.#failures - FAILURES_TO_BREAK + 1
-    if (over > 0) this.#openUntil = now + this.#patience.afterFailures(over)
+    if (over > 0) this.#openUntil = now + this.#retrySchedule.afterFailures(over)
     if (retryAfterMillis !== null) this.#openUntil = Math.max(this.#openUntil, now + retryAfterMillis)
   }
 

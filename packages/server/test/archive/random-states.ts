@@ -1,5 +1,5 @@
 import { webhookEventTypes } from '@baton/protocol'
-import type { HandedOut } from '../../src/handoff/store.ts'
+import type { PulledPartition } from '../../src/handoff/store.ts'
 import { type Driver, nameOf, one } from '../store/conformance/driver.ts'
 import { DAY, MINUTE } from '../store/conformance/harness.ts'
 
@@ -70,8 +70,8 @@ export class RandomLife {
       () => this.#control(),
       () => this.#control(),
       () => this.#see(),
-      () => this.#tidy(),
-      () => this.#tidy(),
+      () => this.#maintain(),
+      () => this.#maintain(),
     ]
     const answer = await this.#pick(verbs)()
     this.#answers.push(
@@ -115,7 +115,7 @@ export class RandomLife {
       instance: this.#pick([null, 'worker-1', 'worker-2']),
       tables: this.#random() < 0.3 ? [this.#pick(TABLES)] : null,
     })
-    const partitions = answer.partitions as readonly HandedOut[]
+    const partitions = answer.partitions as readonly PulledPartition[]
     this.#leases.push(...partitions.flatMap(({ lease }) => (lease === null ? [] : [lease.id])))
     return partitions.map((partition) => [nameOf(partition), partition.lease])
   }
@@ -171,14 +171,14 @@ export class RandomLife {
       seenMillisAgo: { first: 5, last: 1 },
     }
     const node = { version: '0.1.0', startedAt: 1_779_000_000_000, draining: true }
-    return this.#driver.store.recordSightings([
+    return this.#driver.store.recordHeartbeats([
       seen.instanceId === 'node-1'
         ? { ...seen, role: 'service', node }
         : { ...seen, role: 'worker', node: null },
     ])
   }
 
-  #tidy() {
-    return this.#driver.tidy(this.#random() < 0.5 ? MINUTE : 7 * DAY)
+  #maintain() {
+    return this.#driver.maintain(this.#random() < 0.5 ? MINUTE : 7 * DAY)
   }
 }

@@ -34,7 +34,7 @@ const followerHarness: StoreHarness = {
     const [leader, follower] = (await nodes) as [TestNode, TestNode]
     const carried = new Proxy(follower.store, {
       get: (target, verb: keyof Store) => {
-        const asked = verb === 'sweep' || verb === 'tidy' || verb === 'deliver' ? leader.store : target
+        const asked = verb === 'sweep' || verb === 'maintain' || verb === 'deliver' ? leader.store : target
         const value = asked[verb]
         return typeof value === 'function' ? value.bind(asked) : value
       },

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { HandOff } from '../../src/handoff/hand-off.ts'
-import { type HandedOut, type HandOffBatch, StoreUnavailable } from '../../src/handoff/store.ts'
+import { type HandOffBatch, type PulledPartition, StoreUnavailable } from '../../src/handoff/store.ts'
 import { callBackOrder, leaseOf, settlement, some } from '../store/conformance/driver.ts'
 import { DAY, type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'
 import { memoryHarness } from '../store/memory-harness.ts'
@@ -187,7 +187,7 @@ test('leases that a follower was granted and did not live to hear of are taken b
   await until(async () => (await promisify(leader.server.getConnections.bind(leader.server))()) === 0)
   release()
   const { pulls } = await leader.store.handOff({ ...empty, pulls: [keyed] })
-  const again: HandedOut[] = []
+  const again: PulledPartition[] = []
   await until(async () => again.push(...(await pull(leader))) > 0)
   expect(again).toHaveLength(1)
   const lease = leaseOf(pulls[0]?.partitions[0]?.lease?.id as string)

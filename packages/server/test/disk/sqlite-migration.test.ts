@@ -7,7 +7,7 @@ import { testFolder } from '../../../../test/support/test-folder.ts'
 import { openSqliteDisk } from '../../src/disk/sqlite/sqlite-disk.ts'
 import type { Disk, TaskDetail } from '../../src/handoff/disk.ts'
 import { openEngine } from '../../src/handoff/engine/engine-store.ts'
-import { totalOf } from '../../src/handoff/rules/tally.ts'
+import { totalOf } from '../../src/handoff/rules/task-facts.ts'
 import { StoreRefused } from '../../src/handoff/store.ts'
 import type { StoredPartition } from '../../src/handoff/stored.ts'
 import { Driver, leaseOf, nameOf } from '../store/conformance/driver.ts'
@@ -51,7 +51,7 @@ const rowsOf = async (taskId: string, level: number): Promise<StoredPartition[]>
 }
 
 /** By index, as `<state>` or, of those that wait, `<line>`. */
-const standing = async (taskId: string, level: number): Promise<Record<number, string>> =>
+const leaseState = async (taskId: string, level: number): Promise<Record<number, string>> =>
   Object.fromEntries(
     (await rowsOf(taskId, level)).map(({ index, state, line }) => [index, state === 'ready' ? line : state]),
   )
@@ -87,7 +87,7 @@ describe('a file of schema version 6', () => {
   })
 
   test('every state of an open task, with what its journal said', async () => {
-    const rows = await standing('main', 0)
+    const rows = await leaseState('main', 0)
     const { 0: first, 1: second, 2: third, 3: fourth, 4: fifth, 5: sixth, 6: seventh } = rows
     expect([first, second, third, fourth]).toEqual(['done', 'leased', 'delayed', 'delayed'])
     expect([fifth, sixth, seventh]).toEqual(['parked', 'retry', 'done'])
@@ -131,7 +131,7 @@ describe('a file of schema version 6', () => {
   })
 
   test('lines of a lane: given back, to be tried again, untouched', async () => {
-    expect(await standing('lines', 6)).toEqual({
+    expect(await leaseState('lines', 6)).toEqual({
       0: 'released',
       1: 'retry',
       2: 'retry',
@@ -155,7 +155,7 @@ describe('a file of schema version 6', () => {
   })
 
   test('what was held waits: paused, behind a barrier', async () => {
-    const paused = await standing('paused', 0)
+    const paused = await leaseState('paused', 0)
     expect([100, 101, 102, 103, 104, 129].map((index) => paused[index])).toEqual([
       'released',
       'retry',
@@ -249,7 +249,7 @@ describe('a file of schema version 6', () => {
     expect(ofTask('barrier')).toEqual(['barrier-1-1', 'barrier-1-2', 'barrier-1-3'])
     expect(ofTask('lines')).toHaveLength(5)
     expect(handed).toHaveLength(55 + 3 + 28 + 3 + 5)
-    while ((await driver.tidy()).more);
+    while ((await driver.maintain()).more);
     await driver.control({ verb: 'resume', taskId: 'rerun' })
     expect(await driver.pullAll(100)).toHaveLength(520)
     expect(await store.audit()).toEqual([])

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { readBacklog } from '../../src/handoff/counts/backlog.ts'
+import { readBacklog } from '../../src/handoff/counts/store-readings.ts'
 import type { Store } from '../../src/handoff/store.ts'
 import { callBackOrder, some } from '../store/conformance/driver.ts'
 import { type StoreUnderTest, TestClock, testPolicy } from '../store/conformance/harness.ts'

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { countDuration, countOf, quantileOf } from '../../src/handoff/rules/durations.ts'
-import { emptyTally } from '../../src/handoff/rules/tally.ts'
-import type { TaskFacts } from '../../src/handoff/rules/task-facts.ts'
-import * as eta from '../../src/handoff/shown/eta.ts'
-import type { PaceSecond, TaskRow } from '../../src/handoff/shown/task-record.ts'
-import { overdueOf, type UnderWay } from '../../src/handoff/shown/time-left.ts'
+import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task-facts.ts'
+import * as eta from '../../src/handoff/views/eta.ts'
+import type { PaceSecond, TaskRow } from '../../src/handoff/views/records.ts'
+import { overdueOf, type UnderWay } from '../../src/handoff/views/time-left.ts'
 
 const NOW = 10_000_000_000
 const SECOND = NOW / 1000

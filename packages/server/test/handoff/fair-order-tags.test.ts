@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
+import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/lane-rules.ts'
 
 const level = (virtual = 0n, served = 0n): LevelTime => ({ virtual, served })
 

@@ -1,4 +1,4 @@
-import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/fair-order.ts'
+import { advance, cost, drain, type LevelTime } from '../../src/handoff/rules/lane-rules.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 
 /** A rule for who goes first on one level, without a store around it. */

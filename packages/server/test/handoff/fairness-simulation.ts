@@ -1,4 +1,4 @@
-import type { HandedOut } from '../../src/handoff/store.ts'
+import type { PulledPartition } from '../../src/handoff/store.ts'
 import { type Driver, one } from '../store/conformance/driver.ts'
 import { costOf, type FairnessEvent } from './fairness.ts'
 
@@ -81,7 +81,7 @@ export class FairnessSimulation {
     this.#update(task)
   }
 
-  #note({ taskId, index, recordCount, lease }: HandedOut): void {
+  #note({ taskId, index, recordCount, lease }: PulledPartition): void {
     const partition = this.#partitions.get(`${taskId}-${index}`)
     if (partition?.place !== 'waiting') throw new Error(`${taskId}-${index} was handed out, but did not wait`)
     const cost = costOf(recordCount)

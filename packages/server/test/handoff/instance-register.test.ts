@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock, systemStopwatch } from '../../src/handoff/clock.ts'
+import type { Heartbeat } from '../../src/handoff/heartbeats.ts'
 import { InstanceRegister } from '../../src/handoff/instance-register.ts'
-import { type InstanceRecord, noTotals } from '../../src/handoff/shown/instance-record.ts'
-import type { Sighting } from '../../src/handoff/sightings.ts'
 import type { Store } from '../../src/handoff/store.ts'
+import { type InstanceRecord, noTotals } from '../../src/handoff/views/records.ts'
 
 const BEAT = 5000
 
@@ -16,10 +16,10 @@ afterEach(() => {
 
 /** Keeps what nodes say of themselves, as the stores do: whoever wrote last is there. */
 function sharedStore(): Store {
-  const nodes = new Map<string, Sighting['node']>()
+  const nodes = new Map<string, Heartbeat['node']>()
   return {
-    recordSightings: async (sightings: readonly Sighting[]) => {
-      for (const { instanceId, node } of sightings) nodes.set(instanceId, node)
+    recordHeartbeats: async (heartbeats: readonly Heartbeat[]) => {
+      for (const { instanceId, node } of heartbeats) nodes.set(instanceId, node)
     },
     instance: async (instanceId: string) => ({ instanceId, node: nodes.get(instanceId) ?? null }),
   } as unknown as Store
@@ -73,9 +73,9 @@ function slowStore() {
   const pulls = new Map<string, number>()
   const held = { writing: Promise.withResolvers<void>(), reading: Promise.withResolvers<void>() }
   const store = {
-    recordSightings: async (sightings: readonly Sighting[]) => {
+    recordHeartbeats: async (heartbeats: readonly Heartbeat[]) => {
       await held.writing.promise
-      for (const { instanceId, totals } of sightings)
+      for (const { instanceId, totals } of heartbeats)
         pulls.set(instanceId, (pulls.get(instanceId) ?? 0) + totals.pulls)
     },
     instance: async (instanceId: string) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { holdsBarrier, holdsBarrierForGood, isLaneOpen } from '../../src/handoff/rules/lane-rules.ts'
-import { emptyTally, type Tally } from '../../src/handoff/rules/tally.ts'
+import { emptyTally, type Tally } from '../../src/handoff/rules/task-facts.ts'
 
 describe('whether pulls may take from a lane', () => {
   const free = { paused: false, cancelled: false, levelBarrier: false, openLevel: null }

@@ -1,9 +1,8 @@
 import { partitionStates } from '../../src/handoff/rules/life-cycle.ts'
 import { taskState } from '../../src/handoff/rules/task-course.ts'
 import type { TaskFacts } from '../../src/handoff/rules/task-facts.ts'
-import type { PartitionRecord } from '../../src/handoff/shown/partition-record.ts'
-import { type ShownProgress, shownPartition, shownProgress } from '../../src/handoff/shown/shown-state.ts'
-import type { TaskRecord } from '../../src/handoff/shown/task-record.ts'
+import type { PartitionRecord, TaskRecord } from '../../src/handoff/views/records.ts'
+import { type ProgressView, partitionView, progressView } from '../../src/handoff/views/view-state.ts'
 import type { Driver } from '../store/conformance/driver.ts'
 import type { Model } from './model.ts'
 import { claim } from './model-claim.ts'
@@ -38,7 +37,7 @@ function compareTask(task: ModelTask, record: TaskRecord, shown: readonly Partit
   claim((facts.purgedAt !== null) === task.purged, `${task.taskId} purged: ${facts.purgedAt}`)
   claim(facts.attemptsWasted === task.wasted, `${task.taskId} wasted ${facts.attemptsWasted} attempts`)
   const states = task.shown()
-  compareCounts(task.taskId, states, shownProgress(record))
+  compareCounts(task.taskId, states, progressView(record))
   compareReported(task, facts)
   const kept = task.all().filter(({ purged }) => !purged)
   claim(shown.length === kept.length, `${task.taskId} has ${shown.length} partitions, not ${kept.length}`)
@@ -51,7 +50,7 @@ function compareTask(task: ModelTask, record: TaskRecord, shown: readonly Partit
 function compareCounts(
   taskId: string,
   states: ReadonlyMap<ModelPartition, string>,
-  progress: ShownProgress,
+  progress: ProgressView,
 ): void {
   const partitions = new Map<string, number>()
   const records = new Map<string, number>()
@@ -84,7 +83,7 @@ function comparePartition(
   row: PartitionRecord,
 ): void {
   const name = `${facts.taskId}-${row.level}-${row.index}`
-  const { state } = shownPartition(facts, row)
+  const { state } = partitionView(facts, row)
   claim(state === expected, `${name} is shown ${state} instead of ${expected}`)
   claim(row.attempts === partition.attempts, `${name} has used ${row.attempts} attempts`)
   if (partition.place === 'leased')

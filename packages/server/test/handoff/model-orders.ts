@@ -36,7 +36,7 @@ export type Step =
   | { readonly kind: 'pass'; readonly millis: number; readonly sweep: boolean }
   | { readonly kind: 'look' }
   | { readonly kind: 'restart' }
-  | { readonly kind: 'tidy'; readonly retentionMillis: number }
+  | { readonly kind: 'maintain'; readonly retentionMillis: number }
   | { readonly kind: 'control'; readonly taskId: string; readonly verb: 'pause' | 'resume' | 'cancel' }
   | { readonly kind: 'control'; readonly taskId: string; readonly verb: 'seal' | 'skip-parked' }
   | { readonly kind: 'limit'; readonly taskId: string; readonly maxLeases: number | null }
@@ -141,7 +141,7 @@ export function step(sizes: Sizes): fc.Arbitrary<Step> {
     },
     { arbitrary: fc.constant({ kind: 'restart' }), weight: 1 },
     {
-      arbitrary: fc.record({ kind: fc.constant('tidy'), retentionMillis: fc.constantFrom(0, DAY) }),
+      arbitrary: fc.record({ kind: fc.constant('maintain'), retentionMillis: fc.constantFrom(0, DAY) }),
       weight: 2,
     },
     {

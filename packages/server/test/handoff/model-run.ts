@@ -71,9 +71,9 @@ class ModelRun {
       case 'restart':
         await this.#driver.reopen()
         break
-      case 'tidy':
-        await this.#driver.tidyAll(step.retentionMillis)
-        this.#model.tidy(step.retentionMillis)
+      case 'maintain':
+        await this.#driver.maintainAll(step.retentionMillis)
+        this.#model.maintain(step.retentionMillis)
         break
       default:
         await this.#control(controlOrderOf(step, this.#runLength))
@@ -150,7 +150,7 @@ class ModelRun {
     const result = await this.#driver.control(order)
     claim(result.kind === expected, `${order.verb} was answered ${result.kind} instead of ${expected}`)
     // A rerun goes on in steps; the model knows only its end.
-    await this.#driver.tidyAll()
+    await this.#driver.maintainAll()
   }
 
   #leases({ pick, forged }: LeasePick): LeaseRef[] {

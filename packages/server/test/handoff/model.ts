@@ -1,7 +1,7 @@
 import type { CallBack } from '@baton/protocol'
 import type { Policy } from '../../src/handoff/rules/policy.ts'
 import type { SettlementOrder } from '../../src/handoff/rules/settlement.ts'
-import type { HandedOut, PullOrder, PullResult } from '../../src/handoff/store.ts'
+import type { PulledPartition, PullOrder, PullResult } from '../../src/handoff/store.ts'
 import { claim, Disagreement } from './model-claim.ts'
 import { Eligible } from './model-eligible.ts'
 import { type ModelLease, type ModelPartition, ModelTask } from './model-task.ts'
@@ -154,7 +154,7 @@ export class Model {
     }
   }
 
-  tidy(retentionMillis: number): void {
+  maintain(retentionMillis: number): void {
     for (const task of this.tasks.values()) {
       if (task.finishedAt === null || task.finishedAt >= this.#now() - retentionMillis) continue
       if (task.all().some(({ place }) => place === 'leased' || place === 'delayed')) continue
@@ -181,7 +181,7 @@ export class Model {
     })
   }
 
-  #handOut(handedOut: HandedOut, eligible: Eligible): void {
+  #handOut(handedOut: PulledPartition, eligible: Eligible): void {
     const { taskId, level, index, recordCount, computeTableName, lease } = handedOut
     const name = `${taskId}-${level}-${index}`
     const partition = this.tasks.get(taskId)?.find(level, index)

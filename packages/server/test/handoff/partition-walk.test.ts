@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { PartitionState } from '../../src/handoff/rules/life-cycle.ts'
-import { emptyTally } from '../../src/handoff/rules/tally.ts'
-import type { TaskFacts } from '../../src/handoff/rules/task-facts.ts'
-import type { PartitionQuery, PartitionRecord } from '../../src/handoff/shown/partition-record.ts'
-import { PartitionWalk } from '../../src/handoff/shown/partition-walk.ts'
-import { ROWS_AT_A_TIME, ROWS_READ } from '../../src/handoff/shown/view-limits.ts'
+import { emptyTally, type TaskFacts } from '../../src/handoff/rules/task-facts.ts'
+import { PartitionWalk, ROWS_AT_A_TIME, ROWS_READ } from '../../src/handoff/views/partition-walk.ts'
+import type { PartitionQuery, PartitionRecord } from '../../src/handoff/views/records.ts'
 
 const facts = { paused: false, cancelled: false, levelBarrier: false, openLevel: null } as TaskFacts
 

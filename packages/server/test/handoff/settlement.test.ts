@@ -5,15 +5,15 @@ import {
   judgeRenewal,
   judgeSettlement,
   judgeUndo,
+  type LeaseState,
   type SettlementOrder,
-  type Standing,
 } from '../../src/handoff/rules/settlement.ts'
 import { settlement } from '../store/conformance/driver.ts'
 import { testPolicy as policy } from '../store/conformance/harness.ts'
 
 const lease = { partition: 7, term: 3, secret: 'Zm9vYmFyYmF6cXV4' }
 
-const standing = (changes: Partial<Standing> = {}): Standing => ({
+const leaseState = (changes: Partial<LeaseState> = {}): LeaseState => ({
   state: 'leased',
   term: lease.term,
   secret: lease.secret,
@@ -24,12 +24,12 @@ const standing = (changes: Partial<Standing> = {}): Standing => ({
   ...changes,
 })
 
-const judge = (at: Standing | undefined, order: Partial<SettlementOrder>) =>
+const judge = (at: LeaseState | undefined, order: Partial<SettlementOrder>) =>
   judgeSettlement(at, lease, settlement(order), policy, 1)
 
 describe('a settlement in time', () => {
   test('done finishes, with what was reported', () => {
-    expect(judge(standing({ releasesInARow: 2 }), { outcome: 'done', records: 5 })).toMatchObject({
+    expect(judge(leaseState({ releasesInARow: 2 }), { outcome: 'done', records: 5 })).toMatchObject({
       refused: null,
       change: { event: 'finish', to: 'done', outcome: 'done', attempts: 1, wasted: 0, records: 5 },
     })
@@ -37,7 +37,7 @@ describe('a settlement in time', () => {
 
   test('failed uses up an attempt and waits for the back-off', () => {
     expect(
-      judge(standing({ attempts: 1, releasesInARow: 2 }), { outcome: 'failed', reason: 'x' }),
+      judge(leaseState({ attempts: 1, releasesInARow: 2 }), { outcome: 'failed', reason: 'x' }),
     ).toMatchObject({
       change: {
         event: 'postpone',
@@ -55,13 +55,13 @@ describe('a settlement in time', () => {
 
   test('failed with the last attempt, or for good, parks', () => {
     const parked = { change: { event: 'park', to: 'parked', outcome: 'failed', wasted: 1, delayMillis: 0 } }
-    expect(judge(standing({ attempts: 2 }), { outcome: 'failed' })).toMatchObject(parked)
-    expect(judge(standing(), { outcome: 'failed', final: true })).toMatchObject(parked)
+    expect(judge(leaseState({ attempts: 2 }), { outcome: 'failed' })).toMatchObject(parked)
+    expect(judge(leaseState(), { outcome: 'failed', final: true })).toMatchObject(parked)
   })
 
   test('released costs no attempt and keeps the rank; the third in a row waits', () => {
     const changes = [0, 1, 2, 3].map((releasesInARow) => {
-      const verdict = judge(standing({ releasesInARow }), { outcome: 'released' })
+      const verdict = judge(leaseState({ releasesInARow }), { outcome: 'released' })
       return verdict.refused === null ? verdict.change : null
     })
     expect(changes).toMatchObject([
@@ -74,7 +74,7 @@ describe('a settlement in time', () => {
 
   test('what the worker asks for replaces the back-off, in whole milliseconds', () => {
     const delays = [0, 0.2, 1500].map((retryAfterMillis) => {
-      const verdict = judge(standing(), { outcome: 'failed', retryAfterMillis })
+      const verdict = judge(leaseState(), { outcome: 'failed', retryAfterMillis })
       return verdict.refused === null ? verdict.change?.delayMillis : null
     })
     expect(delays).toEqual([0, 1, 1500])
@@ -87,7 +87,7 @@ describe('a lease that was settled before', () => {
       const expected = outcome === again ? { refused: null, change: null } : { refused: 'lease_settled' }
       test(`${outcome}, then ${again}`, () => {
         for (const taskCancelled of [false, true])
-          expect(judge(standing({ state: 'done', outcome, taskCancelled }), { outcome: again })).toEqual(
+          expect(judge(leaseState({ state: 'done', outcome, taskCancelled }), { outcome: again })).toEqual(
             expected,
           )
       })
@@ -95,20 +95,22 @@ describe('a lease that was settled before', () => {
   }
 
   test('delivered leaves nothing to settle', () => {
-    expect(judge(standing({ state: 'done', outcome: 'delivered' }), { outcome: 'done' })).toEqual({
+    expect(judge(leaseState({ state: 'done', outcome: 'delivered' }), { outcome: 'done' })).toEqual({
       refused: 'lease_settled',
     })
   })
 
   test('cannot be renewed', () => {
     for (const outcome of ['done', 'failed', 'released', 'delivered'] as const)
-      expect(judgeRenewal(standing({ state: 'ready', outcome }), lease)).toEqual({ refused: 'lease_settled' })
+      expect(judgeRenewal(leaseState({ state: 'ready', outcome }), lease)).toEqual({
+        refused: 'lease_settled',
+      })
   })
 })
 
 describe('a lease that expired and was not followed by another', () => {
   for (const state of ['ready', 'delayed', 'parked'] as const) {
-    const late = standing({ state, outcome: 'expired', attempts: 2 })
+    const late = leaseState({ state, outcome: 'expired', attempts: 2 })
 
     test(`from ${state}: done is done, failed only tells why, released is nothing`, () => {
       expect(judge(late, { outcome: 'done' })).toMatchObject({ change: { event: 'finish', to: 'done' } })
@@ -129,7 +131,9 @@ describe('a lease that expired and was not followed by another', () => {
   }
 
   test('an operator who reset the attempts meanwhile is not undone below zero', () => {
-    expect(judgeRenewal(standing({ state: 'ready', outcome: 'expired', attempts: 0 }), lease)).toMatchObject({
+    expect(
+      judgeRenewal(leaseState({ state: 'ready', outcome: 'expired', attempts: 0 }), lease),
+    ).toMatchObject({
       change: { attempts: 0 },
     })
   })
@@ -138,14 +142,14 @@ describe('a lease that expired and was not followed by another', () => {
 describe('refusals', () => {
   const cases = [
     ['no such partition', undefined, 'lease_unknown'],
-    ['a term that was never given', standing({ term: lease.term - 1 }), 'lease_unknown'],
-    ['another secret', standing({ secret: 'AAAAAAAAAAAAAAAA' }), 'lease_unknown'],
-    ['a newer lease', standing({ term: lease.term + 1 }), 'lease_lost'],
-    ['a newer lease, cancelled', standing({ term: lease.term + 1, taskCancelled: true }), 'task_cancelled'],
-    ['cancelled while it ran', standing({ taskCancelled: true }), 'task_cancelled'],
+    ['a term that was never given', leaseState({ term: lease.term - 1 }), 'lease_unknown'],
+    ['another secret', leaseState({ secret: 'AAAAAAAAAAAAAAAA' }), 'lease_unknown'],
+    ['a newer lease', leaseState({ term: lease.term + 1 }), 'lease_lost'],
+    ['a newer lease, cancelled', leaseState({ term: lease.term + 1, taskCancelled: true }), 'task_cancelled'],
+    ['cancelled while it ran', leaseState({ taskCancelled: true }), 'task_cancelled'],
     [
       'cancelled after it expired',
-      standing({ state: 'delayed', outcome: 'expired', taskCancelled: true }),
+      leaseState({ state: 'delayed', outcome: 'expired', taskCancelled: true }),
       'task_cancelled',
     ],
   ] as const
@@ -162,7 +166,7 @@ describe('refusals', () => {
 
 describe('what time brings about', () => {
   test('an expiry uses up an attempt, says so, and parks the last one', () => {
-    expect(judgeExpiry(standing({ attempts: 1 }), policy, 1)).toMatchObject({
+    expect(judgeExpiry(leaseState({ attempts: 1 }), policy, 1)).toMatchObject({
       event: 'postpone',
       to: 'delayed',
       outcome: 'expired',
@@ -171,12 +175,12 @@ describe('what time brings about', () => {
       delayMillis: 2 * policy.backoffMillis,
       reason: 'the lease of attempt 2 expired before it was settled',
     })
-    expect(judgeExpiry(standing({ attempts: 2 }), policy, 1)).toMatchObject({ event: 'park', to: 'parked' })
+    expect(judgeExpiry(leaseState({ attempts: 2 }), policy, 1)).toMatchObject({ event: 'park', to: 'parked' })
   })
 
   test('in a cancelled task it ends what it finds, and wastes nothing', () => {
     for (const state of ['leased', 'delayed'] as const)
-      expect(judgeCancellation(standing({ state, taskCancelled: true }))).toMatchObject({
+      expect(judgeCancellation(leaseState({ state, taskCancelled: true }))).toMatchObject({
         to: 'cancelled',
         wasted: 0,
       })
@@ -185,7 +189,7 @@ describe('what time brings about', () => {
 
 describe('undo', () => {
   test('gives back a running lease as if it had never been', () => {
-    expect(judgeUndo(standing({ attempts: 1, releasesInARow: 2 }), lease)).toMatchObject({
+    expect(judgeUndo(leaseState({ attempts: 1, releasesInARow: 2 }), lease)).toMatchObject({
       event: 'return',
       to: 'ready',
       attempts: 1,
@@ -197,6 +201,6 @@ describe('undo', () => {
 
   test('leaves alone what no longer runs', () => {
     for (const state of ['ready', 'delayed', 'parked', 'done', 'cancelled'] as const)
-      expect(judgeUndo(standing({ state, outcome: 'expired' }), lease)).toBeNull()
+      expect(judgeUndo(leaseState({ state, outcome: 'expired' }), lease)).toBeNull()
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { emptyTally, type Tally } from '../../src/handoff/rules/tally.ts'
 import { decidingLevel, isDone, taskState } from '../../src/handoff/rules/task-course.ts'
+import { emptyTally, type Tally } from '../../src/handoff/rules/task-facts.ts'
 
 const free = {
   paused: false,

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import type { Tick } from '../../src/handoff/events.ts'
-import { EventFollower } from '../../src/http/events/event-follower.ts'
+import { EventFollower } from '../../src/http/events/event-streams.ts'
 
 /** A connection whose reader takes what it is given only when told to. */
 class Connection extends EventEmitter {

@@ -68,7 +68,7 @@ describe('GET /events', () => {
     const stream = await EventStream.open(url)
     await stream.settled(baton)
     await baton.pull({ 'x-instance-id': 'loader-7' })
-    // Sightings are written down now and then; looking at the instances writes them at once.
+    // Heartbeats are written down now and then; looking at the instances writes them at once.
     await baton.get('/instances')
     const { data } = await stream.next('instance', (event) => event.data['instanceId'] === 'loader-7')
     expect(data).toMatchObject({ role: 'worker', status: 'up' })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { bearer, tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
-import { nobody } from '../../src/http/requests/callers.ts'
-import { keyOwners, ownedKey } from '../../src/http/requests/key-owner.ts'
+import { anonymous, keyOwners, ownedKey } from '../../src/http/requests/callers.ts'
 import { listening, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, leaseId, TestApp } from '../support/test-app.ts'
 
@@ -72,7 +71,7 @@ test('the key of a settle that pulls belongs to its sender, too', async () => {
 
 test('no key of one owner can be spelt as that of another', () => {
   const owners = [
-    keyOwners({ ...nobody, of: () => ({ name: 'one', roles: new Set(), tasks: null, tables: null }) })(
+    keyOwners({ ...anonymous, of: () => ({ name: 'one', roles: new Set(), tasks: null, tables: null }) })(
       {},
       'one',
     ),

@@ -1,8 +1,8 @@
 import { problemSchema } from '@baton/protocol'
 import Fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
-import { emptyTally } from '../../src/handoff/rules/tally.ts'
-import { nobody } from '../../src/http/requests/callers.ts'
+import { emptyTally } from '../../src/handoff/rules/task-facts.ts'
+import { anonymous } from '../../src/http/requests/callers.ts'
 import { manifestRoute } from '../../src/http/routes/manifest-route.ts'
 import type { Service } from '../../src/http/service.ts'
 
@@ -25,7 +25,7 @@ test.each([
   const app = Fastify()
   app.addSchema({ ...problemSchema, $id: 'Problem' })
   onTestFinished(() => app.close())
-  manifestRoute(app, { handOff, tableField: 'computeTableName', callers: nobody } as unknown as Service)
+  manifestRoute(app, { handOff, tableField: 'computeTableName', callers: anonymous } as unknown as Service)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const answer = await fetch(`${url}/tasks/orders/manifest`)
   expect(answer.status).toBe(200)

@@ -1,8 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import { describe, expect, test } from 'vitest'
-import { apiReferenceRoute } from '../../src/http/page/api-reference.ts'
-import { pageRoutes } from '../../src/http/page/page.ts'
+import { apiReferenceRoute, pageRoutes } from '../../src/http/page/page.ts'
 import { type PageFile, readPageFiles } from '../../src/http/page/page-files.ts'
 
 const files = readPageFiles()

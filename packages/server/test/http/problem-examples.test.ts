@@ -2,7 +2,7 @@ import type { ProblemCode } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import { tokenNamed, tokensFile } from '../../../../test/support/tokens-file.ts'
 import { asUnavailable } from '../../src/disk/sqlite/failures.ts'
-import { problemExamples } from '../../src/http/api-document/problem-examples.ts'
+import { problemExamples } from '../../src/http/api-document/api-problems.ts'
 import { type Answer, descriptor, TestApp } from '../support/test-app.ts'
 
 const taskId = 'orders-2026-03'

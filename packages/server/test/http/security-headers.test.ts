@@ -3,12 +3,12 @@ import { servedRoutes } from '../../../../test/docs/support/routes.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, TestApp } from '../support/test-app.ts'
 
-const standing = {
+const leaseState = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 }
-const strictest = { ...standing, 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" }
+const strictest = { ...leaseState, 'content-security-policy': "default-src 'none'; frame-ancestors 'none'" }
 
 test('every route answers with them, and none over plain HTTP with HSTS', async () => {
   const baton = await TestApp.open()
@@ -22,7 +22,7 @@ test('every route answers with them, and none over plain HTTP with HSTS', async 
     const { headers } = await fetch(url, { method, signal: ending.signal })
     const found = Object.fromEntries(headers)
     ending.abort()
-    expect([route, found]).toEqual([route, expect.objectContaining(standing)])
+    expect([route, found]).toEqual([route, expect.objectContaining(leaseState)])
     expect([route, found['content-security-policy']]).toEqual([
       route,
       expect.stringContaining("frame-ancestors 'none'"),

@@ -11,7 +11,7 @@ import { testFolder } from '../../../../test/support/test-folder.ts'
 import { until } from '../../../../test/support/until.ts'
 import { baton } from '../../../cli/test/support/baton.ts'
 import type { Log } from '../../src/handoff/log.ts'
-import { TlsFiles } from '../../src/http/tls-files.ts'
+import { TlsFiles } from '../../src/http/tls.ts'
 import { listening, pullBytes, RawConnection } from '../support/raw-connection.ts'
 import { descriptors, leaseId, quiet, TestApp } from '../support/test-app.ts'
 

@@ -1,7 +1,7 @@
-import { AdmissionBudget } from '../../src/http/admission/budget.ts'
-import type { AdmissionLimits } from '../../src/http/admission/limits.ts'
 import { Proxies } from '../../src/http/admission/proxies.ts'
-import { type Callers, nobody } from '../../src/http/requests/callers.ts'
+import type { AdmissionLimits } from '../../src/http/budget/bounds.ts'
+import { AdmissionBudget } from '../../src/http/budget/budget.ts'
+import { anonymous, type Callers } from '../../src/http/requests/callers.ts'
 import { quiet } from './test-app.ts'
 
 const plenty = 1_000_000
@@ -9,7 +9,7 @@ const plenty = 1_000_000
 /** A budget that nobody meets, except where a test sets something else. */
 export function openBudget(
   changed: Partial<AdmissionLimits> = {},
-  callers: Pick<Callers, 'nameOf'> = nobody,
+  callers: Pick<Callers, 'nameOf'> = anonymous,
   proxies: readonly string[] = [],
 ): AdmissionBudget {
   const limits: AdmissionLimits = {

@@ -14,11 +14,11 @@ import type {
   TaskSummary,
   UnderWayRow,
 } from '../../handoff/disk.ts'
+import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
-import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
-import type { Sighting } from '../../handoff/sightings.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
+import type { InstanceQuery, InstanceRecord } from '../../handoff/views/records.ts'
 import {
   dueFrom,
   dueKeysIn,
@@ -28,8 +28,7 @@ import {
   recountOf,
   unfinishedWorkIn,
 } from './memory-loads.ts'
-import { MemoryMedium } from './memory-medium.ts'
-import type { MemoryOutbox } from './memory-outbox.ts'
+import { MemoryMedium, type MemoryOutbox } from './memory-medium.ts'
 import {
   forgetInstancesIn,
   heldByIn,
@@ -138,9 +137,9 @@ export class MemoryDisk implements Disk {
     return taskSummariesIn(this.#medium, ids)
   }
 
-  async recordInstances(sightings: readonly Sighting[], now: number): Promise<void> {
+  async recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void> {
     this.#checkOpen()
-    recordInstancesIn(this.#medium, sightings, now)
+    recordInstancesIn(this.#medium, heartbeats, now)
   }
 
   async instance(instanceId: string, now: number): Promise<InstanceRecord | null> {

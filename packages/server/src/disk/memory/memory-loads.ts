@@ -8,10 +8,9 @@ import type {
   Needs,
   Recount,
 } from '../../handoff/disk.ts'
-import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/tally.ts'
+import { noTallies, totalOf, unfinishedOf } from '../../handoff/rules/task-facts.ts'
 import type { StoredKey, StoredLane, StoredPartition, StoredTask } from '../../handoff/stored.ts'
-import { copyKey, copyLane, copyPartition, copyTask } from './copies.ts'
-import type { MemoryMedium } from './memory-medium.ts'
+import { copyKey, copyLane, copyPartition, copyTask, type MemoryMedium } from './memory-medium.ts'
 import { firstAbove } from './partition-table.ts'
 
 /** Collects copies of rows, each once, and those they belong to. */
@@ -118,7 +117,8 @@ export function loadFrom(medium: MemoryMedium, needs: Needs): Loaded {
   }
 }
 
-type Asked<Part extends keyof Needs> = NonNullable<Needs[Part]> extends readonly (infer One)[] ? One : never
+type Requested<Part extends keyof Needs> =
+  NonNullable<Needs[Part]> extends readonly (infer One)[] ? One : never
 
 function inOrder(medium: MemoryMedium, { after, limit, table }: NonNullable<Needs['order']>): number[] {
   const behind: { level: number; turn: bigint; id: number }[] = []
@@ -141,7 +141,7 @@ function isBehind(
   return turn === after.turn ? id > after.lane : turn > after.turn
 }
 
-function nextLanes(medium: MemoryMedium, { task, from, having, limit }: Asked<'nextLanes'>): number[] {
+function nextLanes(medium: MemoryMedium, { task, from, having, limit }: Requested<'nextLanes'>): number[] {
   const has = ({ partitions, purged, turn }: StoredLane) => {
     switch (having) {
       case 'any':
@@ -162,7 +162,7 @@ function nextLanes(medium: MemoryMedium, { task, from, having, limit }: Asked<'n
 
 function rowsByIndex(
   medium: MemoryMedium,
-  { lane, tail, state, afterIndex, limit }: Asked<'rows'>,
+  { lane, tail, state, afterIndex, limit }: Requested<'rows'>,
 ): number[] {
   const { ids } = medium.partitions.ofLane(lane)
   const found: StoredPartition[] = []
@@ -175,7 +175,7 @@ function rowsByIndex(
   return found.slice(0, limit).map(({ id }) => id)
 }
 
-function freshOf(medium: MemoryMedium, { lane, table, after, tail, limit }: Asked<'fresh'>): number[] {
+function freshOf(medium: MemoryMedium, { lane, table, after, tail, limit }: Requested<'fresh'>): number[] {
   const { ids } = medium.partitions.ofLane(lane)
   const first = firstAbove(ids, after)
   if (table !== undefined) {
@@ -185,7 +185,10 @@ function freshOf(medium: MemoryMedium, { lane, table, after, tail, limit }: Aske
   return ids.slice(first, Math.min(first + limit, firstAbove(ids, tail)))
 }
 
-function returnedOf(medium: MemoryMedium, { lane, table, line, after, limit }: Asked<'returned'>): number[] {
+function returnedOf(
+  medium: MemoryMedium,
+  { lane, table, line, after, limit }: Requested<'returned'>,
+): number[] {
   const found: { id: number; dueAt: number }[] = []
   for (const id of medium.partitions.ofLane(lane).returned) {
     const row = medium.partitions.rows.get(id)

@@ -6,19 +6,18 @@ import {
   MAX_PRODUCER_TASKS,
 } from '@baton/protocol'
 import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary, UnderWayRow } from '../../handoff/disk.ts'
-import { earlier } from '../../handoff/rules/earlier.ts'
-import { totalOf } from '../../handoff/rules/tally.ts'
-import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
+import type { Heartbeat } from '../../handoff/heartbeats.ts'
+import { totalOf } from '../../handoff/rules/task-facts.ts'
+import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import {
   addTotals,
   type InstanceQuery,
   type InstanceRecord,
   type ProducedTaskRecord,
-} from '../../handoff/shown/instance-record.ts'
-import type { Sighting } from '../../handoff/sightings.ts'
-import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
-import { copyLane, copyTask } from './copies.ts'
-import type { InstanceRow, MemoryMedium } from './memory-medium.ts'
+} from '../../handoff/views/records.ts'
+import { earlier } from '../sqlite/maintenance.ts'
+import { copyLane, copyTask, type InstanceRow, type MemoryMedium } from './memory-medium.ts'
 
 /** A task whose first call-back was not closed has no partition that counts, and is not there yet. */
 const isThere = (task: StoredTask) => totalOf(task.partitions) > 0
@@ -37,12 +36,12 @@ export function taskDetailIn(medium: MemoryMedium, taskId: string): TaskDetail |
 }
 
 export function taskPageIn(medium: MemoryMedium, { before, limit, which }: TaskPageQuery): TaskSummary[] {
-  const isAsked = (task: StoredTask) => {
+  const isRequested = (task: StoredTask) => {
     if (which === 'all') return true
     return which === 'parked' ? task.partitions.parked > 0 && !task.cancelled : task.state === which.state
   }
   const tasks = [...medium.tasks.values()].filter(
-    (task) => task.id < before && isThere(task) && isAsked(task),
+    (task) => task.id < before && isThere(task) && isRequested(task),
   )
   tasks.sort((a, b) => b.id - a.id)
   return tasks.slice(0, limit).map((task) => summaryOf(medium, task))
@@ -118,8 +117,8 @@ function mismatchesOf(medium: MemoryMedium, lanes: readonly StoredLane[]): TaskD
   return found.slice(0, MAX_LISTED_MISMATCHES)
 }
 
-export function recordInstancesIn(medium: MemoryMedium, sightings: readonly Sighting[], now: number): void {
-  for (const { instanceId, role, totals, seenMillisAgo, node } of sightings) {
+export function recordInstancesIn(medium: MemoryMedium, heartbeats: readonly Heartbeat[], now: number): void {
+  for (const { instanceId, role, totals, seenMillisAgo, node } of heartbeats) {
     const lastSeenAt = now - seenMillisAgo.last
     const known = medium.instances.get(instanceId)
     if (known === undefined) {

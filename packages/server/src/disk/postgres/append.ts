@@ -1,9 +1,15 @@
-import { type Appended, KnownKeys } from '../../handoff/disk.ts'
+import {
+  type Appended,
+  type IndexesOfLane,
+  KnownKeys,
+  type KnownOfLane,
+  type KnownPartition,
+} from '../../handoff/disk.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
-import type { PartitionDescriptor } from '../../handoff/stored.ts'
-import { textArray } from './columns.ts'
+import type { PartitionDescriptor, StagedIds } from '../../handoff/stored.ts'
+import { plainArray, textArray } from './columns.ts'
 import { descriptorColumns } from './rows.ts'
-import type { Connection, Statement } from './session/connection.ts'
+import type { Connection, Row, Statement } from './session/connection.ts'
 import { LeadershipLost } from './session/failures.ts'
 
 /**
@@ -34,13 +40,13 @@ WITH known AS MATERIALIZED (
 SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`
 
 /** In SQL: an absent spelling comes as empty text, because a NULL in an array depends on a setting. */
-export function newRowColumns(alias: string): string {
+function newRowColumns(alias: string): string {
   return descriptorColumns.names
     .map((name) => (name === 'spelling' ? `nullif(${alias}.spelling, '')` : `${alias}.${name}`))
     .join(', ')
 }
 
-export const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] =>
+const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] =>
   descriptorColumns.arrays(rows.map((row) => (row.spelling === null ? { ...row, spelling: '' } : row)))
 
 /** Sends the entry once. Whatever fails here leaves it open whether the entry is there. */
@@ -63,4 +69,54 @@ function appendStatement(term: string, { number, body, newRows, newKeys }: Appen
   const values = [number, term, body]
   if (newRows.length === 0 && newKeys.length === 0) return { text: APPEND_ALONE, values }
   return { text: APPEND, values: [...values, textArray(newKeys), ...newRowArrays(newRows)] }
+}
+
+const STAGE = `INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
+  SELECT ${newRowColumns('n')} FROM ${descriptorColumns.unnest('n')}`
+
+export const stageStatement = (rows: readonly PartitionDescriptor[]): Statement => ({
+  text: STAGE,
+  values: newRowArrays(rows),
+})
+
+export const unstageStatement = ({ first, last }: StagedIds): Statement => ({
+  text: 'DELETE FROM baton.partition WHERE id BETWEEN $1 AND $2',
+  values: [first, last],
+})
+
+/** Ranges outlive the rows that retention removes. A sum is no condition of an index: rows are to be found by theirs. */
+export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
+  const wanted = asked.flatMap(({ lane, tail, indexes }, at) =>
+    indexes.map((index) => ({ at, lane, tail, index })),
+  )
+  return {
+    text: `SELECT w.at, w.idx, p.record_count, p.compute_table, p.spelling
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (at, lane, tail, idx) LEFT JOIN LATERAL
+      (SELECT record_count, compute_table, spelling FROM baton.partition
+       WHERE lane = w.lane AND idx = w.idx AND id + 0 <= w.tail OFFSET 0) p ON true
+    WHERE p.record_count IS NOT NULL
+      OR (SELECT last FROM baton.lane_range WHERE lane = w.lane AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
+    values: [
+      plainArray(wanted.map(({ at }) => at)),
+      plainArray(wanted.map(({ lane }) => lane)),
+      plainArray(wanted.map(({ tail }) => tail)),
+      plainArray(wanted.map(({ index }) => index)),
+    ],
+  }
+}
+
+export function readKnown(rows: readonly Row[], lanes: number): KnownOfLane[] {
+  const known = Array.from({ length: lanes }, () => new Map<number, KnownPartition | null>())
+  for (const row of rows)
+    known[row['at'] as number]?.set(
+      row['idx'] as number,
+      row['record_count'] === null
+        ? null
+        : {
+            recordCount: row['record_count'] as number,
+            computeTable: row['compute_table'] as string,
+            spelling: row['spelling'] as string | null,
+          },
+    )
+  return known
 }

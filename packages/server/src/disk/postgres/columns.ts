@@ -1,5 +1,5 @@
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { emptyTally, type Tally } from '../../handoff/rules/tally.ts'
+import { emptyTally, type Tally } from '../../handoff/rules/task-facts.ts'
 
 /**
  * What a field is in PostgreSQL and in memory: `number` and `big` are bigint there, and `big` does not fit a number here.

@@ -1,6 +1,6 @@
 import type { Images } from '../../handoff/disk.ts'
-import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { PartitionStatus } from '../../handoff/stored.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { type Columns, plainArray, textArray } from './columns.ts'
 import { rangesStatement } from './index-ranges.ts'
 import { addTotalsStatement } from './instance-rows.ts'
@@ -182,7 +182,7 @@ function* producedStatements(images: Images['produced']): Iterable<Statement> {
   }
 }
 
-/** In the order of their names, as nodes write their sightings: they do not wait for one another in a circle. */
+/** In the order of their names, as nodes write their heartbeats: they do not wait for one another in a circle. */
 function* instanceStatements(images: Images['instances']): Iterable<Statement> {
   const seen = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
   for (const chunk of inChunks(seen)) {

@@ -1,14 +1,14 @@
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
+import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { totalOf } from '../../handoff/rules/tally.ts'
+import { totalOf } from '../../handoff/rules/task-facts.ts'
 import {
   type InstanceQuery,
   type InstanceRecord,
   noTotals,
   type ProducedTaskRecord,
   type TotalsAdded,
-} from '../../handoff/shown/instance-record.ts'
-import type { Sighting } from '../../handoff/sightings.ts'
+} from '../../handoff/views/records.ts'
 import { plainArray, textArray } from './columns.ts'
 import { sumOf } from './load.ts'
 import { taskColumns } from './rows.ts'
@@ -48,10 +48,10 @@ const RECORD = `INSERT INTO baton.instance
     ${identity.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
     ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
 
-/** Several sightings of one instance come to one: a statement cannot write a row twice. */
-export function recordStatement(sightings: readonly Sighting[], now: number): Statement {
+/** Several heartbeats of one instance come to one: a statement cannot write a row twice. */
+export function recordStatement(heartbeats: readonly Heartbeat[], now: number): Statement {
   const rows = new Map<string, Record<string, unknown>>()
-  for (const { instanceId, role, totals: added, seenMillisAgo, node } of sightings) {
+  for (const { instanceId, role, totals: added, seenMillisAgo, node } of heartbeats) {
     const before = rows.get(instanceId)
     const firstSeenAt = now - seenMillisAgo.first
     const lastSeenAt = now - seenMillisAgo.last
@@ -74,7 +74,7 @@ export function recordStatement(sightings: readonly Sighting[], now: number): St
   return { text: RECORD, values: [JSON.stringify([...rows.values()]), now] }
 }
 
-/** What instances did, from entries: to be added. When they were seen is told by sightings. */
+/** What instances did, from entries: to be added. When they were seen is told by heartbeats. */
 export function addTotalsStatement(added: readonly TotalsAdded[]): Statement {
   const sums = columns.map(
     (column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`,

@@ -4,7 +4,7 @@ import { Collected, Collecting } from './collecting.ts'
 import { plainArray, textArray } from './columns.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-type Asked<Part extends keyof Needs> = NonNullable<Needs[Part]>
+type Requested<Part extends keyof Needs> = NonNullable<Needs[Part]>
 
 const NOTHING: Loaded = {
   tasks: [],
@@ -26,26 +26,26 @@ export function loadStatement(needs: Needs): Statement | null {
   const parts = new Collecting()
   const numbers = (values: readonly number[]) => parts.value(plainArray(values), 'bigint[]')
   const texts = (values: readonly string[]) => parts.value(textArray(values), 'text[]')
-  if (isAsked(needs.tasks)) parts.tasks(`SELECT unnest(${numbers(needs.tasks)})`)
-  if (isAsked(needs.taskNames))
+  if (isRequested(needs.tasks)) parts.tasks(`SELECT unnest(${numbers(needs.tasks)})`)
+  if (isRequested(needs.taskNames))
     parts.tasks(`SELECT id FROM unnest(${texts(needs.taskNames)}) AS w (name) CROSS JOIN LATERAL
       (SELECT id FROM baton.task WHERE task_id = w.name COLLATE "C" OFFSET 0) t`)
-  if (isAsked(needs.levels)) parts.levels(`SELECT unnest(${numbers(needs.levels)})`)
-  if (isAsked(needs.tableTimes))
+  if (isRequested(needs.levels)) parts.levels(`SELECT unnest(${numbers(needs.levels)})`)
+  if (isRequested(needs.tableTimes))
     parts.tableTimes(
       `SELECT * FROM unnest(${numbers(needs.tableTimes.map(({ level }) => level))}, ${texts(needs.tableTimes.map(({ table }) => table))})`,
     )
-  if (isAsked(needs.keys))
+  if (isRequested(needs.keys))
     parts.keys(`SELECT r.* FROM unnest(${texts(needs.keys)}) AS w (key) CROSS JOIN LATERAL
       (SELECT * FROM baton.pull_key WHERE key = w.key COLLATE "C" OFFSET 0) r`)
-  if (isAsked(needs.lanes))
+  if (isRequested(needs.lanes))
     parts.lanes(
       'lanes',
       '0 AS n, w.at AS a, 0 AS b',
       `unnest(${numbers(needs.lanes)}) WITH ORDINALITY AS w (id, at) CROSS JOIN LATERAL
        (SELECT * FROM baton.lane WHERE id = w.id OFFSET 0) r`,
     )
-  if (isAsked(needs.lanesOf)) {
+  if (isRequested(needs.lanesOf)) {
     const pairs = needs.lanesOf.flatMap(({ task, levels }) => levels.map((level) => [task, level] as const))
     parts.lanes(
       'lanesOf',
@@ -55,16 +55,16 @@ export function loadStatement(needs: Needs): Statement | null {
        (SELECT * FROM baton.lane WHERE task = w.task AND level = w.level OFFSET 0) r`,
     )
   }
-  if (isAsked(needs.nextLanes)) addNextLanes(parts, needs.nextLanes)
+  if (isRequested(needs.nextLanes)) addNextLanes(parts, needs.nextLanes)
   if (needs.order !== undefined) addOrder(parts, needs.order)
-  if (isAsked(needs.partitions))
+  if (isRequested(needs.partitions))
     parts.partitions(
       'partitions',
       '0 AS n, w.at AS a, 0 AS b',
       `unnest(${numbers(needs.partitions)}) WITH ORDINALITY AS w (id, at) CROSS JOIN LATERAL
        (SELECT * FROM baton.partition WHERE id = w.id OFFSET 0) r`,
     )
-  if (isAsked(needs.named)) {
+  if (isRequested(needs.named)) {
     const pairs = needs.named.flatMap(({ lane, indexes }) => indexes.map((index) => [lane, index] as const))
     parts.partitions(
       'named',
@@ -74,9 +74,9 @@ export function loadStatement(needs: Needs): Statement | null {
        (SELECT * FROM baton.partition WHERE lane = w.lane AND idx = w.idx OFFSET 0) r`,
     )
   }
-  if (isAsked(needs.rows)) addRows(parts, needs.rows)
-  if (isAsked(needs.fresh)) addFresh(parts, needs.fresh)
-  if (isAsked(needs.returned)) addReturned(parts, needs.returned)
+  if (isRequested(needs.rows)) addRows(parts, needs.rows)
+  if (isRequested(needs.fresh)) addFresh(parts, needs.fresh)
+  if (isRequested(needs.returned)) addReturned(parts, needs.returned)
   return parts.isEmpty ? null : parts.statement
 }
 
@@ -94,7 +94,7 @@ export function readLoaded(needs: Needs, row: Row | null): Loaded {
   }
 }
 
-const isAsked = <One>(part: readonly One[] | undefined): part is readonly One[] =>
+const isRequested = <One>(part: readonly One[] | undefined): part is readonly One[] =>
   part !== undefined && part.length > 0
 
 /** In SQL: how many partitions are in one of these states. */
@@ -114,7 +114,7 @@ const HAVING = {
 } as const
 
 /** One branch for each, because what a lane must have is part of the text. */
-function addNextLanes(parts: Collecting, asked: Asked<'nextLanes'>): void {
+function addNextLanes(parts: Collecting, asked: Requested<'nextLanes'>): void {
   for (const [at, { task, from, having, limit }] of asked.entries()) {
     parts.lanes(
       'nextLanes',
@@ -126,7 +126,7 @@ function addNextLanes(parts: Collecting, asked: Asked<'nextLanes'>): void {
   }
 }
 
-function addOrder(parts: Collecting, { after, limit, table }: Asked<'order'>): void {
+function addOrder(parts: Collecting, { after, limit, table }: Requested<'order'>): void {
   const id = table === undefined ? 'id' : 'lane'
   const behind =
     after === null
@@ -155,7 +155,7 @@ function addOrder(parts: Collecting, { after, limit, table }: Asked<'order'>): v
  * Those of one state are few only where they are parked: there an index has them alone. A sum is no condition of an
  * index: rows are to be read in the order of theirs.
  */
-function addRows(parts: Collecting, asked: Asked<'rows'>): void {
+function addRows(parts: Collecting, asked: Requested<'rows'>): void {
   for (const [at, { lane, tail, state, afterIndex, limit }] of asked.entries()) {
     const isState =
       state === null
@@ -180,7 +180,7 @@ const areOfTables = (asked: readonly { readonly table?: string }[]): boolean =>
 const isOfTable = (parts: Collecting, table: string | undefined): string =>
   table === undefined ? '' : `AND compute_table = ${parts.value(table, 'text')} COLLATE "C"`
 
-function addFreshOfTables(parts: Collecting, asked: Asked<'fresh'>): void {
+function addFreshOfTables(parts: Collecting, asked: Requested<'fresh'>): void {
   for (const [at, { lane, table, after, tail, limit }] of asked.entries()) {
     parts.partitions(
       'fresh',
@@ -192,7 +192,7 @@ function addFreshOfTables(parts: Collecting, asked: Asked<'fresh'>): void {
   }
 }
 
-function addReturnedOfTables(parts: Collecting, asked: Asked<'returned'>): void {
+function addReturnedOfTables(parts: Collecting, asked: Requested<'returned'>): void {
   for (const [at, { lane, table, line, after, limit }] of asked.entries()) {
     parts.partitions(
       'returned',
@@ -205,7 +205,7 @@ function addReturnedOfTables(parts: Collecting, asked: Asked<'returned'>): void 
   }
 }
 
-function addFresh(parts: Collecting, asked: Asked<'fresh'>): void {
+function addFresh(parts: Collecting, asked: Requested<'fresh'>): void {
   if (areOfTables(asked)) {
     addFreshOfTables(parts, asked)
     return
@@ -222,7 +222,7 @@ function addFresh(parts: Collecting, asked: Asked<'fresh'>): void {
   )
 }
 
-function addReturned(parts: Collecting, asked: Asked<'returned'>): void {
+function addReturned(parts: Collecting, asked: Requested<'returned'>): void {
   if (areOfTables(asked)) {
     addReturnedOfTables(parts, asked)
     return

@@ -1,26 +1,26 @@
-import type {
-  Appended,
-  Disk,
-  Due,
-  Images,
-  IndexesOfLane,
-  KnownOfLane,
-  Loaded,
-  Needs,
-  OpenedDisk,
-  Recount,
-  TaskDetail,
-  TaskPageQuery,
-  TaskSummary,
-  UnderWayRow,
+import {
+  type Appended,
+  type Disk,
+  type Due,
+  type Images,
+  type IndexesOfLane,
+  KnownKeys,
+  type KnownOfLane,
+  type Loaded,
+  type Needs,
+  type OpenedDisk,
+  type Recount,
+  type TaskDetail,
+  type TaskPageQuery,
+  type TaskSummary,
+  type UnderWayRow,
 } from '../../handoff/disk.ts'
-import { KnownKeys } from '../../handoff/disk.ts'
+import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
-import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
-import type { Sighting } from '../../handoff/sightings.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
-import { append } from './append.ts'
+import type { InstanceQuery, InstanceRecord } from '../../handoff/views/records.ts'
+import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
 import { deletableTo, flushStatements, inChunks } from './flush.ts'
 import { fence, type Head, type NodeAddress, readHead, resignStatement, takeOver } from './head.ts'
 import {
@@ -32,17 +32,24 @@ import {
   recordStatement,
 } from './instance-rows.ts'
 import { dueStatement, loadStatement, readDue, readLoaded } from './load.ts'
+import {
+  dueKeysStatement,
+  probeStatement,
+  purgeableStatement,
+  readRecount,
+  recountStatement,
+  unfinishedWorkStatement,
+} from './maintenance.ts'
 import { migrate } from './migrate.ts'
 import { postgresOutbox } from './outbox-rows.ts'
 import { keyColumns, taskColumns } from './rows.ts'
 import { CannotConnect } from './session/cannot-connect.ts'
-import { Channels, type Timeouts } from './session/channels.ts'
+import { Channels, type Timeouts } from './session/channel.ts'
 import type { Row, Statement } from './session/connection.ts'
 import { Connector } from './session/connector.ts'
 import { parseDatabaseUrl } from './session/database-url.ts'
 import { asRefused, asUnavailable, foundNoRow, LeadershipLost } from './session/failures.ts'
 import { BEGIN_COUNTING, BEGIN_READING, BEGIN_WRITING } from './settings.ts'
-import { knownStatement, readKnown, stageStatement, unstageStatement } from './staging.ts'
 import {
   readDetail,
   readSummary,
@@ -51,14 +58,6 @@ import {
   taskSummariesStatement,
   underWayStatement,
 } from './task-views.ts'
-import {
-  dueKeysStatement,
-  probeStatement,
-  purgeableStatement,
-  readRecount,
-  recountStatement,
-  unfinishedWorkStatement,
-} from './upkeep.ts'
 
 export interface PostgresDiskOptions {
   /** As libpq writes it, also with several hosts. */
@@ -232,8 +231,8 @@ export class PostgresDisk implements Disk {
     return (await this.#read(taskSummariesStatement(ids))).map(readSummary)
   }
 
-  async recordInstances(sightings: readonly Sighting[], now: number): Promise<void> {
-    if (sightings.length > 0) await guard(this.#channels.beside.run(recordStatement(sightings, now)))
+  async recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void> {
+    if (heartbeats.length > 0) await guard(this.#channels.beside.run(recordStatement(heartbeats, now)))
   }
 
   async instance(instanceId: string, now: number): Promise<InstanceRecord | null> {

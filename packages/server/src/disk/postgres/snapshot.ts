@@ -1,4 +1,4 @@
-import { NODE_FRESH_MILLIS } from '../../handoff/sightings.ts'
+import { NODE_FRESH_MILLIS } from '../../handoff/heartbeats.ts'
 import { StoreRefused } from '../../handoff/store.ts'
 import { NOW } from './head.ts'
 import { VERSION } from './migrate.ts'

@@ -1,10 +1,128 @@
-import { existsSync, mkdirSync, type StatsFs, statfsSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fchmodSync,
+  mkdirSync,
+  openSync,
+  type StatsFs,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import { asRefused, isBusy } from './failures.ts'
-import { closeToOthers, makePrivateFile, makePrivateFolder } from './file-modes.ts'
-import { migrate, versionOf } from './migrations.ts'
+import { migrateFrom6 } from './migrate-from-6.ts'
+import { SCHEMA_VERSION, schema } from './schema.ts'
+
+/**
+ * What brings a file from a version to the next one, by the version that it has. The newest may use the schema of today; it
+ * gets a copy of its own when that changes.
+ */
+const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([[6, migrateFrom6]])
+
+/** Brings a file to the version that this program speaks, each step in a transaction of its own. A new one starts with it. */
+function migrate(db: DatabaseSync, path: string): void {
+  const version = versionOf(db)
+  if (version > SCHEMA_VERSION)
+    throw new StoreRefused(
+      `the data folder ${path} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}; start a Baton that knows version ${version}`,
+    )
+  if (version === 0) inTransaction(db, () => db.exec(schema), SCHEMA_VERSION)
+  for (let at = versionOf(db); at < SCHEMA_VERSION; at += 1) {
+    const step = steps.get(at)
+    if (step === undefined)
+      throw new StoreRefused(
+        `the data folder ${path} has schema version ${at}, from before the first release, which this program cannot read; choose another folder with --data`,
+      )
+    inTransaction(db, step, at + 1)
+  }
+}
+
+function inTransaction(db: DatabaseSync, step: (db: DatabaseSync) => void, to: number): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    step(db)
+    db.exec(`PRAGMA user_version = ${to}; COMMIT`)
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+export function versionOf(db: DatabaseSync): number {
+  return db.prepare('PRAGMA user_version').get()?.['user_version'] as number
+}
+
+/** For this user alone: lease ids are secrets, and whoever writes to the data could change everything. */
+const FOLDER_MODE = 0o700
+const FILE_MODE = 0o600
+const OTHERS = 0o077
+
+/** Whatever the umask. */
+function makePrivateFolder(path: string): void {
+  mkdirSync(path, { mode: FOLDER_MODE })
+  chmodSync(path, FOLDER_MODE)
+}
+
+/**
+ * Makes an empty file, whatever the umask, unless there is one. SQLite takes it for a new database, and gives the files
+ * beside it the same mode.
+ */
+function makePrivateFile(path: string): void {
+  let file: number
+  try {
+    file = openSync(path, 'wx', FILE_MODE)
+  } catch {
+    // It is there, or SQLite says why it cannot be made.
+    return
+  }
+  fchmodSync(file, FILE_MODE)
+  closeSync(file)
+}
+
+/**
+ * Takes the files from others that earlier versions or other hands left open to them. The folder is left as it is: it
+ * may have been made for others, too. Returns what to tell the operator.
+ */
+function closeToOthers(folder: string, names: readonly string[]): string[] {
+  // There is no such thing as these modes.
+  if (process.platform === 'win32') return []
+  const warnings: string[] = []
+  const folderMode = openMode(folder)
+  if (folderMode !== undefined)
+    warnings.push(
+      `the data folder ${folder} is open to other users (mode ${folderMode}): chmod 700 ${folder}`,
+    )
+  const closed: string[] = []
+  for (const name of names) {
+    const path = join(folder, name)
+    const mode = openMode(path)
+    if (mode === undefined) continue
+    if (hasClosed(path)) closed.push(`${name} (mode ${mode})`)
+    else
+      warnings.push(`${path} is open to other users (mode ${mode}) and not ours to close: chmod 600 ${path}`)
+  }
+  if (closed.length > 0)
+    warnings.push(`files in ${folder} were open to other users and no longer are: ${closed.join(', ')}`)
+  return warnings
+}
+
+function hasClosed(path: string): boolean {
+  try {
+    chmodSync(path, FILE_MODE)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The mode of what others may use; undefined when they may not, or nothing is there. */
+function openMode(path: string): string | undefined {
+  const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  return (mode & OTHERS) === 0 ? undefined : (mode & 0o777).toString(8)
+}
 
 export const DATA_FILE = 'baton.db'
 const LOCK_FILE = 'baton.lock'

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Images } from '../../handoff/disk.ts'
-import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { NextIds, PartitionStatus } from '../../handoff/stored.ts'
+import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { InstanceRows } from './instance-rows.ts'
 import { OutboxRows } from './outbox-rows.ts'
 import { query } from './query.ts'

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
-import { totalOf } from '../../handoff/rules/tally.ts'
+import type { Heartbeat } from '../../handoff/heartbeats.ts'
+import { totalOf } from '../../handoff/rules/task-facts.ts'
 import type {
   InstanceQuery,
   InstanceRecord,
   ProducedTaskRecord,
   TotalsAdded,
-} from '../../handoff/shown/instance-record.ts'
-import type { Sighting } from '../../handoff/sightings.ts'
+} from '../../handoff/views/records.ts'
 import { LIMIT } from './loads.ts'
 import { arrayQuery, query } from './query.ts'
 import { tasks } from './tables.ts'
@@ -20,8 +20,8 @@ export class InstanceRows {
     this.#sql = prepare(db)
   }
 
-  record(sightings: readonly Sighting[], now: number): void {
-    for (const { instanceId, role, totals, seenMillisAgo, node } of sightings) {
+  record(heartbeats: readonly Heartbeat[], now: number): void {
+    for (const { instanceId, role, totals, seenMillisAgo, node } of heartbeats) {
       this.#sql.save.run(
         instanceId,
         role,
@@ -36,7 +36,7 @@ export class InstanceRows {
     }
   }
 
-  /** What they did, from entries: to be added. When they were seen is told by sightings. */
+  /** What they did, from entries: to be added. When they were seen is told by heartbeats. */
   add(added: Iterable<TotalsAdded>): void {
     for (const { instanceId, role, at, totals } of added)
       this.#sql.add.run(instanceId, role, at, at, ...totalFields.map((field) => totals[field]))

@@ -3,8 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../../handoff/store.ts'
 import { asRefused } from './failures.ts'
-import { DATA_FILE, isOurs, namesIn } from './folder.ts'
-import { versionOf } from './migrations.ts'
+import { DATA_FILE, isOurs, namesIn, versionOf } from './folder.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 
 /** Little enough that the progress moves, and the event loop goes on between two steps. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { partitionStates } from '../../handoff/rules/life-cycle.ts'
-import { noTallies, type Tallies, type Tally } from '../../handoff/rules/tally.ts'
+import { noTallies, type Tallies, type Tally } from '../../handoff/rules/task-facts.ts'
 import { arrayQuery } from './query.ts'
 
 /** How a field is kept. Those with a question mark may be null; an empty list is kept as null; a null leaves `kept?` as it is. */

@@ -1,10 +1,16 @@
 import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
 import type { IndexesOfLane, KnownOfLane, KnownPartition } from '../disk.ts'
-import { isSamePartition, refusalOfNew, refusalOfSeal, withOwner } from '../rules/call-back-rules.ts'
 import { type IndexRun, runsOf } from '../rules/index-runs.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
-import { noTallies, totalOf } from '../rules/tally.ts'
-import { beginAnew, isDone } from '../rules/task-course.ts'
+import {
+  isDone,
+  isSamePartition,
+  refusalOfNew,
+  refusalOfSeal,
+  reopen,
+  withOwner,
+} from '../rules/task-course.ts'
+import { noTallies, totalOf } from '../rules/task-facts.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../store.ts'
 import { type PartitionDescriptor, untouched } from '../stored.ts'
 import { type Lane, nameOfTime, type Task } from './memory.ts'
@@ -155,7 +161,7 @@ export function accept(
     tx.barrierWanted(task, settings.levelBarrier)
   }
   // Also when it was finished by a settle of this very batch: settles come first.
-  if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) beginAnew(task)
+  if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) reopen(task)
   const tables = new Set<string>()
   for (const arrival of arrivals) {
     join(tx, task.lanes.get(arrival.level) ?? newLane(tx, task, arrival), arrival)

@@ -1,4 +1,4 @@
-import type { ChangeQuery, ParkedNotice } from '../shown/change.ts'
+import type { ChangeQuery, ParkedNotice } from '../views/records.ts'
 
 /** Changes that are remembered for those who follow; in memory: a restart tells them to look at everything. */
 const KEPT = 20_000

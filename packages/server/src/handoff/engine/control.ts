@@ -1,15 +1,14 @@
 import { withFinished } from '../rules/attempt-history.ts'
 import type { ControlOrder, ControlResult, RetryOrder, SettingsOrder } from '../rules/control.ts'
-import { refusalOf } from '../rules/control-rules.ts'
 import { next } from '../rules/life-cycle.ts'
-import { unfinishedOf } from '../rules/tally.ts'
-import { takeBack } from '../rules/task-course.ts'
+import { refusalOf, takeBack } from '../rules/task-course.ts'
+import { unfinishedOf } from '../rules/task-facts.ts'
 import type { Rerun } from '../stored.ts'
 import { newTask, taskNamed } from './call-back.ts'
 import { concludeTasks, moveBarriers, placeBarrier, setBarrier, stateOf } from './course.ts'
 import type { Lane, Partition, Task } from './memory.ts'
 import { applySettings } from './settings.ts'
-import { breathe, load, type Steps, type Transaction } from './transaction.ts'
+import { load, type Steps, type Transaction, yieldToEventLoop } from './transaction.ts'
 
 /** At most so many partitions or levels are changed by one step of an order. */
 const STEP = 500
@@ -206,7 +205,7 @@ function* retryNamed(
   if (unknownAt.length > 0) return { kind: 'partitions_unknown', positions: unknownAt }
   let changed = 0
   for (const [at, partition] of [...found.values()].entries()) {
-    yield* breathe(at)
+    yield* yieldToEventLoop(at)
     if (partition.state === 'parked') retryOne(tx, partition)
     else if (partition.state === 'done' && done) rerunOne(tx, partition)
     else continue

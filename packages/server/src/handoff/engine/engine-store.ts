@@ -1,29 +1,37 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Disk } from '../disk.ts'
+import type { Heartbeat } from '../heartbeats.ts'
 import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResult } from '../outbox.ts'
-import { Readied } from '../readied.ts'
+import { Prepared } from '../readied.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
-import type { ChangePage, ChangeQuery } from '../shown/change.ts'
-import type { InstancePage, InstanceQuery, InstanceRecord } from '../shown/instance-record.ts'
-import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
-import type { TaskPage, TaskQuery, TaskRecord } from '../shown/task-record.ts'
-import type { Sighting } from '../sightings.ts'
 import {
   type Batching,
   type CallBackOrder,
   type CallBackResult,
   type HandOffAnswers,
   type HandOffBatch,
+  type MaintenanceOrder,
+  type MaintenanceResult,
   type ReleaseOrder,
   type ReleaseResult,
   type Store,
   StoreUnavailable,
   type SweepOrder,
   type SweepResult,
-  type TidyOrder,
-  type TidyResult,
 } from '../store.ts'
+import type {
+  ChangePage,
+  ChangeQuery,
+  InstancePage,
+  InstanceQuery,
+  InstanceRecord,
+  PartitionPage,
+  PartitionQuery,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+} from '../views/records.ts'
 import { audit } from './audit.ts'
 import { ChangeLog } from './change-log.ts'
 import { control } from './control.ts'
@@ -103,7 +111,7 @@ export class EngineStore implements Store {
   async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
     if (this.#closed) throw storeClosed()
     const results: CallBackResult[] = []
-    const readied = new Readied()
+    const readied = new Prepared()
     let answers: HandOffAnswers | undefined
     let part: HandOffBatch = { ...batch, callBacks: [], pulls: [] }
     const run = async (following: HandOffBatch) => {
@@ -222,7 +230,7 @@ export class EngineStore implements Store {
     })
   }
 
-  tidy(order: TidyOrder): Promise<TidyResult> {
+  maintain(order: MaintenanceOrder): Promise<MaintenanceResult> {
     return this.#maintenance.run(order)
   }
 
@@ -285,8 +293,8 @@ export class EngineStore implements Store {
     return this.#outbox.deliver(order)
   }
 
-  recordSightings(sightings: readonly Sighting[]): Promise<void> {
-    return this.#inTurn(() => this.#disk.recordInstances(sightings, this.#runner.now))
+  recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void> {
+    return this.#inTurn(() => this.#disk.recordInstances(heartbeats, this.#runner.now))
   }
 
   instance(instanceId: string): Promise<InstanceRecord | null> {

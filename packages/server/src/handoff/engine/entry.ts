@@ -1,7 +1,6 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { OutboxEntry } from '../outbox.ts'
-import { emptyTally, type Tally } from '../rules/tally.ts'
-import { noTotals, type TotalsAdded } from '../shown/instance-record.ts'
+import { emptyTally, type Tally } from '../rules/task-facts.ts'
 import type {
   IndexRangeOfLane,
   NextIds,
@@ -14,6 +13,7 @@ import type {
   StoredTableTime,
   StoredTask,
 } from '../stored.ts'
+import { noTotals, type TotalsAdded } from '../views/records.ts'
 
 /**
  * One change of the whole hand-off: the after-image of every row that a batch changed. Images are absolute, so an entry

@@ -1,7 +1,7 @@
 import type { Images } from '../disk.ts'
 import { addToOutboxImages, noOutboxImages, outboxRowsOf } from '../outbox.ts'
-import { addTotals } from '../shown/instance-record.ts'
 import type { StoredTask } from '../stored.ts'
+import { addTotals } from '../views/records.ts'
 import type { Entry } from './entry.ts'
 
 export const noImages = (): Images => ({

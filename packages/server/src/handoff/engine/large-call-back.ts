@@ -1,5 +1,5 @@
 import type { Disk } from '../disk.ts'
-import { type CallBackOrder, type CallBackResult, type ReadiedOf, StoreUnavailable } from '../store.ts'
+import { type CallBackOrder, type CallBackResult, type PreparedOf, StoreUnavailable } from '../store.ts'
 import type { PartitionDescriptor, StagedIds } from '../stored.ts'
 import {
   type Arrival,
@@ -165,7 +165,7 @@ export class LargeCallBacks {
     const staged = this.#disk.stage(rows)
     this.#pieces.add(staged)
     await staged.finally(() => this.#pieces.delete(staged))
-    await this.#runner.breathe()
+    await this.#runner.yieldToEventLoop()
   }
 
   /** Looks again: meanwhile the task may have been cancelled or sealed. */
@@ -241,7 +241,7 @@ const interrupted = () =>
 export interface Stored {
   readonly result: CallBackResult
   readonly readied: number
-  readonly readiedOf?: readonly ReadiedOf[] | null
+  readonly readiedOf?: readonly PreparedOf[] | null
 }
 
 interface Opened {

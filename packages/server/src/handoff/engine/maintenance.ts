@@ -1,5 +1,5 @@
 import type { Disk } from '../disk.ts'
-import type { TidyOrder, TidyResult } from '../store.ts'
+import type { MaintenanceOrder, MaintenanceResult } from '../store.ts'
 import { StoreUnavailable } from '../store.ts'
 import { advanceRerun } from './control.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
@@ -37,14 +37,14 @@ export class Maintenance {
   }
 
   /** One step of each duty. One that fails, perhaps each time, does not keep the others from being done. */
-  async run(order: TidyOrder): Promise<TidyResult> {
-    let result: TidyResult = { more: false, readied: 0 }
+  async run(order: MaintenanceOrder): Promise<MaintenanceResult> {
+    let result: MaintenanceResult = { more: false, readied: 0 }
     const duties = [
       () => this.#rerun(),
       () => this.#forgetKeys(),
       () => this.#forgetInstances(order),
       () => this.#purge(order),
-      () => this.#tidyOutbox(order),
+      () => this.#maintainOutbox(order),
     ]
     for (const duty of duties) {
       try {
@@ -82,7 +82,7 @@ export class Maintenance {
     return { more: seen < due.length || due.length === KEYS_PER_STEP, readied: 0 }
   }
 
-  async #forgetInstances({ forgetInstancesMillis, forgetEndedNodesMillis }: TidyOrder): Promise<Step> {
+  async #forgetInstances({ forgetInstancesMillis, forgetEndedNodesMillis }: MaintenanceOrder): Promise<Step> {
     const { now } = this.#runner
     const forgotten = await this.#disk.forgetInstances(
       now - forgetInstancesMillis,
@@ -94,11 +94,11 @@ export class Maintenance {
     return { more: forgotten === INSTANCES_PER_STEP, readied: 0 }
   }
 
-  async #tidyOutbox({ retentionMillis }: TidyOrder): Promise<Step> {
-    return { more: await this.#outbox.tidy(this.#runner.now - retentionMillis), readied: 0 }
+  async #maintainOutbox({ retentionMillis }: MaintenanceOrder): Promise<Step> {
+    return { more: await this.#outbox.maintain(this.#runner.now - retentionMillis), readied: 0 }
   }
 
-  async #purge({ retentionMillis }: TidyOrder): Promise<Step> {
+  async #purge({ retentionMillis }: MaintenanceOrder): Promise<Step> {
     const next = await this.#disk.purgeable(this.#runner.now - retentionMillis)
     if (next === null) return NOTHING
     await this.#runner.transact(function* (tx) {

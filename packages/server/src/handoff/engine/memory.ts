@@ -1,7 +1,7 @@
 import type { InstanceRole } from '@baton/protocol'
 import type { LoadedRows } from '../disk.ts'
 import type { StoredSubscription } from '../outbox.ts'
-import { finishedOf } from '../rules/tally.ts'
+import { finishedOf } from '../rules/task-facts.ts'
 import type {
   Line,
   NextIds,

@@ -74,7 +74,7 @@ export class Outbox {
   }
 
   /** Deletes what retention or a removed subscription leaves behind. True while there may be more. */
-  async tidy(olderThan: number): Promise<boolean> {
+  async maintain(olderThan: number): Promise<boolean> {
     const { subscriptions } = await this.#runner.open()
     const removed = [...subscriptions.values()].find(({ state }) => state === 'removed')
     if (removed !== undefined) return this.#removeRows(removed)

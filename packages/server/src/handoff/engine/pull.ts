@@ -2,15 +2,15 @@ import { isLaneOpen } from '../rules/lane-rules.ts'
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { next } from '../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../rules/policy.ts'
-import { addCapped } from '../rules/tally.ts'
+import { addCapped } from '../rules/task-facts.ts'
 import { policyOf } from '../rules/task-settings.ts'
-import type { HandedOut, PullOrder, PullResult } from '../store.ts'
+import type { PulledPartition, PullOrder, PullResult } from '../store.ts'
 import { Choice } from './choose.ts'
 import { firstOf, LINES_AT_A_TIME } from './load-lines.ts'
 import type { Lane, LaneTable, Partition } from './memory.ts'
 import { loadLeases } from './settle.ts'
 import { lineToServe } from './source.ts'
-import { breathe, handedOut, leaseOf, load, type Steps, type Transaction } from './transaction.ts'
+import { handedOut, leaseOf, load, type Steps, type Transaction, yieldToEventLoop } from './transaction.ts'
 
 /** Lanes that a load brings at a time. */
 const LANES_AT_A_TIME = 256
@@ -43,13 +43,13 @@ function* pullOne(tx: Transaction, order: PullOrder, demand: number): Steps<Pull
   return (yield* repeat(tx, key)) ?? { partitions, repeated: false }
 }
 
-function* take(tx: Transaction, order: PullOrder, demand: number): Steps<HandedOut[]> {
+function* take(tx: Transaction, order: PullOrder, demand: number): Steps<PulledPartition[]> {
   const { instance, batch, records, tables, tasks } = order
   const choice = tables === null && tasks === null ? null : new Choice(tx, order)
-  const taken: HandedOut[] = []
+  const taken: PulledPartition[] = []
   let met = 0
   while (taken.length < batch && (records === null || taken.length === 0 || met < records)) {
-    yield* breathe(taken.length)
+    yield* yieldToEventLoop(taken.length)
     const wanted = Math.max(batch, demand) - taken.length
     let partition: Partition | undefined
     if (choice === null) {
@@ -78,7 +78,7 @@ function handOut(
   partition: Partition,
   instance: string | null,
   chosenFrom: Lane | LaneTable | null,
-): HandedOut {
+): PulledPartition {
   const { home, recordCount } = partition
   const { delivery } = tx.policy
   tx.serve(partition, chosenFrom)
@@ -156,7 +156,7 @@ function* repeat(tx: Transaction, key: string): Steps<PullResult | undefined> {
   if (row === null || row === undefined) return undefined
   const leases = row.leases.map(parseLeaseId).filter((lease) => lease !== undefined)
   yield* loadLeases(tx, leases)
-  const partitions: HandedOut[] = []
+  const partitions: PulledPartition[] = []
   for (const { partition: id, term, secret } of leases) {
     const partition = tx.memory.partitions.get(id)
     if (partition?.state !== 'leased' || partition.term !== term || partition.secret !== secret) continue
@@ -166,7 +166,7 @@ function* repeat(tx: Transaction, key: string): Steps<PullResult | undefined> {
   return { partitions, repeated: true }
 }
 
-function remember(tx: Transaction, key: string, partitions: readonly HandedOut[]): void {
+function remember(tx: Transaction, key: string, partitions: readonly PulledPartition[]): void {
   const leases = partitions.map(({ lease }) => lease).filter((lease) => lease !== null)
   const lastExpiry = Math.max(tx.now, ...leases.map(({ expiresAt }) => expiresAt))
   if (!tx.memory.keys.has(key)) tx.newKeys.push(key)

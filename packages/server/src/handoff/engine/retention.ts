@@ -1,6 +1,6 @@
 import { parseLeaseId } from '../rules/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../rules/policy.ts'
-import { totalOf } from '../rules/tally.ts'
+import { totalOf } from '../rules/task-facts.ts'
 import type { StoredKey } from '../stored.ts'
 import type { Lane, Partition, Task } from './memory.ts'
 import { loadLeases } from './settle.ts'

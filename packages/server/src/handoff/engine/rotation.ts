@@ -1,4 +1,4 @@
-import { costOf } from '../rules/fair-order.ts'
+import { costOf } from '../rules/lane-rules.ts'
 
 /** Filters whose rotation is kept. One that is forgotten starts even. */
 const MOST_ROTATIONS = 1000

@@ -8,7 +8,7 @@ import { type Flushable, imagesOf, Unflushed } from './images.ts'
 import { Memory, type MemoryBounds } from './memory.ts'
 import { loadKeys, loadOrder } from './pull.ts'
 import { tellEvents } from './tell-events.ts'
-import { type Ask, type Steps, type Surroundings, Transaction } from './transaction.ts'
+import { type EngineContext, type Steps, type StoreRequest, Transaction } from './transaction.ts'
 
 export interface EngineOptions {
   readonly disk: Disk
@@ -196,22 +196,22 @@ export class Runner {
   }
 
   /** Lets others have the event loop. */
-  breathe(): Promise<void> {
+  yieldToEventLoop(): Promise<void> {
     return nextTurn()
   }
 
-  #answer(ask: Ask): Promise<unknown> {
+  #answer(ask: StoreRequest): Promise<unknown> {
     switch (ask.ask) {
       case 'load':
         return this.#disk.load(ask.needs)
       case 'known':
         return this.#disk.known(ask.asked)
       case 'breathe':
-        return this.breathe()
+        return this.yieldToEventLoop()
     }
   }
 
-  #surroundings(): Surroundings {
+  #surroundings(): EngineContext {
     const { policy, random, secret } = this.#options
     return { policy, now: this.now, random, secret }
   }

@@ -17,15 +17,15 @@ import {
   judgeSettlement,
   judgeTakingBack,
   judgeUndo,
+  type LeaseState,
   type SettlementOrder,
-  type Standing,
 } from '../rules/settlement.ts'
 import { countReport } from '../rules/task-course.ts'
 import { policyOf } from '../rules/task-settings.ts'
 import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../store.ts'
 import type { StoredState } from '../stored.ts'
 import type { Lane, Partition } from './memory.ts'
-import { breathe, load, type Steps, type Transaction } from './transaction.ts'
+import { load, type Steps, type Transaction, yieldToEventLoop } from './transaction.ts'
 
 /** Everything that a worker says about leases, and what time says about them. */
 
@@ -34,10 +34,10 @@ export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<
   for (const { instance, settlements } of orders) {
     const verdicts: SettleResult[number][] = []
     for (const [at, { lease, order }] of settlements.entries()) {
-      if (settlements.length > 1) yield* breathe(at)
+      if (settlements.length > 1) yield* yieldToEventLoop(at)
       const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
       const verdict = judgeSettlement(
-        standingOf(partition),
+        leaseStateOf(partition),
         lease,
         order,
         policyFor(tx, partition),
@@ -70,7 +70,7 @@ export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<Re
   for (const { leases } of orders) {
     const verdicts: RenewResult[number][] = []
     for (const [at, lease] of leases.entries()) {
-      yield* breathe(at)
+      yield* yieldToEventLoop(at)
       const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
       verdicts.push(renewOne(tx, partition, lease))
     }
@@ -80,7 +80,7 @@ export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<Re
 }
 
 function renewOne(tx: Transaction, partition: Partition | undefined, lease: LeaseRef): RenewResult[number] {
-  const verdict = judgeRenewal(standingOf(partition), lease)
+  const verdict = judgeRenewal(leaseStateOf(partition), lease)
   if (verdict.refused !== null || verdict.change === null || partition === undefined)
     return { refused: verdict.refused ?? 'lease_unknown' }
   applyChange(tx, partition, verdict.change)
@@ -93,7 +93,7 @@ export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<numbe
   let undone = 0
   for (const lease of leases) {
     const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
-    const change = judgeUndo(standingOf(partition), lease)
+    const change = judgeUndo(leaseStateOf(partition), lease)
     if (partition === undefined || change === null) continue
     applyChange(tx, partition, change)
     undone += 1
@@ -135,7 +135,7 @@ export function* endDue(
     partition?.state === state && partition.dueAt !== null && partition.dueAt <= tx.now
   const waking: number[] = []
   for (const [at, id] of leased.entries()) {
-    yield* breathe(at)
+    yield* yieldToEventLoop(at)
     const partition = tx.memory.partitions.get(id)
     if (!isDue(partition, 'leased')) continue
     expire(tx, partition)
@@ -144,7 +144,7 @@ export function* endDue(
     if (isDue(partition, 'delayed')) waking.push(id)
   }
   for (const [at, id] of [...delayed, ...waking].entries()) {
-    yield* breathe(at)
+    yield* yieldToEventLoop(at)
     const partition = tx.memory.partitions.get(id)
     if (isDue(partition, 'delayed') && wake(tx, partition)) ended.woken += 1
   }
@@ -161,13 +161,13 @@ export function* takeBack(
   if (missing.length > 0) yield* load(tx, { partitions: missing })
   let [released, parked] = [0, 0]
   for (const [at, id] of held.entries()) {
-    yield* breathe(at)
+    yield* yieldToEventLoop(at)
     const partition = tx.memory.partitions.get(id)
     if (partition?.state !== 'leased' || partition.holder !== instanceId) continue
-    const standing = standingOf(partition)
-    const change = standing.taskCancelled
-      ? judgeCancellation(standing)
-      : judgeTakingBack(standing, tx.policy, instanceId)
+    const leaseState = leaseStateOf(partition)
+    const change = leaseState.taskCancelled
+      ? judgeCancellation(leaseState)
+      : judgeTakingBack(leaseState, tx.policy, instanceId)
     applyChange(tx, partition, change)
     released += 1
     if (change.to === 'parked') parked += 1
@@ -176,13 +176,13 @@ export function* takeBack(
 }
 
 function expire(tx: Transaction, partition: Partition): void {
-  const standing = standingOf(partition)
+  const leaseState = leaseStateOf(partition)
   applyChange(
     tx,
     partition,
-    standing.taskCancelled
-      ? judgeCancellation(standing)
-      : judgeExpiry(standing, policyFor(tx, partition), tx.random()),
+    leaseState.taskCancelled
+      ? judgeCancellation(leaseState)
+      : judgeExpiry(leaseState, policyFor(tx, partition), tx.random()),
   )
 }
 
@@ -190,7 +190,7 @@ function expire(tx: Transaction, partition: Partition): void {
 function wake(tx: Transaction, partition: Partition): boolean {
   const { home, recordCount } = partition
   if (home.owner.cancelled) {
-    applyChange(tx, partition, judgeCancellation(standingOf(partition)))
+    applyChange(tx, partition, judgeCancellation(leaseStateOf(partition)))
     return false
   }
   const to = next(partition.state, 'wake')
@@ -300,9 +300,9 @@ function policyFor(tx: Transaction, partition: Partition | undefined): Policy {
   return partition === undefined ? tx.policy : policyOf(tx.policy, partition.home.owner)
 }
 
-function standingOf(partition: Partition): Standing
-function standingOf(partition: Partition | undefined): Standing | undefined
-function standingOf(partition: Partition | undefined): Standing | undefined {
+function leaseStateOf(partition: Partition): LeaseState
+function leaseStateOf(partition: Partition | undefined): LeaseState | undefined
+function leaseStateOf(partition: Partition | undefined): LeaseState | undefined {
   if (partition === undefined) return undefined
   const { state, term, secret, outcome, attempts, releases, home } = partition
   return {

@@ -1,7 +1,6 @@
 import type { WebhookEventType } from '@baton/protocol'
 import { type EventFacts, notAttempted, type StoredSubscription, type TaskEventFacts } from '../outbox.ts'
-import { finishedOf, totalOf } from '../rules/tally.ts'
-import type { TaskState } from '../rules/task-facts.ts'
+import { finishedOf, type TaskState, totalOf } from '../rules/task-facts.ts'
 import type { Task } from './memory.ts'
 import type { Transaction } from './transaction.ts'
 

@@ -1,14 +1,11 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { IndexesOfLane, KnownPartition, Loaded, Needs } from '../disk.ts'
-import { Readied } from '../readied.ts'
-import { advance, cost, drain } from '../rules/fair-order.ts'
-import { isLaneOpen } from '../rules/lane-rules.ts'
+import { Prepared } from '../readied.ts'
+import { advance, cost, drain, isLaneOpen } from '../rules/lane-rules.ts'
 import { formatLeaseId } from '../rules/lease-id.ts'
 import type { Policy } from '../rules/policy.ts'
 import { isAtLimit, weightOfTask } from '../rules/task-settings.ts'
-import type { ParkedNotice } from '../shown/change.ts'
-import { noTotals, type TotalsAdded } from '../shown/instance-record.ts'
-import type { GrantedLease, HandedOut } from '../store.ts'
+import type { GrantedLease, PulledPartition } from '../store.ts'
 import type {
   IndexRangeOfLane,
   Line,
@@ -17,21 +14,22 @@ import type {
   StoredPace,
   StoredState,
 } from '../stored.ts'
+import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/records.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfStatus, imageOfTask } from './entry.ts'
 import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './memory.ts'
 import { OutboxChanges } from './outbox-changes.ts'
 
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
-export type Ask =
+export type StoreRequest =
   | { readonly ask: 'load'; readonly needs: Needs }
   | { readonly ask: 'known'; readonly asked: readonly IndexesOfLane[] }
   | { readonly ask: 'breathe' }
 
 /** Engine code that stops where it needs something that is not in memory. It never waits for anything else. */
-export type Steps<Result> = Generator<Ask, Result, unknown>
+export type Steps<Result> = Generator<StoreRequest, Result, unknown>
 
 /** What the engine is handed in instead of looking for itself. */
-export interface Surroundings {
+export interface EngineContext {
   readonly policy: Policy
   readonly now: number
   /** From 0 up to 1. */
@@ -61,7 +59,7 @@ export class Transaction {
   /** Leases that were settled as failed, and whose partitions are parked. */
   readonly parkedLeases: string[] = []
   /** Partitions that pulls can take and could not before. */
-  readonly readied = new Readied()
+  readonly readied = new Prepared()
   earliestDueAt: number | null = null
 
   /** Barriers that a call-back asked for, to be placed once everything has arrived. */
@@ -84,7 +82,7 @@ export class Transaction {
   readonly #totals = new Map<string, TotalsAdded>()
   #hasIds = false
 
-  constructor(memory: Memory, number: number, { policy, now, random, secret }: Surroundings) {
+  constructor(memory: Memory, number: number, { policy, now, random, secret }: EngineContext) {
     this.memory = memory
     this.number = number
     this.policy = policy
@@ -540,7 +538,7 @@ function earlier(first: bigint | null, retry: bigint | null): bigint | null {
   return first === null ? retry : retry === null || first <= retry ? first : retry
 }
 
-export function handedOut(partition: Partition, lease: GrantedLease | null): HandedOut {
+export function handedOut(partition: Partition, lease: GrantedLease | null): PulledPartition {
   const { home, index, spelling, computeTable, recordCount } = partition
   return {
     taskId: home.owner.taskId,
@@ -573,6 +571,6 @@ export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
 /** Every so many items of a long list, others have a turn. */
 const ITEMS_PER_TURN = 500
 
-export function* breathe(at: number): Steps<void> {
+export function* yieldToEventLoop(at: number): Steps<void> {
   if (at % ITEMS_PER_TURN === ITEMS_PER_TURN - 1) yield { ask: 'breathe' }
 }

@@ -1,15 +1,20 @@
 import type { Disk, TaskDetail, TaskSummary, UnderWayRow } from '../disk.ts'
 import { gapsBetween } from '../rules/index-runs.ts'
 import { leaseMillis, type Policy } from '../rules/policy.ts'
-import { type Tallies, totalOf } from '../rules/tally.ts'
-import type { TaskFacts } from '../rules/task-facts.ts'
-import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
-import { PartitionWalk } from '../shown/partition-walk.ts'
-import { shownLane, shownProgress } from '../shown/shown-state.ts'
-import type { LaneFacts, TaskPage, TaskQuery, TaskRecord, TaskRow } from '../shown/task-record.ts'
-import type { Timing } from '../shown/time-left.ts'
-import { TASKS_SEARCHED, tasksReadAtATime } from '../shown/view-limits.ts'
+import { type Tallies, type TaskFacts, totalOf } from '../rules/task-facts.ts'
 import type { StoredLane, StoredPartition, StoredTask } from '../stored.ts'
+import { PartitionWalk, TASKS_SEARCHED, tasksReadAtATime } from '../views/partition-walk.ts'
+import type {
+  LaneFacts,
+  PartitionPage,
+  PartitionQuery,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+  TaskRow,
+} from '../views/records.ts'
+import type { Timing } from '../views/time-left.ts'
+import { laneView, progressView } from '../views/view-state.ts'
 
 // What people are shown, read from rows. Rows say what happened to partitions; whether one that waits is ready or held,
 // and that all that is left of a cancelled task is cancelled, follows from the task.
@@ -161,18 +166,18 @@ function rowOfLane(row: StoredPartition) {
 function taskRow({ task, openLane, pace }: TaskSummary, timingOf: TimingOf): TaskRow {
   const { reruns, staging: _staging, failures: _failures, durations: _durations, ...rest } = task
   const stored = { ...rest, rerunning: reruns.length > 0 }
-  const { partitions, records } = shownProgress({ facts: stored, openLane })
+  const { partitions, records } = progressView({ facts: stored, openLane })
   const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
   // Only what is shown: it may travel to another node, and tags are no JSON.
   return {
     facts,
-    openLane: openLane === null ? null : shownOpenLane(openLane),
+    openLane: openLane === null ? null : openLaneView(openLane),
     pace,
     timing: timingOf(task),
   }
 }
 
-const shownOpenLane = ({ parkedSkipped, partitions, records }: StoredLane) => ({
+const openLaneView = ({ parkedSkipped, partitions, records }: StoredLane) => ({
   parkedSkipped,
   partitions,
   records,
@@ -192,7 +197,7 @@ function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['la
     busyMillis,
     attemptsDone,
   }
-  const shown = shownLane(facts, stored)
+  const shown = laneView(facts, stored)
   return { ...stored, partitions: withoutTotal(shown.partitions), records: withoutTotal(shown.records) }
 }
 

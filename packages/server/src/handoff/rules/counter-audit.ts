@@ -1,7 +1,6 @@
 import { partitionStates } from './life-cycle.ts'
-import { noTallies, type Tallies, type Tally } from './tally.ts'
-import { taskState } from './task-course.ts'
-import type { TaskEntry } from './task-entry.ts'
+import { type TaskEntry, taskState } from './task-course.ts'
+import { noTallies, type Tallies, type Tally } from './task-facts.ts'
 
 export interface AuditedLane {
   readonly name: string

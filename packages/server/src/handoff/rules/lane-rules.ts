@@ -1,6 +1,49 @@
-import { type Tally, unfinishedOf } from './tally.ts'
-import type { TaskFacts } from './task-facts.ts'
+import { type Tally, type TaskFacts, unfinishedOf } from './task-facts.ts'
 import { isAtLimit } from './task-settings.ts'
+
+/**
+ * Start-time fair queuing by records: who goes first on a level.
+ *
+ * Every level has a virtual time, every line of a lane a tag: where its next partition starts. A line that gets work
+ * starts at max(virtual time, tag); handing out its next partition moves the level's time to that start and the tag on by
+ * the partition's cost. The smallest tag is next, so lines that have work advance side by side in records, however the
+ * work was cut into partitions or arrays. See docs/fair-order.md for the bounds.
+ *
+ * Tags are 64-bit integers and stay bigint: a busy level passes 2^53 records in a few years.
+ */
+export interface LevelTime {
+  /** V: the largest start handed out. Never decreases. */
+  virtual: bigint
+  /** The largest finish handed out: where V goes when the level drains. */
+  served: bigint
+}
+
+const LARGEST_COST = 1_000_000_000
+
+/** With a weight, in records of a task with weight 1. An empty partition still costs a hand-out; a giant one must not push its lane out of sight. */
+export function costOf(recordCount: number, weight = 1): number {
+  const records = Math.min(Math.max(recordCount, 1), LARGEST_COST)
+  return weight === 1 ? records : Math.max(1, Math.round(records / weight))
+}
+
+export function cost(recordCount: number, weight = 1): bigint {
+  return BigInt(costOf(recordCount, weight))
+}
+
+/** A partition that starts here is handed out. */
+export function advance(level: LevelTime, start: bigint, recordCount: number, weight = 1): void {
+  level.virtual = larger(level.virtual, start)
+  level.served = larger(level.served, start + cost(recordCount, weight))
+}
+
+/** Nothing on the level waits: what its lanes were owed is settled, and all start equal. */
+export function drain(level: LevelTime): void {
+  level.virtual = larger(level.virtual, level.served)
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
 
 /** Whether pulls may take from a lane. */
 export function isLaneOpen(

@@ -10,7 +10,7 @@ export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'deliver
 export type { RefusalCode }
 
 /** What a lease is judged by. */
-export interface Standing {
+export interface LeaseState {
   readonly state: StoredState
   readonly term: number
   readonly secret: string
@@ -56,51 +56,53 @@ const refuse = (code: RefusalCode): Verdict => ({ refused: code })
 const accept = (change: Change | null): Verdict => ({ refused: null, change })
 
 export function judgeSettlement(
-  standing: Standing | undefined,
+  leaseState: LeaseState | undefined,
   lease: LeaseRef,
   order: SettlementOrder,
   policy: Policy,
   random: number,
 ): Verdict {
-  const refusal = refusalOf(standing, lease)
-  if (refusal !== null || standing === undefined) return refuse(refusal ?? 'lease_unknown')
-  if (isSettled(standing.outcome)) {
-    return standing.outcome === order.outcome ? accept(null) : refuse('lease_settled')
+  const refusal = refusalOf(leaseState, lease)
+  if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
+  if (isSettled(leaseState.outcome)) {
+    return leaseState.outcome === order.outcome ? accept(null) : refuse('lease_settled')
   }
-  if (standing.taskCancelled) return refuse('task_cancelled')
+  if (leaseState.taskCancelled) return refuse('task_cancelled')
   switch (order.outcome) {
     case 'done':
-      return accept(finish(standing, order))
+      return accept(finish(leaseState, order))
     case 'failed':
       return accept(
-        standing.outcome === 'expired' ? failLate(standing, order) : fail(standing, order, policy, random),
+        leaseState.outcome === 'expired'
+          ? failLate(leaseState, order)
+          : fail(leaseState, order, policy, random),
       )
     case 'released':
-      return accept(standing.outcome === 'expired' ? null : release(standing, order, policy, random))
+      return accept(leaseState.outcome === 'expired' ? null : release(leaseState, order, policy, random))
   }
 }
 
-export function judgeRenewal(standing: Standing | undefined, lease: LeaseRef): Verdict {
-  const refusal = refusalOf(standing, lease)
-  if (refusal !== null || standing === undefined) return refuse(refusal ?? 'lease_unknown')
-  if (isSettled(standing.outcome)) return refuse('lease_settled')
-  if (standing.taskCancelled) return refuse('task_cancelled')
-  const revived = standing.outcome === 'expired'
+export function judgeRenewal(leaseState: LeaseState | undefined, lease: LeaseRef): Verdict {
+  const refusal = refusalOf(leaseState, lease)
+  if (refusal !== null || leaseState === undefined) return refuse(refusal ?? 'lease_unknown')
+  if (isSettled(leaseState.outcome)) return refuse('lease_settled')
+  if (leaseState.taskCancelled) return refuse('task_cancelled')
+  const revived = leaseState.outcome === 'expired'
   return accept({
-    ...unchanged(standing, 'renew'),
+    ...unchanged(leaseState, 'renew'),
     outcome: null,
-    attempts: revived ? Math.max(standing.attempts - 1, 0) : standing.attempts,
+    attempts: revived ? Math.max(leaseState.attempts - 1, 0) : leaseState.attempts,
     wasted: revived ? -1 : 0,
     history: revived ? 'withdraw' : 'keep',
   })
 }
 
 /** A lease ran out: it used up an attempt like a failure does. */
-export function judgeExpiry(standing: Standing, policy: Policy, random: number): Change {
-  const attempts = standing.attempts + 1
+export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: number): Change {
+  const attempts = leaseState.attempts + 1
   const event = attempts >= policy.maxAttempts ? 'park' : 'postpone'
   return {
-    ...unchanged(standing, event),
+    ...unchanged(leaseState, event),
     outcome: 'expired',
     attempts,
     releasesInARow: 0,
@@ -112,10 +114,10 @@ export function judgeExpiry(standing: Standing, policy: Policy, random: number):
 }
 
 /** An operator takes a lease back: it counts like an expiry, but the partition need not wait. */
-export function judgeTakingBack(standing: Standing, policy: Policy, from: string): Change {
-  const attempts = standing.attempts + 1
+export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: string): Change {
+  const attempts = leaseState.attempts + 1
   return {
-    ...unchanged(standing, attempts >= policy.maxAttempts ? 'park' : 'return'),
+    ...unchanged(leaseState, attempts >= policy.maxAttempts ? 'park' : 'return'),
     outcome: 'expired',
     attempts,
     releasesInARow: 0,
@@ -126,34 +128,34 @@ export function judgeTakingBack(standing: Standing, policy: Policy, from: string
 }
 
 /** The time of a lease or a back-off ended after its task was cancelled: nothing is wasted, nothing wakes. */
-export function judgeCancellation(standing: Standing): Change {
-  return unchanged(standing, 'cancel')
+export function judgeCancellation(leaseState: LeaseState): Change {
+  return unchanged(leaseState, 'cancel')
 }
 
 /** A pull nobody was there to receive: the lease ends as if it had never been. */
-export function judgeUndo(standing: Standing | undefined, lease: LeaseRef): Change | null {
-  if (refusalOf(standing, lease) !== null || standing?.state !== 'leased' || standing.taskCancelled)
+export function judgeUndo(leaseState: LeaseState | undefined, lease: LeaseRef): Change | null {
+  if (refusalOf(leaseState, lease) !== null || leaseState?.state !== 'leased' || leaseState.taskCancelled)
     return null
-  return { ...unchanged(standing, 'return'), outcome: 'released', keepsRank: true }
+  return { ...unchanged(leaseState, 'return'), outcome: 'released', keepsRank: true }
 }
 
-function refusalOf(standing: Standing | undefined, lease: LeaseRef): RefusalCode | null {
-  if (standing === undefined || lease.term > standing.term) return 'lease_unknown'
-  if (lease.term < standing.term) return standing.taskCancelled ? 'task_cancelled' : 'lease_lost'
-  return lease.secret === standing.secret ? null : 'lease_unknown'
+function refusalOf(leaseState: LeaseState | undefined, lease: LeaseRef): RefusalCode | null {
+  if (leaseState === undefined || lease.term > leaseState.term) return 'lease_unknown'
+  if (lease.term < leaseState.term) return leaseState.taskCancelled ? 'task_cancelled' : 'lease_lost'
+  return lease.secret === leaseState.secret ? null : 'lease_unknown'
 }
 
 function isSettled(outcome: LeaseOutcome | null): outcome is 'done' | 'failed' | 'released' | 'delivered' {
   return outcome !== null && outcome !== 'expired'
 }
 
-function unchanged(standing: Standing, event: PartitionEvent | null): Change {
+function unchanged(leaseState: LeaseState, event: PartitionEvent | null): Change {
   return {
     event,
-    to: event === null ? standing.state : next(standing.state, event),
-    outcome: standing.outcome,
-    attempts: standing.attempts,
-    releasesInARow: standing.releasesInARow,
+    to: event === null ? leaseState.state : next(leaseState.state, event),
+    outcome: leaseState.outcome,
+    attempts: leaseState.attempts,
+    releasesInARow: leaseState.releasesInARow,
     wasted: 0,
     delayMillis: 0,
     keepsRank: false,
@@ -161,24 +163,25 @@ function unchanged(standing: Standing, event: PartitionEvent | null): Change {
   }
 }
 
-function finish(standing: Standing, order: SettlementOrder): Change {
+function finish(leaseState: LeaseState, order: SettlementOrder): Change {
   // The attempt that succeeded counts too, unless its expiry has counted it already.
-  const attempts = standing.outcome === 'expired' ? Math.max(1, standing.attempts) : standing.attempts + 1
+  const attempts =
+    leaseState.outcome === 'expired' ? Math.max(1, leaseState.attempts) : leaseState.attempts + 1
   return {
-    ...unchanged(standing, 'finish'),
+    ...unchanged(leaseState, 'finish'),
     outcome: 'done',
     attempts,
     releasesInARow: 0,
     records: order.records,
-    history: standing.outcome === 'expired' ? 'withdraw' : 'keep',
+    history: leaseState.outcome === 'expired' ? 'withdraw' : 'keep',
   }
 }
 
-function fail(standing: Standing, order: SettlementOrder, policy: Policy, random: number): Change {
-  const attempts = standing.attempts + 1
+function fail(leaseState: LeaseState, order: SettlementOrder, policy: Policy, random: number): Change {
+  const attempts = leaseState.attempts + 1
   const event = order.final || attempts >= policy.maxAttempts ? 'park' : 'postpone'
   return {
-    ...unchanged(standing, event),
+    ...unchanged(leaseState, event),
     outcome: 'failed',
     attempts,
     releasesInARow: 0,
@@ -195,16 +198,16 @@ function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
 }
 
 /** The expiry already used the attempt up; what is new is why, and whether another would help. */
-function failLate(standing: Standing, order: SettlementOrder): Change {
+function failLate(leaseState: LeaseState, order: SettlementOrder): Change {
   const told = { outcome: 'failed', reason: order.reason, history: 'amend' } as const
-  return { ...unchanged(standing, order.final ? 'park' : null), ...told }
+  return { ...unchanged(leaseState, order.final ? 'park' : null), ...told }
 }
 
-function release(standing: Standing, order: SettlementOrder, policy: Policy, random: number): Change {
-  const releasesInARow = standing.releasesInARow + 1
+function release(leaseState: LeaseState, order: SettlementOrder, policy: Policy, random: number): Change {
+  const releasesInARow = leaseState.releasesInARow + 1
   const delayMillis = askedDelay(order) ?? releaseBackoffMillis(policy, releasesInARow, random)
   return {
-    ...unchanged(standing, delayMillis > 0 ? 'postpone' : 'return'),
+    ...unchanged(leaseState, delayMillis > 0 ? 'postpone' : 'return'),
     outcome: 'released',
     releasesInARow,
     delayMillis,

@@ -1,7 +1,17 @@
+import type { CalledBackPartition } from '@baton/protocol'
+import type { ControlOrder, ControlResult } from './control.ts'
 import { type BarrierLane, holdsBarrierForGood } from './lane-rules.ts'
-import { addCapped, unfinishedOf } from './tally.ts'
-import type { TaskEntry } from './task-entry.ts'
-import type { TaskFacts, TaskState } from './task-facts.ts'
+import { addCapped, type TaskFacts, type TaskState, totalOf, unfinishedOf } from './task-facts.ts'
+
+/** A task while a transaction changes it. */
+export interface TaskEntry extends Changing<Omit<TaskFacts, FixedFacts>>, Pick<TaskFacts, FixedFacts> {
+  readonly id: number
+  state: TaskState
+}
+
+type FixedFacts = 'taskId' | 'firstCallBackAt' | 'partitions' | 'records'
+
+type Changing<Facts> = { -readonly [Fact in keyof Facts]: Facts[Fact] }
 
 type Ending = Pick<TaskFacts, 'cancelled' | 'rerunning' | 'partitions'>
 type Deciding = Ending & Pick<TaskFacts, 'paused' | 'levelBarrier' | 'openLevel'>
@@ -46,7 +56,7 @@ export function bringUpToDate(task: TaskEntry, openLane: BarrierLane | null, at:
 }
 
 /** A task that was done gets new partitions: it begins anew. */
-export function beginAnew(task: TaskEntry): void {
+export function reopen(task: TaskEntry): void {
   task.generation += 1
   // Also where it is done again before anybody looks: its end is the new one.
   task.finishedAt = null
@@ -65,7 +75,7 @@ export function countReport(
 }
 
 /** What the row of a finished partition says of its end. */
-export interface Finished {
+interface Finished {
   readonly outcome: string | null
   readonly recordCount: number
   readonly reportedRecords: number | null
@@ -83,5 +93,78 @@ export function takeBack(task: TaskEntry, partitions: readonly Finished[]): void
     task.reportedDeclared -= recordCount
     task.reportedRecords = Math.max(0, task.reportedRecords - reportedRecords)
     if (reportedRecords !== recordCount) task.mismatched -= 1
+  }
+}
+
+export type CallBackRefusal =
+  | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
+  /** It would seal the task with fewer partitions than there are then. */
+  | { readonly kind: 'more_are_known'; readonly known: number }
+  /** It brings nothing new, and would seal a task that others called back. */
+  | { readonly kind: 'not_own' }
+
+/** Why a task takes no new partitions with so many records; undefined if it does. Repeated ones are never refused. */
+export function refusalOfNew(task: TaskEntry, records: number): CallBackRefusal | undefined {
+  if (task.cancelled) return { kind: 'task_cancelled' }
+  if (task.sealed) return { kind: 'task_sealed' }
+  return Number.isSafeInteger(totalOf(task.records) + records)
+    ? undefined
+    : { kind: 'record_total_too_large' }
+}
+
+/** What a call-back that also seals says, and what it brings. */
+interface SealingCallBack {
+  readonly partitions: number | null
+  readonly owner: string | null
+  readonly accepted: number
+}
+
+/** Why a call-back may not seal its task; undefined if it may. */
+export function refusalOfSeal(
+  task: TaskEntry | undefined,
+  { partitions, owner, accepted }: SealingCallBack,
+): CallBackRefusal | undefined {
+  if (task?.cancelled === true) return { kind: 'task_cancelled' }
+  if (task !== undefined && accepted === 0 && owner !== null && !task.owners.includes(owner))
+    return { kind: 'not_own' }
+  const known = (task === undefined ? 0 : totalOf(task.partitions)) + accepted
+  return (partitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
+}
+
+/** Names kept per task; those of later ones are not. */
+const MOST_OWNERS = 16
+
+/** Whoever brings something new owns the task from then on, beside the others. */
+export function withOwner(owners: readonly string[], owner: string | null): readonly string[] {
+  const isNew = owner !== null && owners.length < MOST_OWNERS && !owners.includes(owner)
+  return isNew ? [...owners, owner] : owners
+}
+
+/** Whether what is called back again says the same as the first time. */
+export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition): boolean {
+  return (
+    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
+  )
+}
+
+/** Why an order to a task is refused; undefined for one that is carried out. */
+export function refusalOf(task: TaskEntry, order: ControlOrder): ControlResult | undefined {
+  if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
+  switch (order.verb) {
+    case 'pause':
+    case 'cancel':
+    case 'skip-parked':
+      return isDone(task) ? { kind: 'task_finished' } : undefined
+    case 'seal': {
+      const known = totalOf(task.partitions)
+      return (order.expectedPartitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
+    }
+    case 'retry':
+      if (order.done && task.sealed && isDone(task)) return { kind: 'task_sealed' }
+      return order.done && task.purgedAt !== null ? { kind: 'task_purged' } : undefined
+    case 'resume':
+    case 'level-barrier':
+    case 'settings':
+      return undefined
   }
 }

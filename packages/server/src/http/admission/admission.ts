@@ -2,9 +2,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { ProblemCode } from '@baton/protocol'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { RequestProblem, sendProblem, type UnwrittenProblem } from '../answers/problems.ts'
-import { bearerToken } from '../requests/bearer-token.ts'
-import { browserFault } from './browser-signs.ts'
-import { crossSiteFault, isOwnAddress } from './cross-site.ts'
+import { bearerToken } from '../requests/callers.ts'
+import { browserFault, crossSiteFault, isOwnAddress } from './cross-site.ts'
 import type { HostRule } from './host-rule.ts'
 import type { LiveTokens } from './live-tokens.ts'
 import { type Role, roles } from './tokens.ts'
@@ -93,10 +92,10 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
 }
 
 /** Why a request must not be served; undefined when it may be. */
-export type Admission = (request: AskedWith) => UnwrittenProblem | undefined
+export type Admission = (request: RequestHead) => UnwrittenProblem | undefined
 
 /** All of a request that decides about it. */
-type AskedWith = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
+type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
 
 /** Sees to it that every route says who may call it, and puts the check in front of everything else. */
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
@@ -151,7 +150,7 @@ export const HOST_REFUSED =
 
 /** Also for paths that no route has: a foreign page learns nothing about what is here. */
 export function hostRefusal(
-  { headers: { host }, rawHeaders, httpVersion }: AskedWith,
+  { headers: { host }, rawHeaders, httpVersion }: RequestHead,
   hosts: HostRule,
 ): UnwrittenProblem | undefined {
   if (host === undefined) {

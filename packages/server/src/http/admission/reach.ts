@@ -1,6 +1,6 @@
 import type { CallBack } from '@baton/protocol'
 import type { Tick } from '../../handoff/events.ts'
-import type { InstanceRecord } from '../../handoff/shown/instance-record.ts'
+import type { InstanceRecord } from '../../handoff/views/records.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import type { Caller } from '../requests/callers.ts'
 

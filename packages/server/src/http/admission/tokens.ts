@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { bearerToken } from '../requests/bearer-token.ts'
-import type { Caller } from '../requests/callers.ts'
+import { bearerToken, type Caller } from '../requests/callers.ts'
 
 export const roles = ['producer', 'worker', 'operator', 'viewer'] as const
 export type Role = (typeof roles)[number]

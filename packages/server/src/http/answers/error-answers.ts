@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../handoff/store.ts'
 import type { Service } from '../service.ts'
 import { RequestProblem, sendProblem, type UnwrittenProblem } from './problems.ts'
 
-export const UNFORESEEN = 'something went wrong inside the service; its log has the details'
+export const UNEXPECTED = 'something went wrong inside the service; its log has the details'
 
 /** What Fastify itself finds wrong with a request, by its error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
@@ -18,12 +18,12 @@ const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: stri
 }
 
 /** Which request it was, for the log. */
-interface Asked {
+interface Requested {
   readonly method?: string | undefined
   readonly url?: string | undefined
 }
 
-export type Refuse = (error: unknown, asked: Asked) => UnwrittenProblem
+export type Refuse = (error: unknown, asked: Requested) => UnwrittenProblem
 
 /** The one place where an error becomes a problem. */
 export function refusals({ log }: Pick<Service, 'log'>): Refuse {
@@ -38,7 +38,7 @@ export function refusals({ log }: Pick<Service, 'log'>): Refuse {
     log.error({ err: error, instance, method, url }, 'a request failed unexpectedly')
     return {
       code: 'internal',
-      detail: UNFORESEEN,
+      detail: UNEXPECTED,
       options: { extra: { instance } },
     }
   }

@@ -122,7 +122,7 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     record_count,
     priorityLevel,
   })
-  const standing = {
+  const leaseState = {
     state: 'parked',
     attempts: 5,
     reportedRecords: null,
@@ -233,9 +233,9 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
       },
     },
     listPartitions: {
-      answer: { partitions: [{ ...descriptor(0, 7, 25_000), ...standing, ...row }], next: null },
+      answer: { partitions: [{ ...descriptor(0, 7, 25_000), ...leaseState, ...row }], next: null },
     },
-    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...standing, ...told } },
+    exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...leaseState, ...told } },
     pause: control('paused', 1),
     resume: control('open', 1),
     cancel: control('cancelled', 16),

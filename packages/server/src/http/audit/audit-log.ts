@@ -1,5 +1,7 @@
 import type { auditKinds } from '@baton/protocol'
 import type { Log } from '../../handoff/log.ts'
+import type { LiveTokens, TokensReload } from '../admission/live-tokens.ts'
+import type { TlsFiles, TlsReload } from '../tls.ts'
 
 /** Orders and reloads that are kept, and refusals: each kind has room of its own, so that a flood of one leaves the other. */
 const MOST_KEPT = 1000
@@ -9,7 +11,7 @@ const TOGETHER_MILLIS = 60_000
 /** Lines about refusals in the log per minute. Beyond them only the entries count on. */
 const MOST_LINES_A_MINUTE = 60
 
-export interface Audited {
+interface Audited {
   readonly kind: (typeof auditKinds)[number]
   readonly name: string | null
   readonly address: string | null
@@ -18,7 +20,7 @@ export interface Audited {
   readonly detail: string | null
 }
 
-export interface AuditRecord extends Audited {
+interface AuditRecord extends Audited {
   /** Grows with each entry: a place in the list. */
   readonly number: number
   readonly at: number
@@ -103,3 +105,31 @@ export class AuditLog {
 
 const isAlike = (one: Audited, other: Audited): boolean =>
   one.outcome === other.outcome && one.name === other.name
+
+/** Notes when files of the service were read again. */
+export function auditReloads(audit: AuditLog, tokens: LiveTokens | null, tls: TlsFiles | null): void {
+  const note = (action: string, outcome: 'applied' | 'refused', detail: string) => {
+    audit.note({
+      kind: 'reload',
+      name: null,
+      address: null,
+      action,
+      outcome: outcome === 'applied' ? 'done' : outcome,
+      detail,
+    })
+  }
+  tokens?.onReload((reload) => note('tokens file', reload.outcome, tokensDetail(reload)))
+  tls?.onReload((reload) => note('certificate', reload.outcome, tlsDetail(reload)))
+}
+
+function tokensDetail(reload: TokensReload): string {
+  if (reload.outcome === 'refused') return reload.faults.join('; ')
+  const parts = [
+    ...(reload.added.length > 0 ? [`new: ${reload.added.join(', ')}`] : []),
+    ...(reload.removed.length > 0 ? [`removed: ${reload.removed.join(', ')}`] : []),
+  ]
+  return parts.length === 0 ? 'no token changed' : parts.join('; ')
+}
+
+const tlsDetail = (reload: TlsReload): string =>
+  reload.outcome === 'refused' ? reload.fault : `${reload.subject}, valid to ${reload.validTo}`

@@ -5,10 +5,9 @@ import { tickWithinLimits } from '../admission/reach.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { securityHeaders } from '../answers/security-headers.ts'
 import { problemAnswers } from '../api-document/documented.ts'
-import { leaveUntimed } from '../requests/request-counts.ts'
+import { exemptFromTimeout } from '../requests/request-counts.ts'
 import type { Service } from '../service.ts'
-import { EventFollower } from './event-follower.ts'
-import { MOST_STREAMS, type OpenStreams } from './open-streams.ts'
+import { EventFollower, MOST_STREAMS, type OpenStreams } from './event-streams.ts'
 
 const LONGEST_EVENT_ID = 256
 const RECONNECT_AFTER_MILLIS = 2000
@@ -66,7 +65,7 @@ export function eventsRoute(
       const lastId = request.headers['last-event-id']
       const { socket, headers } = request.raw
       const caller = callers.of(headers)
-      leaveUntimed(reply)
+      exemptFromTimeout(reply)
       reply.hijack()
       const response = reply.raw
       response.writeHead(200, streamHead(isSecure))

@@ -1,13 +1,91 @@
+import { Distribution } from '../../handoff/counts/counts.ts'
 import type { StoreReading } from '../../handoff/counts/store-readings.ts'
 import type { HandOff } from '../../handoff/hand-off.ts'
-import type { AdmissionBudget } from '../admission/budget.ts'
+import type { AdmissionBudget } from '../budget/budget.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
 import type { Webhooks } from '../service.ts'
-import type { MetricHead, Sample } from './metric-text.ts'
-import type { ProcessHealth } from './process-health.ts'
+
+const SAMPLE_MILLIS = 100
+/** Timers are good to a millisecond, and a store on the event loop holds it for some. */
+const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+
+/** How the process is. It looks at the clock ten times a second; the rest Node counts anyway. */
+export class ProcessHealth {
+  /** How late a timer fired: what a request that arrived just then had to wait before anybody looked at it. */
+  readonly eventLoopDelay = new Distribution(DELAY_SECONDS)
+  #dueAt = performance.now() + SAMPLE_MILLIS
+  readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
+  readonly #onSample: (lateMillis: number) => void
+
+  constructor(onSample: (lateMillis: number) => void = () => {}) {
+    this.#onSample = onSample
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #sample(): void {
+    const now = performance.now()
+    const lateMillis = Math.max(0, now - this.#dueAt)
+    this.eventLoopDelay.add(lateMillis / 1000)
+    this.#onSample(lateMillis)
+    this.#dueAt = now + SAMPLE_MILLIS
+  }
+}
+
+/** As Prometheus has read it since its beginnings, and everything that reads its format. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** The values of the labels, in the order of their names, and what stands there. */
+export type Sample = readonly [labels: readonly string[], value: number | Distribution]
+
+interface MetricHead {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly labels: readonly string[]
+  readonly meaning: string
+}
+
+/** One metric with all of its samples. Without samples there is nothing to tell, and nothing is told. */
+export function metricText({ name, type, labels, meaning }: MetricHead, samples: Iterable<Sample>): string {
+  let text = ''
+  for (const [values, value] of samples) {
+    const pairs = labels.map((label, at) => `${label}="${escaped(values[at] ?? '')}"`)
+    if (value instanceof Distribution) text += histogramLines(name, pairs, value)
+    else text += line(name, pairs, value)
+  }
+  return text === ''
+    ? ''
+    : `# HELP ${name} ${meaning.replaceAll('\\', '\\\\')}\n# TYPE ${name} ${type}\n${text}`
+}
+
+/** Each bucket holds those before it. */
+function histogramLines(
+  name: string,
+  pairs: readonly string[],
+  { bounds, counts, sum }: Distribution,
+): string {
+  let lines = ''
+  let count = 0
+  for (const [at, bound] of [...bounds, '+Inf'].entries()) {
+    count += counts[at] ?? 0
+    lines += line(`${name}_bucket`, [...pairs, `le="${bound}"`], count)
+  }
+  return `${lines}${line(`${name}_sum`, pairs, sum)}${line(`${name}_count`, pairs, count)}`
+}
+
+function line(name: string, pairs: readonly string[], value: number): string {
+  const labels = pairs.length === 0 ? '' : `{${pairs.join(',')}}`
+  return `${name}${labels} ${value}\n`
+}
+
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
 
 /** Where the numbers come from. */
-export interface MetricSources {
+interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
   readonly health: ProcessHealth

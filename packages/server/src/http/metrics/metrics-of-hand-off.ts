@@ -1,5 +1,4 @@
-import { by, counter, type Metric } from './metric.ts'
-import type { Sample } from './metric-text.ts'
+import { by, counter, type Metric, type Sample } from './metric.ts'
 
 /** What becomes of partitions and leases on this node. */
 export const handOffMetrics: readonly Metric[] = [

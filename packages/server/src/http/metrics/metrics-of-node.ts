@@ -1,6 +1,50 @@
 import { version } from '../../version.ts'
 import { by, counter, gauge, histogram, type Metric } from './metric.ts'
 
+/** How much callers ask for at once, and how often they asked for more than they may. */
+export const boundMetrics: readonly Metric[] = [
+  gauge('baton_connections', [], 'connections that are open', ({ budget }) => budget.connections),
+  gauge(
+    'baton_received_bytes',
+    [],
+    'bodies that were received and are not answered yet',
+    ({ budget }) => budget.received.held,
+  ),
+  gauge(
+    'baton_unsent_bytes',
+    [],
+    'answers that clients have not taken yet, looked at once a second',
+    ({ budget }) => budget.unsentBytes,
+  ),
+  counter('baton_bounds_met_total', ['bound'], 'how often a bound on callers was met', ({ budget }) =>
+    by(budget.met.counts),
+  ),
+]
+
+/** What clients ask of this node. */
+export const requestMetrics: readonly Metric[] = [
+  counter(
+    'baton_requests_total',
+    ['method', 'route', 'status'],
+    'requests answered; page stands for the page and its files, none for what has no route',
+    function* ({ requests }) {
+      for (const { method, route, statuses } of requests.routes())
+        for (const [status, count] of statuses) yield [[method, route, String(status)], count]
+    },
+  ),
+  histogram(
+    'baton_request_duration_seconds',
+    ['method', 'route'],
+    'time from a request to its answer; pulls that waited for work are left out',
+    function* ({ requests }) {
+      for (const { method, route, statuses, seconds } of requests.routes())
+        if (statuses.size > 0) yield [[method, route], seconds]
+    },
+  ),
+  gauge('baton_waiting_pulls', [], 'pulls that wait for work', ({ handOff }) => handOff.waitingPulls),
+  gauge('baton_event_streams', [], 'event streams that are open', ({ handOff }) => handOff.events.followers),
+]
+
 /** How this node is. */
 export const nodeMetrics: readonly Metric[] = [
   gauge('baton_ready', [], '1 when the node can hand off: what /readyz would say', ({ handOff, store }) =>

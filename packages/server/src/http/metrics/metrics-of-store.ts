@@ -1,7 +1,23 @@
-import { MOST_TASKS } from '../../handoff/counts/backlog.ts'
+import { MOST_TASKS } from '../../handoff/counts/store-readings.ts'
 import { unfinishedStates } from '../../handoff/rules/life-cycle.ts'
-import type { ShownCounts } from '../../handoff/shown/shown-state.ts'
+import type { ViewedCounts } from '../../handoff/views/view-state.ts'
 import { by, counter, gauge, histogram, type Metric } from './metric.ts'
+
+/** What this node has posted. Only the node that leads does. */
+export const webhookMetrics: readonly Metric[] = [
+  counter(
+    'baton_webhook_attempts_total',
+    ['outcome'],
+    'events posted to receivers: delivered, to be retried, or given up',
+    ({ webhooks: { deliverer } }) => by({ ...deliverer.counts }),
+  ),
+  gauge(
+    'baton_webhook_targets_broken',
+    [],
+    'receivers that failed so often that they are only tried now and then',
+    ({ webhooks: { deliverer } }) => deliverer.broken,
+  ),
+]
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
@@ -34,7 +50,7 @@ export const storeMetrics: readonly Metric[] = [
   ),
 ]
 
-const unfinished = (counts: ShownCounts | undefined) =>
+const unfinished = (counts: ViewedCounts | undefined) =>
   counts === undefined ? [] : by(Object.fromEntries(unfinishedStates.map((state) => [state, counts[state]])))
 
 /** What all nodes find in the store they share; each of them says the same. */

@@ -1,12 +1,24 @@
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { AdmissionBudget } from '../admission/budget.ts'
 import { problemAnswers } from '../api-document/documented.ts'
+import type { AdmissionBudget } from '../budget/budget.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
 import type { Service } from '../service.ts'
-import { METRICS_TYPE, metricText } from './metric-text.ts'
-import { metrics } from './metrics.ts'
-import { ProcessHealth } from './process-health.ts'
+import { METRICS_TYPE, type Metric, metricText, ProcessHealth } from './metric.ts'
+import { handOffMetrics } from './metrics-of-hand-off.ts'
+import { boundMetrics, nodeMetrics, requestMetrics } from './metrics-of-node.ts'
+import { backlogMetrics, storeMetrics, webhookMetrics } from './metrics-of-store.ts'
+
+/** Every metric there is. A test holds the table in docs/operations.md against it. */
+export const metrics: readonly Metric[] = [
+  ...requestMetrics,
+  ...boundMetrics,
+  ...handOffMetrics,
+  ...storeMetrics,
+  ...nodeMetrics,
+  ...webhookMetrics,
+  ...backlogMetrics,
+]
 
 /** For Prometheus and its kin. Answered whatever became of the store: then above all somebody wants to know. */
 export function metricsRoute(

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ASK_AGAIN, FOREVER, pageHeaders, sendPageFile } from './page-answer.ts'
-import type { PageFile } from './page-files.ts'
+import { IMMUTABLE, type PageFile, pageHeaders, REVALIDATE, sendPageFile } from './page-files.ts'
 
 const open = { config: { access: 'open' as const }, schema: { hide: true } }
 
@@ -15,12 +14,12 @@ export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, Page
       const segment = unfinishedSegment(request)
       // Under a base path the page's relative links need the slash at the end.
       if (segment !== undefined) return reply.redirect(`${segment}/`, 308)
-      return index === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, index, ASK_AGAIN)
+      return index === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, index, REVALIDATE)
     },
   })
   for (const [path, file] of files) {
     if (path.endsWith('.html')) continue
-    const caching = path.startsWith('assets/') ? FOREVER : ASK_AGAIN
+    const caching = path.startsWith('assets/') ? IMMUTABLE : REVALIDATE
     app.route({
       method: 'GET',
       url: `/${path}`,
@@ -45,9 +44,22 @@ the service. Everything else works without it: see <a href="openapi.json">openap
 </html>
 `
 
-export function sendUnbuilt(reply: FastifyReply): FastifyReply {
+function sendUnbuilt(reply: FastifyReply): FastifyReply {
   return reply
-    .headers({ ...pageHeaders, 'cache-control': ASK_AGAIN })
+    .headers({ ...pageHeaders, 'cache-control': REVALIDATE })
     .type('text/html; charset=utf-8')
     .send(UNBUILT)
+}
+
+/** The API reference at `/docs`: a page that reads `/openapi.json` and shows it. */
+export function apiReferenceRoute(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
+  const docs = files.get('docs.html')
+  app.route({
+    method: 'GET',
+    url: '/docs',
+    config: { access: 'open' },
+    schema: { hide: true },
+    handler: async (request, reply) =>
+      docs === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, docs, REVALIDATE),
+  })
 }

@@ -1,13 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import { securityHeaders } from '../answers/security-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
-import { AskedInHeaders } from './request-headers.ts'
+import { RequestPreferences } from './request-headers.ts'
+
+/**
+ * A client that asks before it sends a large body is told to go on only if the body has a chance. Other expectations
+ * are passed over, which HTTP allows; Node would refuse them without a word.
+ */
+export function answerExpectHeader(app: FastifyInstance, largestBodyBytes: number): void {
+  app.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    const announced = Number(request.headers['content-length'] ?? 0)
+    if (announced <= largestBodyBytes) response.writeContinue()
+    app.routing(request, response)
+  })
+  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    app.routing(request, response)
+  })
+}
 
 /** A request for the hand-off and the way back to whoever made it, whichever of the two ways it came. */
 export interface Exchange {
-  readonly asked: AskedInHeaders
+  readonly asked: RequestPreferences
   readonly socket: Socket
   /**
    * Calls `lost` instead of sending when the client has hung up and not one byte of the answer was given to the socket.
@@ -22,20 +38,20 @@ export type AnswerHeaders = readonly string[]
 /** Serves a request to its end, or throws before anything of the answer was sent. `body` is parsed JSON. */
 export type Serve = (exchange: Exchange, body: unknown) => Promise<Served>
 
-export interface Served {
+interface Served {
   /** For work, because the client asked to: the time that it took is not the node's. */
   readonly waited: boolean
 }
 
 /** What every answer of the hand-off says about itself. */
-const standing = (isSecure: boolean): AnswerHeaders => [
+const leaseState = (isSecure: boolean): AnswerHeaders => [
   ...['content-type', JSON_TYPE, 'cache-control', 'no-store'],
   ...Object.entries(securityHeaders(isSecure)).flat(),
 ]
-const inClear = standing(false)
-const overTls = standing(true)
+const inClear = leaseState(false)
+const overTls = leaseState(true)
 
-export const standingHeaders = (isSecure: boolean): AnswerHeaders => (isSecure ? overTls : inClear)
+export const commonHeaders = (isSecure: boolean): AnswerHeaders => (isSecure ? overTls : inClear)
 
 /** The way through Node's HTTP server. Fastify's reply has nothing to add to these answers. */
 export function exchangeOver(
@@ -47,10 +63,10 @@ export function exchangeOver(
   const send = (body: string, more: AnswerHeaders) => {
     const closing = handOff.isDraining ? ['connection', 'close'] : []
     const length = ['content-length', String(Buffer.byteLength(body))]
-    response.writeHead(200, [...standingHeaders(isSecure), ...more, ...closing, ...length]).end(body)
+    response.writeHead(200, [...commonHeaders(isSecure), ...more, ...closing, ...length]).end(body)
   }
   return {
-    asked: new AskedInHeaders(headers, keyOwner, queryOf(url)),
+    asked: new RequestPreferences(headers, keyOwner, queryOf(url)),
     socket,
     answer: (body, more, lost) => sendOrLose(request, response, () => send(body, more), lost),
   }

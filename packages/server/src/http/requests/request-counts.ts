@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Distribution, DURATION_SECONDS } from '../../handoff/counts/distribution.ts'
+import { Distribution, DURATION_SECONDS } from '../../handoff/counts/counts.ts'
 
 /** The requests of one route that were answered. */
 export class RouteCounts {
@@ -76,6 +76,6 @@ function counting(counts: RouteCounts) {
 const untimed = new WeakSet<ServerResponse>()
 
 /** How long it takes says nothing about the node: it waits for work, or goes on until somebody ends it. */
-export function leaveUntimed({ raw }: FastifyReply): void {
+export function exemptFromTimeout({ raw }: FastifyReply): void {
   untimed.add(raw)
 }

@@ -9,7 +9,7 @@ import {
 } from '@baton/protocol'
 import type { PullRequest } from '../../handoff/requests.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { type KeyOwner, ownedKey } from './key-owner.ts'
+import { type KeyOwner, ownedKey } from './callers.ts'
 import { NO_QUERY, type PullQuery, readPullQuery } from './pull-query.ts'
 import { remembered } from './remembered.ts'
 
@@ -67,7 +67,7 @@ function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferen
  * What the headers and the query of a pull or a settle ask for. Read when somebody wants to know, and once: in the express lane one
  * of these stands for all requests of a connection that begin alike.
  */
-export class AskedInHeaders {
+export class RequestPreferences {
   readonly headers: IncomingHttpHeaders
   readonly #keyOwner: KeyOwner
   readonly #query: string
@@ -90,8 +90,8 @@ export class AskedInHeaders {
   }
 
   /** The same under another key. */
-  underKey(key: string): AskedInHeaders {
-    const asked = new AskedInHeaders(this.headers, this.#keyOwner, this.#query, key)
+  underKey(key: string): RequestPreferences {
+    const asked = new RequestPreferences(this.headers, this.#keyOwner, this.#query, key)
     asked.#caller = this.#caller
     asked.#owner = this.#owner
     asked.#preferences = this.#preferences

@@ -11,18 +11,43 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
-import type { KnownConflict } from '../../handoff/store.ts'
-import type { BoundsMet } from '../admission/bounds.ts'
+import type { CallBackOrder, KnownConflict } from '../../handoff/store.ts'
 import { requireCallBackLimits } from '../admission/reach.ts'
-import { nameOf } from '../answers/partition-view.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { settingsChange } from '../answers/task-settings-view.ts'
+import { nameOf } from '../answers/views.ts'
 import { answers, producerHeader, settingsHeader } from '../api-document/documented.ts'
+import type { BoundsMet } from '../budget/bounds.ts'
 import { CallBackReader } from '../large-call-backs/call-back-reader.ts'
-import { whileHeld } from '../requests/held-body.ts'
+import { whileHeld } from '../requests/arriving-body.ts'
 import { callerOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
-import { sealHeader, sealOf } from './seal-header.ts'
+
+const SEAL_HEADER = 'baton-seal'
+
+const sealHeader = {
+  [SEAL_HEADER]: Type.Optional(
+    Type.String({
+      pattern: '^(?:true|[0-9]{1,16})$',
+      description:
+        'Also seals the task, in the same step: `true`, or the number of partitions that the task has in all',
+      examples: ['true'],
+    }),
+  ),
+}
+
+/** Whether a call-back also seals its task. */
+function sealOf(headers: IncomingHttpHeaders): NonNullable<CallBackOrder['seal']> | null {
+  const text = headers[SEAL_HEADER]
+  if (text === undefined) return null
+  if (text === 'true') return { partitions: null }
+  const partitions = typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  if (Number.isSafeInteger(partitions)) return { partitions }
+  throw new RequestProblem(
+    'parameter_invalid',
+    'Baton-Seal must be true, or the number of partitions that the task has in all',
+  )
+}
 
 const SETTINGS_HEADER = 'task-settings'
 

@@ -1,25 +1,42 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import {
+  type CheckFailure,
   type ControlAnswer,
   controlAnswerSchema,
   explainPartitionName,
   levelBarrierRequestSchema,
   MAX_LISTED_VIOLATIONS,
+  objectFaults,
   parsePartitionName,
   quoted,
   type RetryRequest,
   retryRequestSchema,
   sealRequestSchema,
+  type Violation,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
-import Type, { type TSchema } from 'typebox'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import { Check } from 'typebox/schema'
 import type { ControlOrder, ControlResult, RetryOrder } from '../../handoff/rules/control.ts'
 import { mayOthers, requireOwn, requireTaskLimit } from '../admission/reach.ts'
-import { RequestProblem } from '../answers/problems.ts'
+import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
-import { brokenControl, controlBody } from './control-body.ts'
 import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
+
+/** The body of a control request: none at all, or an object with known fields only. A slip here must not act. */
+export function controlBody<Schema extends TObject>(schema: Schema, body: unknown): Static<Schema> {
+  const value = body === undefined ? {} : body
+  if (!Check(schema, value)) throw broken(objectFaults(schema, value))
+  return value as Static<Schema>
+}
+
+export function brokenControl(found: readonly Violation[]): RequestProblem {
+  const violations = found.slice(0, MAX_LISTED_VIOLATIONS)
+  return broken({ ok: false, violations, total: found.length })
+}
+
+const broken = (failure: CheckFailure) => brokenContract('the body is not what this takes', failure)
 
 type Order = (taskId: string, body: unknown) => ControlOrder
 

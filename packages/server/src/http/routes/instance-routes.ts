@@ -10,11 +10,11 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { withinLimits } from '../admission/reach.ts'
-import { viewInstance } from '../answers/instance-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
+import { viewInstance } from '../answers/views.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
-import { controlBody } from './control-body.ts'
+import { controlBody } from './control-routes.ts'
 import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
 
 export function instanceRoutes(app: FastifyInstance, { handOff, callers }: Service): void {

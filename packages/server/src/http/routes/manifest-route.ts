@@ -2,15 +2,14 @@ import { Readable } from 'node:stream'
 import { type ManifestLine, manifestLineSchema, type PartitionRow, partitionStates } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { PartitionPage, PartitionQuery } from '../../handoff/shown/partition-record.ts'
+import type { PartitionPage, PartitionQuery } from '../../handoff/views/records.ts'
 import { requireOwn, requireTaskLimit } from '../admission/reach.ts'
-import { viewPartition } from '../answers/partition-view.ts'
 import { RequestProblem } from '../answers/problems.ts'
+import { viewPartition } from '../answers/views.ts'
 import { problemAnswers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import { numberOf, type Query, wordOf } from './paging.ts'
-import { tableFieldRenamer } from './table-field.ts'
-import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
+import { type TaskParams, tableFieldRenamer, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
 
 type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
 

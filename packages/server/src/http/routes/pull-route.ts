@@ -2,14 +2,13 @@ import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { revoked } from '../admission/admission.ts'
-import type { AdmissionBudget } from '../admission/budget.ts'
-import { handedOutWriter } from '../answers/handed-out-json.ts'
+import { pulledPartitionWriter } from '../answers/hand-off-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
-import type { ExpressLane } from '../express/express-lane.ts'
+import type { AdmissionBudget } from '../budget/budget.ts'
+import type { FastPath } from '../fast-path/fast-path.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
-import { whileWatched } from '../requests/hang-up.ts'
-import { leaveUntimed } from '../requests/request-counts.ts'
-import { Standstill } from '../requests/standstill.ts'
+import { StallTimer, whileWatched } from '../requests/hang-up.ts'
+import { exemptFromTimeout } from '../requests/request-counts.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 
 /** How soon an empty-handed client that does not wait may ask again. */
@@ -18,12 +17,12 @@ const EMPTY_RETRY_AFTER_SECONDS = '1'
 export function pullRoute(
   app: FastifyInstance,
   service: Service,
-  lane: ExpressLane,
+  lane: FastPath,
   budget: AdmissionBudget,
 ): void {
   const { handOff, tableField, callers } = service
-  const write = handedOutWriter(tableField)
-  const standstill = new Standstill()
+  const write = pulledPartitionWriter(tableField)
+  const standstill = new StallTimer()
   const config = { access: 'worker' as const, urgency: 'pull' as const }
 
   const pull: Serve = async ({ asked, socket, answer }) => {
@@ -76,7 +75,7 @@ export function pullRoute(
     },
     handler: async (request, reply) => {
       const { waited } = await pull(exchangeOver(request.raw, reply.raw, service), undefined)
-      if (waited) leaveUntimed(reply)
+      if (waited) exemptFromTimeout(reply)
       return reply.hijack()
     },
   })

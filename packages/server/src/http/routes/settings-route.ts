@@ -5,7 +5,7 @@ import { RequestProblem } from '../answers/problems.ts'
 import { settingsChange, viewSettings } from '../answers/task-settings-view.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
-import { brokenControl, controlBody } from './control-body.ts'
+import { brokenControl, controlBody } from './control-routes.ts'
 import { type TaskParams, taskIdOf, taskParams } from './task-parameter.ts'
 
 export function settingsRoute(app: FastifyInstance, { handOff, callers }: Service): void {

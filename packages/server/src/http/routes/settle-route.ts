@@ -10,27 +10,25 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Settled } from '../../handoff/requests.ts'
 import type { SettlementOrder } from '../../handoff/rules/settlement.ts'
-import type { AdmissionBudget } from '../admission/budget.ts'
-import { handedOutWriter } from '../answers/handed-out-json.ts'
+import { pulledPartitionWriter, refusalsJson } from '../answers/hand-off-json.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
-import { refusalsJson } from '../answers/refusals-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
-import type { ExpressLane } from '../express/express-lane.ts'
+import type { AdmissionBudget } from '../budget/budget.ts'
+import type { FastPath } from '../fast-path/fast-path.ts'
 import { exchangeOver, type Serve } from '../requests/exchange.ts'
-import { whileWatched } from '../requests/hang-up.ts'
-import { leaveUntimed } from '../requests/request-counts.ts'
-import { Standstill } from '../requests/standstill.ts'
+import { StallTimer, whileWatched } from '../requests/hang-up.ts'
+import { exemptFromTimeout } from '../requests/request-counts.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
 export function settleRoute(
   app: FastifyInstance,
   service: Service,
-  lane: ExpressLane,
+  lane: FastPath,
   budget: AdmissionBudget,
 ): void {
   const { handOff, tableField, callers } = service
-  const write = handedOutWriter(tableField)
-  const standstill = new Standstill()
+  const write = pulledPartitionWriter(tableField)
+  const standstill = new StallTimer()
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
   const settledJson = ({ settled, parked, refused, pulled }: Settled) =>
@@ -89,7 +87,7 @@ export function settleRoute(
     },
     handler: async (request, reply) => {
       const { waited } = await settle(exchangeOver(request.raw, reply.raw, service), request.body)
-      if (waited) leaveUntimed(reply)
+      if (waited) exemptFromTimeout(reply)
       return reply.hijack()
     },
   })

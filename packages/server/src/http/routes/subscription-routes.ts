@@ -1,10 +1,12 @@
 import {
+  type Delivery,
   type DeliveryList,
   deliveryListSchema,
   deliverySchema,
   type EventPage,
   eventPageSchema,
   rotateSecretRequestSchema,
+  type Subscription,
   type SubscriptionSecret,
   subscribeRequestSchema,
   subscriptionListSchema,
@@ -15,15 +17,52 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { StoredSubscription, SubscriptionOrder, SubscriptionResult } from '../../handoff/outbox.ts'
+import type {
+  StoredDelivery,
+  StoredSubscription,
+  SubscriptionOrder,
+  SubscriptionResult,
+} from '../../handoff/outbox.ts'
 import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
 import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { viewDelivery, viewSubscription } from '../answers/subscription-view.ts'
+import { timestampOf, timestampOrNull } from '../answers/views.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
-import { brokenControl, controlBody } from './control-body.ts'
+import { brokenControl, controlBody } from './control-routes.ts'
 import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
+
+/** Without its secrets. */
+function viewSubscription(stored: StoredSubscription): Subscription {
+  const { id, url, types, taskPrefix, state, reason, createdAt } = stored
+  return {
+    id,
+    url,
+    types: [...types],
+    taskPrefix,
+    state: state === 'active' ? 'active' : 'disabled',
+    reason,
+    createdAt: timestampOf(createdAt),
+  }
+}
+
+function viewDelivery({ event, taskId, at, message, progress }: StoredDelivery): Delivery {
+  const { state, attempts, nextAt, attemptedAt, status, error, millis } = progress
+  return {
+    event,
+    id: message.id,
+    type: message.type,
+    taskId,
+    time: timestampOf(at),
+    state,
+    attempts,
+    attemptedAt: timestampOrNull(attemptedAt),
+    nextAttemptAt: state === 'pending' ? timestampOf(nextAt) : null,
+    status,
+    error,
+    durationSeconds: millis === null ? null : millis / 1000,
+  }
+}
 
 interface SubscriptionParams {
   readonly subscriptionId: string

@@ -1,6 +1,15 @@
-import { MAX_TASK_ID_LENGTH } from '@baton/protocol'
+import { MAX_TASK_ID_LENGTH, type PartitionRow } from '@baton/protocol'
 import Type from 'typebox'
 import { RequestProblem } from '../answers/problems.ts'
+
+/** Gives the compute table the name that this deployment has for it on the wire. */
+export function tableFieldRenamer(tableField: string) {
+  return <Row extends Pick<PartitionRow, 'taskId' | 'computeTableName'>>(row: Row) => {
+    if (tableField === 'computeTableName') return row
+    const { taskId, computeTableName, ...others } = row
+    return { taskId, [tableField]: computeTableName, ...others }
+  }
+}
 
 export interface TaskParams {
   readonly taskId: string

@@ -8,10 +8,9 @@ import {
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import type { PartitionQuery } from '../../handoff/shown/partition-record.ts'
+import type { PartitionQuery } from '../../handoff/views/records.ts'
 import { isWithinLimit, requireOwn, requireTaskLimit } from '../admission/reach.ts'
-import { viewPartition } from '../answers/partition-view.ts'
-import { summariseTask, viewTask } from '../answers/task-view.ts'
+import { summariseTask, viewPartition, viewTask } from '../answers/views.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import {
@@ -25,8 +24,7 @@ import {
   wordOf,
   writeCursor,
 } from './paging.ts'
-import { tableFieldRenamer } from './table-field.ts'
-import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
+import { type TaskParams, tableFieldRenamer, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
 
 const filter = (words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...words] }))

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Cluster, clusterOf } from '../../../src/cluster/cluster.ts'
 import type { Election, Head, Peer } from '../../../src/cluster/head.ts'
+import { type Cluster, clusterOf } from '../../../src/cluster/open-cluster.ts'
 import { carriedVerbs } from '../../../src/cluster/peer-messages.ts'
 import { type Store, StoreUnavailable } from '../../../src/handoff/store.ts'
-import { admitPeers } from '../../../src/http/peers.ts'
+import { admitPeers } from '../../../src/http/closing.ts'
 
-const engineVerbs = [...carriedVerbs, 'sweep', 'tidy', 'deliver'] as const
+const engineVerbs = [...carriedVerbs, 'sweep', 'maintain', 'deliver'] as const
 type EngineVerb = (typeof engineVerbs)[number]
 
 /** In place of the database: the head, and a store that only the one may use whose term is the head's. */

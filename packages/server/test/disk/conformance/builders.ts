@@ -1,6 +1,6 @@
 import type { Images, Loaded } from '../../../src/handoff/disk.ts'
 import { noOutboxImages } from '../../../src/handoff/outbox.ts'
-import { noTallies } from '../../../src/handoff/rules/tally.ts'
+import { noTallies } from '../../../src/handoff/rules/task-facts.ts'
 import {
   type PartitionDescriptor,
   type PartitionStatus,

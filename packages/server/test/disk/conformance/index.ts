@@ -5,8 +5,8 @@ import { imagesTopic } from './images.ts'
 import { instancesTopic } from './instances.ts'
 import { laneTablesTopic } from './lane-tables.ts'
 import { loadsTopic } from './loads.ts'
+import { maintenanceTopic } from './maintenance.ts'
 import { outboxTopic } from './outbox.ts'
-import { upkeepTopic } from './upkeep.ts'
 import { viewsTopic } from './views.ts'
 
 /** What every disk must do, call by call. */
@@ -15,7 +15,7 @@ const topics = [
   imagesTopic,
   loadsTopic,
   laneTablesTopic,
-  upkeepTopic,
+  maintenanceTopic,
   viewsTopic,
   instancesTopic,
   outboxTopic,

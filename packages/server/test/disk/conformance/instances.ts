@@ -1,16 +1,15 @@
-import type { InstanceTotals } from '@baton/protocol'
-import { MAX_PRODUCER_TASKS } from '@baton/protocol'
+import { type InstanceTotals, MAX_PRODUCER_TASKS } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
-import type { Sighting } from '../../../src/handoff/sightings.ts'
+import type { Heartbeat } from '../../../src/handoff/heartbeats.ts'
+import { noTotals } from '../../../src/handoff/views/records.ts'
 import { aLane, aTask, byId, images, leased, NOW, rows, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 
 const seen = (
   instanceId: string,
   totals: Partial<InstanceTotals> = {},
-  changes: Partial<Sighting> = {},
-): Sighting => ({
+  changes: Partial<Heartbeat> = {},
+): Heartbeat => ({
   instanceId,
   role: 'worker',
   totals: { ...noTotals(), ...totals },
@@ -23,7 +22,7 @@ export function instancesTopic(harness: DiskHarness): void {
   describe('instances', () => {
     const create = disksOf(harness)
 
-    test('sightings add up', async () => {
+    test('heartbeats add up', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('w', { pulls: 2, records: 40 })], NOW)
       const ago = { first: 400, last: 100 }

@@ -1,6 +1,6 @@
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_TABLES } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import { PACE_SECONDS_KEPT } from '../../../src/handoff/shown/eta.ts'
+import { PACE_SECONDS_KEPT } from '../../../src/handoff/views/eta.ts'
 import { aLane, aRow, aTask, byId, images, NOW, status, tally } from './builders.ts'
 import { type DiskHarness, disksOf } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describeServer } from '../../../src/disk/postgres/session/connector.ts'
 import { parseDatabaseUrl } from '../../../src/disk/postgres/session/database-url.ts'
-import { whereabouts } from '../../../src/disk/postgres/session/whereabouts.ts'
 import { StoreRefused } from '../../../src/handoff/store.ts'
 
 describe('the URL of a database', () => {
@@ -111,6 +111,6 @@ describe('where a database is, for people', () => {
     vi.stubEnv('PGPORT', undefined)
     vi.stubEnv('PGDATABASE', undefined)
     onTestFinished(() => void vi.unstubAllEnvs())
-    expect(whereabouts(url)).toBe(where)
+    expect(describeServer(url)).toBe(where)
   })
 })

@@ -4,9 +4,8 @@ import { gunzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openPostgresDisk, type PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
-import type { PartitionRecord } from '../../../src/handoff/shown/partition-record.ts'
-import type { TaskRecord } from '../../../src/handoff/shown/task-record.ts'
 import { type Store, StoreRefused } from '../../../src/handoff/store.ts'
+import type { PartitionRecord, TaskRecord } from '../../../src/handoff/views/records.ts'
 import { Driver, leaseOf } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 import { diskDatabases } from './support.ts'
@@ -127,7 +126,7 @@ describe('a database of version 11', () => {
       Object.values(states).filter((state) => state === 'ready'),
     )
     // Four more of the task that is to run again.
-    await driver.tidyAll()
+    await driver.maintainAll()
     const given = await driver.pullAll(10)
     expect(new Set(given.map(({ lease }) => leaseOf(lease?.id ?? '').partition)).size).toBe(given.length)
     expect(given).toHaveLength(waiting.length + 4)

@@ -1,23 +1,23 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { knownStatement, unstageStatement } from '../../../src/disk/postgres/append.ts'
 import { flushStatements } from '../../../src/disk/postgres/flush.ts'
 import { fence } from '../../../src/disk/postgres/head.ts'
 import { instanceStatement, instancesStatement } from '../../../src/disk/postgres/instance-rows.ts'
 import { dueStatement, loadStatement } from '../../../src/disk/postgres/load.ts'
+import {
+  dueKeysStatement,
+  purgeableStatement,
+  unfinishedWorkStatement,
+} from '../../../src/disk/postgres/maintenance.ts'
 import { deliveriesStatement } from '../../../src/disk/postgres/outbox-rows.ts'
 import { openPostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import type { Statement } from '../../../src/disk/postgres/session/connection.ts'
 import { BEGIN_READING } from '../../../src/disk/postgres/settings.ts'
-import { knownStatement, unstageStatement } from '../../../src/disk/postgres/staging.ts'
 import {
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
 } from '../../../src/disk/postgres/task-views.ts'
-import {
-  dueKeysStatement,
-  purgeableStatement,
-  unfinishedWorkStatement,
-} from '../../../src/disk/postgres/upkeep.ts'
 import { notAttempted } from '../../../src/handoff/outbox.ts'
 import { untouched } from '../../../src/handoff/stored.ts'
 import { lane, noImages, row, task } from './samples.ts'

@@ -68,7 +68,7 @@ test('a task with many levels is purged with a bounded number of reads', async (
   clock.advance(60_000)
   const order = { retentionMillis: 1000, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
   let steps = 0
-  while ((await store.tidy(order)).more) steps += 1
+  while ((await store.maintain(order)).more) steps += 1
   expect(steps).toBeGreaterThan(1)
   expect(disk.calls).toBeLessThan(steps * 10)
   expect((await disk.taskDetail('wide'))?.lanes.every(({ lane }) => lane.purged === 1)).toBe(true)

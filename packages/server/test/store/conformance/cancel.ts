@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { totalOf } from '../../../src/handoff/rules/tally.ts'
+import { totalOf } from '../../../src/handoff/rules/task-facts.ts'
 import { leaseOf, one, some } from './driver.ts'
 import { DAY, HOUR, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
@@ -59,7 +59,7 @@ export function cancelTopic(harness: StoreHarness): void {
       await store.pullOne()
       await store.control({ verb: 'cancel', taskId: 'a' })
       await store.pass(DAY)
-      await store.tidyAll()
+      await store.maintainAll()
       const { facts } = await store.task('a')
       expect(facts.partitions).toMatchObject({ cancelled: 4 })
       expect(totalOf(facts.partitions)).toBe(4)
@@ -122,7 +122,7 @@ export function cancelTopic(harness: StoreHarness): void {
       expect((await store.pull({ batch: 100 })).partitions).toEqual([])
       expect(await store.settle(leaseId)).toBe('task_cancelled')
       await store.reopen()
-      await store.tidyAll()
+      await store.maintainAll()
       await store.pass(testPolicy.leaseMillis)
       expect((await store.task('a')).facts.partitions).toMatchObject({ cancelled: 2 * MANY })
     })

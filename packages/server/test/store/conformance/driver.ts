@@ -5,21 +5,20 @@ import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
 import type { RefusalCode, SettlementOrder } from '../../../src/handoff/rules/settlement.ts'
 import { taskState } from '../../../src/handoff/rules/task-course.ts'
 import type { TaskState } from '../../../src/handoff/rules/task-facts.ts'
-import type { PartitionRecord } from '../../../src/handoff/shown/partition-record.ts'
-import { shownPartition } from '../../../src/handoff/shown/shown-state.ts'
-import type { TaskRecord } from '../../../src/handoff/shown/task-record.ts'
 import type {
   CallBackResult,
-  HandedOut,
   HandOffAnswers,
   HandOffBatch,
+  MaintenanceResult,
+  PulledPartition,
   PullOrder,
   PullResult,
   RenewResult,
   Store,
   SweepResult,
-  TidyResult,
 } from '../../../src/handoff/store.ts'
+import type { PartitionRecord, TaskRecord } from '../../../src/handoff/views/records.ts'
+import { partitionView } from '../../../src/handoff/views/view-state.ts'
 import { DAY, HOUR, type StoreUnderTest, type TestClock } from './harness.ts'
 
 const nothing: HandOffBatch = { settles: [], renews: [], undos: [], callBacks: [], pulls: [] }
@@ -59,7 +58,7 @@ export class Driver {
   }
 
   /** Pulls one partition and expects to get it. */
-  async pullOne(order: Partial<PullOrder> = {}): Promise<HandedOut & { readonly leaseId: string }> {
+  async pullOne(order: Partial<PullOrder> = {}): Promise<PulledPartition & { readonly leaseId: string }> {
     const { partitions } = await this.pull(order)
     const partition = only(partitions)
     if (partition.lease === null) throw new Error('the partition came without a lease')
@@ -67,8 +66,8 @@ export class Driver {
   }
 
   /** Pulls until nothing comes, and names what came in order. */
-  async pullAll(batch = 100): Promise<HandedOut[]> {
-    const all: HandedOut[] = []
+  async pullAll(batch = 100): Promise<PulledPartition[]> {
+    const all: PulledPartition[] = []
     while (true) {
       const { partitions } = await this.pull({ batch })
       if (partitions.length === 0) return all
@@ -101,13 +100,13 @@ export class Driver {
     return this.store.sweep({ limit, expireLeases })
   }
 
-  tidy(retentionMillis = 7 * DAY, forgetInstancesMillis = 7 * DAY): Promise<TidyResult> {
-    return this.store.tidy({ retentionMillis, forgetInstancesMillis, forgetEndedNodesMillis: HOUR })
+  maintain(retentionMillis = 7 * DAY, forgetInstancesMillis = 7 * DAY): Promise<MaintenanceResult> {
+    return this.store.maintain({ retentionMillis, forgetInstancesMillis, forgetEndedNodesMillis: HOUR })
   }
 
   /** Tidies until nothing is left to do. */
-  async tidyAll(retentionMillis?: number, forgetInstancesMillis?: number): Promise<void> {
-    while ((await this.tidy(retentionMillis, forgetInstancesMillis)).more);
+  async maintainAll(retentionMillis?: number, forgetInstancesMillis?: number): Promise<void> {
+    while ((await this.maintain(retentionMillis, forgetInstancesMillis)).more);
   }
 
   /** Repeats an order until it has no further step, as the hand-off does. */
@@ -159,7 +158,7 @@ export class Driver {
     const { facts } = await this.task(taskId)
     const shown = (await this.partitions(taskId)).map((record): [string, PartitionState] => [
       `${record.level}-${record.index}`,
-      shownPartition(facts, record).state,
+      partitionView(facts, record).state,
     ])
     return Object.fromEntries(shown)
   }
@@ -220,7 +219,7 @@ export const some = (
   first = 0,
 ): CalledBackPartition[] => Array.from({ length: count }, (_, at) => one(level, first + at, changes))
 
-export const nameOf = ({ taskId, level, index }: HandedOut): string => `${taskId}-${level}-${index}`
+export const nameOf = ({ taskId, level, index }: PulledPartition): string => `${taskId}-${level}-${index}`
 
 function only<T>(list: readonly T[]): T {
   const [first] = list

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { shownAttempts } from '../../../src/handoff/shown/attempts.ts'
+import { attemptViews } from '../../../src/handoff/views/attempts.ts'
 import { type Driver, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
 const attemptsOf = async (store: Driver, index = 0) => {
   const { facts } = await store.task('a')
-  return shownAttempts(facts, await store.partition('a', 0, index))
+  return attemptViews(facts, await store.partition('a', 0, index))
 }
 
 const outcomesOf = async (store: Driver) => (await attemptsOf(store)).map(({ outcome }) => outcome)
@@ -117,7 +117,7 @@ export function historyTopic(harness: StoreHarness): void {
       }
       await store.settle((await store.pullOne()).leaseId)
       await store.retry('a', { done: true })
-      await store.tidyAll()
+      await store.maintainAll()
       await store.reopen()
       const told = await attemptsOf(store)
       expect(told).toHaveLength(10)

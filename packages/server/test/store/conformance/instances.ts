@@ -1,7 +1,7 @@
 import type { InstanceTotals } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import type { LeaseRef } from '../../../src/handoff/rules/lease-id.ts'
-import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
+import { noTotals } from '../../../src/handoff/views/records.ts'
 import { leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
@@ -19,12 +19,12 @@ export function instancesTopic(harness: StoreHarness): void {
   describe('instances', () => {
     const open = storesOf(harness)
 
-    test('sightings add up; the first and the last are remembered', async () => {
+    test('heartbeats add up; the first and the last are remembered', async () => {
       const store = await open()
       const start = store.clock.now()
-      await store.store.recordSightings([seen('w', { pulls: 2, partitions: 3, records: 40 })])
+      await store.store.recordHeartbeats([seen('w', { pulls: 2, partitions: 3, records: 40 })])
       store.clock.advance(MINUTE)
-      await store.store.recordSightings([seen('w', { pulls: 1, done: 5 })])
+      await store.store.recordHeartbeats([seen('w', { pulls: 1, done: 5 })])
       expect(await store.store.instance('w')).toMatchObject({
         instanceId: 'w',
         role: 'worker',
@@ -114,22 +114,22 @@ export function instancesTopic(harness: StoreHarness): void {
     test('the time is that of the request, not that of writing it down', async () => {
       const store = await open()
       const start = store.clock.now()
-      await store.store.recordSightings([seen('w', {}, { first: 4000, last: 1500 })])
+      await store.store.recordHeartbeats([seen('w', {}, { first: 4000, last: 1500 })])
       const times = async () => {
         const record = await store.store.instance('w')
         return [(record?.firstSeenAt ?? 0) - start, (record?.lastSeenAt ?? 0) - start]
       }
       expect(await times()).toEqual([-4000, -1500])
       store.clock.advance(5000)
-      await store.store.recordSightings([seen('w', {}, { first: 4900, last: 300 })])
+      await store.store.recordHeartbeats([seen('w', {}, { first: 4900, last: 300 })])
       expect(await times()).toEqual([-4000, 4700])
     })
 
     test('a client that somebody else saw later was seen later', async () => {
       const store = await open()
       const start = store.clock.now()
-      await store.store.recordSightings([seen('w', {}, { first: 1000, last: 1000 })])
-      await store.store.recordSightings([seen('w', {}, { first: 3000, last: 3000 })])
+      await store.store.recordHeartbeats([seen('w', {}, { first: 1000, last: 1000 })])
+      await store.store.recordHeartbeats([seen('w', {}, { first: 3000, last: 3000 })])
       expect((await store.store.instance('w'))?.lastSeenAt).toBe(start - 1000)
     })
 
@@ -137,7 +137,7 @@ export function instancesTopic(harness: StoreHarness): void {
       const store = await open()
       const records = Number.MAX_SAFE_INTEGER
       for (let times = 0; times < 3; times += 1)
-        await store.store.recordSightings([seen('w', { records, pulls: 1 })])
+        await store.store.recordHeartbeats([seen('w', { records, pulls: 1 })])
       expect((await store.store.instance('w'))?.totals).toMatchObject({ pulls: 3, records })
     })
 
@@ -168,15 +168,15 @@ export function instancesTopic(harness: StoreHarness): void {
     test('a node says of itself what it is', async () => {
       const store = await open()
       const node = { version: '1.2.3', startedAt: store.clock.now() - MINUTE, draining: false }
-      const sighting = {
+      const heartbeat = {
         instanceId: 'node',
         role: 'service' as const,
         totals: noTotals(),
         seenMillisAgo: NOW,
       }
-      await store.store.recordSightings([{ ...sighting, node }])
+      await store.store.recordHeartbeats([{ ...heartbeat, node }])
       expect(await store.store.instance('node')).toMatchObject({ role: 'service', node })
-      await store.store.recordSightings([{ ...sighting, node: { ...node, draining: true } }])
+      await store.store.recordHeartbeats([{ ...heartbeat, node: { ...node, draining: true } }])
       expect(await store.store.instance('node')).toMatchObject({ node: { draining: true } })
     })
 
@@ -184,9 +184,9 @@ export function instancesTopic(harness: StoreHarness): void {
       const store = await open()
       const seenAt = store.clock.now()
       const node = { version: '1.2.3', startedAt: seenAt - MINUTE, draining: false }
-      await store.store.recordSightings([{ ...seen('n'), role: 'service', node }])
+      await store.store.recordHeartbeats([{ ...seen('n'), role: 'service', node }])
       store.clock.advance(MINUTE)
-      await store.store.recordSightings([seen('n', { pulls: 1 })])
+      await store.store.recordHeartbeats([seen('n', { pulls: 1 })])
       expect(await store.store.instance('n')).toMatchObject({
         role: 'service',
         node,
@@ -224,7 +224,7 @@ export function instancesTopic(harness: StoreHarness): void {
 
     test('the list is paged by name', async () => {
       const store = await open()
-      await store.store.recordSightings(['c', 'a', 'd', 'b'].map((name) => seen(name)))
+      await store.store.recordHeartbeats(['c', 'a', 'd', 'b'].map((name) => seen(name)))
       const page = async (after: string | null, limit: number) => {
         const { instances, next } = await store.store.instances({ after, limit })
         return { names: instances.map(({ instanceId }) => instanceId), next }

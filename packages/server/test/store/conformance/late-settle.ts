@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest'
 import { type Driver, leaseOf, nameOf, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 
-type LateStanding = 'delayed' | 'ready' | 'held' | 'parked'
+type LateLeaseState = 'delayed' | 'ready' | 'held' | 'parked'
 
 /** Pulls the only partition, lets the lease run out, and brings the partition to where it should stand. */
-async function expired(store: Driver, standing: LateStanding): Promise<string> {
+async function expired(store: Driver, leaseState: LateLeaseState): Promise<string> {
   await store.callBack('a', some(0, 1))
   const { leaseId } = await store.pullOne()
   await store.pass(testPolicy.leaseMillis)
-  if (standing === 'ready' || standing === 'held') await store.pass(20 * MINUTE)
-  if (standing === 'held') await store.control({ verb: 'pause', taskId: 'a' })
-  expect(await store.states('a')).toEqual({ '0-0': standing })
+  if (leaseState === 'ready' || leaseState === 'held') await store.pass(20 * MINUTE)
+  if (leaseState === 'held') await store.control({ verb: 'pause', taskId: 'a' })
+  expect(await store.states('a')).toEqual({ '0-0': leaseState })
   return leaseId
 }
 
@@ -19,12 +19,12 @@ export function lateSettleTopic(harness: StoreHarness): void {
   describe('late settles, while no newer lease exists', () => {
     const open = storesOf(harness)
 
-    for (const standing of ['delayed', 'ready', 'held', 'parked'] as const) {
-      const policy = { maxAttempts: standing === 'parked' ? 1 : 3 }
+    for (const leaseState of ['delayed', 'ready', 'held', 'parked'] as const) {
+      const policy = { maxAttempts: leaseState === 'parked' ? 1 : 3 }
 
-      test(`done is accepted from ${standing}`, async () => {
+      test(`done is accepted from ${leaseState}`, async () => {
         const store = await open(policy)
-        const leaseId = await expired(store, standing)
+        const leaseId = await expired(store, leaseState)
         expect(await store.settle(leaseId, { records: 100 })).toBeNull()
         expect(await store.states('a')).toEqual({ '0-0': 'done' })
         expect(await store.settle(leaseId)).toBeNull()
@@ -32,19 +32,19 @@ export function lateSettleTopic(harness: StoreHarness): void {
         expect((await store.pull()).partitions).toEqual([])
       })
 
-      test(`failed from ${standing} records its reason and uses up no second attempt`, async () => {
+      test(`failed from ${leaseState} records its reason and uses up no second attempt`, async () => {
         const store = await open(policy)
-        const leaseId = await expired(store, standing)
+        const leaseId = await expired(store, leaseState)
         expect(await store.settle(leaseId, { outcome: 'failed', reason: 'out of memory' })).toBeNull()
-        expect(await store.states('a')).toEqual({ '0-0': standing })
+        expect(await store.states('a')).toEqual({ '0-0': leaseState })
         expect(await store.partition('a', 0, 0)).toMatchObject({ attempts: 1, reason: 'out of memory' })
         expect((await store.task('a')).facts.attemptsWasted).toBe(1)
         expect(await store.settle(leaseId)).toBe('lease_settled')
       })
 
-      test(`failed for good from ${standing} parks`, async () => {
+      test(`failed for good from ${leaseState} parks`, async () => {
         const store = await open(policy)
-        const leaseId = await expired(store, standing)
+        const leaseId = await expired(store, leaseState)
         expect(await store.settle(leaseId, { outcome: 'failed', reason: 'bad', final: true })).toBeNull()
         expect(await store.states('a')).toEqual({ '0-0': 'parked' })
         await store.control({ verb: 'resume', taskId: 'a' })
@@ -52,17 +52,17 @@ export function lateSettleTopic(harness: StoreHarness): void {
         expect((await store.pull()).partitions).toEqual([])
       })
 
-      test(`released from ${standing} changes nothing`, async () => {
+      test(`released from ${leaseState} changes nothing`, async () => {
         const store = await open(policy)
-        const leaseId = await expired(store, standing)
+        const leaseId = await expired(store, leaseState)
         const before = await store.partition('a', 0, 0)
         expect(await store.settle(leaseId, { outcome: 'released' })).toBeNull()
         expect(await store.partition('a', 0, 0)).toEqual(before)
       })
 
-      test(`renew from ${standing} revives the lease as the same attempt`, async () => {
+      test(`renew from ${leaseState} revives the lease as the same attempt`, async () => {
         const store = await open(policy)
-        const leaseId = await expired(store, standing)
+        const leaseId = await expired(store, leaseState)
         expect(await store.renew(leaseId)).toMatchObject([
           { refused: null, expiresInMillis: testPolicy.leaseMillis },
         ])

@@ -241,11 +241,11 @@ export function levelBarrierTopic(harness: StoreHarness): void {
       await store.callBack('a', Array.from({ length: 40 }, (_, level) => some(level, 20)).flat())
       await store.control({ verb: 'pause', taskId: 'a' })
       await store.control({ verb: 'resume', taskId: 'a' })
-      await store.tidyAll()
+      await store.maintainAll()
       // One step only.
       await store.store.control({ verb: 'level-barrier', taskId: 'a', enabled: true })
       await barrier(store, false)
-      await store.tidyAll()
+      await store.maintainAll()
       const names = (await store.pullAll(7)).map(({ level, index }) => `${level}-${index}`)
       expect(names).toEqual(Array.from({ length: 800 }, (_, at) => `${Math.floor(at / 20)}-${at % 20}`))
     })

@@ -137,7 +137,7 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1, {}, 1))
       await store.settle((await store.pullOne()).leaseId)
       await store.retry('a', { done: true })
-      await store.tidyAll()
+      await store.maintainAll()
       for (let at = 0; at < 2; at += 1) await store.settle((await store.pullOne()).leaseId)
       const generations = (await log(store, id)).map(({ message }) => message.generation)
       expect(generations).toEqual([1, 2, 3])
@@ -276,7 +276,7 @@ export function outboxTopic(harness: StoreHarness): void {
         'subscription_unknown',
       )
       expect((await ask(store, { ask: 'list' }, 'subscriptions')).subscriptions).toEqual([])
-      await store.tidyAll()
+      await store.maintainAll()
       expect((await deliver(store, pending(id))).deliveries).toEqual([])
       expect((await deliver(store, { ask: 'targets' })).subscriptions).toEqual([])
       await store.reopen()
@@ -292,7 +292,7 @@ export function outboxTopic(harness: StoreHarness): void {
         store.clock.advance(DAY)
       }
       const [first, second] = await log(store, id)
-      await store.tidyAll(1.5 * DAY)
+      await store.maintainAll(1.5 * DAY)
       expect(await log(store, id)).toEqual([second])
       const { subscriptions } = await ask(store, { ask: 'list' }, 'subscriptions')
       expect(subscriptions[0]?.deletedTo).toBe(first?.event)

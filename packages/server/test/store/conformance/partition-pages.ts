@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { PartitionState } from '../../../src/handoff/rules/life-cycle.ts'
-import { shownPartition } from '../../../src/handoff/shown/shown-state.ts'
+import { partitionView } from '../../../src/handoff/views/view-state.ts'
 import { type Driver, one, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 import { MANY } from './lanes.ts'
@@ -19,8 +19,7 @@ async function pagesOf(store: Driver, filter: Filter, limit: number): Promise<st
     if (page === null) throw new Error('the task is unknown')
     expect(page.partitions.length).toBeLessThanOrEqual(limit)
     if (filter.state !== undefined)
-      for (const record of page.partitions)
-        expect(shownPartition(page.facts, record).state).toBe(filter.state)
+      for (const record of page.partitions) expect(partitionView(page.facts, record).state).toBe(filter.state)
     names.push(...page.partitions.map(({ level, index }) => `${level}-${index}`))
     after = page.next
   } while (after !== null)

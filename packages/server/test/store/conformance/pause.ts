@@ -77,7 +77,7 @@ export function pauseTopic(harness: StoreHarness): void {
       for (const verb of ['pause', 'resume', 'pause', 'resume'] as const)
         await store.store.control({ verb, taskId: 'a' })
       await store.control({ verb: 'resume', taskId: 'a' })
-      await store.tidyAll()
+      await store.maintainAll()
       expect((await store.pullAll(500)).length).toBe(2400)
     })
 
@@ -96,7 +96,7 @@ export function pauseTopic(harness: StoreHarness): void {
           state: 'open',
           more: false,
         })
-        await store.tidyAll()
+        await store.maintainAll()
         const given = await store.pullAll(1000)
         expect(given).toHaveLength(levels * each + last)
         const settlements = given.map(({ lease }) => ({
@@ -105,10 +105,10 @@ export function pauseTopic(harness: StoreHarness): void {
         }))
         await store.batch({ settles: [{ instance: null, settlements }] })
         await store.retry('a', { done: true })
-        await store.tidyAll()
+        await store.maintainAll()
         expect((await store.task('a')).facts).toMatchObject({ state: 'open', partitions: { done: 0 } })
         await store.control({ verb: 'cancel', taskId: 'a' })
-        await store.tidyAll()
+        await store.maintainAll()
         expect((await store.task('a')).facts.partitions.cancelled).toBe(given.length)
       },
     )

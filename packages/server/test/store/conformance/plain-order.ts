@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { advance, cost, drain, type LevelTime } from '../../../src/handoff/rules/fair-order.ts'
+import { advance, cost, drain, type LevelTime } from '../../../src/handoff/rules/lane-rules.ts'
 import { nameOf } from './driver.ts'
 import { type StoreHarness, storesOf } from './harness.ts'
 

@@ -116,10 +116,10 @@ export function pullKeysTopic(harness: StoreHarness): void {
       const { leaseId } = await store.pullOne({ key: 'k' })
       await store.settle(leaseId)
       store.clock.advance(testPolicy.leaseMillis + 10 * MINUTE - 1)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.pull({ key: 'k' })).toMatchObject({ repeated: true })
       store.clock.advance(1)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.pull({ key: 'k' })).toMatchObject({ repeated: false })
     })
 
@@ -130,7 +130,7 @@ export function pullKeysTopic(harness: StoreHarness): void {
       for (let renewals = 0; renewals < 5; renewals += 1) {
         store.clock.advance(9 * MINUTE)
         await store.renew(leaseId)
-        await store.tidyAll()
+        await store.maintainAll()
       }
       const again = await store.pull({ key: 'k' })
       expect(again.partitions.map(({ lease }) => lease?.id)).toEqual([leaseId])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
+import { noTotals } from '../../../src/handoff/views/records.ts'
 import { type Driver, leaseOf, nameOf, one, settlement, some } from './driver.ts'
 import { DAY, HOUR, MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 import { MANY } from './lanes.ts'
@@ -19,10 +19,10 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('a', [...some(0, 3), one(1, 0)])
       await finishAll(store)
       const before = await store.task('a')
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.partitions('a')).toHaveLength(4)
       store.clock.advance(7 * DAY + 1)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.partitions('a')).toEqual([])
       const { facts, lanes } = await store.task('a')
       expect(facts).toEqual({ ...before.facts, purgedAt: store.clock.now() })
@@ -33,7 +33,7 @@ export function retentionTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await finishAll(store)
-      await store.tidyAll(-1)
+      await store.maintainAll(-1)
       expect(await store.callBack('a', some(0, 3, { recordCount: 5 }))).toMatchObject({
         kind: 'stored',
         accepted: 0,
@@ -52,10 +52,10 @@ export function retentionTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await finishAll(store)
-      await store.tidyAll(-1)
+      await store.maintainAll(-1)
       await store.callBack('a', some(0, 5))
       await finishAll(store)
-      await store.tidyAll(-1)
+      await store.maintainAll(-1)
       expect(await store.partitions('a')).toEqual([])
       expect((await store.task('a')).facts.partitions.done).toBe(5)
     })
@@ -65,20 +65,20 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 3))
       await finishAll(store)
       store.clock.advance(7 * DAY + 1)
-      await store.tidyAll()
+      await store.maintainAll()
       await store.callBack('a', some(0, 4))
       await store.settle((await store.pullOne()).leaseId)
       // Brings nothing new, and opens nothing.
       await store.callBack('a', some(0, 4))
       const finishedAt = store.clock.now()
-      await store.tidyAll()
+      await store.maintainAll()
       expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt, purgedAt: null })
       expect(await store.partitions('a')).toHaveLength(1)
       store.clock.advance(7 * DAY)
       await store.callBack('a', some(0, 4))
       expect((await store.task('a')).facts).toMatchObject({ generation: 2, finishedAt })
       store.clock.advance(1)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.partitions('a')).toEqual([])
     })
 
@@ -91,7 +91,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('open', some(0, 2))
       await store.settle((await store.pullOne()).leaseId)
       store.clock.advance(100 * DAY)
-      await store.tidyAll()
+      await store.maintainAll()
       for (const [taskId, count] of [
         ['stalled', 1],
         ['paused', 1],
@@ -109,11 +109,11 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('done', some(0, 1))
       await finishAll(store)
       store.clock.advance(1)
-      await store.tidyAll(0)
+      await store.maintainAll(0)
       expect(await store.partitions('done')).toEqual([])
       expect(await store.partitions('cancelled')).toHaveLength(3)
       await store.pass(testPolicy.leaseMillis)
-      await store.tidyAll(0)
+      await store.maintainAll(0)
       expect(await store.partitions('cancelled')).toEqual([])
     })
 
@@ -122,7 +122,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('a', Array.from({ length: 30 }, (_, level) => some(level, 100)).flat())
       await store.store.control({ verb: 'cancel', taskId: 'a' })
       store.clock.advance(8 * DAY)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.partitions('a')).toEqual([])
       expect((await store.task('a')).facts.partitions.cancelled).toBe(3000)
     })
@@ -133,7 +133,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await finishAll(store)
       await store.callBack('b', some(0, 10))
       let steps = 0
-      while ((await store.tidy(-1)).more) {
+      while ((await store.maintain(-1)).more) {
         steps += 1
         await store.pull()
       }
@@ -146,7 +146,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       const { leaseId } = await store.pullOne()
       await store.settle(leaseId)
-      await store.tidyAll(-1)
+      await store.maintainAll(-1)
       expect(await store.retry('a', { done: true })).toEqual({ kind: 'task_purged' })
       expect(await store.settle(leaseId)).toBe('lease_unknown')
     })
@@ -157,7 +157,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await finishAll(store)
       const { finishedAt } = (await store.task('a')).facts
       store.clock.advance(7 * DAY + 1)
-      await store.tidy()
+      await store.maintain()
       const purgedAt = store.clock.now()
       const left = await store.partitions('a')
       expect(left.length).toBeGreaterThan(0)
@@ -167,7 +167,7 @@ export function retentionTopic(harness: StoreHarness): void {
       // The rest goes, also after a restart, and with a retention that is longer by then.
       await store.reopen()
       store.clock.advance(1)
-      await store.tidyAll(100 * DAY)
+      await store.maintainAll(100 * DAY)
       expect(await store.partitions('a')).toEqual([])
       expect((await store.task('a')).facts).toMatchObject({ finishedAt, purgedAt })
     })
@@ -176,16 +176,16 @@ export function retentionTopic(harness: StoreHarness): void {
       const store = await open()
       await store.callBack('a', some(0, MANY))
       await finishAll(store)
-      await store.tidy(-1)
+      await store.maintain(-1)
       const left = (await store.partitions('a')).length
       await store.callBack('a', some(1, 1))
-      await store.tidyAll(-1)
+      await store.maintainAll(-1)
       expect((await store.task('a')).facts).toMatchObject({ generation: 2, purgedAt: null })
       expect(await store.partitions('a')).toHaveLength(left + 1)
       await finishAll(store)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.partitions('a')).toHaveLength(left + 1)
-      await store.tidyAll(-1)
+      await store.maintainAll(-1)
       expect(await store.partitions('a')).toEqual([])
     })
 
@@ -194,7 +194,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1), 'producer')
       await store.pullOne({ instance: 'holder' })
       await store.pull({ instance: 'nobody' })
-      await store.store.recordSightings([
+      await store.store.recordHeartbeats([
         {
           instanceId: 'idle',
           role: 'worker',
@@ -204,10 +204,10 @@ export function retentionTopic(harness: StoreHarness): void {
         },
       ])
       store.clock.advance(6 * DAY)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.store.instance('idle')).not.toBeNull()
       store.clock.advance(DAY + MINUTE)
-      await store.tidyAll()
+      await store.maintainAll()
       expect(await store.store.instance('idle')).toBeNull()
       expect(await store.store.instance('producer')).toBeNull()
       expect(await store.store.instance('holder')).not.toBeNull()
@@ -215,18 +215,18 @@ export function retentionTopic(harness: StoreHarness): void {
 
     test('a node that ended in order is forgotten after an hour, one that died after a week', async () => {
       const store = await open()
-      const sighting = { role: 'service' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
+      const heartbeat = { role: 'service' as const, totals: noTotals(), seenMillisAgo: { first: 0, last: 0 } }
       const node = { version: '1.2.3', startedAt: store.clock.now(), draining: false }
-      const ended = { ...sighting, node: { ...node, draining: true } }
-      await store.store.recordSightings([
+      const ended = { ...heartbeat, node: { ...node, draining: true } }
+      await store.store.recordHeartbeats([
         { ...ended, instanceId: 'ended' },
         { ...ended, instanceId: 'restarted' },
-        { ...sighting, node, instanceId: 'died' },
+        { ...heartbeat, node, instanceId: 'died' },
       ])
       store.clock.advance(MINUTE)
-      await store.store.recordSightings([{ ...sighting, node, instanceId: 'restarted' }])
+      await store.store.recordHeartbeats([{ ...heartbeat, node, instanceId: 'restarted' }])
       const known = async () => {
-        await store.tidyAll()
+        await store.maintainAll()
         const { instances } = await store.store.instances({ after: null, limit: 9 })
         return instances.map(({ instanceId }) => instanceId)
       }
@@ -246,7 +246,7 @@ export function retentionTopic(harness: StoreHarness): void {
       await store.settle((await store.pullOne({ instance: 'first' })).leaseId)
       expect(await store.partition('a', 0, 0)).toMatchObject({ holder: 'first' })
       store.clock.advance(8 * DAY)
-      await store.tidyAll(100 * DAY)
+      await store.maintainAll(100 * DAY)
       await store.callBack('b', some(0, 1))
       await store.pullOne({ instance: 'second' })
       store.clock.advance(HOUR)

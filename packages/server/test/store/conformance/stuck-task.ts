@@ -108,7 +108,7 @@ export function stuckTaskTopic(harness: StoreHarness): void {
       expect(await store.store.control({ verb: 'resume', taskId: 'a' })).toMatchObject({ state: 'open' })
       expect(await store.state('a')).toBe('open')
       expect(await inState(store, 'open')).toEqual(['a'])
-      await store.tidyAll()
+      await store.maintainAll()
       for (let left = 3; left > 0; left -= 1) await park(store)
       expect(await inState(store, 'stalled')).toEqual(['a'])
     })

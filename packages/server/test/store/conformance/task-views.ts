@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { shownProgress } from '../../../src/handoff/shown/shown-state.ts'
-import type { TaskQuery } from '../../../src/handoff/shown/task-record.ts'
+import type { TaskQuery } from '../../../src/handoff/views/records.ts'
+import { progressView } from '../../../src/handoff/views/view-state.ts'
 import { type Driver, leaseOf, one, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
@@ -37,7 +37,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
         },
         { level: 1, partitions: { ...none, ready: 2 }, records: { ...none, ready: 14 } },
       ])
-      const shown = shownProgress(record)
+      const shown = progressView(record)
       expect(shown.partitions).toEqual({ ...none, total: 5, done: 1, delayed: 1, leased: 1, ready: 2 })
       expect(shown.records).toEqual({ ...none, total: 44, done: 10, delayed: 10, leased: 10, ready: 14 })
     })
@@ -116,7 +116,7 @@ export function taskViewsTopic(harness: StoreHarness): void {
       await store.batch({ settles: [{ instance: null, settlements }] })
       expect(await list(store, { parked: true })).toEqual(['a'])
       await store.control({ verb: 'cancel', taskId: 'a' })
-      expect(shownProgress(await store.task('a')).partitions.parked).toBe(0)
+      expect(progressView(await store.task('a')).partitions.parked).toBe(0)
       expect(await list(store, { parked: true })).toEqual([])
     })
 

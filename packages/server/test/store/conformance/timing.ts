@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { countOf, quantileOf } from '../../../src/handoff/rules/durations.ts'
-import { paceOf } from '../../../src/handoff/shown/eta.ts'
-import { overdueOf } from '../../../src/handoff/shown/time-left.ts'
+import { paceOf } from '../../../src/handoff/views/eta.ts'
+import { overdueOf } from '../../../src/handoff/views/time-left.ts'
 import { some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf, testPolicy } from './harness.ts'
 

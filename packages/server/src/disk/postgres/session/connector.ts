@@ -1,7 +1,21 @@
+import pg from 'pg'
 import { CannotConnect, type FaultyHost } from './cannot-connect.ts'
 import { faultOf, IsStandby } from './connect-faults.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
 import { parseDatabaseUrl } from './database-url.ts'
+
+/**
+ * Where the driver will look, for people: host, port and database, and neither user nor password. The driver is asked
+ * because what a URL leaves out it takes from the environment, or makes up.
+ */
+export function describeServer(url: string): string {
+  return parseDatabaseUrl(url)
+    .hosts.map((connectionString) => {
+      const { host, port, database } = new pg.Client({ connectionString })
+      return `${host}:${port}/${database}`
+    })
+    .join(', ')
+}
 
 /** Opens connections to whichever of the hosts takes writes, beginning with the one that did last. */
 export class Connector {

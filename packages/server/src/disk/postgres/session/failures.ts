@@ -66,14 +66,14 @@ export const isConsequence = (error: unknown): boolean => sqlState(error) === '2
 export const foundNoRow = (error: unknown): boolean => sqlState(error) === '22012'
 
 export function isSessionOver(error: unknown): boolean {
-  return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '') || isPoolers(error)
+  return error instanceof ConnectionLost || SESSION_IS_OVER.has(sqlState(error) ?? '') || isPoolerError(error)
 }
 
 /**
  * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 whatever the cause. From PostgreSQL itself, and not
  * fatal, the same code says that a statement of ours was sent wrongly.
  */
-export function isPoolers(error: unknown): boolean {
+export function isPoolerError(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: string }
   return severity === 'FATAL' && sqlState(error)?.startsWith('08') === true
 }
@@ -103,7 +103,9 @@ export function asRefused(error: unknown, where: string): unknown {
       { cause },
     )
   }
-  const reason = isPoolers(cause) ? `the pooler says: ${(cause as Error).message}` : reasonOf(cause, state)
+  const reason = isPoolerError(cause)
+    ? `the pooler says: ${(cause as Error).message}`
+    : reasonOf(cause, state)
   if (reason === undefined) return error
   return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
 }

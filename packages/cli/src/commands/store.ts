@@ -1,0 +1,173 @@
+import { statSync } from 'node:fs'
+import type { Location, Progress } from '@baton/server/store-tools'
+import type { Arguments } from '../arguments.ts'
+import type { Command } from '../command.ts'
+import { exitCodes, Refusal, UsageError } from '../errors.ts'
+import type { Flags } from '../flag.ts'
+import { counted } from '../show/numbers.ts'
+import { shown } from '../show/table.ts'
+import { print, printJson } from '../terminal.ts'
+import { ProgressLine } from './call-back.ts'
+
+/** Where the data is: the same as for `baton serve`. These commands do not ask the service, they read what it reads. */
+export const storeFlags = {
+  data: {
+    kind: 'text',
+    placeholder: 'FOLDER',
+    variable: 'BATON_DATA',
+    default: './data',
+    description: 'folder of the embedded store',
+  },
+  'database-url': {
+    kind: 'text',
+    placeholder: 'URL',
+    variable: 'BATON_DATABASE_URL',
+    description:
+      'the PostgreSQL database, instead of a folder; better given by the variable, which other users cannot see',
+  },
+  json: { kind: 'switch', description: 'answer in JSON, errors too' },
+} satisfies Flags
+
+export function locationOf(given: Arguments): Location {
+  const databaseUrl = given.text('database-url')
+  if (databaseUrl === undefined) return { data: given.textOrDefault('data') }
+  if (
+    given.sourceOf('database-url') === '--database-url' &&
+    given.text('data') !== undefined &&
+    given.sourceOf('data') === '--data'
+  )
+    throw new UsageError('--data and --database-url name two stores; give one of them')
+  return { databaseUrl }
+}
+
+type StoreTools = typeof import('@baton/server/store-tools')
+
+/** Runs it with a progress bar, and makes what is wrong with the store or the file an answer without a stack. */
+export async function withStoreTools<Result>(
+  label: string,
+  work: (tools: StoreTools, progress: Progress) => Promise<Result>,
+): Promise<Result> {
+  const tools = await import('@baton/server/store-tools')
+  let line: ProgressLine | undefined
+  let shown = 0
+  const progress: Progress = (done, total) => {
+    line ??= new ProgressLine(label, total)
+    line.advance(done - shown)
+    shown = done
+  }
+  try {
+    return await work(tools, progress)
+  } catch (error) {
+    if (error instanceof tools.StoreRefused || error instanceof tools.StoreUnavailable)
+      throw new Refusal(error.message, { cause: error })
+    throw error
+  } finally {
+    line?.[Symbol.dispose]()
+  }
+}
+
+export const importCommand: Command = {
+  operands: 'FILE',
+  operandCount: [1, 1],
+  details:
+    'Brings what `baton export` wrote into a store that holds no task: all of it, or nothing. The file is checked first,\nand the number of rows in the end. No service may run on the store.',
+  flags: storeFlags,
+  examples: [
+    { line: 'baton import --data /var/lib/baton baton.ndjson.gz', says: 'Into the embedded store' },
+    {
+      line: 'BATON_DATABASE_URL=postgres://baton@db/baton baton import baton.ndjson.gz',
+      says: 'Into PostgreSQL',
+    },
+  ],
+  run: async (given) => {
+    const [file = ''] = given.operands
+    const counts = await withStoreTools('importing', (tools, progress) =>
+      tools.importStore(locationOf(given), { file, progress }),
+    )
+    if (given.switch('json')) printJson({ file, counts })
+    else print(`${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')} imported`)
+    return exitCodes.ok
+  },
+}
+
+export const exportCommand: Command = {
+  operands: 'FILE',
+  operandCount: [1, 1],
+  details:
+    'Writes all that a store holds into a file that `baton import` reads: tasks, partitions, leases, counters, the order,\nkeys. Compressed if its name ends with .gz. The service must be stopped: what it did later would be missing.',
+  flags: {
+    ...storeFlags,
+    force: { kind: 'switch', description: 'replace a file of that name' },
+  },
+  examples: [
+    { line: 'baton export --data /var/lib/baton baton.ndjson.gz', says: 'From the embedded store' },
+    {
+      line: 'BATON_DATABASE_URL=postgres://baton@db/baton baton export baton.ndjson.gz',
+      says: 'From PostgreSQL',
+    },
+  ],
+  run: async (given) => {
+    const [file = ''] = given.operands
+    const counts = await withStoreTools('exporting', (tools, progress) =>
+      tools.exportStore(locationOf(given), { file, mayReplace: given.switch('force'), progress }),
+    )
+    if (given.switch('json')) printJson({ file, counts })
+    else
+      print(`${file}: ${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')} exported`)
+    return exitCodes.ok
+  },
+}
+
+export const backup: Command = {
+  operands: 'FILE',
+  operandCount: [1, 1],
+  details:
+    'Copies the data of the embedded store into one file, whether the service runs or not; it goes on meanwhile.\nTo restore, put the file as baton.db into an empty folder and serve that. For PostgreSQL, use its own tools.',
+  flags: {
+    ...storeFlags,
+    force: { kind: 'switch', description: 'replace a file of that name' },
+  },
+  examples: [
+    { line: 'baton backup --data /var/lib/baton /backup/baton-2026-03-01.db', says: 'Each night' },
+    { line: 'baton backup today.db --force && baton verify today.db', says: 'Whether it can be relied upon' },
+  ],
+  run: async (given) => {
+    const [file = ''] = given.operands
+    await withStoreTools('copying', (tools, progress) =>
+      tools.backUp(locationOf(given), { file, mayReplace: given.switch('force'), progress }),
+    )
+    const { size } = statSync(file)
+    if (given.switch('json')) printJson({ file, bytes: size })
+    else print(`${file}: ${(size / 2 ** 20).toFixed(1)} MiB`)
+    return exitCodes.ok
+  },
+}
+
+const SHOWN_FINDINGS = 100
+
+export const verify: Command = {
+  operands: '[FILE]',
+  operandCount: [0, 1],
+  details:
+    'Reads all of a store, whether the service runs or not, or a backup or an export, and checks it: counters against\npartitions, the order of the hand-off, leases, level barriers, indexes. Changes nothing. Ends with 1 if something is wrong.',
+  flags: storeFlags,
+  examples: [
+    { line: 'baton verify --data /var/lib/baton', says: 'The store of a service that may be running' },
+    { line: 'baton verify baton-backup.db', says: 'A backup' },
+  ],
+  run: async (given) => {
+    const [file] = given.operands
+    const { findings, counts } = await withStoreTools('checking', (tools, progress) =>
+      tools.verify(file ?? locationOf(given), progress),
+    )
+    if (given.switch('json')) printJson({ sound: findings.length === 0, findings, counts })
+    else if (findings.length === 0)
+      print(`sound: ${counted(counts.tasks, 'task')}, ${counted(counts.partitions, 'partition')}`)
+    else {
+      for (const finding of findings.slice(0, SHOWN_FINDINGS)) print(shown(finding))
+      const more = findings.length - SHOWN_FINDINGS
+      if (more > 0) print(`and ${more} more; --json has them all`)
+    }
+    return findings.length === 0 ? exitCodes.ok : exitCodes.refused
+  },
+}

@@ -1,2 +1,0 @@
-/** The table field's name unless a deployment says otherwise. */
-export const DEFAULT_TABLE_FIELD = 'computeTableName'

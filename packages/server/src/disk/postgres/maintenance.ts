@@ -1,0 +1,82 @@
+import type { Recount } from '../../handoff/disk.ts'
+import type { PartitionState } from '../../handoff/rules/life-cycle.ts'
+import { noTallies } from '../../handoff/rules/task-facts.ts'
+import type { Line } from '../../handoff/stored.ts'
+import { HAS_ROWS } from './load.ts'
+import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './rows.ts'
+import type { Row, Statement } from './session/connection.ts'
+
+/** Tasks are purged one at a time, so one whose purge has begun is among those that were marked last. */
+const LATELY_PURGED = 100
+
+export const dueKeysStatement = (now: number, limit: number): Statement => ({
+  text: `SELECT ${keyColumns.asJson('k')} AS key FROM
+    (SELECT * FROM baton.pull_key WHERE forget_at <= $1 ORDER BY forget_at LIMIT $2) k ORDER BY k.forget_at`,
+  values: [now, limit],
+})
+
+export const purgeableStatement = (finishedBefore: number): Statement => ({
+  text: `SELECT ${taskColumns.asJson('t')} AS task FROM (
+      (SELECT 0 AS turn, p.* FROM
+         (SELECT * FROM baton.task WHERE purged_at IS NOT NULL ORDER BY purged_at DESC, id DESC LIMIT ${LATELY_PURGED}) p
+       WHERE p.finished_at IS NOT NULL AND p.leased_partitions + p.delayed_partitions = 0 AND EXISTS (
+         SELECT FROM baton.lane WHERE task = p.id AND ${HAS_ROWS})
+       LIMIT 1)
+      UNION ALL
+      (SELECT 1 AS turn, f.* FROM baton.task f
+       WHERE finished_at IS NOT NULL AND purged_at IS NULL AND finished_at < $1 AND leased_partitions + delayed_partitions = 0
+       ORDER BY finished_at, id LIMIT 1)
+    ) t ORDER BY t.turn LIMIT 1`,
+  values: [finishedBefore],
+})
+
+export const unfinishedWorkStatement = (limit: number): Statement => ({
+  text: `SELECT ${taskColumns.asJson('t')} AS task FROM
+    (SELECT * FROM baton.task WHERE has_work ORDER BY id LIMIT $1) t ORDER BY t.id`,
+  values: [limit],
+})
+
+/** Writes nothing that stays, and must be able to commit. */
+export const probeStatement: Statement = {
+  text: 'UPDATE baton.level SET virtual = virtual WHERE level = -1',
+}
+
+export const recountStatement: Statement = {
+  text: `SELECT ${laneColumns.asJson('l')} AS lane, ${taskColumns.asJson('t')} AS task, c.counted,
+      (SELECT json_agg(json_build_array(${laneTableColumns.asJson('r')}, (
+         SELECT json_agg(json_build_array(line, n)) FROM (
+           SELECT line, count(*) AS n FROM baton.partition
+           WHERE lane = l.id AND id <= l.tail AND compute_table = r.name AND state = 'ready' GROUP BY line) w)))
+       FROM baton.lane_table r WHERE r.lane = l.id) AS tables
+    FROM baton.lane l
+    JOIN baton.task t ON t.id = l.task LEFT JOIN (
+      SELECT lane, json_agg(json_build_array(state, line, partitions, records)) AS counted FROM (
+        SELECT p.lane, p.state, p.line, count(*) AS partitions, sum(p.record_count)::bigint AS records
+        FROM baton.partition p JOIN baton.lane l ON l.id = p.lane WHERE p.id <= l.tail GROUP BY 1, 2, 3) g
+      GROUP BY lane) c ON c.lane = l.id
+    ORDER BY l.id`,
+}
+
+export function readRecount(row: Row): Recount {
+  const { partitions, records } = noTallies()
+  const waiting: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+  const counted = (row['counted'] ?? []) as [PartitionState, Line, number, number][]
+  for (const [state, line, count, sum] of counted) {
+    partitions[state] += count
+    records[state] += sum
+    if (state === 'ready') waiting[line] += count
+  }
+  const tables = ((row['tables'] ?? []) as [unknown[], [Line, number][] | null][]).map(([values, lines]) => {
+    const waitingHere: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+    for (const [line, count] of lines ?? []) waitingHere[line] += count
+    return { row: laneTableColumns.read(values), waiting: waitingHere }
+  })
+  return {
+    lane: laneColumns.read(row['lane'] as unknown[]),
+    task: taskColumns.read(row['task'] as unknown[]),
+    partitions,
+    records,
+    waiting,
+    tables,
+  }
+}

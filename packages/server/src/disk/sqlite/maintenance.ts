@@ -1,0 +1,166 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Due, IndexesOfLane, KnownOfLane, KnownPartition, Recount } from '../../handoff/disk.ts'
+import { noTallies } from '../../handoff/rules/task-facts.ts'
+import type { Line, StoredKey, StoredPartition, StoredState, StoredTask } from '../../handoff/stored.ts'
+import { LIMIT, type Loads } from './loads.ts'
+import { query } from './query.ts'
+import { Ranges } from './ranges.ts'
+import { laneHas, taskHas } from './schema.ts'
+import { type Finder, finder } from './table.ts'
+import { keys, lanes, laneTables, partitions, tasks } from './tables.ts'
+
+/** Of two times, of which either may be none. */
+export function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}
+
+/** What is asked now and then: what is due, what can go, what was called back before, and whether counters are right. */
+export class Maintenance {
+  readonly #sql: ReturnType<typeof prepare>
+  readonly #loads: Loads
+  readonly #ranges: Ranges
+
+  constructor(db: DatabaseSync, loads: Loads) {
+    this.#sql = prepare(db)
+    this.#loads = loads
+    this.#ranges = new Ranges(db)
+  }
+
+  known({ lane, tail, indexes }: IndexesOfLane): KnownOfLane {
+    const found = new Map<number, KnownPartition | null>()
+    const isInRange = this.#ranges.contains(lane)
+    for (const index of indexes) {
+      const row = this.#sql.known.get(lane, index, tail)
+      if (row !== undefined) found.set(index, { ...row })
+      else if (isInRange(index)) found.set(index, null)
+    }
+    return found
+  }
+
+  due(now: number, limit: number, leases: boolean): Due {
+    const leased = leases ? dueOf(this.#sql.leased, now, limit) : none
+    const delayed = dueOf(this.#sql.delayed, now, limit)
+    return {
+      ...this.#loads.withOwners([...leased.rows, ...delayed.rows]),
+      leased: leased.rows.map(({ id }) => id),
+      delayed: delayed.rows.map(({ id }) => id),
+      nextDueAt: earlier(leased.nextDueAt, delayed.nextDueAt),
+    }
+  }
+
+  dueKeys(now: number, limit: number): StoredKey[] {
+    return this.#sql.dueKeys.all(now, limit)
+  }
+
+  purgeable(finishedBefore: number): StoredTask | null {
+    for (;;) {
+      const begun = this.#sql.purging.get()
+      if (begun === undefined) return this.#sql.oldestEnded.get(finishedBefore) ?? null
+      const task = this.#sql.withRowsToPurge.get(begun.task)
+      if (task !== undefined) return task
+      // All gone; or a call-back has opened it again.
+      this.#sql.endPurge.run(begun.task)
+    }
+  }
+
+  unfinishedWork(limit: number): StoredTask[] {
+    return this.#sql.unfinishedWork.all(limit)
+  }
+
+  recount(): Recount[] {
+    const owners = new Map(this.#sql.tasks.all().map((task) => [task.id, task]))
+    return this.#sql.lanes.all().flatMap((lane) => {
+      const task = owners.get(lane.task)
+      if (task === undefined) return []
+      const { partitions: counted, records } = noTallies()
+      const waiting: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+      const tables = this.#sql.tablesOf.all(lane.id).map((row) => {
+        const waitingHere: Record<Line, number> = { fresh: 0, released: 0, retry: 0 }
+        for (const { line, rows } of this.#sql.countOfTable.all(lane.id, lane.tail, row.table))
+          waitingHere[line] += rows
+        return { row, waiting: waitingHere }
+      })
+      for (const group of this.#sql.count.all(lane.id, lane.tail)) {
+        counted[group.state] += group.rows
+        records[group.state] += group.records
+        if (group.state === 'ready') waiting[group.line] += group.rows
+      }
+      return [{ lane, task, partitions: counted, records, waiting, tables }]
+    })
+  }
+}
+
+interface DueStatements {
+  readonly due: Finder<StoredPartition>
+  readonly next: StatementSync
+}
+
+interface DueRows {
+  readonly rows: StoredPartition[]
+  readonly nextDueAt: number | null
+}
+
+const none: DueRows = { rows: [], nextDueAt: null }
+
+/** One more than asked for tells when the next of the others is due. */
+function dueOf({ due, next }: DueStatements, now: number, limit: number): DueRows {
+  const rows = due.all(now, limit + 1)
+  const nextDueAt = rows[limit]?.dueAt ?? (next.get(now)?.['due_at'] as number | undefined) ?? null
+  return { rows: rows.slice(0, limit), nextDueAt }
+}
+
+interface Group {
+  readonly state: StoredState
+  readonly line: Line
+  readonly rows: number
+  readonly records: number
+}
+
+function prepare(db: DatabaseSync) {
+  const dueStatements = (state: string): DueStatements => ({
+    due: finder(db, partitions, `WHERE state = '${state}' AND due_at <= ? ORDER BY due_at, id ${LIMIT}`),
+    next: db.prepare(
+      `SELECT due_at FROM partition WHERE state = '${state}' AND due_at > ? ORDER BY due_at LIMIT 1`,
+    ),
+  })
+  return {
+    known: query<KnownPartition>(
+      db,
+      `SELECT record_count AS recordCount, compute_table AS computeTable, spelling
+       FROM partition WHERE lane = ? AND idx = ? AND id <= ?`,
+    ),
+    leased: dueStatements('leased'),
+    delayed: dueStatements('delayed'),
+    dueKeys: finder(db, keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`),
+    // Leases of a cancelled task end on their own. Until then its rows are needed, and others go first.
+    oldestEnded: finder(
+      db,
+      tasks,
+      `WHERE ${taskHas.endedUnpurged} AND finished_at < ? AND leased_partitions + delayed_partitions = 0
+         AND NOT ${taskHas.unfinishedWork} ORDER BY finished_at LIMIT 1`,
+    ),
+    purging: query<{ task: number }>(db, 'SELECT task FROM purging LIMIT 1'),
+    withRowsToPurge: finder(
+      db,
+      tasks,
+      `WHERE id = ? AND purged_at IS NOT NULL
+         AND EXISTS (SELECT 1 FROM lane WHERE lane.task = task.id AND ${laneHas.rows})`,
+    ),
+    endPurge: db.prepare('DELETE FROM purging WHERE task = ?'),
+    unfinishedWork: finder(db, tasks, `WHERE ${taskHas.unfinishedWork} ORDER BY id ${LIMIT}`),
+    lanes: finder(db, lanes, ''),
+    tasks: finder(db, tasks, ''),
+    tablesOf: finder(db, laneTables, 'WHERE lane = ?'),
+    countOfTable: query<Pick<Group, 'line' | 'rows'>>(
+      db,
+      `SELECT line, count(*) AS rows FROM partition
+       WHERE lane = ? AND id <= ? AND compute_table = ? AND state = 'ready' GROUP BY line`,
+    ),
+    count: query<Group>(
+      db,
+      `SELECT state, line, count(*) AS rows, sum(record_count) AS records
+       FROM partition WHERE lane = ? AND id <= ? GROUP BY state, line`,
+    ),
+  }
+}

@@ -1,0 +1,128 @@
+import { type RefusalCode, refusalCodes } from '@baton/protocol'
+import type { SettlementsOutcome } from '../distinct-settlements.ts'
+import type { Renewal } from '../requests.ts'
+import type {
+  CallBackResult,
+  HandOffAnswers,
+  HandOffBatch,
+  PullResult,
+  Store,
+  SweepResult,
+} from '../store.ts'
+
+/** From half a millisecond, which a commit takes at best, to ten seconds, after which nobody waits. */
+export const DURATION_SECONDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+]
+
+/** How many values lay where, and their sum. Adding one costs a few nanoseconds: small values are found first. */
+export class Distribution {
+  /** Ascending; a value belongs to the first that it does not exceed. */
+  readonly bounds: readonly number[]
+  /** By bound, and at the end what exceeds them all. */
+  readonly counts: number[]
+  sum = 0
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds
+    this.counts = new Array(bounds.length + 1).fill(0)
+  }
+
+  add(value: number): void {
+    const { bounds, counts } = this
+    let at = 0
+    while (at < bounds.length && value > (bounds[at] as number)) at += 1
+    counts[at] = (counts[at] as number) + 1
+    this.sum += value
+  }
+}
+
+export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onHint' | 'batching'>
+
+interface VerbCounts {
+  readonly seconds: Distribution
+  failures: number
+}
+
+/** Doubling: a lone client has commits of one order, a fleet those of hundreds. */
+const ORDERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+
+/** What this node has asked of its store, how long that took, and what only the store can tell. */
+export class StoreCounts {
+  readonly verbs = new Map<StoreVerb, VerbCounts>()
+  /** How many orders shared a transaction of the hand-off. */
+  readonly commitOrders = new Distribution(ORDERS)
+  /** Leases that ended by themselves, and how many of them left no attempt, so that their partition is parked. */
+  expired = 0
+  expiredForGood = 0
+  /** Leases taken back because their puller was gone. */
+  undone = 0
+
+  of(verb: StoreVerb): VerbCounts {
+    let counts = this.verbs.get(verb)
+    if (counts === undefined) {
+      counts = { seconds: new Distribution(DURATION_SECONDS), failures: 0 }
+      this.verbs.set(verb, counts)
+    }
+    return counts
+  }
+
+  noteCommit({ settles, renews, undos, callBacks, pulls }: HandOffBatch, { undone }: HandOffAnswers): void {
+    const undoing = undos.length === 0 ? 0 : 1
+    this.commitOrders.add(settles.length + renews.length + undoing + callBacks.length + pulls.length)
+    this.undone += undone
+  }
+
+  noteSweep({ expired, parked }: SweepResult): void {
+    this.expired += expired
+    this.expiredForGood += parked
+  }
+}
+
+type Refusals = Record<RefusalCode, number>
+
+const noRefusals = () => Object.fromEntries(refusalCodes.map((code) => [code, 0])) as Refusals
+
+/**
+ * What this node has answered since it started, as plain numbers: noting an answer costs a few additions, and what
+ * they are called outside is up to whoever reads them.
+ */
+export class HandOffCounts {
+  readonly calledBack = { accepted: 0, duplicate: 0 }
+  readonly pulls = { partitions: 0, nothing: 0, repeated: 0 }
+  readonly handedOut = { partitions: 0, records: 0 }
+  readonly settlements: SettlementsOutcome['totals'] = { done: 0, failed: 0, released: 0 }
+  renewed = 0
+  readonly refused: Record<'settle' | 'renew', Refusals> = { settle: noRefusals(), renew: noRefusals() }
+
+  noteCallBack(result: CallBackResult): void {
+    if (result.kind !== 'stored') return
+    this.calledBack.accepted += result.accepted
+    this.calledBack.duplicate += result.duplicates
+  }
+
+  /** What a key gives again was handed out before. */
+  notePull({ partitions, repeated }: PullResult): void {
+    if (repeated) this.pulls.repeated += 1
+    else if (partitions.length === 0) this.pulls.nothing += 1
+    else {
+      this.pulls.partitions += 1
+      this.handedOut.partitions += partitions.length
+      for (const { recordCount } of partitions) this.handedOut.records += recordCount
+    }
+  }
+
+  noteSettle({ totals, refused }: SettlementsOutcome): void {
+    this.settlements.done += totals.done
+    this.settlements.failed += totals.failed
+    this.settlements.released += totals.released
+    for (const { code } of refused) this.refused.settle[code] += 1
+  }
+
+  noteRenewals(renewals: readonly Renewal[]): void {
+    for (const { refused } of renewals) {
+      if (refused === null) this.renewed += 1
+      else this.refused.renew[refused] += 1
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
+import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
+import type { SettleResult } from './store.ts'
+
+interface NamedSettlement {
+  readonly leaseId: string
+  readonly order: SettlementOrder
+}
+
+export interface SettlementsOutcome {
+  readonly settled: string[]
+  readonly refused: { readonly leaseId: string; readonly code: RefusalCode }[]
+  readonly totals: Record<SettlementOrder['outcome'], number>
+}
+
+/** Stands for a lease that the store is not asked about: its id cannot have come from here. */
+const NOT_JUDGED = -1
+
+/**
+ * The leases that one array of settlements names. The first mention of a lease wins, also where it
+ * changes nothing, like a late release; the others hear what became of it.
+ */
+export class DistinctSettlements {
+  /** What is to be judged: each lease once, and only ids that can have come from here. */
+  readonly settlements: { readonly lease: LeaseRef; readonly order: SettlementOrder }[] = []
+  readonly #mentions: readonly NamedSettlement[]
+  /** Mention by mention the place in `settlements` that decides about it. */
+  readonly #judgedAt: number[] = []
+
+  constructor(mentions: readonly NamedSettlement[]) {
+    this.#mentions = mentions
+    // Most arrays hold one settlement, which nothing can come before.
+    const known = mentions.length > 1 ? new Map<string, number>() : undefined
+    for (const { leaseId, order } of mentions) {
+      const before = known?.get(leaseId)
+      const at = before ?? this.#place(leaseId, order)
+      if (before === undefined) known?.set(leaseId, at)
+      this.#judgedAt.push(at)
+    }
+  }
+
+  /** What became of each mention, given the verdicts on `settlements`. */
+  outcome(verdicts: SettleResult): SettlementsOutcome {
+    const outcome: SettlementsOutcome = {
+      settled: [],
+      refused: [],
+      totals: { done: 0, failed: 0, released: 0 },
+    }
+    let mention = 0
+    for (const { leaseId, order } of this.#mentions) {
+      const code = this.#codeOf(order, this.#judgedAt[mention] ?? NOT_JUDGED, verdicts)
+      mention += 1
+      if (code !== null) outcome.refused.push({ leaseId, code })
+      else {
+        outcome.settled.push(leaseId)
+        outcome.totals[order.outcome] += 1
+      }
+    }
+    return outcome
+  }
+
+  /** `null` is settled as asked. */
+  #codeOf({ outcome }: SettlementOrder, judgedAt: number, verdicts: SettleResult): RefusalCode | null {
+    const first = this.settlements[judgedAt]
+    if (first === undefined) return 'lease_unknown'
+    return verdicts[judgedAt] ?? (first.order.outcome === outcome ? null : 'lease_settled')
+  }
+
+  #place(leaseId: string, order: SettlementOrder): number {
+    const lease = parseLeaseId(leaseId)
+    return lease === undefined ? NOT_JUDGED : this.settlements.push({ lease, order }) - 1
+  }
+}

@@ -1,0 +1,184 @@
+import type { Stopwatch } from './clock.ts'
+import type { StoreCounts, StoreVerb } from './counts/counts.ts'
+import type { Log } from './log.ts'
+import { type HandOffAnswers, LeaderChanged, type Store, StoreUnavailable } from './store.ts'
+
+/** Tells once that the store cannot commit, or that its leader has changed, and once that it can commit again. */
+export class StoreHealth {
+  readonly #log: Log
+  readonly #beginGrace: () => void
+  #isOn = false
+  #leaderChanged = false
+
+  constructor(log: Log, beginGrace: () => void) {
+    this.#log = log
+    this.#beginGrace = beginGrace
+  }
+
+  failed(error: unknown): void {
+    if (error instanceof LeaderChanged) {
+      if (!this.#isOn && !this.#leaderChanged) this.#tellOfLeader(error)
+      this.#leaderChanged = true
+      this.#beginGrace()
+    } else if (error instanceof StoreUnavailable) {
+      if (!this.#isOn) this.#tell(error)
+      this.#isOn = true
+      this.#beginGrace()
+    } else this.#log.error({ err: error }, 'the hand-off failed')
+  }
+
+  /** Whoever runs the service needs the reason; the stacks behind it are for whoever looks for a defect. */
+  #tell(error: StoreUnavailable): void {
+    const { code, message: reason } = error
+    this.#log.error({ code, reason, cause: firstCauseOf(error) }, 'the store cannot commit')
+    this.#log.debug({ err: error }, 'where it was noticed that the store cannot commit')
+  }
+
+  #tellOfLeader({ message: reason }: LeaderChanged): void {
+    const next = 'requests that were under way there are answered 503, others wait for the next one'
+    this.#log.warn({ reason }, `the leader is away or has changed: ${next}`)
+  }
+
+  over(): void {
+    if (!this.#isOn && !this.#leaderChanged) return
+    this.#isOn = false
+    this.#leaderChanged = false
+    this.#beginGrace()
+    this.#log.info({}, 'the store is back; leases are not taken until their holders had time to renew')
+  }
+}
+
+/** In words, where there is one. */
+function firstCauseOf(error: Error): string | undefined {
+  let cause = error.cause
+  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause
+  return cause instanceof Error ? cause.message : undefined
+}
+
+/**
+ * Pulls that found nothing, and the like, leave nothing to commit. Nor does a settlement that is said again, and its answer
+ * is that of the first time: settlements tell nothing here, and the heartbeat does within seconds.
+ */
+function hasWritten({ renews, undone, callBacks, pulls }: HandOffAnswers): boolean {
+  return (
+    undone > 0 ||
+    renews.some((verdicts) => verdicts.some(({ refused }) => refused === null)) ||
+    callBacks.some((result) => result.kind === 'stored' && result.accepted > 0) ||
+    pulls.some(({ partitions, repeated }) => partitions.length > 0 && !repeated)
+  )
+}
+
+/** On a disk that is full some things fit and others do not: there is room again when nothing was refused for so long. */
+const QUIET_MILLIS = 60_000
+
+/**
+ * Tells once that the store has no room for all that is to be written, and once that it has again. That is no outage: what
+ * is small goes through, so workers are heard and the node hands out what it has.
+ */
+export class DiskSpace {
+  readonly #log: Log
+  readonly #stopwatch: Stopwatch
+  #isShort = false
+  #refusedAt = Number.NEGATIVE_INFINITY
+
+  constructor(log: Log, stopwatch: Stopwatch) {
+    this.#log = log
+    this.#stopwatch = stopwatch
+  }
+
+  refused(error: StoreUnavailable): void {
+    if (!this.#isShort || this.#isQuiet()) {
+      const { code, message: reason } = error
+      this.#log.error(
+        { code, reason, cause: firstCauseOf(error) },
+        'the store has no room: what does not fit is refused',
+      )
+    }
+    this.#isShort = true
+    this.#refusedAt = this.#stopwatch()
+  }
+
+  /** A call-back was stored. */
+  stored(): void {
+    if (!this.#isShort || !this.#isQuiet()) return
+    this.#isShort = false
+    this.#log.info({}, 'the store has room again')
+  }
+
+  #isQuiet(): boolean {
+    return this.#stopwatch() - this.#refusedAt >= QUIET_MILLIS
+  }
+}
+
+export function isDiskFull(error: unknown): error is StoreUnavailable {
+  return error instanceof StoreUnavailable && error.code === 'store_full'
+}
+
+/**
+ * The same store; on the way it is noted how long it takes for what is asked of it, and that it can commit. What it writes
+ * each time it is asked ends an outage. This node's heartbeat is among it, so that the end is noticed where nobody else
+ * asks. Looking proves nothing: a full disk can be read.
+ */
+export function watchedStore(store: Store, counts: StoreCounts, storeHealth: StoreHealth): Store {
+  const timed = <Argument, Result>(
+    verb: StoreVerb,
+    run: (argument: Argument) => Promise<Result>,
+    note?: (argument: Argument, result: Result) => void,
+  ) => {
+    const verbCounts = counts.of(verb)
+    return async (argument: Argument): Promise<Result> => {
+      const began = performance.now()
+      try {
+        const result = await run(argument)
+        verbCounts.seconds.add((performance.now() - began) / 1000)
+        note?.(argument, result)
+        return result
+      } catch (error) {
+        verbCounts.failures += 1
+        throw error
+      }
+    }
+  }
+  return {
+    handOff: timed(
+      'handOff',
+      (batch) => store.handOff(batch),
+      (batch, answers) => {
+        counts.noteCommit(batch, answers)
+        if (hasWritten(answers)) storeHealth.over()
+      },
+    ),
+    sweep: timed(
+      'sweep',
+      (order) => store.sweep(order),
+      (_order, swept) => counts.noteSweep(swept),
+    ),
+    maintain: timed('maintain', (order) => store.maintain(order)),
+    control: timed('control', (order) => store.control(order)),
+    releaseInstance: timed('releaseInstance', (order) => store.releaseInstance(order)),
+    task: timed('task', (taskId) => store.task(taskId)),
+    tasks: timed('tasks', (query) => store.tasks(query)),
+    partitions: timed('partitions', (query) => store.partitions(query)),
+    changes: timed('changes', (query) => store.changes(query)),
+    subscriptions: timed('subscriptions', (order) => store.subscriptions(order)),
+    deliver: (order) => store.deliver(order),
+    recordHeartbeats: timed(
+      'recordHeartbeats',
+      (heartbeats) => store.recordHeartbeats(heartbeats),
+      () => storeHealth.over(),
+    ),
+    instance: timed('instance', (instanceId) => store.instance(instanceId)),
+    instances: timed('instances', (query) => store.instances(query)),
+    probe: timed<void, void>(
+      'probe',
+      () => store.probe(),
+      () => storeHealth.over(),
+    ),
+    audit: () => store.audit(),
+    close: () => store.close(),
+    // Whether there are these says something about the store.
+    ...(store.onHint === undefined ? {} : { onHint: (listener) => store.onHint?.(listener) }),
+    ...(store.onLead === undefined ? {} : { onLead: (listener) => store.onLead?.(listener) }),
+    ...(store.batching === undefined ? {} : { batching: store.batching }),
+  }
+}

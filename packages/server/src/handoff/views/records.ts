@@ -1,0 +1,180 @@
+import type { InstanceRole, InstanceTotals, ProducedTask } from '@baton/protocol'
+import type { EndedAttempt, FailureGroups } from '../rules/attempt-history.ts'
+import type { IndexRange } from '../rules/index-runs.ts'
+import type { PartitionState } from '../rules/life-cycle.ts'
+import type { LeaseOutcome } from '../rules/settlement.ts'
+import { addCapped, type Tallies, type TaskFacts, type TaskState } from '../rules/task-facts.ts'
+import type { Timing } from './time-left.ts'
+
+export interface LaneFacts extends Tallies {
+  readonly level: number
+  readonly parkedSkipped: boolean
+  readonly firstIndex: number
+  readonly lastIndex: number
+  readonly gaps: readonly IndexRange[]
+  /** How long the attempts took that finished its partitions, in all, and how many they were. */
+  readonly busyMillis?: number
+  readonly attemptsDone?: number
+}
+
+/** One second in which partitions of a task were finished. */
+export interface PaceSecond {
+  readonly second: number
+  readonly partitions: number
+  readonly records: number
+}
+
+export interface TaskRow {
+  readonly facts: TaskFacts
+  /** The one level that a barrier keeps open; see shown-state.ts and rules/task-course.ts. */
+  readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
+  readonly pace: readonly PaceSecond[]
+  readonly timing?: Timing
+}
+
+export interface TaskRecord extends TaskRow {
+  readonly now: number
+  readonly lanes: readonly LaneFacts[]
+  readonly lanesOmitted: number
+  readonly computeTables: readonly string[]
+  readonly mismatches: readonly {
+    readonly level: number
+    readonly index: number
+    readonly spelling: string | null
+    readonly declared: number
+    readonly reported: number
+  }[]
+  readonly failures: FailureGroups | null
+}
+
+export interface TaskQuery {
+  readonly state: TaskState | null
+  /** Only tasks that are shown with parked partitions; a cancelled one has none. */
+  readonly parked: boolean
+  /** Cursor: the position of the last task seen; newest come first. */
+  readonly before: number | null
+  readonly limit: number
+  readonly search: string | null
+}
+
+export interface TaskPage {
+  readonly now: number
+  readonly tasks: readonly TaskRow[]
+  readonly next: number | null
+}
+
+/** A partition that ran out of attempts: what an operator wants to hear of at once. */
+export interface ParkedNotice {
+  readonly taskId: string
+  readonly level: number
+  readonly index: number
+  readonly spelling: string | null
+  readonly attempts: number
+  readonly reason: string | null
+}
+
+export interface ChangeQuery {
+  /** The position that an earlier page gave; null asks for the present one. */
+  readonly after: string | null
+  /** At most so many tasks; the others follow with the next page. */
+  readonly limit: number
+}
+
+/** What changed since a position: each task once, as it is now, however often it changed. */
+export interface ChangePage {
+  readonly next: string
+  /** The position is too old or from another life of the store: whoever follows must look at everything anew. */
+  readonly missed: boolean
+  readonly now: number
+  readonly tasks: readonly TaskRow[]
+  readonly parked: readonly ParkedNotice[]
+}
+
+export const noTotals = (): InstanceTotals => ({
+  pulls: 0,
+  partitions: 0,
+  records: 0,
+  done: 0,
+  failed: 0,
+  released: 0,
+  callBacks: 0,
+  calledBack: 0,
+})
+
+export function addTotals(to: InstanceTotals, added: InstanceTotals): void {
+  for (const key of Object.keys(added) as (keyof InstanceTotals)[]) to[key] = addCapped(to[key], added[key])
+}
+
+/** What an instance did since it was last counted. */
+export interface TotalsAdded {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly at: number
+  readonly totals: InstanceTotals
+}
+
+export interface InstanceRecord {
+  readonly instanceId: string
+  readonly role: InstanceRole
+  readonly firstSeenAt: number
+  readonly lastSeenAt: number
+  readonly totals: InstanceTotals
+  readonly leases: number
+  /** When the first of them ends. */
+  readonly leasesEndAt: number | null
+  readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
+  readonly now: number
+  /** The newest tasks that it called back, at most 100. */
+  readonly tasks: readonly ProducedTaskRecord[]
+}
+
+export interface InstanceQuery {
+  /** Cursor: the name of the last instance seen. */
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** By name. */
+export interface InstancePage {
+  readonly instances: readonly InstanceRecord[]
+  readonly next: string | null
+}
+
+/** A task as the record of its producer has it; times are numbers until somebody is told. */
+export type ProducedTaskRecord = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
+
+export interface PartitionQuery {
+  readonly taskId: string
+  readonly state: PartitionState | null
+  readonly level: number | null
+  /** Cursor: the last row seen, in the order level, index. */
+  readonly after: { readonly level: number; readonly index: number } | null
+  readonly limit: number
+}
+
+export interface PartitionRecord {
+  readonly level: number
+  readonly index: number
+  readonly spelling: string | null
+  readonly computeTableName: string
+  readonly recordCount: number
+  readonly state: PartitionState
+  readonly attempts: number
+  readonly holder: string | null
+  readonly dueAt: number | null
+  readonly reason: string | null
+  readonly reportedRecords: number | null
+  readonly calledBackAt: number
+  readonly settledAt: number | null
+  /** When its latest lease began. */
+  readonly leasedAt: number | null
+  readonly outcome: LeaseOutcome | null
+  readonly history: readonly EndedAttempt[] | null
+}
+
+export interface PartitionPage {
+  readonly facts: TaskFacts
+  readonly partitions: readonly PartitionRecord[]
+  /** Set while there may be more, also when this page came out short: a page reads a bounded number of rows. */
+  readonly next: { readonly level: number; readonly index: number } | null
+}

@@ -1,0 +1,104 @@
+import type { IndexRange } from '../rules/index-runs.ts'
+import { isLaneOpen } from '../rules/lane-rules.ts'
+import type { PartitionState } from '../rules/life-cycle.ts'
+import { isDone } from '../rules/task-course.ts'
+import { type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
+import type { LaneFacts, PartitionRecord, TaskRecord, TaskRow } from './records.ts'
+
+// What a store counts is turned into what it means to people: a partition that waits is ready where its lane is open and
+// held where it is not, and of a cancelled task all that was not done is cancelled, whether or not its rows have been
+// rewritten yet.
+
+/** So many of each state, and in all. */
+export interface ViewedCounts extends Tally {
+  readonly total: number
+}
+
+export interface ProgressView {
+  readonly partitions: ViewedCounts
+  readonly records: ViewedCounts
+}
+
+export interface LaneView extends ProgressView {
+  readonly open: boolean
+  readonly indexes: IndexRange & { readonly missing: number; readonly gaps: readonly IndexRange[] }
+}
+
+export interface PartitionView {
+  readonly state: PartitionState
+  /** Those used up, and the one that runs. */
+  readonly attempts: number
+  readonly holder: string | null
+  readonly leaseEndsAt: number | null
+  readonly readyAt: number | null
+}
+
+/** What a task waits for behind its barrier. */
+export interface WaitedFor {
+  readonly level: number
+  readonly parked: number
+  readonly unfinished: number
+}
+
+export function progressView({ facts, openLane }: Pick<TaskRow, 'facts' | 'openLane'>): ProgressView {
+  const open = facts.levelBarrier ? openLane : null
+  return {
+    partitions: viewedCounts(facts, facts.partitions, open?.partitions ?? null),
+    records: viewedCounts(facts, facts.records, open?.records ?? null),
+  }
+}
+
+export function laneView(facts: TaskFacts, lane: LaneFacts): LaneView {
+  // Behind a barrier with nothing left to wait for, nothing is kept back.
+  const open = isLaneOpen(facts, lane.level) || (facts.levelBarrier && isDone(facts))
+  const { firstIndex: first, lastIndex: last, gaps } = lane
+  return {
+    open,
+    partitions: viewedCounts(facts, lane.partitions, open ? lane.partitions : null),
+    records: viewedCounts(facts, lane.records, open ? lane.records : null),
+    indexes: { first, last, missing: last - first + 1 - totalOf(lane.partitions), gaps },
+  }
+}
+
+export function partitionView(facts: TaskFacts, record: PartitionRecord): PartitionView {
+  const state = viewState(facts, record)
+  const isLeased = state === 'leased'
+  return {
+    state,
+    attempts: record.attempts + (isLeased ? 1 : 0),
+    holder: isLeased ? record.holder : null,
+    leaseEndsAt: isLeased ? record.dueAt : null,
+    readyAt: state === 'delayed' ? record.dueAt : null,
+  }
+}
+
+/** Null where nobody said how many to expect. */
+export function missingPartitions({ expectedPartitions, partitions }: TaskFacts): number | null {
+  return expectedPartitions === null ? null : Math.max(0, expectedPartitions - totalOf(partitions))
+}
+
+/** The lowest unfinished level, where a level above it has to wait for it. */
+export function waitingFor({ facts, lanes, lanesOmitted }: TaskRecord): WaitedFor | null {
+  if (!facts.levelBarrier || facts.openLevel === null || facts.cancelled) return null
+  const lane = lanes.find(({ level }) => level === facts.openLevel)
+  const isLast = lanesOmitted === 0 && lanes.at(-1)?.level === facts.openLevel
+  if (lane === undefined || isLast) return null
+  return { level: lane.level, parked: lane.partitions.parked, unfinished: unfinishedOf(lane.partitions) }
+}
+
+/** `open` is the part of the tally that stands in open lanes, where only a part of it does. */
+function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null): ViewedCounts {
+  const total = totalOf(tally)
+  const none = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }
+  if (facts.cancelled) return { total, ...none, done: tally.done, cancelled: total - tally.done }
+  const waiting = tally.ready + tally.held
+  const allOpen = !facts.paused && !facts.levelBarrier
+  const ready = allOpen ? waiting : facts.paused || open === null ? 0 : open.ready + open.held
+  return { total, ...tally, ready, held: waiting - ready }
+}
+
+function viewState(facts: TaskFacts, { state, level }: PartitionRecord): PartitionState {
+  if (facts.cancelled) return state === 'done' ? 'done' : 'cancelled'
+  if (state !== 'ready' && state !== 'held') return state
+  return isLaneOpen(facts, level) ? 'ready' : 'held'
+}

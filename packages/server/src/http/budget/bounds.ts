@@ -1,0 +1,105 @@
+import type { Log } from '../../handoff/log.ts'
+
+/** How much callers may ask for at once. Each has a setting. */
+export interface AdmissionLimits {
+  readonly connections: number
+  readonly connectionsPerAddress: number
+  readonly requestsPerConnection: number
+  readonly waitingPulls: number
+  readonly waitingPullsPerCaller: number
+  readonly receivedBytes: number
+  readonly unsentBytes: number
+  readonly callBackPartitions: number
+  readonly callBackLevels: number
+  readonly requestMillis: number
+  readonly answerMillis: number
+  readonly overloadMillis: number
+  /** 0: as many as they like. */
+  readonly requestsPerSecond: number
+}
+
+interface Bound {
+  readonly flag: string
+  /** What becomes of whoever meets it. */
+  readonly effect: string
+}
+
+/** Every bound on what callers may do at once. A test holds the table in docs/operations.md against it. */
+export const bounds = {
+  connections: {
+    flag: '--max-connections',
+    effect: 'the oldest connection of the address that has most is closed, or the new one with 503',
+  },
+  'file-handles': {
+    flag: '--max-connections',
+    effect: 'the same, where the process may open fewer files than that takes',
+  },
+  'address-connections': {
+    flag: '--max-connections-per-address',
+    effect: 'the new connection is closed with 503',
+  },
+  'connection-requests': {
+    flag: '--max-requests-per-connection',
+    effect: 'the request waits, and nothing more is read from the connection',
+  },
+  'waiting-pulls': {
+    flag: '--max-waiting-pulls',
+    effect: 'the pull is answered at once, with Retry-After if nothing is ready',
+  },
+  'caller-waiting-pulls': {
+    flag: '--max-waiting-pulls-per-caller',
+    effect: 'the pull is answered at once, with Retry-After if nothing is ready',
+  },
+  'received-bytes': {
+    flag: '--max-received-mb',
+    effect:
+      'bodies that hold most for longest are answered 503; a quarter more is kept for renews and settles',
+  },
+  'call-back-partitions': { flag: '--max-call-back-partitions', effect: '422, before the body is parsed' },
+  'body-shape': {
+    flag: '--max-call-back-partitions',
+    effect: '422, before the body is parsed: more than 16 levels of nesting, or too many values',
+  },
+  'call-back-levels': { flag: '--max-call-back-levels', effect: '422' },
+  'request-time': { flag: '--request-seconds', effect: '408, and the connection is closed' },
+  'answer-time': { flag: '--answer-seconds', effect: 'the connection is closed' },
+  'unsent-bytes': {
+    flag: '--max-unsent-mb',
+    effect: 'connections with the most unsent bytes are closed',
+  },
+  overload: {
+    flag: '--overload-seconds',
+    effect: '503: call-backs first, views at twice the delay, pulls at four times, all else at eight times',
+  },
+  rate: { flag: '--max-requests-per-second', effect: '429 with Retry-After' },
+} as const satisfies Record<string, Bound>
+
+export type BoundName = keyof typeof bounds
+
+export const boundNames = Object.keys(bounds) as BoundName[]
+
+/** Whoever floods the service must not flood its log, too. */
+const LOG_EVERY_MILLIS = 10_000
+
+/** Counts how often bounds were met, and logs it: at once, and then every ten seconds at most. */
+export class BoundsMet {
+  readonly counts = Object.fromEntries(boundNames.map((name) => [name, 0])) as Record<BoundName, number>
+  readonly #log: Log
+  readonly #logged = new Map<BoundName, { readonly at: number; readonly count: number }>()
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** `address` of the caller, where it is known. */
+  met(name: BoundName, address?: string | undefined): void {
+    this.counts[name] += 1
+    const now = performance.now()
+    const last = this.#logged.get(name)
+    if (last !== undefined && now - last.at < LOG_EVERY_MILLIS) return
+    const { flag, effect } = bounds[name]
+    const times = this.counts[name] - (last?.count ?? 0)
+    this.#logged.set(name, { at: now, count: this.counts[name] })
+    this.#log.warn({ bound: name, times, setting: flag, effect, address }, 'a bound on callers was met')
+  }
+}

@@ -1,0 +1,195 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Server, Socket } from 'node:net'
+import type { Log } from '../../handoff/log.ts'
+import type { Proxies } from '../admission/proxies.ts'
+import { RequestProblem } from '../answers/problems.ts'
+import type { Callers } from '../requests/callers.ts'
+import { type AdmissionLimits, BoundsMet } from './bounds.ts'
+import { ConnectionGate, networkOf, openFilesLimit } from './connection-gate.ts'
+import { Overload, type Urgency } from './overload.ts'
+import { ReceivedBytes } from './received-bytes.ts'
+import { UnreadAnswers } from './unread-answers.ts'
+
+type Limits = Pick<AdmissionLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
+
+/** Bounds the pulls that wait for work: in all, and those of one caller, so that one cannot keep the others from waiting. */
+class WaitingShare {
+  readonly #limits: Limits
+  readonly #waiting: () => number
+  readonly #met: BoundsMet
+  readonly #byCaller = new Map<string, number>()
+
+  /** `waiting` tells how many pulls wait on this node. */
+  constructor(limits: Limits, waiting: () => number, met: BoundsMet) {
+    this.#limits = limits
+    this.#waiting = waiting
+    this.#met = met
+  }
+
+  /** Has a pull wait for as long as it asked to, or not at all where too many wait already. */
+  within<Result>(
+    waitMillis: number,
+    callerOf: () => string,
+    pull: (waitMillis: number) => Promise<Result>,
+  ): Promise<Result> {
+    if (waitMillis <= 0) return pull(0)
+    const caller = callerOf()
+    const count = this.#byCaller.get(caller) ?? 0
+    const bound = this.#boundFor(count)
+    if (bound !== undefined) {
+      this.#met.met(bound)
+      return pull(0)
+    }
+    this.#byCaller.set(caller, count + 1)
+    return pull(waitMillis).finally(() => this.#leave(caller))
+  }
+
+  #boundFor(ofCaller: number): 'caller-waiting-pulls' | 'waiting-pulls' | undefined {
+    if (ofCaller >= this.#limits.waitingPullsPerCaller) return 'caller-waiting-pulls'
+    return this.#waiting() >= this.#limits.waitingPulls ? 'waiting-pulls' : undefined
+  }
+
+  #leave(caller: string): void {
+    const left = (this.#byCaller.get(caller) ?? 1) - 1
+    if (left === 0) this.#byCaller.delete(caller)
+    else this.#byCaller.set(caller, left)
+  }
+}
+
+/** Callers that are remembered; those who have sent nothing for a second are as good as new. */
+const MOST_CALLERS = 10_000
+
+interface Bucket {
+  left: number
+  at: number
+}
+
+/** So many requests a second for each caller, of which a second's worth may come at once. */
+export class RateLimit {
+  readonly #perSecond: number
+  readonly #capacity: number
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor(perSecond: number) {
+    this.#perSecond = perSecond
+    this.#capacity = Math.max(1, perSecond)
+  }
+
+  get isOn(): boolean {
+    return this.#perSecond > 0
+  }
+
+  /** Zero: it may be served. Otherwise after how many seconds it may be sent again. */
+  secondsToWait(caller: string, now = performance.now()): number {
+    const bucket = this.#bucketOf(caller, now)
+    const refilled = bucket.left + ((now - bucket.at) / 1000) * this.#perSecond
+    bucket.left = Math.min(this.#capacity, refilled)
+    bucket.at = now
+    if (bucket.left < 1) return (1 - bucket.left) / this.#perSecond
+    bucket.left -= 1
+    return 0
+  }
+
+  #bucketOf(caller: string, now: number): Bucket {
+    const known = this.#buckets.get(caller)
+    if (known !== undefined) return known
+    if (this.#buckets.size >= MOST_CALLERS) this.#forgetIdle(now)
+    const bucket = { left: this.#capacity, at: now }
+    this.#buckets.set(caller, bucket)
+    return bucket
+  }
+
+  #forgetIdle(now: number): void {
+    for (const [caller, { at }] of this.#buckets) if (now - at > 1000) this.#buckets.delete(caller)
+    if (this.#buckets.size >= MOST_CALLERS) this.#buckets.clear()
+  }
+}
+
+const BEHIND = 'this node is behind with its work and refuses what can wait; send this again later'
+
+interface BudgetOptions {
+  readonly limits: AdmissionLimits
+  readonly callers: Pick<Callers, 'nameOf'>
+  readonly proxies: Proxies
+  readonly log: Log
+  /** How many pulls wait on this node. */
+  readonly waitingPulls: () => number
+}
+
+/** All that bounds what callers ask for at once, the same for both ways that requests take. */
+export class AdmissionBudget {
+  readonly limits: AdmissionLimits
+  readonly met: BoundsMet
+  readonly received: ReceivedBytes
+  readonly waiting: WaitingShare
+  readonly overload: Overload
+  readonly #callers: Pick<Callers, 'nameOf'>
+  readonly #proxies: Proxies
+  readonly #gate: ConnectionGate
+  readonly #unread: UnreadAnswers
+  readonly #rate: RateLimit
+
+  constructor({ limits, callers, proxies, log, waitingPulls }: BudgetOptions) {
+    this.limits = limits
+    this.#callers = callers
+    this.#proxies = proxies
+    this.met = new BoundsMet(log)
+    this.received = new ReceivedBytes(limits.receivedBytes, this.met)
+    this.waiting = new WaitingShare(limits, waitingPulls, this.met)
+    this.overload = new Overload(limits.overloadMillis)
+    this.#gate = new ConnectionGate(limits, this.met, openFilesLimit(), (address) =>
+      proxies.isTrusted(address),
+    )
+    this.#unread = new UnreadAnswers(this.#gate, limits, this.met)
+    this.#rate = new RateLimit(limits.requestsPerSecond)
+  }
+
+  /** From here on connections of `server` come here first. */
+  before(server: Server): void {
+    this.#gate.before(server)
+  }
+
+  stop(): void {
+    this.#unread.stop()
+  }
+
+  get connections(): number {
+    return this.#gate.count
+  }
+
+  get unsentBytes(): number {
+    return this.#unread.unsentBytes
+  }
+
+  /** By whom pulls and requests are counted: the name of the token, or without tokens the address. */
+  callerOf(headers: IncomingHttpHeaders, socket: Socket): string {
+    const name = this.#callers.nameOf(headers)
+    if (name !== null) return `token ${name}`
+    return networkOf(this.#proxies.addressOf(socket, headers) ?? 'gone')
+  }
+
+  /** Whether nothing has to be looked at for a request to be served. */
+  get isOpen(): boolean {
+    return !this.#rate.isOn && !this.overload.isBehind
+  }
+
+  /** Throws the problem with which a request must be refused now. */
+  check(urgency: Urgency, headers: IncomingHttpHeaders, socket: Socket): void {
+    if (this.overload.refuses(urgency)) {
+      this.met.met('overload', socket.remoteAddress)
+      throw new RequestProblem('overloaded', BEHIND)
+    }
+    if (!this.#rate.isOn) return
+    const seconds = this.#rate.secondsToWait(this.callerOf(headers, socket))
+    if (seconds === 0) return
+    this.met.met('rate', socket.remoteAddress)
+    throw tooManyRequests(this.limits.requestsPerSecond, seconds)
+  }
+}
+
+export function tooManyRequests(perSecond: number, secondsToWait: number): RequestProblem {
+  const who = 'the token, or without tokens the address,'
+  return new RequestProblem('rate_limited', `${who} may send ${perSecond} requests a second`, {
+    headers: { 'retry-after': String(Math.ceil(secondsToWait)) },
+  })
+}

@@ -1,0 +1,185 @@
+import { readFileSync } from 'node:fs'
+import { isIPv6, type Server, type Socket } from 'node:net'
+import { writtenProblem } from '../answers/problems.ts'
+import { securityHeaders } from '../answers/security-headers.ts'
+import { remembered } from '../requests/remembered.ts'
+import type { AdmissionLimits, BoundName, BoundsMet } from './bounds.ts'
+
+const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+const NETWORK_GROUPS = 4
+
+/** Whoever has one address of a /64 network of IPv6 has all of them: they count as one. */
+export const networkOf = remembered((address: string): string => {
+  const plain = MAPPED_IPV4.exec(address)?.[1] ?? address
+  if (!isIPv6(plain)) return plain
+  const [before = '', after] = (plain.split('%', 1)[0] ?? '').split('::')
+  const first = before === '' ? [] : before.split(':')
+  const last = after === undefined || after === '' ? [] : after.split(':')
+  const zeros = after === undefined ? 0 : Math.max(0, 8 - first.length - last.length)
+  const groups = [...first, ...Array<string>(zeros).fill('0'), ...last]
+  return `${groups
+    .slice(0, NETWORK_GROUPS)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+})
+
+/** What connections are counted by. Undefined: the other side is gone already. */
+export function addressOf({ remoteAddress }: Socket): string | undefined {
+  return remoteAddress === undefined ? undefined : networkOf(remoteAddress)
+}
+
+/** For the store, the log, other nodes and what the system needs. */
+const RESERVED_HANDLES = 64
+/** However few files the process may open, some connections are tried. */
+const FEWEST_CONNECTIONS = 16
+
+/** How many files, connections among them, this process may have open. */
+export function openFilesLimit(): number {
+  try {
+    const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
+  } catch {
+    return limitByReport()
+  }
+}
+
+/** Where there is no /proc. A report takes some milliseconds to make. */
+function limitByReport(): number {
+  const report = Object.assign(process.report, { excludeNetwork: true })
+  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
+  const limit = Number(userLimits?.open_files?.soft)
+  return Number.isFinite(limit) && limit > 0 ? limit : Number.POSITIVE_INFINITY
+}
+
+/** At the limit itself the system refuses connections without a word, and the store cannot open a file. */
+function connectionsFor(openFiles: number): number {
+  return Math.max(FEWEST_CONNECTIONS, openFiles - RESERVED_HANDLES)
+}
+
+const TOO_MANY_CONNECTIONS = 'too many connections are open; try again with fewer'
+
+/** A client that has sent something already reads the answer only if that was read. So some of the refused stay a moment. */
+const LINGER_MILLIS = 500
+/** They take file handles that are kept for others. */
+const MOST_LINGERING = 16
+
+/** Bounds the connections, in all and of one address, before anything is read from them. */
+export class ConnectionGate {
+  readonly #met: BoundsMet
+  readonly #most: number
+  readonly #mostPerAddress: number
+  readonly #boundInAll: BoundName
+  /** Behind a proxy there are many clients. */
+  readonly #isProxy: (address: string) => boolean
+  /** Of each address its connections, the oldest first. */
+  readonly #byAddress = new Map<string, Set<Socket>>()
+  readonly #sockets = new Set<Socket>()
+  #encrypted: Set<Socket> | undefined
+  #lingering = 0
+
+  constructor(
+    { connections, connectionsPerAddress }: Pick<AdmissionLimits, 'connections' | 'connectionsPerAddress'>,
+    met: BoundsMet,
+    openFiles: number,
+    isProxy: (address: string) => boolean = () => false,
+  ) {
+    this.#met = met
+    this.#isProxy = isProxy
+    this.#most = Math.min(connections, connectionsFor(openFiles))
+    this.#boundInAll = this.#most < connections ? 'file-handles' : 'connections'
+    // In proportion: one address must not take all that few files allow.
+    const share = Math.ceil((connectionsPerAddress * this.#most) / connections)
+    this.#mostPerAddress = Math.min(connectionsPerAddress, share)
+  }
+
+  get count(): number {
+    return this.#sockets.size
+  }
+
+  /** Those that answers are written to. */
+  get sockets(): ReadonlySet<Socket> {
+    return this.#encrypted ?? this.#sockets
+  }
+
+  /** From here on connections of `server` come here first. */
+  before(server: Server): void {
+    const others = server.listeners('connection') as ((socket: Socket) => void)[]
+    // Over TLS nothing can be said before the handshake, which is what a flood wants us to do.
+    const isEncrypted = 'setSecureContext' in server
+    if (isEncrypted) this.#encrypted = secureSocketsOf(server)
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => {
+      const refusal = this.#enter(socket)
+      if (refusal === undefined) for (const serve of others) serve.call(server, socket)
+      else {
+        this.#met.met(refusal, socket.remoteAddress)
+        if (isEncrypted) socket.destroy()
+        else this.#refuse(socket)
+      }
+    })
+  }
+
+  /** Undefined: it may stay. */
+  #enter(socket: Socket): BoundName | undefined {
+    const address = addressOf(socket) ?? 'gone'
+    const ofAddress = this.#byAddress.get(address)
+    const count = ofAddress?.size ?? 0
+    if (count >= this.#mostPerAddress && !this.#isProxy(address)) return 'address-connections'
+    if (this.#sockets.size >= this.#most && !this.#makeRoom(count + 1)) return this.#boundInAll
+    this.#sockets.add(socket)
+    if (ofAddress === undefined) this.#byAddress.set(address, new Set([socket]))
+    else ofAddress.add(socket)
+    socket.once('close', () => this.#leave(address, socket))
+    return undefined
+  }
+
+  #leave(address: string, socket: Socket): void {
+    this.#sockets.delete(socket)
+    const ofAddress = this.#byAddress.get(address)
+    ofAddress?.delete(socket)
+    if (ofAddress?.size === 0) this.#byAddress.delete(address)
+  }
+
+  /** Those who have few connections get in, so that a flood from elsewhere keeps neither workers nor probes out. */
+  #makeRoom(fewer: number): boolean {
+    let most: [address: string, sockets: Set<Socket>] | undefined
+    for (const entry of this.#byAddress) if (entry[1].size > (most?.[1].size ?? fewer)) most = entry
+    const [oldest] = most?.[1] ?? []
+    if (most === undefined || oldest === undefined) return false
+    this.#met.met(this.#boundInAll, oldest.remoteAddress)
+    this.#leave(most[0], oldest)
+    oldest.destroy()
+    return true
+  }
+
+  #refuse(socket: Socket): void {
+    socket.on('error', () => {})
+    if (this.#lingering >= MOST_LINGERING) {
+      socket.destroy()
+      return
+    }
+    this.#lingering += 1
+    const timer = setTimeout(() => socket.destroy(), LINGER_MILLIS)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      this.#lingering -= 1
+    })
+    socket.resume().end(refusalText())
+  }
+}
+
+function secureSocketsOf(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>()
+  server.on('secureConnection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+function refusalText(): string {
+  const { headers, body } = writtenProblem({ code: 'overloaded', detail: TOO_MANY_CONNECTIONS })
+  const lines = Object.entries({ ...securityHeaders(false), ...headers, connection: 'close' })
+  const fields = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return `HTTP/1.1 503 Service Unavailable\r\n${fields}content-length: ${body.length}\r\n\r\n${body}`
+}

@@ -1,0 +1,115 @@
+import type { BodyHold, HoldBody } from '../requests/arriving-body.ts'
+import type { BoundsMet } from './bounds.ts'
+
+/** Kept for requests that workers lose leases without. */
+const URGENT_SHARE = 1.25
+/** Some room is made at once, so that not every chunk looks for more. */
+const MADE_ROOM_SHARE = 0.95
+
+/**
+ * Bounds the bodies that were received and are not answered yet, by the bytes that are here and not by those that were
+ * announced. Beyond it, those that are still arriving give way: first those that have held most for longest.
+ */
+export class ReceivedBytes {
+  readonly #limit: number
+  readonly #met: BoundsMet
+  readonly #arriving = new Set<ReceivedBody>()
+  #held = 0
+
+  constructor(limitBytes: number, met: BoundsMet) {
+    this.#limit = limitBytes
+    this.#met = met
+  }
+
+  get held(): number {
+    return this.#held
+  }
+
+  readonly hold: HoldBody = (isUrgent, address, giveUp) => {
+    const limit = isUrgent ? this.#limit * URGENT_SHARE : this.#limit
+    const body: ReceivedBody = new ReceivedBody(address, giveUp, {
+      add: (bytes) => {
+        this.#held += bytes
+        return this.#held <= limit || this.#makeRoom(body, limit)
+      },
+      arrived: () => this.#arriving.delete(body),
+      free: (bytes) => {
+        this.#held -= bytes
+        this.#arriving.delete(body)
+      },
+    })
+    this.#arriving.add(body)
+    return body
+  }
+
+  /** For bytes that are kept for a moment, by those who can do without. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#held + bytes <= this.#limit
+  }
+
+  keep(bytes: number): void {
+    this.#held += bytes
+  }
+
+  /** Whether there is room for `newest` now. */
+  #makeRoom(newest: ReceivedBody, limit: number): boolean {
+    const now = performance.now()
+    const costly = [...this.#arriving].sort((a, b) => b.costAt(now) - a.costAt(now))
+    for (const body of costly) {
+      if (this.#held <= limit * MADE_ROOM_SHARE || body === newest) break
+      this.#met.met('received-bytes', body.address)
+      body.giveUp()
+    }
+    if (this.#held <= limit) return true
+    this.#met.met('received-bytes', newest.address)
+    return false
+  }
+}
+
+interface Account {
+  add(bytes: number): boolean
+  arrived(): void
+  free(bytes: number): void
+}
+
+class ReceivedBody implements BodyHold {
+  readonly address: string | undefined
+  readonly #account: Account
+  readonly #onGivenUp: () => void
+  readonly #beganAt = performance.now()
+  #bytes = 0
+  #holders = 1
+
+  constructor(address: string | undefined, onGivenUp: () => void, account: Account) {
+    this.address = address
+    this.#onGivenUp = onGivenUp
+    this.#account = account
+  }
+
+  add(bytes: number): boolean {
+    this.#bytes += bytes
+    return this.#account.add(bytes)
+  }
+
+  arrived(): void {
+    this.#account.arrived()
+  }
+
+  retain(): void {
+    this.#holders += 1
+  }
+
+  release(): void {
+    this.#holders -= 1
+    if (this.#holders === 0) this.#account.free(this.#bytes)
+  }
+
+  /** How much memory for how long. */
+  costAt(now: number): number {
+    return this.#bytes * (now - this.#beganAt)
+  }
+
+  giveUp(): void {
+    this.#onGivenUp()
+  }
+}

@@ -1,0 +1,101 @@
+import type { Socket } from 'node:net'
+import type { AdmissionLimits, BoundsMet } from './bounds.ts'
+
+/** Taking less than this in all the time that there is for it counts as taking nothing. */
+const LEAST_TAKEN_BYTES = 64 * 1024
+const LOOK_EVERY_MILLIS = 1000
+
+interface Connections {
+  readonly sockets: Iterable<Socket>
+}
+
+/** What a connection had not taken when it was first seen so. */
+interface Unread {
+  readonly since: number
+  readonly sent: number
+}
+
+/** Closes connections whose clients do not take their answers: each would keep its answer in memory for good. */
+export class UnreadAnswers {
+  readonly #connections: Connections
+  readonly #limits: Pick<AdmissionLimits, 'answerMillis' | 'unsentBytes'>
+  readonly #met: BoundsMet
+  readonly #unread = new WeakMap<Socket, Unread>()
+  readonly #timer: NodeJS.Timeout
+  /** As of the last look. */
+  unsentBytes = 0
+
+  constructor(
+    connections: Connections,
+    limits: Pick<AdmissionLimits, 'answerMillis' | 'unsentBytes'>,
+    met: BoundsMet,
+  ) {
+    this.#connections = connections
+    this.#limits = limits
+    this.#met = met
+    const every = Math.min(LOOK_EVERY_MILLIS, limits.answerMillis)
+    this.#timer = setInterval(() => this.#look(performance.now()), every).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #look(now: number): void {
+    const behind: Socket[] = []
+    let unsent = 0
+    for (const socket of this.#connections.sockets) {
+      const { writableLength } = socket
+      if (writableLength === 0) {
+        this.#unread.delete(socket)
+        continue
+      }
+      unsent += writableLength
+      behind.push(socket)
+      if (this.#isStuck(socket, now)) {
+        unsent -= writableLength
+        this.#close(socket, 'answer-time')
+      }
+    }
+    if (unsent > this.#limits.unsentBytes) unsent = this.#closeSome(behind, unsent)
+    this.unsentBytes = unsent
+  }
+
+  #isStuck(socket: Socket, now: number): boolean {
+    const sent = sentBytes(socket)
+    const known = this.#unread.get(socket)
+    if (known === undefined || sent - known.sent >= LEAST_TAKEN_BYTES) {
+      this.#unread.set(socket, { since: now, sent })
+      return false
+    }
+    return now - known.since >= this.#limits.answerMillis
+  }
+
+  /** Those with the most first. */
+  #closeSome(behind: readonly Socket[], unsent: number): number {
+    let left = unsent
+    for (const socket of behind.toSorted((a, b) => b.writableLength - a.writableLength)) {
+      if (left <= this.#limits.unsentBytes) break
+      left -= socket.writableLength
+      this.#close(socket, 'unsent-bytes')
+    }
+    return left
+  }
+
+  #close(socket: Socket, bound: 'answer-time' | 'unsent-bytes'): void {
+    this.#met.met(bound, socket.remoteAddress)
+    socket.destroy()
+  }
+}
+
+/** What the system took of all that was written. A single write is taken bit by bit, which only its queue shows. */
+function sentBytes(socket: Socket): number {
+  // Not documented; Node's own time-outs of sockets go by the same numbers.
+  const { _handle: handle } = socket as Socket & { _handle?: Partial<StreamHandle> | null }
+  return (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0)
+}
+
+interface StreamHandle {
+  readonly bytesWritten: number
+  readonly writeQueueSize: number
+}

@@ -1,0 +1,172 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { ServerOptions } from 'node:http'
+import { isIP, type Socket } from 'node:net'
+import { createSecureContext, type Server } from 'node:tls'
+import type { FastifyInstance } from 'fastify'
+import { type FileWatch, watchFiles } from '../file-watch.ts'
+import type { Log } from '../handoff/log.ts'
+import { SettingsError } from '../settings-error.ts'
+
+interface TlsPaths {
+  readonly cert: string
+  readonly key: string
+}
+
+/** What became of files that changed. */
+export type TlsReload =
+  | { readonly outcome: 'applied'; readonly subject: string; readonly validTo: string }
+  | { readonly outcome: 'refused'; readonly fault: string }
+
+interface Pair {
+  readonly cert: Buffer
+  readonly key: Buffer
+  readonly certificate: X509Certificate
+}
+
+/** Certificate and key of the service. When the files change, new connections get the new ones; open ones stay. */
+export class TlsFiles {
+  readonly #paths: TlsPaths
+  readonly #log: Log
+  readonly #watch: FileWatch
+  #pair: Pair
+  #server: Server | undefined
+  readonly #listeners: ((reload: TlsReload) => void)[] = []
+
+  /** Throws a SettingsError when they cannot be used. */
+  constructor(paths: TlsPaths, log: Log) {
+    this.#paths = paths
+    this.#log = log
+    // Two files that belong together: one may be written some time before the other.
+    this.#watch = watchFiles([paths.cert, paths.key], () => this.reload(), { whenQuiet: true })
+    try {
+      this.#pair = readPair(paths)
+    } catch (error) {
+      this.#watch.close()
+      throw error
+    }
+    this.#warnIfExpired()
+  }
+
+  get options(): { readonly cert: Buffer; readonly key: Buffer } {
+    const { cert, key } = this.#pair
+    return { cert, key }
+  }
+
+  /** Whether clients that ask for this host, a name or an address, accept the certificate. */
+  isFor(host: string): boolean {
+    const name = host.replace(/^\[|\]$/g, '')
+    const { certificate } = this.#pair
+    return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined
+  }
+
+  onReload(listener: (reload: TlsReload) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  follow(server: Server): void {
+    this.#server = server
+  }
+
+  reload(): void {
+    try {
+      this.#pair = readPair(this.#paths)
+      this.#server?.setSecureContext(this.options)
+    } catch (error) {
+      const fault = (error as Error).message
+      this.#log.error({ fault }, 'the certificate changed and cannot be used: the one of before stays')
+      this.#tell({ outcome: 'refused', fault })
+      return
+    }
+    const { subject, validTo } = this.#pair.certificate
+    this.#warnIfExpired()
+    this.#tell({ outcome: 'applied', subject: subject ?? '', validTo })
+  }
+
+  close(): void {
+    this.#watch.close()
+  }
+
+  #tell(reload: TlsReload): void {
+    for (const listener of this.#listeners) listener(reload)
+  }
+
+  #warnIfExpired(): void {
+    const { validTo } = this.#pair.certificate
+    if (Date.parse(validTo) < Date.now())
+      this.#log.warn({ validTo }, 'the certificate has expired: clients will refuse it')
+  }
+}
+
+function readPair(paths: TlsPaths): Pair {
+  const cert = read('certificate', paths.cert)
+  const key = read('key', paths.key)
+  const faults: string[] = []
+  let certificate: X509Certificate | undefined
+  try {
+    certificate = new X509Certificate(cert)
+  } catch {
+    faults.push(`the certificate ${paths.cert} is not a certificate in PEM`)
+  }
+  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(key.toString('latin1')))
+    faults.push(`the key ${paths.key} is not a private key in PEM`)
+  if (certificate === undefined || faults.length > 0) throw new SettingsError(faults)
+  try {
+    createSecureContext({ cert, key })
+  } catch (error) {
+    throw new SettingsError([unusable(paths, error)])
+  }
+  return { cert, key, certificate }
+}
+
+function unusable({ cert, key }: TlsPaths, error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (/MISMATCH/.test(code ?? '')) return `the key ${key} does not belong to the certificate ${cert}`
+  if (/PASSWORD|PASSPHRASE|BAD_DECRYPT|INTERRUPTED/i.test(`${code} ${message}`))
+    return `the key ${key} is encrypted: give it in clear, in a file that only the service can read`
+  return `the certificate ${cert} and the key ${key} cannot be used (${code ?? message})`
+}
+
+function read(what: string, path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new SettingsError([`the ${what} ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`])
+  }
+}
+
+/** A client that takes longer to agree on keys is not one. */
+const HANDSHAKE_MILLIS = 10_000
+
+/** What Fastify makes its server with: it takes the same options for both kinds, under another name. */
+export function serverOptions(tls: TlsFiles | null, options: ServerOptions): { http: ServerOptions } {
+  if (tls === null) return { http: options }
+  const https = { ...options, ...tls.options, handshakeTimeout: HANDSHAKE_MILLIS, allowHalfOpen: true }
+  // By its types that would be another kind of instance, and each route another kind of route.
+  return { https } as unknown as { http: ServerOptions }
+}
+
+/** Follows the files, and lets go of connections that are still to agree on keys when the service closes. */
+export function serveTls(app: FastifyInstance, tls: TlsFiles): void {
+  const server = app.server as unknown as Server
+  tls.follow(server)
+  const shaking = new Map<string, Socket>()
+  let isClosing = false
+  server.on('connection', (socket: Socket) => {
+    if (isClosing) {
+      socket.destroy()
+      return
+    }
+    const end = endOf(socket)
+    shaking.set(end, socket)
+    socket.once('close', () => shaking.delete(end))
+  })
+  server.on('secureConnection', (socket: Socket) => shaking.delete(endOf(socket)))
+  app.addHook('preClose', async () => {
+    isClosing = true
+    for (const socket of shaking.values()) socket.destroy()
+  })
+}
+
+/** The same for a connection and what is secured on it. */
+const endOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import {
+  aLane,
+  aLaneTable,
+  aRow,
+  aTask,
+  byId,
+  ids,
+  images,
+  leased,
+  NOW,
+  rows,
+  status,
+  tablesByName,
+  tally,
+} from './builders.ts'
+import { type DiskHarness, disksOf } from './harness.ts'
+
+export function maintenanceTopic(harness: DiskHarness): void {
+  describe('upkeep', () => {
+    const create = disksOf(harness)
+
+    test('leases and back-offs whose time has come', async () => {
+      const { disk } = await create()
+      await disk.stage(rows(1, 1, 7))
+      const delayed = (dueAt: number) => status({ state: 'delayed', line: 'retry', term: 1, dueAt })
+      await disk.flush(
+        images({
+          tasks: byId(aTask(1)),
+          lanes: byId(aLane(1, 1)),
+          levels: new Map([[0, { level: 0, virtual: 1n, served: 2n }]]),
+          partitions: new Map([
+            [1, leased({ dueAt: NOW + 3 })],
+            [2, leased({ dueAt: NOW })],
+            [3, leased({ dueAt: NOW })],
+            [4, delayed(NOW + 1)],
+            [5, delayed(NOW - 1)],
+            [6, status({ line: 'retry', term: 1, dueAt: NOW - 5 })],
+          ]),
+        }),
+        0,
+      )
+      const now = await disk.due(NOW, 10, true)
+      expect([now.leased, now.delayed, now.nextDueAt]).toEqual([[2, 3], [5], NOW + 1])
+      expect(ids(now.partitions).toSorted()).toEqual([2, 3, 5])
+      expect([now.tasks[0]?.id, now.lanes[0]?.id, now.levels[0]?.level]).toEqual([1, 1, 0])
+      const limited = await disk.due(NOW + 1, 1, true)
+      expect([limited.leased, limited.delayed, limited.nextDueAt]).toEqual([[2], [5], NOW])
+      const backOffs = await disk.due(NOW + 2, 10, false)
+      expect([backOffs.leased, backOffs.delayed, backOffs.nextDueAt]).toEqual([[], [5, 4], null])
+      const all = await disk.due(NOW + 3, 10, true)
+      expect([all.leased, all.delayed, all.nextDueAt]).toEqual([[2, 3, 1], [5, 4], null])
+      expect((await disk.due(NOW - 9, 10, true)).nextDueAt).toBe(NOW - 1)
+    })
+
+    test('the task to purge: one whose purge has begun, else the one that finished first', async () => {
+      const { disk } = await create()
+      const done = (id: number, finishedAt: number, changes = {}) =>
+        aTask(id, { state: 'done', finishedAt, partitions: tally({ done: 4 }), ...changes })
+      const lane = (task: number, level: number, purged = 0) =>
+        aLane(10 * task + level, task, { level, purged, partitions: tally({ done: 2 }) })
+      const laneIds = [1, 2, 3, 4, 5].flatMap((task) => [lane(task, 0), lane(task, 1)])
+      const cancelled = { state: 'cancelled', cancelled: true }
+      const removed = (...gone: number[]) => new Map(gone.map((id) => [id, null]))
+      await disk.stage([...rows(10, 1, 2), ...rows(11, 3, 2)])
+      await disk.flush(
+        images({
+          tasks: byId(
+            done(1, NOW + 2),
+            done(2, NOW + 1),
+            done(3, NOW, { ...cancelled, partitions: tally({ ready: 3, leased: 1 }) }),
+            done(4, NOW, { purgedAt: NOW + 5 }),
+            aTask(5),
+          ),
+          lanes: byId(...laneIds, lane(4, 0, 2), lane(4, 1, 2)),
+        }),
+        0,
+      )
+      const next = async (before: number) => (await disk.purgeable(before))?.id ?? null
+      expect(await next(NOW + 1)).toBeNull()
+      expect(await next(NOW + 2)).toBe(2)
+      expect(await next(NOW + 9)).toBe(2)
+      // The first of two levels is gone, and a restart comes in between.
+      await disk.flush(
+        images({
+          tasks: byId(done(1, NOW + 2, { purgedAt: NOW + 9 })),
+          lanes: byId(lane(1, 0, 2)),
+          partitions: removed(1, 2),
+        }),
+        0,
+      )
+      expect(await next(NOW)).toBe(1)
+      await disk.flush(images({ lanes: byId(lane(1, 1, 1)), partitions: removed(3) }), 0)
+      expect(await next(NOW)).toBe(1)
+      await disk.flush(images({ lanes: byId(lane(1, 1, 2)), partitions: removed(4) }), 0)
+      expect(await next(NOW)).toBeNull()
+      // Leases of a cancelled task need its rows until they end.
+      await disk.flush(
+        images({
+          tasks: byId(done(3, NOW, { ...cancelled, partitions: tally({ ready: 3, cancelled: 1 }) })),
+        }),
+        0,
+      )
+      expect(await next(NOW + 9)).toBe(3)
+    })
+
+    test('tasks with work left behind', async () => {
+      const { disk } = await create()
+      const reruns = [{ only: null, begunAt: NOW, level: 0, index: -1 }]
+      await disk.flush(
+        images({
+          tasks: byId(aTask(1), aTask(2, { reruns }), aTask(3, { staging: { first: 1, last: 2 } }), aTask(4)),
+        }),
+        0,
+      )
+      expect(ids(await disk.unfinishedWork(10)).toSorted()).toEqual([2, 3])
+      expect(await disk.unfinishedWork(1)).toHaveLength(1)
+      await disk.flush(images({ tasks: byId(aTask(2), aTask(3)) }), 0)
+      expect(await disk.unfinishedWork(10)).toEqual([])
+    })
+
+    test('the recount counts rows that count', async () => {
+      const { disk } = await create()
+      const other = { computeTable: 'results.other' }
+      await disk.stage([...rows(1, 1, 7), aRow(8, 1, other), aRow(9, 1, other), ...rows(2, 20, 2)])
+      const lanes = [aLane(1, 1, { level: 3, tail: 8 }), aLane(2, 1, { level: 4, tail: 21 })]
+      const task = aTask(1)
+      const tables = [
+        aLaneTable(1, 'results.orders', { level: 3 }),
+        aLaneTable(1, 'results.other', { level: 3, ready: 7 }),
+        aLaneTable(2, 'results.none', { level: 4 }),
+      ]
+      await disk.flush(
+        images({
+          tasks: byId(task),
+          lanes: byId(...lanes),
+          laneTables: tablesByName(...tables),
+          partitions: new Map([
+            [1, status({ state: 'done', term: 1 })],
+            [2, leased({ dueAt: NOW })],
+            [3, status({ line: 'retry', term: 1 })],
+            [4, status({ line: 'released', term: 1 })],
+            [5, status({ state: 'parked', term: 1 })],
+          ]),
+        }),
+        0,
+      )
+      const found = (await disk.recount()).toSorted((a, b) => a.lane.id - b.lane.id)
+      expect(found).toEqual([
+        {
+          lane: lanes[0],
+          task,
+          partitions: tally({ ready: 5, leased: 1, parked: 1, done: 1 }),
+          records: tally({ ready: 500, leased: 100, parked: 100, done: 100 }),
+          waiting: { fresh: 3, released: 1, retry: 1 },
+          tables: [
+            { row: tables[0], waiting: { fresh: 2, released: 1, retry: 1 } },
+            { row: tables[1], waiting: { fresh: 1, released: 0, retry: 0 } },
+          ],
+        },
+        {
+          lane: lanes[1],
+          task,
+          partitions: tally({ ready: 2 }),
+          records: tally({ ready: 200 }),
+          waiting: { fresh: 2, released: 0, retry: 0 },
+          tables: [{ row: tables[2], waiting: { fresh: 0, released: 0, retry: 0 } }],
+        },
+      ])
+    })
+  })
+}

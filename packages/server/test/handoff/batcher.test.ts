@@ -1,0 +1,246 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { Batcher } from '../../src/handoff/batcher.ts'
+import {
+  type Batching,
+  type HandOffAnswers,
+  type HandOffBatch,
+  type Store,
+  StoreUnavailable,
+} from '../../src/handoff/store.ts'
+import { callBackOrder, leaseOf, one, pullOrder, settlement } from '../store/conformance/driver.ts'
+
+const lease = leaseOf('1-1-AAAAAAAAAAAAAAAA')
+
+/** Answers each order with something that names it, so that mixed-up answers show. */
+function answersTo(batch: HandOffBatch): HandOffAnswers {
+  return {
+    settles: batch.settles.map(({ settlements }) => settlements.map(() => null)),
+    renews: batch.renews.map(({ leases }) => leases.map(() => ({ refused: 'lease_lost' as const }))),
+    undone: batch.undos.length,
+    callBacks: batch.callBacks.map(({ callBack }) => ({
+      kind: 'stored' as const,
+      accepted: callBack.partitions.length,
+      duplicates: 0,
+    })),
+    pulls: batch.pulls.map(({ key }) => ({ partitions: [], repeated: key !== null })),
+    readied: 0,
+    nextDueInMillis: null,
+  }
+}
+
+class SlowStore {
+  batching?: Batching
+  readonly batches: HandOffBatch[] = []
+  readonly #commits: (() => void)[] = []
+  readonly #decide: (batch: HandOffBatch) => HandOffAnswers
+
+  constructor(decide: (batch: HandOffBatch) => HandOffAnswers = answersTo) {
+    this.#decide = decide
+  }
+
+  readonly handOff = (batch: HandOffBatch): Promise<HandOffAnswers> => {
+    this.batches.push(batch)
+    return new Promise((resolve, reject) => {
+      this.#commits.push(() => {
+        try {
+          resolve(this.#decide(batch))
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+  }
+
+  /** Ends the commit that was begun first, and waits until its consequences are through. */
+  async commit(): Promise<void> {
+    this.#commits.shift()?.()
+    await turn()
+    await turn()
+  }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+const setUp = (decide?: (batch: HandOffBatch) => HandOffAnswers, batching?: Batching) => {
+  const store = new SlowStore(decide)
+  if (batching !== undefined) store.batching = batching
+  const told: string[] = []
+  const batcher = new Batcher(store as unknown as Store, {
+    committed: () => told.push('committed'),
+    failed: (error) => told.push(String(error)),
+  })
+  return { store, batcher, told }
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
+
+const unbounded: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
+
+describe('batches', () => {
+  test('requests of one turn of the event loop share a transaction', async () => {
+    const { store, batcher } = setUp()
+    const asked = [1, 2, 3].map(() => batcher.ask({ pull: pullOrder() }))
+    await turn()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([3])
+    await store.commit()
+    expect(await Promise.all(asked)).toHaveLength(3)
+  })
+
+  test('while a commit is under way the next batch gathers; it is sent when the commit ends', async () => {
+    const { store, batcher } = setUp()
+    batcher.ask({ pull: pullOrder() })
+    await turn()
+    for (let request = 0; request < 5; request += 1) {
+      batcher.ask({ pull: pullOrder() })
+      await turn()
+    }
+    expect(store.batches).toHaveLength(1)
+    await store.commit()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([1, 5])
+  })
+
+  describe('after three clients were answered', () => {
+    const answerThree = async () => {
+      const { store, batcher } = setUp()
+      for (let client = 0; client < 3; client += 1) batcher.ask({ pull: pullOrder() })
+      await turn()
+      await store.commit()
+      const askAgain = () => void batcher.ask({ pull: pullOrder() })
+      return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
+    }
+
+    test('the next batch waits while each turn brings one of them back, and no longer', async () => {
+      const { askAgain, sizes } = await answerThree()
+      askAgain()
+      askAgain()
+      await turn()
+      askAgain()
+      await turn()
+      expect(sizes()).toEqual([3, 3])
+    })
+
+    test('a turn that brings nobody ends the waiting', async () => {
+      const { askAgain, sizes } = await answerThree()
+      askAgain()
+      askAgain()
+      await turn()
+      await turn()
+      expect(sizes()).toEqual([3, 2])
+    })
+
+    describe('and batches are dear', () => {
+      const oneOfThreeIsBack = async () => {
+        vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+        let now = 0
+        vi.spyOn(performance, 'now').mockImplementation(() => now)
+        const { store, batcher } = setUp(answersTo, { ...unbounded, retrySchedule: 0.5 })
+        for (let client = 0; client < 3; client += 1) batcher.ask({ pull: pullOrder() })
+        await turn()
+        now = 1
+        await store.commit()
+        const askAgain = () => void batcher.ask({ pull: pullOrder() })
+        askAgain()
+        await turn()
+        return { askAgain, sizes: () => store.batches.map(({ pulls }) => pulls.length) }
+      }
+
+      test('the next one waits beyond a turn that brings nobody, and goes when all are back', async () => {
+        const { askAgain, sizes } = await oneOfThreeIsBack()
+        await turn()
+        expect(sizes()).toEqual([3])
+        askAgain()
+        askAgain()
+        await turn()
+        expect(sizes()).toEqual([3, 3])
+      })
+
+      test('it does not wait for ever', async () => {
+        const { sizes } = await oneOfThreeIsBack()
+        vi.advanceTimersByTime(1)
+        expect(sizes()).toEqual([3, 1])
+      })
+    })
+  })
+
+  test('a batch that is full takes no more: the rest makes the next one, a turn later', async () => {
+    const { store, batcher } = setUp(answersTo, { ...unbounded, full: 10 })
+    for (let client = 0; client < 5; client += 1) batcher.ask({ pull: pullOrder({ batch: 5 }) })
+    await turn()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2])
+    await store.commit()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2])
+    await store.commit()
+    expect(store.batches.map(({ pulls }) => pulls.length)).toEqual([2, 2, 1])
+  })
+
+  test('each request gets its own answers back, whatever it was batched with', async () => {
+    const { store, batcher } = setUp()
+    const both = batcher.ask({
+      settle: { instance: null, settlements: [{ lease, order: settlement() }] },
+      pull: pullOrder({ key: 'k' }),
+    })
+    const calledBack = batcher.ask({ callBack: callBackOrder('a', [one(0, 0), one(0, 1)]) })
+    const renewed = batcher.ask({ renew: { leases: [lease, lease] } })
+    const pulled = batcher.ask({ pull: pullOrder() })
+    const undone = batcher.ask({ undo: [lease] })
+    await turn()
+    await store.commit()
+    expect(await both).toMatchObject({ settle: [null], pull: { repeated: true } })
+    expect(await calledBack).toMatchObject({ callBack: { accepted: 2 } })
+    expect(await renewed).toMatchObject({ renew: [{ refused: 'lease_lost' }, { refused: 'lease_lost' }] })
+    expect(await pulled).toMatchObject({ pull: { repeated: false } })
+    expect(await undone).toEqual({})
+  })
+})
+
+describe('failures', () => {
+  /** A store that breaks on one request's data, as on a defect of ours. */
+  const breaksOn = (taskId: string) => (batch: HandOffBatch) => {
+    if (batch.callBacks.some(({ callBack }) => callBack.taskId === taskId))
+      throw new Error(`broke on ${taskId}`)
+    return answersTo(batch)
+  }
+
+  test("one request's data does not fail the others: they run again one by one", async () => {
+    const { store, batcher, told } = setUp(breaksOn('bad'))
+    const outcomes = Promise.allSettled(
+      ['good', 'bad', 'fine'].map((taskId) => batcher.ask({ callBack: callBackOrder(taskId, [one(0, 0)]) })),
+    )
+    await turn()
+    for (let commits = 0; commits < 4; commits += 1) await store.commit()
+    expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(store.batches.map(({ callBacks }) => callBacks.length)).toEqual([3, 1, 1, 1])
+    expect(told).toEqual(['committed', 'Error: broke on bad', 'committed'])
+  })
+
+  test('an unavailable store fails the whole batch at once, and the next batch is tried', async () => {
+    let isDown = true
+    const { store, batcher, told } = setUp((batch) => {
+      if (isDown) throw new StoreUnavailable('store_full', 'the disk is full')
+      return answersTo(batch)
+    })
+    const outcomes = Promise.allSettled([1, 2].map(() => batcher.ask({ pull: pullOrder() })))
+    await turn()
+    await store.commit()
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(store.batches).toHaveLength(1)
+    expect(told).toEqual(['StoreUnavailable: the disk is full'])
+    isDown = false
+    const again = batcher.ask({ pull: pullOrder() })
+    await turn()
+    await store.commit()
+    expect(await again).toMatchObject({ pull: { partitions: [] } })
+  })
+
+  test('what was committed is never run again, even when its answers make no sense', async () => {
+    const { store, batcher } = setUp((batch) => ({ ...answersTo(batch), pulls: [] }))
+    const outcomes = Promise.allSettled([1, 2].map(() => batcher.ask({ pull: pullOrder() })))
+    await turn()
+    await store.commit()
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(store.batches).toHaveLength(1)
+  })
+})

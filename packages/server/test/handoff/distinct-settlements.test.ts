@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { DistinctSettlements } from '../../src/handoff/distinct-settlements.ts'
+import type { RefusalCode } from '../../src/handoff/rules/settlement.ts'
+import { settlement } from '../store/conformance/driver.ts'
+
+const first = '1-1-AAAAAAAAAAAAAAAA'
+const second = '2-1-AAAAAAAAAAAAAAAA'
+const done = settlement({ outcome: 'done' })
+const failed = settlement({ outcome: 'failed' })
+const released = settlement({ outcome: 'released' })
+
+/** Mention by mention, as far as the outcome tells: leases with the code of their refusal, in the order of both lists. */
+function answer(settlements: { leaseId: string; order: typeof done }[], verdicts: (RefusalCode | null)[]) {
+  const mentions = new DistinctSettlements(settlements)
+  expect(mentions.settlements).toHaveLength(verdicts.length)
+  const { settled, refused } = mentions.outcome(verdicts)
+  return { settled, refused: refused.map(({ leaseId, code }) => [leaseId, code]) }
+}
+
+test('each lease is judged once, by its first mention', () => {
+  const settlements = [
+    { leaseId: first, order: failed },
+    { leaseId: second, order: done },
+    { leaseId: first, order: done },
+    { leaseId: first, order: failed },
+  ]
+  expect(answer(settlements, [null, null])).toEqual({
+    settled: [first, second, first],
+    refused: [[first, 'lease_settled']],
+  })
+})
+
+test('a late release changes nothing, and still wins over what comes after it in the array', () => {
+  const settlements = [
+    { leaseId: first, order: released },
+    { leaseId: first, order: done },
+  ]
+  expect(answer(settlements, [null])).toEqual({ settled: [first], refused: [[first, 'lease_settled']] })
+})
+
+test('every mention of a refused lease hears why', () => {
+  const settlements = [
+    { leaseId: first, order: done },
+    { leaseId: first, order: failed },
+  ]
+  expect(answer(settlements, ['lease_lost'])).toEqual({
+    settled: [],
+    refused: [
+      [first, 'lease_lost'],
+      [first, 'lease_lost'],
+    ],
+  })
+})
+
+test('what cannot have come from here is unknown without asking the store', () => {
+  const settlements = [
+    { leaseId: 'nonsense', order: done },
+    { leaseId: first, order: done },
+    { leaseId: 'nonsense', order: failed },
+  ]
+  expect(answer(settlements, [null])).toEqual({
+    settled: [first],
+    refused: [
+      ['nonsense', 'lease_unknown'],
+      ['nonsense', 'lease_unknown'],
+    ],
+  })
+})

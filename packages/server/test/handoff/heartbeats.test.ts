@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { Heartbeats, statusOf } from '../../src/handoff/heartbeats.ts'
+import { type InstanceRecord, noTotals } from '../../src/handoff/views/records.ts'
+
+const NOW = 1_000_000_000
+
+const stored = (changes: Partial<InstanceRecord> = {}): InstanceRecord => ({
+  instanceId: 'w',
+  role: 'worker',
+  firstSeenAt: NOW - 500_000,
+  lastSeenAt: NOW - 400_000,
+  totals: { ...noTotals(), pulls: 10, done: 5 },
+  leases: 0,
+  leasesEndAt: null,
+  node: null,
+  now: NOW,
+  tasks: [],
+  ...changes,
+})
+
+function watched() {
+  const clock = { now: 0 }
+  return { heartbeats: new Heartbeats(() => clock.now), clock }
+}
+
+describe('what was seen', () => {
+  test('adds up per instance until it is taken, and is then forgotten', () => {
+    const { heartbeats, clock } = watched()
+    Object.assign(heartbeats.totalsOf('w', 'worker'), { pulls: 1, partitions: 3, records: 20 })
+    clock.now += 2000
+    heartbeats.totalsOf('w', 'worker').pulls += 1
+    clock.now += 1000
+    Object.assign(heartbeats.totalsOf('p', 'producer'), { callBacks: 1, calledBack: 7 })
+    clock.now += 500.2
+    expect(heartbeats.take().heartbeats).toEqual([
+      {
+        instanceId: 'w',
+        role: 'worker',
+        totals: { ...noTotals(), pulls: 2, partitions: 3, records: 20 },
+        seenMillisAgo: { first: 3500, last: 1500 },
+        node: null,
+      },
+      {
+        instanceId: 'p',
+        role: 'producer',
+        totals: { ...noTotals(), callBacks: 1, calledBack: 7 },
+        seenMillisAgo: { first: 500, last: 500 },
+        node: null,
+      },
+    ])
+    expect(heartbeats.take().heartbeats).toEqual([])
+  })
+
+  test('comes back when it could not be written, beside what was seen since', () => {
+    const { heartbeats, clock } = watched()
+    heartbeats.totalsOf('w', 'worker').done += 2
+    heartbeats.totalsOf('q', 'worker')
+    clock.now += 1000
+    const { restore } = heartbeats.take()
+    clock.now += 1000
+    heartbeats.totalsOf('w', 'producer').done += 1
+    clock.now += 1000
+    restore()
+    expect(heartbeats.take().heartbeats).toMatchObject([
+      { instanceId: 'w', role: 'producer', totals: { done: 3 }, seenMillisAgo: { first: 3000, last: 1000 } },
+      { instanceId: 'q', seenMillisAgo: { first: 3000, last: 3000 } },
+    ])
+  })
+
+  test('brings a stored record up to date, and stands in for one that is not stored yet', () => {
+    const { heartbeats, clock } = watched()
+    expect(heartbeats.merge('w', null, NOW)).toBeNull()
+    expect(heartbeats.merge('w', stored(), NOW)).toEqual(stored())
+    heartbeats.totalsOf('w', 'worker').pulls += 2
+    clock.now += 3000
+    heartbeats.totalsOf('w', 'worker')
+    clock.now += 1000
+    expect(heartbeats.merge('w', stored(), NOW)).toMatchObject({
+      firstSeenAt: NOW - 500_000,
+      lastSeenAt: NOW - 1000,
+      totals: { pulls: 12, done: 5 },
+    })
+    expect(heartbeats.merge('w', null, NOW)).toMatchObject({
+      firstSeenAt: NOW - 4000,
+      lastSeenAt: NOW - 1000,
+      totals: { pulls: 2 },
+    })
+  })
+})
+
+describe('the status of an instance', () => {
+  const seenAgo = (millis: number, changes: Partial<InstanceRecord> = {}) =>
+    statusOf(stored({ lastSeenAt: NOW - millis, ...changes }))
+
+  test('a client is up while it was seen lately', () => {
+    expect(seenAgo(60_000)).toBe('up')
+    expect(seenAgo(600_000)).toBe('down')
+    expect(seenAgo(600_000, { role: 'producer' })).toBe('down')
+  })
+
+  test('one that holds leases is silent and then lost, by the time that they had when it was last seen', () => {
+    const holding = (millis: number, lease: number) =>
+      seenAgo(millis, { leases: 1, leasesEndAt: NOW - millis + lease })
+    expect([100_000, 149_000, 151_000, 239_000, 241_000].map((millis) => holding(millis, 300_000))).toEqual([
+      'up',
+      'up',
+      'silent',
+      'silent',
+      'lost',
+    ])
+    expect(holding(600_000, 3_600_000)).toBe('up')
+    expect(holding(9_000, 10_000)).toBe('up')
+    expect(holding(11_000, 12_000)).toBe('lost')
+  })
+
+  test('a node is up while its heartbeat is fresh, and says when it is draining', () => {
+    const node = { version: '1', startedAt: NOW - 900_000, draining: false }
+    expect(seenAgo(10_000, { role: 'service', node })).toBe('up')
+    expect(seenAgo(10_000, { role: 'service', node: { ...node, draining: true } })).toBe('draining')
+    expect(seenAgo(30_000, { role: 'service', node: { ...node, draining: true } })).toBe('down')
+    expect(seenAgo(30_000, { role: 'service', node, leases: 3 })).toBe('down')
+  })
+})

@@ -1,0 +1,235 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Maintenance } from '../../src/handoff/maintenance.ts'
+import {
+  type MaintenanceResult,
+  type Store,
+  StoreUnavailable,
+  type SweepOrder,
+  type SweepResult,
+} from '../../src/handoff/store.ts'
+import { DAY, testPolicy } from '../store/conformance/harness.ts'
+
+const nothing: SweepResult = { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
+
+const SECOND = 1000
+
+/** Answers sweeps and tidies from a list, and with nothing when it is used up. */
+class QuietStore {
+  readonly sweeps: { at: number; order: SweepOrder }[] = []
+  readonly tidies: number[] = []
+  results: (Partial<SweepResult> | Error)[] = []
+  maintenanceResults: MaintenanceResult[] = []
+  maintenanceTakes: Promise<void> = Promise.resolve()
+  readonly #start = performance.now()
+
+  get now(): number {
+    return Math.round(performance.now() - this.#start)
+  }
+
+  readonly sweep = async (order: SweepOrder): Promise<SweepResult> => {
+    this.sweeps.push({ at: this.now, order })
+    const result = this.results.shift() ?? {}
+    if (result instanceof Error) throw result
+    return { ...nothing, ...result }
+  }
+
+  readonly maintain = async (): Promise<MaintenanceResult> => {
+    this.tidies.push(this.now)
+    await this.maintenanceTakes
+    return this.maintenanceResults.shift() ?? { more: false, readied: 0 }
+  }
+
+  sweptWithExpiry(): number[] {
+    return this.sweeps.filter(({ order }) => order.expireLeases).map(({ at }) => at)
+  }
+}
+
+let store: QuietStore
+let told: { readied: number[]; parked: number[]; failed: unknown[]; looks: number[] }
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  store = new QuietStore()
+  told = { readied: [], parked: [], failed: [], looks: [] }
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function maintenance(leaseMillis = testPolicy.leaseMillis): Maintenance {
+  return new Maintenance(store as unknown as Store, { ...testPolicy, leaseMillis }, 7 * DAY, {
+    readied: (count) => told.readied.push(count),
+    lookAround: () => told.looks.push(store.now),
+    parked: (count) => told.parked.push(count),
+    failed: (error) => told.failed.push(error),
+  })
+}
+
+describe('the grace after a start', () => {
+  test('leases are not taken for a minute, back-offs end all the while', async () => {
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(59 * SECOND)
+    expect(store.sweeps.length).toBeGreaterThanOrEqual(59)
+    expect(store.sweptWithExpiry()).toEqual([])
+    await vi.advanceTimersByTimeAsync(2 * SECOND)
+    expect(store.sweptWithExpiry()[0]).toBeGreaterThanOrEqual(60 * SECOND)
+    expect(store.sweptWithExpiry()[0]).toBeLessThanOrEqual(61 * SECOND)
+  })
+
+  test('is no longer than a lease', async () => {
+    maintenance(5 * SECOND).start()
+    await vi.advanceTimersByTimeAsync(6 * SECOND)
+    expect(store.sweptWithExpiry()[0]).toBeGreaterThanOrEqual(5 * SECOND)
+  })
+
+  test('begins anew when the store was lost', async () => {
+    const running = maintenance()
+    running.start()
+    await vi.advanceTimersByTimeAsync(90 * SECOND)
+    running.beginGrace()
+    const before = store.sweptWithExpiry().length
+    await vi.advanceTimersByTimeAsync(59 * SECOND)
+    expect(store.sweptWithExpiry()).toHaveLength(before)
+    await vi.advanceTimersByTimeAsync(2 * SECOND)
+    expect(store.sweptWithExpiry().length).toBeGreaterThan(before)
+  })
+
+  test('begins anew when the clock was set ahead', async () => {
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(90 * SECOND)
+    const before = store.sweptWithExpiry().length
+    expect(before).toBeGreaterThan(0)
+    vi.setSystemTime(Date.now() + 600 * SECOND)
+    await vi.advanceTimersByTimeAsync(59 * SECOND)
+    expect(store.sweptWithExpiry()).toHaveLength(before)
+    await vi.advanceTimersByTimeAsync(2 * SECOND)
+    expect(store.sweptWithExpiry().length).toBeGreaterThan(before)
+  })
+})
+
+describe('sweeping', () => {
+  test('happens when something is due, and at least every second', async () => {
+    const running = maintenance()
+    running.start()
+    await vi.advanceTimersByTimeAsync(10)
+    running.dueIn(300)
+    running.dueIn(700)
+    await vi.advanceTimersByTimeAsync(500)
+    expect(store.sweeps.map(({ at }) => at)).toEqual([0, 310])
+    await vi.advanceTimersByTimeAsync(3 * SECOND)
+    expect(store.sweeps.length).toBeGreaterThanOrEqual(4)
+  })
+
+  test('goes on at once while there is more, and follows what the store sees coming', async () => {
+    store.results = [{ more: true }, { more: true }, { nextDueInMillis: 250 }]
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(store.sweeps).toHaveLength(3)
+    await vi.advanceTimersByTimeAsync(200)
+    expect(store.sweeps).toHaveLength(3)
+    await vi.advanceTimersByTimeAsync(60)
+    expect(store.sweeps).toHaveLength(4)
+  })
+
+  test('an announcement during a sweep is not forgotten', async () => {
+    const running = maintenance()
+    let announce = true
+    const sweep = store.sweep
+    Object.assign(store, {
+      sweep: async (order: SweepOrder) => {
+        if (announce) running.dueIn(100)
+        announce = false
+        return sweep(order)
+      },
+    })
+    running.start()
+    await vi.advanceTimersByTimeAsync(150)
+    expect(store.sweeps.map(({ at }) => at)).toEqual([0, 100])
+  })
+
+  test('tells what became ready and what was parked', async () => {
+    store.results = [{ woken: 3, parked: 2, expired: 2 }, { woken: 0 }]
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(told).toMatchObject({ readied: [3], parked: [2], failed: [] })
+  })
+
+  test('where other nodes share the store, those who wait look around every so often', async () => {
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(5 * SECOND)
+    expect(told.looks).toEqual([])
+    Object.assign(store, { onHint: () => {} })
+    await vi.advanceTimersByTimeAsync(10 * SECOND)
+    expect(told.looks.length).toBeGreaterThanOrEqual(5)
+    expect(told.looks.length).toBeLessThanOrEqual(10)
+  })
+
+  test('a store that fails is told of, and tried again', async () => {
+    store.results = [new StoreUnavailable('store_unavailable', 'gone'), { woken: 1 }]
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(1100)
+    expect(told.failed).toHaveLength(1)
+    expect(told.readied).toEqual([1])
+  })
+})
+
+describe('tidying', () => {
+  test('happens every ten seconds, and again at once while there is more', async () => {
+    store.maintenanceResults = [
+      { more: true, readied: 4 },
+      { more: false, readied: 0 },
+    ]
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(500)
+    expect(store.tidies).toHaveLength(2)
+    expect(told.readied).toEqual([4])
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(store.tidies).toHaveLength(4)
+  })
+
+  test('a part that fails is told, and the rest goes on', async () => {
+    const failure = new Error('broken')
+    store.maintenanceResults = [{ more: true, readied: 4, failure }]
+    maintenance().start()
+    await vi.advanceTimersByTimeAsync(500)
+    expect(told).toMatchObject({ failed: [failure], readied: [4] })
+    expect(store.tidies).toHaveLength(2)
+  })
+
+  test('an order that left work behind is followed up at once', async () => {
+    const running = maintenance()
+    running.start()
+    await vi.advanceTimersByTimeAsync(400)
+    running.maintainSoon(0)
+    await vi.advanceTimersByTimeAsync(10)
+    expect(store.tidies).toEqual([0, 400])
+  })
+
+  test('an order that leaves work behind while it is under way is followed up when it is over', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    store.maintenanceTakes = promise
+    const running = maintenance()
+    running.start()
+    await vi.advanceTimersByTimeAsync(100)
+    running.maintainSoon(0)
+    await vi.advanceTimersByTimeAsync(100)
+    expect(store.tidies).toEqual([0])
+    resolve()
+    await vi.advanceTimersByTimeAsync(10)
+    expect(store.tidies).toEqual([0, 200])
+  })
+})
+
+test('after it was stopped nothing happens any more, and what was under way has ended', async () => {
+  const running = maintenance()
+  running.start()
+  await vi.advanceTimersByTimeAsync(1500)
+  await running.stop()
+  const [sweeps, tidies] = [store.sweeps.length, store.tidies.length]
+  running.dueIn(0)
+  running.maintainSoon(0)
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect([store.sweeps.length, store.tidies.length]).toEqual([sweeps, tidies])
+  expect(vi.getTimerCount()).toBe(0)
+})

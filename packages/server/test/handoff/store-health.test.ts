@@ -1,0 +1,297 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { HandOff } from '../../src/handoff/hand-off.ts'
+import { formatLeaseId } from '../../src/handoff/rules/lease-id.ts'
+import { expiryGraceMillis } from '../../src/handoff/rules/policy.ts'
+import {
+  type CallBackOrder,
+  type HandOffBatch,
+  LeaderChanged,
+  type Store,
+  StoreUnavailable,
+  type SweepOrder,
+} from '../../src/handoff/store.ts'
+import { StoreHealth } from '../../src/handoff/store-health.ts'
+import { callBackOrder, settlement, some } from '../store/conformance/driver.ts'
+import { DAY, testPolicy } from '../store/conformance/harness.ts'
+
+const BEGUN = 'the store cannot commit'
+const ENDED = 'the store is back; leases are not taken until their holders had time to renew'
+
+/** Holds nothing. It can be looked at also while it cannot write. */
+class EmptyStore {
+  canWrite = true
+  whyNot: StoreUnavailable['code'] = 'store_unavailable'
+  /** For call-backs, and for what names leases. */
+  hasRoom = { callBacks: true, leases: true }
+  /** Room is short, and kept for what finishes the work that there is. */
+  refusesEarly = false
+  readonly sweptWithExpiry: number[] = []
+
+  /** Whatever is settled was settled before. */
+  handOff = async ({ settles, callBacks, pulls }: HandOffBatch) => {
+    if (callBacks.length > 0) this.#write()
+    const fits =
+      (callBacks.length === 0 || this.hasRoom.callBacks) && (settles.length === 0 || this.hasRoom.leases)
+    if (!fits) throw new StoreUnavailable('store_full', 'the disk is full')
+    return {
+      settles: settles.map(({ settlements }) => settlements.map(() => null)),
+      renews: [],
+      undone: 0,
+      callBacks: callBacks.map(({ callBack }: CallBackOrder) =>
+        this.refusesEarly
+          ? { kind: 'store_full' as const }
+          : { kind: 'stored' as const, accepted: callBack.partitions.length, duplicates: 0 },
+      ),
+      pulls: pulls.map(() => ({ partitions: [], repeated: false })),
+      readied: 0,
+      nextDueInMillis: null,
+    }
+  }
+  sweep = async ({ expireLeases }: SweepOrder) => {
+    if (expireLeases) this.sweptWithExpiry.push(performance.now())
+    return { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
+  }
+  maintain = async () => ({ more: false, readied: 0 })
+  task = async () => null
+  tasks = async () => ({ now: 0, tasks: [], next: null })
+  recordHeartbeats = async () => this.#write()
+  instance = async () => null
+  instances = async () => ({ instances: [], next: null })
+  probe = async () => this.#write()
+  close = async () => {}
+
+  #write(): void {
+    if (!this.canWrite) throw new StoreUnavailable(this.whyNot, 'nothing can be written')
+  }
+}
+
+let store: EmptyStore
+let handOff: HandOff
+let told: string[]
+
+beforeEach(async () => {
+  vi.useFakeTimers()
+  store = new EmptyStore()
+  told = []
+  const tell = (_fields: object, text: string) => void told.push(text)
+  handOff = new HandOff({
+    store: store as unknown as Store,
+    policy: testPolicy,
+    retentionMillis: DAY,
+    node: { instanceId: 'node', version: '0' },
+    log: { debug() {}, info: tell, warn: tell, error: tell },
+  })
+  await handOff.start()
+})
+
+afterEach(async () => {
+  await handOff.stop()
+  vi.useRealTimers()
+})
+
+const callBack = () => handOff.callBack(callBackOrder('a', some(0, 1)).callBack, null)
+const pull = () =>
+  handOff.pull({
+    instance: null,
+    batch: 1,
+    records: null,
+    key: null,
+    tables: null,
+    tasks: null,
+    waitMillis: 0,
+  })
+
+const settleAgain = () =>
+  handOff.settle({
+    instance: null,
+    settlements: [
+      { leaseId: formatLeaseId({ partition: 1, term: 1, secret: 's'.repeat(16) }), order: settlement() },
+    ],
+    pull: null,
+  })
+
+/** What a request is answered, when the end of a turn is all that it waits for. */
+async function answered<Result>(request: Promise<Result>): Promise<Result> {
+  const [result] = await Promise.all([request, vi.advanceTimersByTimeAsync(1)])
+  return result
+}
+
+async function lose(): Promise<void> {
+  store.canWrite = false
+  await expect(answered(callBack())).rejects.toBeInstanceOf(StoreUnavailable)
+  expect(told).toEqual([BEGUN])
+}
+
+test('a change of the leader is a warning that says what happens next; a store that cannot commit is an error', () => {
+  const lines: string[] = []
+  const at = (level: string) => (_fields: object, text: string) => void lines.push(`${level}: ${text}`)
+  let graces = 0
+  const log = { debug() {}, info: at('info'), warn: at('warn'), error: at('error') }
+  const storeHealth = new StoreHealth(log, () => {
+    graces += 1
+  })
+  storeHealth.failed(new LeaderChanged('it went away'))
+  storeHealth.failed(new LeaderChanged('it went away'))
+  const changed =
+    'warn: the leader is away or has changed: requests that were under way there are answered 503, others wait for the next one'
+  expect(lines).toEqual([changed])
+  storeHealth.failed(new StoreUnavailable('store_unavailable', 'PostgreSQL is away'))
+  storeHealth.failed(new LeaderChanged('it went away'))
+  expect(lines).toEqual([changed, `error: ${BEGUN}`])
+  storeHealth.over()
+  storeHealth.over()
+  expect(lines).toEqual([changed, `error: ${BEGUN}`, `info: ${ENDED}`])
+  expect(graces).toBe(5)
+})
+
+describe('the end of an outage is told', () => {
+  test.each<[string, () => Promise<unknown>]>([
+    ['a request that stores something', callBack],
+    ['a probe', () => handOff.probe()],
+    ['a reading for the metrics', () => handOff.storeReadings.read()],
+    [
+      'a look at the instances, which writes down who was seen',
+      () => handOff.instances({ after: null, limit: 1 }),
+    ],
+  ])('with %s', async (_, succeed) => {
+    await lose()
+    store.canWrite = true
+    await answered(succeed())
+    expect(told).toEqual([BEGUN, ENDED])
+  })
+
+  test('within seconds where nobody asks for anything', async () => {
+    await lose()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(told).toEqual([BEGUN])
+    store.canWrite = true
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(told).toEqual([BEGUN, ENDED])
+  })
+
+  test('not by what only looks: a disk that takes no writes can be read', async () => {
+    await lose()
+    await answered(pull())
+    await answered(settleAgain())
+    await answered(handOff.task('a'))
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(told).toEqual([BEGUN])
+  })
+})
+
+test('the log has the reason in one line, and the stacks behind it for those who look for them', () => {
+  const lines: [level: string, fields: object][] = []
+  const at = (level: string) => (fields: object) => void lines.push([level, fields])
+  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const storeHealth = new StoreHealth(log, () => {})
+  const lost = new Error('the connection to PostgreSQL was lost', { cause: new Error('Query read timeout') })
+  const error = new StoreUnavailable('store_unavailable', 'PostgreSQL is away', { cause: lost })
+  storeHealth.failed(error)
+  storeHealth.failed(error)
+  expect(lines).toEqual([
+    ['error', { code: 'store_unavailable', reason: 'PostgreSQL is away', cause: 'Query read timeout' }],
+    ['debug', { err: error }],
+  ])
+})
+
+test('the grace for leases begins when the store is back', async () => {
+  const grace = expiryGraceMillis(testPolicy)
+  await vi.advanceTimersByTimeAsync(grace + 2000)
+  await lose()
+  // Between two heartbeats, long after the failure that was noticed last.
+  await vi.advanceTimersByTimeAsync(4000)
+  store.canWrite = true
+  await answered(handOff.probe())
+  const back = performance.now()
+  expect(told).toEqual([BEGUN, ENDED])
+  store.sweptWithExpiry.length = 0
+  await vi.advanceTimersByTimeAsync(grace + 2000)
+  const [first = 0] = store.sweptWithExpiry
+  expect(first - back).toBeGreaterThanOrEqual(grace - 1)
+  expect(first - back).toBeLessThanOrEqual(grace + 1001)
+})
+
+describe('call-backs for which there is no room', () => {
+  const SHORT = 'the store has no room: what does not fit is refused'
+  const ENOUGH = 'the store has room again'
+  const grace = expiryGraceMillis(testPolicy)
+
+  beforeEach(async () => {
+    await vi.advanceTimersByTimeAsync(grace + 2000)
+    store.hasRoom.callBacks = false
+    store.sweptWithExpiry.length = 0
+  })
+
+  /** Beside heartbeats and probes, which are written all the while. */
+  async function callBackFor(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      await expect(answered(callBack())).rejects.toMatchObject({ code: 'store_full' })
+      await answered(handOff.probe())
+      await vi.advanceTimersByTimeAsync(998)
+    }
+  }
+
+  test('leases go on expiring', async () => {
+    await callBackFor(30)
+    expect(store.sweptWithExpiry.length).toBeGreaterThanOrEqual(29)
+  })
+
+  test('it is told once, and once when there is room again', async () => {
+    await callBackFor(30)
+    // Some are smaller than others, and fit.
+    store.hasRoom.callBacks = true
+    await answered(callBack())
+    store.hasRoom.callBacks = false
+    await callBackFor(30)
+    expect(told).toEqual([SHORT])
+    store.hasRoom.callBacks = true
+    await vi.advanceTimersByTimeAsync(60_000)
+    await answered(callBack())
+    await answered(callBack())
+    expect(told).toEqual([SHORT, ENOUGH])
+  })
+
+  test('it is told anew when it happens again, also if nothing was called back in between', async () => {
+    await callBackFor(2)
+    await vi.advanceTimersByTimeAsync(60_000)
+    await callBackFor(2)
+    expect(told).toEqual([SHORT, SHORT])
+  })
+
+  test('it is told as well where the store refuses them before the disk is full', async () => {
+    store.hasRoom.callBacks = true
+    store.refusesEarly = true
+    await callBackFor(30)
+    expect(told).toEqual([SHORT])
+    store.refusesEarly = false
+    await vi.advanceTimersByTimeAsync(60_000)
+    await answered(callBack())
+    expect(told).toEqual([SHORT, ENOUGH])
+  })
+
+  test('a settlement of the same moment is carried out', async () => {
+    const [refused, settled] = await answered(Promise.allSettled([callBack(), settleAgain()]))
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'store_full' } })
+    expect(settled).toMatchObject({ status: 'fulfilled' })
+  })
+
+  test('where there is none for a heartbeat it is an outage', async () => {
+    store.whyNot = 'store_full'
+    store.canWrite = false
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(told).toEqual([BEGUN])
+    store.canWrite = true
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(told).toEqual([BEGUN, ENDED])
+  })
+
+  test('leases get their grace where there is none for settlements either', async () => {
+    store.hasRoom.leases = false
+    await expect(answered(settleAgain())).rejects.toMatchObject({ code: 'store_full' })
+    const refusedAt = performance.now()
+    store.sweptWithExpiry.length = 0
+    await vi.advanceTimersByTimeAsync(grace + 2000)
+    expect((store.sweptWithExpiry[0] ?? 0) - refusedAt).toBeGreaterThanOrEqual(grace - 1)
+    expect(told).toEqual([SHORT])
+  })
+})
