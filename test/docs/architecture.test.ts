@@ -8,7 +8,7 @@ import { readDocument, root, sectionNamed, tableRows } from './support/markdown.
 const mayUse: Record<string, readonly string[]> = {
   'packages/protocol/src': [],
   'packages/server/src/handoff': ['packages/protocol/src'],
-  'packages/server/src/handoff/shown': ['packages/protocol/src', 'packages/server/src/handoff/rules'],
+  'packages/server/src/handoff/views': ['packages/protocol/src', 'packages/server/src/handoff/rules'],
   'packages/server/src/disk': ['packages/protocol/src', 'packages/server/src/handoff'],
   'packages/server/src/cluster': ['packages/protocol/src', 'packages/server/src/handoff'],
   'packages/server/src/archive': [
