@@ -55,6 +55,7 @@ export {
   renewedLeaseSchema,
   renewRequestSchema,
 } from './renew.ts'
+export { type Scale, scaleSchema } from './scale.ts'
 export {
   checkSettlements,
   type SettleAnswer,

@@ -20,6 +20,8 @@ import { conflictSchema, problemSchema } from './problem-schema.ts'
 import { leaseSchema, pullAnswerSchema, pulledPartitionSchema } from './pull.ts'
 import { refusalCodes } from './refusal-codes.ts'
 import { renewAnswerSchema, renewedLeaseSchema } from './renew.ts'
+import { scaleSchema } from './scale.ts'
+import { scaleLimits, scaleReasons } from './scale-words.ts'
 import { oneOf } from './schema-parts.ts'
 import { settleAnswerSchema, settlementSchema } from './settle.ts'
 import { stateCountsSchema } from './state-counts.ts'
@@ -84,6 +86,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     WaitingFor: waitingForSchema,
     ReportedRecords: reportedRecordsSchema,
     Totals: totalsSchema,
+    Scale: scaleSchema,
     PartitionRow: partitionRowSchema(tableField),
     PartitionList: partitionListSchema(tableField),
     ManifestLine: manifestLineSchema(tableField),
@@ -122,6 +125,8 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     AttemptOutcome: oneOf(attemptOutcomes),
     FailureOutcome: oneOf(failureOutcomes),
     EtaReason: oneOf(etaReasons),
+    ScaleReason: oneOf(scaleReasons),
+    ScaleLimit: oneOf(scaleLimits),
     InstanceRole: oneOf(instanceRoles),
     InstanceState: oneOf(instanceStates),
     RefusalCode: oneOf(refusalCodes),

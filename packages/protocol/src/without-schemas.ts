@@ -39,6 +39,7 @@ export {
   MAX_PARTITION_NAME_LENGTH,
   MAX_RETRIED_BY_NAME,
   MAX_RETRY_AFTER_SECONDS,
+  MAX_SCALE_TARGET_SECONDS,
   MAX_TABLE_NAME_LENGTH,
   MAX_TASK_ID_LENGTH,
   MAX_WAIT_SECONDS,
@@ -56,6 +57,7 @@ export { type Preferences, parsePrefer, readPreference } from './preferences.ts'
 export { listedViolations, PROBLEM_MEDIA_TYPE, type ProblemExtra, problem, problemType } from './problem.ts'
 export type { ProblemCode } from './problem-codes.ts'
 export { type RefusalCode, refusalCodes, refusalDetail } from './refusal-codes.ts'
+export { type ScaleLimit, type ScaleReason, scaleLimits, scaleReasons } from './scale-words.ts'
 export {
   readTaskSettings,
   type SettingName,

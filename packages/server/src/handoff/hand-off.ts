@@ -124,7 +124,14 @@ export class HandOff {
     const missed = (error: unknown) => outage.failed(error)
     this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
     this.events = new Events(store, failed)
-    this.storeReadings = new StoreReadings(store, failed)
+    this.storeReadings = new StoreReadings(
+      {
+        probe: () => store.probe(),
+        tasks: (query) => store.tasks(query),
+        instances: (query) => this.#instances.instances(query),
+      },
+      failed,
+    )
     this.#upkeep = new Upkeep(store, policy, retentionMillis, {
       readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
       lookAround: () => this.#pulls.wakeAll(),
@@ -273,6 +280,11 @@ export class HandOff {
 
   get waitingPulls(): number {
     return this.#pulls.waiting
+  }
+
+  /** Whether this node decides; one that is alone does. */
+  get leads(): boolean {
+    return this.#store.leads?.() ?? true
   }
 
   get isDraining(): boolean {

@@ -19,6 +19,8 @@ export interface Service {
   /** The service speaks TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks
+  /** Within how long a backlog is to be finished, where nobody says. */
+  readonly scaleTargetSeconds: number
 }
 
 export interface Webhooks {

@@ -12,6 +12,7 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  TaskWithTables,
   UnderWayRow,
 } from '../../handoff/disk.ts'
 import { KnownKeys } from '../../handoff/disk.ts'
@@ -49,6 +50,7 @@ import {
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
+  tasksWithTablesStatement,
   underWayStatement,
 } from './task-views.ts'
 import {
@@ -226,6 +228,11 @@ export class PostgresDisk implements Disk {
 
   async taskPage(query: TaskPageQuery): Promise<TaskSummary[]> {
     return (await this.#read(taskPageStatement(query))).map(readSummary)
+  }
+
+  async tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]> {
+    const rows = await this.#read(tasksWithTablesStatement(ids, tables))
+    return rows.map((row) => ({ task: row['task'] as number, hasOthers: row['has_others'] as boolean }))
   }
 
   async taskSummaries(ids: readonly number[]): Promise<TaskSummary[]> {

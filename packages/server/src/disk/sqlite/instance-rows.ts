@@ -52,8 +52,12 @@ export class InstanceRows {
     return this.#sql.held.all(instanceId, limit).map(([id]) => id)
   }
 
-  list({ after, limit }: InstanceQuery, now: number): InstanceRecord[] {
-    return this.#sql.list.all(after ?? '', limit).map((row) => this.#read(row, now))
+  list({ after, limit, activeMillis = null }: InstanceQuery, now: number): InstanceRecord[] {
+    const rows =
+      activeMillis === null
+        ? this.#sql.list.all(after ?? '', limit)
+        : this.#sql.active.all(now - activeMillis, after ?? '', limit)
+    return rows.map((row) => this.#read(row, now))
   }
 
   forget(unseenSince: number, endedSince: number, limit: number): number {
@@ -158,6 +162,14 @@ function prepare(db: DatabaseSync) {
     list: query<InstanceRow>(
       db,
       `SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`,
+    ),
+    // Whoever is gone stays here for days, and is not read.
+    active: query<InstanceRow>(
+      db,
+      `SELECT * FROM instance WHERE instance_id IN (
+           SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ?
+           UNION SELECT holder FROM partition WHERE state = 'leased' AND holder IS NOT NULL)
+         AND instance_id > ? ORDER BY instance_id ${LIMIT}`,
     ),
     leases: arrayQuery<[number, number | null]>(
       db,

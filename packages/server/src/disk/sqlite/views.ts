@@ -1,6 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
-import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary, UnderWayRow } from '../../handoff/disk.ts'
+import type {
+  LaneDetail,
+  TaskDetail,
+  TaskPageQuery,
+  TaskSummary,
+  TaskWithTables,
+  UnderWayRow,
+} from '../../handoff/disk.ts'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/shown/eta.ts'
 import type { PaceSecond, TaskRecord } from '../../handoff/shown/task-record.ts'
@@ -46,6 +53,14 @@ export class Views {
   summaries(ids: readonly number[]): TaskSummary[] {
     const found = ids.flatMap((id) => this.#sql.task.get(id) ?? [])
     return found.map((task) => this.#summary(task))
+  }
+
+  withTables(ids: readonly number[], tables: readonly string[]): TaskWithTables[] {
+    const named = JSON.stringify(tables)
+    return ids.flatMap((task) => {
+      const [has, hasOthers] = this.#sql.tableUse.get(task, named, task, named) ?? [0, 0]
+      return has === 1 ? [{ task, hasOthers: hasOthers === 1 }] : []
+    })
   }
 
   underWay(limit: number): UnderWayRow[] {
@@ -106,6 +121,14 @@ function prepare(db: DatabaseSync) {
     tables: arrayQuery<[string]>(
       db,
       `SELECT name FROM task_table INDEXED BY task_table_order WHERE task = ? ORDER BY id ${LIMIT}`,
+    ),
+    // Each ends at the first name that tells: at most as many as were asked for are passed over.
+    tableUse: arrayQuery<[number, number]>(
+      db,
+      `SELECT EXISTS (SELECT 1 FROM task_table INDEXED BY task_table_identity
+           WHERE task = ? AND name IN (SELECT value FROM json_each(?))),
+         EXISTS (SELECT 1 FROM task_table INDEXED BY task_table_identity
+           WHERE task = ? AND name NOT IN (SELECT value FROM json_each(?)))`,
     ),
     mismatches: query<TaskRecord['mismatches'][number]>(
       db,

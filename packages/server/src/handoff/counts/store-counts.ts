@@ -1,7 +1,7 @@
 import type { HandOffAnswers, HandOffBatch, Store, SweepResult } from '../store.ts'
 import { Distribution, DURATION_SECONDS } from './distribution.ts'
 
-export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onHint' | 'batching'>
+export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onHint' | 'leads' | 'batching'>
 
 export interface VerbCounts {
   readonly seconds: Distribution

@@ -43,6 +43,8 @@ export interface InstanceQuery {
   /** Cursor: the name of the last instance seen. */
   readonly after: string | null
   readonly limit: number
+  /** Only those that were seen within so long, or hold a lease; null or absent: all. */
+  readonly activeMillis?: number | null
 }
 
 /** By name. */

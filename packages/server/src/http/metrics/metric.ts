@@ -14,6 +14,7 @@ export interface MetricSources {
   readonly webhooks: Webhooks
   readonly budget: AdmissionBudget
   readonly store: StoreReading
+  readonly scaleTargetSeconds: number
 }
 
 export interface Metric extends MetricHead {

@@ -11,7 +11,7 @@ import { ProcessHealth } from './process-health.ts'
 /** For Prometheus and its kin. Answered whatever became of the store: then above all somebody wants to know. */
 export function metricsRoute(
   app: FastifyInstance,
-  { handOff, webhooks }: Service,
+  { handOff, webhooks, scaleTargetSeconds }: Service,
   requests: RequestCounts,
   budget: AdmissionBudget,
 ): void {
@@ -35,7 +35,7 @@ export function metricsRoute(
     },
     handler: async (_request, reply) => {
       const store = await handOff.storeReadings.read()
-      const from = { handOff, requests, health, webhooks, budget, store }
+      const from = { handOff, requests, health, webhooks, budget, store, scaleTargetSeconds }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },

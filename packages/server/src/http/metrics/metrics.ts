@@ -3,6 +3,7 @@ import { boundMetrics } from './metrics-of-bounds.ts'
 import { handOffMetrics } from './metrics-of-hand-off.ts'
 import { nodeMetrics } from './metrics-of-node.ts'
 import { requestMetrics } from './metrics-of-requests.ts'
+import { scaleMetrics } from './metrics-of-scale.ts'
 import { backlogMetrics, storeMetrics } from './metrics-of-store.ts'
 import { webhookMetrics } from './metrics-of-webhooks.ts'
 
@@ -15,4 +16,5 @@ export const metrics: readonly Metric[] = [
   ...nodeMetrics,
   ...webhookMetrics,
   ...backlogMetrics,
+  ...scaleMetrics,
 ]
