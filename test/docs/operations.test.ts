@@ -8,7 +8,6 @@ import { metrics } from '../../packages/server/src/http/metrics/metrics.ts'
 import { TestApp } from '../../packages/server/test/support/test-app.ts'
 import { testFolder } from '../support/test-folder.ts'
 import {
-  fencesOf,
   inCode,
   readDocument,
   root,
@@ -50,19 +49,6 @@ describe('metrics', () => {
       meaning,
     }))
     expect(shown).toEqual(metrics.map(({ name, type, labels, meaning }) => ({ name, type, labels, meaning })))
-  })
-
-  test('the rules ask for metrics and labels that exist', () => {
-    const rules = fencesOf(text).find(({ text }) => text.startsWith('groups:'))?.text ?? ''
-    const asked = [...rules.matchAll(/\b(baton_[a-z_]+)(?:\{(\w+)=)?/g)]
-    expect(asked.length).toBeGreaterThanOrEqual(7)
-    const unknown = asked.filter(([, name = '', label]) => {
-      const known = metrics.find((metric) =>
-        metric.type === 'histogram' ? `${metric.name}_bucket` === name : metric.name === name,
-      )
-      return known === undefined || (label !== undefined && !known.labels.includes(label))
-    })
-    expect(unknown.map(([use]) => use)).toEqual([])
   })
 
   test('metrics that are mentioned anywhere exist', () => {

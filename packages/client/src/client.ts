@@ -11,6 +11,7 @@ import type {
   ReleaseAnswer,
   RenewAnswer,
   RetryRequest,
+  Scale,
   SealRequest,
   SettleAnswer,
   Settlement,
@@ -31,6 +32,7 @@ import type {
   Pulled,
   PullOptions,
   PullWish,
+  ScaleOptions,
   SealableCallOptions,
   SettleOptions,
   TasksOptions,
@@ -139,6 +141,12 @@ export class BatonClient {
   /** All unfinished tasks together. */
   async totals(options: CallOptions = {}): Promise<Totals> {
     return (await this.#get('/totals', {}, options)) as Totals
+  }
+
+  /** What is left to do, who works on it, and how many workers would finish it within a time. */
+  async scale(options: ScaleOptions = {}): Promise<Scale> {
+    const query = { ...choosing(options), target: options.targetSeconds }
+    return (await this.#get('/scale', query, options)) as Scale
   }
 
   /** How far a task is. */

@@ -32,6 +32,7 @@ export type {
   RenewAnswer,
   RetryRequest,
   RotateSecretRequest,
+  Scale,
   SealRequest,
   SettleAnswer,
   Settlement,
@@ -66,6 +67,7 @@ export type {
   PullWish,
   SealableCallOptions,
   SettleOptions,
+  ScaleOptions,
   TasksOptions,
 } from './call-options.ts'
 export { BatonClient } from './client.ts'
