@@ -7,14 +7,7 @@ import { roles } from '../../packages/server/src/http/admission/tokens.ts'
 import { metrics } from '../../packages/server/src/http/metrics/metrics.ts'
 import { TestApp } from '../../packages/server/test/support/test-app.ts'
 import { testFolder } from '../support/test-folder.ts'
-import {
-  inCode,
-  readDocument,
-  root,
-  sectionNamed,
-  sectionsOf,
-  tableRows,
-} from './support/markdown.ts'
+import { inCode, readDocument, root, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
 
 const operations = readDocument('docs/operations.md')
 

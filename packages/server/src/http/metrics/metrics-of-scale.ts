@@ -1,4 +1,4 @@
-import { scaleOf } from '../../handoff/shown/scale.ts'
+import { scaleOf } from '../../handoff/counts/scale.ts'
 import { by, gauge, type Metric, type MetricSources } from './metric.ts'
 
 /** Nothing while the store cannot be read. */

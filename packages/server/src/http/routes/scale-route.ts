@@ -1,7 +1,7 @@
 import { checkChosen, didYouMean, MAX_SCALE_TARGET_SECONDS, type Scale, scaleSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
-import { scaleOf } from '../../handoff/shown/scale.ts'
+import { scaleOf } from '../../handoff/counts/scale.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { answers, chosenParameters } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'

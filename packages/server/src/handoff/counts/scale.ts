@@ -1,11 +1,11 @@
 import type { Scale, ScaleLimit } from '@baton/protocol'
-import type { Backlog } from '../counts/backlog.ts'
-import type { Fleet } from '../counts/fleet.ts'
 import { unfinishedOf } from '../rules/tally.ts'
-import type { TaskDemand } from './demand.ts'
-import { SETTLES_FOR_ETA } from './eta.ts'
-import type { ShownCounts } from './shown-state.ts'
-import { type Effort, leasesToFinishIn } from './time-left.ts'
+import type { TaskDemand } from '../shown/demand.ts'
+import { SETTLES_FOR_ETA } from '../shown/eta.ts'
+import type { ShownCounts } from '../shown/shown-state.ts'
+import { type Effort, leasesToFinishIn } from '../shown/time-left.ts'
+import type { Backlog } from './backlog.ts'
+import type { Fleet } from './fleet.ts'
 
 /** How many workers finish the backlog within the target. `isPart`: only some tasks or tables were asked for. */
 export function scaleOf(backlog: Backlog, fleet: Fleet, targetSeconds: number, isPart: boolean): Scale {
