@@ -124,8 +124,8 @@ export function instancesStatement(
   { after, limit, activeMillis = null }: InstanceQuery,
   now: number,
 ): Statement {
-  const active = `AND (last_seen_at >= $4 OR instance_id IN
-      (SELECT leased_by FROM baton.partition WHERE leased_by IS NOT NULL))`
+  const active = `AND (last_seen_at >= $4 OR EXISTS
+      (SELECT FROM baton.partition p WHERE p.leased_by = instance_id))`
   return {
     text: `SELECT ${SHOWN} FROM
     (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C" ${activeMillis === null ? '' : active}

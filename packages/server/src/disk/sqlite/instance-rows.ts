@@ -56,8 +56,23 @@ export class InstanceRows {
     const rows =
       activeMillis === null
         ? this.#sql.list.all(after ?? '', limit)
-        : this.#sql.active.all(now - activeMillis, after ?? '', limit)
+        : this.#active(after ?? '', limit, now - activeMillis).flatMap(
+            (name) => this.#sql.byName.get(name) ?? [],
+          )
     return rows.map((row) => this.#read(row, now))
+  }
+
+  /** Whoever is gone stays for days, and is not read: those who are there are found by when they were seen, and by what they hold. */
+  #active(after: string, limit: number, since: number): string[] {
+    const names = new Set(this.#sql.seenSince.all(since, after).map(([name]) => name))
+    let holder = after
+    for (let found = 0; found < limit; found += 1) {
+      const [next]: [string | null] = this.#sql.nextHolder.get(holder) ?? [null]
+      if (next === null) break
+      names.add(next)
+      holder = next
+    }
+    return [...names].sort(byBytes).slice(0, limit)
   }
 
   forget(unseenSince: number, endedSince: number, limit: number): number {
@@ -102,6 +117,9 @@ export class InstanceRows {
     })
   }
 }
+
+/** As the database orders texts. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 const totalColumns = {
   pulls: 'pulls',
@@ -163,13 +181,13 @@ function prepare(db: DatabaseSync) {
       db,
       `SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`,
     ),
-    // Whoever is gone stays here for days, and is not read.
-    active: query<InstanceRow>(
+    seenSince: arrayQuery<[string]>(
       db,
-      `SELECT * FROM instance WHERE instance_id IN (
-           SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ?
-           UNION SELECT holder FROM partition WHERE state = 'leased' AND holder IS NOT NULL)
-         AND instance_id > ? ORDER BY instance_id ${LIMIT}`,
+      'SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ? AND instance_id > ?',
+    ),
+    nextHolder: arrayQuery<[string | null]>(
+      db,
+      "SELECT min(holder) FROM partition WHERE state = 'leased' AND holder > ?",
     ),
     leases: arrayQuery<[number, number | null]>(
       db,

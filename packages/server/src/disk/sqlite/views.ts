@@ -56,10 +56,11 @@ export class Views {
   }
 
   withTables(ids: readonly number[], tables: readonly string[]): TaskWithTables[] {
-    const named = JSON.stringify(tables)
     return ids.flatMap((task) => {
-      const [has, hasOthers] = this.#sql.tableUse.get(task, named, task, named) ?? [0, 0]
-      return has === 1 ? [{ task, hasOthers: hasOthers === 1 }] : []
+      const found = tables.filter((name) => this.#sql.hasTable.get(task, name) !== undefined).length
+      if (found === 0) return []
+      // One more than were found tells.
+      return [{ task, hasOthers: this.#sql.tables.all(task, found + 1).length > found }]
     })
   }
 
@@ -122,14 +123,7 @@ function prepare(db: DatabaseSync) {
       db,
       `SELECT name FROM task_table INDEXED BY task_table_order WHERE task = ? ORDER BY id ${LIMIT}`,
     ),
-    // Each ends at the first name that tells: at most as many as were asked for are passed over.
-    tableUse: arrayQuery<[number, number]>(
-      db,
-      `SELECT EXISTS (SELECT 1 FROM task_table INDEXED BY task_table_identity
-           WHERE task = ? AND name IN (SELECT value FROM json_each(?))),
-         EXISTS (SELECT 1 FROM task_table INDEXED BY task_table_identity
-           WHERE task = ? AND name NOT IN (SELECT value FROM json_each(?)))`,
-    ),
+    hasTable: arrayQuery<[number]>(db, 'SELECT 1 FROM task_table WHERE task = ? AND name = ?'),
     mismatches: query<TaskRecord['mismatches'][number]>(
       db,
       `SELECT lane.level AS level, idx AS "index", spelling, record_count AS declared, reported_records AS reported
