@@ -8,7 +8,9 @@ import { type Asked, askedIn, groupedBy, namedInLegend } from './support/promql.
 const rules = readRules()
 const dashboard = readDashboard()
 const targets = dashboard.panels.flatMap(({ targets: shown = [] }) => shown)
-const definitions = dashboard.templating.list.flatMap(({ definition }) => definition ?? [])
+const definitions = dashboard.templating.list.map(({ query }) =>
+  typeof query === 'string' ? query : query.query,
+)
 const queries = [...rules.map(({ expr }) => expr), ...targets.map(({ expr }) => expr), ...definitions]
 
 /** A histogram is asked for by its parts. */

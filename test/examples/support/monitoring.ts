@@ -21,7 +21,9 @@ export interface Panel {
 export interface Dashboard {
   readonly schemaVersion: number
   readonly panels: readonly Panel[]
-  readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] }
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[]
+  }
 }
 
 export const readYaml = (path: string): unknown => parse(readFileSync(path, 'utf8'))
