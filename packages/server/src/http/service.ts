@@ -19,7 +19,7 @@ export interface Service {
   /** The service speaks TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks
-  /** Within how long a backlog is to be finished, where nobody says. */
+  /** The default of `target` in `/scale`, and the target of `baton_desired_workers`. */
   readonly scaleTargetSeconds: number
 }
 

@@ -32,7 +32,7 @@ async function service(changed: Parameters<typeof TestApp.open>[0] = {}) {
 }
 
 describe('the backlog', () => {
-  test('of an empty store is nothing, and takes nobody', async () => {
+  test('of an empty store is nothing, and needs no workers', async () => {
     const { scale } = await service()
     const nothing = { left: 0, ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }
     expect(await scale()).toEqual({
@@ -148,7 +148,7 @@ describe('at a measured pace', () => {
     expect(answer.desiredWorkers).toBe(3)
   })
 
-  test('a paused task takes nobody but those who still work on it', async () => {
+  test('a paused task needs no workers except those that hold its leases', async () => {
     const { baton, pullAs, scale } = await measured()
     await pullAs('a')
     await baton.post('/tasks/orders/pause')

@@ -62,7 +62,7 @@ export class InstanceRows {
     return rows.map((row) => this.#read(row, now))
   }
 
-  /** Whoever is gone stays for days, and is not read: those who are there are found by when they were seen, and by what they hold. */
+  /** Rows of instances that are gone stay for days. They are not read: active ones are found by the indexes of sightings and of leases. */
   #active(after: string, limit: number, since: number): string[] {
     const names = new Set(this.#sql.seenSince.all(since, after).map(([name]) => name))
     let holder = after

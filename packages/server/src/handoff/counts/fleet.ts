@@ -1,7 +1,7 @@
 import type { InstancePage, InstanceQuery } from '../shown/instance-record.ts'
 import { CLIENT_FRESH_MILLIS, statusOf } from '../sightings.ts'
 
-/** Who works, or would if there were something to do. */
+/** The workers, by whether they hold leases and were heard from. */
 export interface Fleet {
   /** Leases by the name of their holder, of those that were heard from. */
   readonly holders: ReadonlyMap<string, number>

@@ -39,7 +39,7 @@ function leftIn(counts: ShownCounts): Scale['backlog']['partitions'] {
 
 type Workers = Scale['workers']
 
-/** A lease whose holder gave no name is taken for a worker: nobody knows better. */
+/** A lease whose holder gave no name counts as one worker: nothing tells which of them belong together. */
 function workersOf({ demands, partitions }: Backlog, fleet: Fleet, isPart: boolean): Workers {
   const { holders, lost, idle } = fleet
   if (!isPart) {
@@ -68,7 +68,7 @@ const sum = (numbers: Iterable<number>): number => [...numbers].reduce((all, one
 
 type KnownEffort = Pick<Effort, 'millis' | 'attemptMillis'> & Pick<TaskDemand, 'most' | 'limitedBy'>
 
-/** A task that is new takes as long as the others do. Null where nothing is known of any. */
+/** A task without enough attempts is assumed to cost as much for each record as the others. Null where no task has enough. */
 function effortsOf(open: readonly TaskDemand[], workers: number): readonly KnownEffort[] | null {
   if (open.length === 0) return []
   const known = open.filter(({ effort }) => effort !== null)
@@ -108,7 +108,7 @@ function needOf(
   for (const { most, limitedBy, ...effort } of efforts) {
     const wanted = leasesToFinishIn(effort, withinMillis)
     leases += Math.min(wanted, most)
-    // Less than one lease more is no worker more. A limit that somebody set is told first: it can be changed.
+    // A fraction of a lease does not count. maxLeases is reported first: an operator can change it.
     if (Math.ceil(wanted) > most && limit !== 'max-leases') limit = limitedBy
   }
   return { leases, limitedBy: limit }

@@ -175,7 +175,7 @@ export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effor
   }
 }
 
-/** How many leases finish what is left within a time: as `timeLeft` reckons, the other way round. Infinite where none do. */
+/** How many leases finish what is left within a time: the estimate of `timeLeft`, solved for leases. Infinity where no number does. */
 export function leasesToFinishIn(
   { millis, attemptMillis }: Pick<Effort, 'millis' | 'attemptMillis'>,
   withinMillis: number,
