@@ -52,7 +52,9 @@ describe('what is shown of tasks', () => {
     expect(first.stdout).toMatch(/^desired +1 worker: no pace yet, too few attempts have finished$/m)
     expect(first.stdout).toMatch(/^left +12 partitions, 3,000 records$/m)
     const { partitions } = await client.pull({ tasks: ['to-scale'], batch: 5 })
-    await client.settle(partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' as const })))
+    await client.settle(
+      partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' as const })),
+    )
     await client.pull({ tasks: ['to-scale'], batch: 2 })
     const then = await baton(one, { url })
     expect(then.stdout).toMatch(/^desired +1 worker: .+ under lease, 2 at a time, to be finished in 1m$/m)

@@ -65,9 +65,9 @@ export type {
   Pulled,
   PullOptions,
   PullWish,
+  ScaleOptions,
   SealableCallOptions,
   SettleOptions,
-  ScaleOptions,
   TasksOptions,
 } from './call-options.ts'
 export { BatonClient } from './client.ts'
