@@ -7,15 +7,7 @@ import { boundNames, bounds } from '../../packages/server/src/http/budget/bounds
 import { metrics } from '../../packages/server/src/http/metrics/metrics-route.ts'
 import { TestApp } from '../../packages/server/test/support/test-app.ts'
 import { testFolder } from '../support/test-folder.ts'
-import {
-  fencesOf,
-  inCode,
-  readDocument,
-  root,
-  sectionNamed,
-  sectionsOf,
-  tableRows,
-} from './support/markdown.ts'
+import { inCode, readDocument, root, sectionNamed, sectionsOf, tableRows } from './support/markdown.ts'
 
 const operations = readDocument('docs/operations.md')
 
@@ -50,19 +42,6 @@ describe('metrics', () => {
       meaning,
     }))
     expect(shown).toEqual(metrics.map(({ name, type, labels, meaning }) => ({ name, type, labels, meaning })))
-  })
-
-  test('the rules ask for metrics and labels that exist', () => {
-    const rules = fencesOf(text).find(({ text }) => text.startsWith('groups:'))?.text ?? ''
-    const asked = [...rules.matchAll(/\b(baton_[a-z_]+)(?:\{(\w+)=)?/g)]
-    expect(asked.length).toBeGreaterThanOrEqual(7)
-    const unknown = asked.filter(([, name = '', label]) => {
-      const known = metrics.find((metric) =>
-        metric.type === 'histogram' ? `${metric.name}_bucket` === name : metric.name === name,
-      )
-      return known === undefined || (label !== undefined && !known.labels.includes(label))
-    })
-    expect(unknown.map(([use]) => use)).toEqual([])
   })
 
   test('metrics that are mentioned anywhere exist', () => {

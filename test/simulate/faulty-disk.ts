@@ -119,6 +119,8 @@ export class FaultyDisk implements Disk {
   taskDetail = (taskId: string) => this.#read((disk) => disk.taskDetail(taskId))
   taskPage = (...args: Parameters<Disk['taskPage']>) => this.#read((disk) => disk.taskPage(...args))
   taskSummaries = (ids: readonly number[]) => this.#read((disk) => disk.taskSummaries(ids))
+  tasksWithTables = (ids: readonly number[], tables: readonly string[]) =>
+    this.#read((disk) => disk.tasksWithTables(ids, tables))
   instance = (...args: Parameters<Disk['instance']>) => this.#read((disk) => disk.instance(...args))
   instances = (...args: Parameters<Disk['instances']>) => this.#read((disk) => disk.instances(...args))
   recordInstances = (...args: Parameters<Disk['recordInstances']>) =>

@@ -49,6 +49,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/status.ts')).status,
   },
   {
+    name: 'scale',
+    summary: 'show how many workers the backlog takes',
+    load: async () => (await import('./commands/scale.ts')).scale,
+  },
+  {
     name: 'release',
     summary: 'take the leases of an instance back',
     load: async () => (await import('./commands/release.ts')).release,

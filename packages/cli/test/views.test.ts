@@ -42,6 +42,33 @@ describe('what is shown of tasks', () => {
     expect(unknown.stderr).not.toContain('URL')
   })
 
+  test('how many workers the backlog takes', async () => {
+    const { url } = service()
+    const client = new BatonClient({ url, instanceId: 'loader-7' })
+    await client.callBack(descriptors('to-scale', 12, 250))
+    const one = ['scale', '--task', 'to-scale', '--target', '60']
+    const first = await baton(one, { url })
+    expect(first).toMatchObject({ code: 0, stderr: '' })
+    expect(first.stdout).toMatch(/^desired +1 worker: no pace yet, too few attempts have finished$/m)
+    expect(first.stdout).toMatch(/^left +12 partitions, 3,000 records$/m)
+    const { partitions } = await client.pull({ tasks: ['to-scale'], batch: 5 })
+    await client.settle(
+      partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' as const })),
+    )
+    await client.pull({ tasks: ['to-scale'], batch: 2 })
+    const then = await baton(one, { url })
+    expect(then.stdout).toMatch(/^desired +1 worker: .+ under lease, 2 at a time, to be finished in 1m$/m)
+    expect(then.stdout).toMatch(/^workers +1 busy, \d+ idle/m)
+    expect(then.stdout).toMatch(/^partitions +5 ready, 2 leased$/m)
+    const json = JSON.parse((await baton([...one, '--json'], { url })).stdout)
+    expect(json).toMatchObject({ targetSeconds: 60, estimatedWorkers: 1, reason: 'pace' })
+    expect(json.workers).toMatchObject({ busy: 1, leasesPerWorker: 2 })
+    await client.cancel('to-scale')
+    expect((await baton(one, { url })).stdout).toMatch(/^desired +0 workers: nothing is to be handed out$/m)
+    const wrong = await baton(['scale', '--table', 'orders'], { url })
+    expect([wrong.code, wrong.stderr.includes('<schema>.<table>')]).toEqual([2, true])
+  })
+
   test('what is parked, with every attempt, and taken to another service', async () => {
     const { url } = await startService()
     const elsewhere = (await startService()).url

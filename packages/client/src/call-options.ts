@@ -85,6 +85,11 @@ export interface Pulled {
   readonly retryAfterSeconds: number | undefined
 }
 
+/** Whose backlog, and within how long it is to be finished; as the service is set when absent. */
+export interface ScaleOptions extends Chosen, CallOptions {
+  readonly targetSeconds?: number | undefined
+}
+
 /** A page of a list: where to begin (the `next` of the page before) and how long it may be. */
 export interface PageOptions extends CallOptions {
   readonly cursor?: string | undefined

@@ -11,6 +11,7 @@ import type {
   ReleaseAnswer,
   RenewAnswer,
   RetryRequest,
+  Scale,
   SealRequest,
   SettleAnswer,
   Settlement,
@@ -32,6 +33,7 @@ import {
   type PullChoice,
   type Pulled,
   type PullOptions,
+  type ScaleOptions,
   type SealableCallOptions,
   type SettleOptions,
   type TasksOptions,
@@ -152,6 +154,12 @@ export class BatonClient {
   /** All unfinished tasks together. */
   async totals(options: CallOptions = {}): Promise<Totals> {
     return (await this.#get('/totals', {}, options)) as Totals
+  }
+
+  /** What is left to do, who works on it, and how many workers would finish it within a time. */
+  async scale(options: ScaleOptions = {}): Promise<Scale> {
+    const query = { ...choosing(options), target: options.targetSeconds }
+    return (await this.#get('/scale', query, options)) as Scale
   }
 
   /** How far a task is. */

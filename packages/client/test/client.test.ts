@@ -239,6 +239,19 @@ describe('views and control', () => {
     expect(await client.cancel('controlled')).toMatchObject({ state: 'cancelled', changed: 3 })
   })
 
+  test('how many workers the backlog takes', async () => {
+    const client = new BatonClient({ url: shared().url, instanceId: 'scaled-worker' })
+    await client.callBack(descriptors('scaled', 3))
+    await client.pull({ tasks: ['scaled'] })
+    const scale = await client.scale({ tasks: ['scaled', 'unknown'], targetSeconds: 60 })
+    expect(scale).toMatchObject({ targetSeconds: 60, desiredWorkers: 1, reason: 'no-pace' })
+    expect(scale.backlog.partitions).toMatchObject({ left: 3, ready: 2, leased: 1 })
+    expect(scale.workers.busy).toBe(1)
+    expect((await client.scale({ tables: ['results.unknown'] })).backlog.partitions.left).toBe(0)
+    expect((await client.scale()).targetSeconds).toBe(600)
+    await client.cancel('scaled')
+  })
+
   test('instances, under names of any script', async () => {
     const { url } = shared()
     const instanceId = 'Zählwerk-北'

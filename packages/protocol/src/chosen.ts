@@ -14,7 +14,7 @@ export const chosenKeywords = {
   task: { type: 'string', minLength: 1, maxLength: MAX_TASK_ID_LENGTH, pattern: taskIdText.pattern },
 } as const
 
-/** Holds the tables or tasks that a pull names against the rules. The detail is a sentence about the parameter. */
+/** Holds the tables or tasks that a request names against the rules. The detail is a sentence about the parameter. */
 export function checkChosen(
   kind: 'table' | 'task',
   names: readonly string[],
@@ -23,7 +23,7 @@ export function checkChosen(
   if (distinct.length > MAX_CHOSEN)
     return {
       ok: false,
-      detail: `a pull names at most ${MAX_CHOSEN} ${kind}s, and this one ${distinct.length}`,
+      detail: `at most ${MAX_CHOSEN} ${kind}s can be named at once, and these are ${distinct.length}`,
     }
   for (const name of distinct) {
     const rule = brokenRule(chosenKeywords[kind], name)

@@ -42,6 +42,7 @@ export {
   MAX_PRODUCER_TASKS,
   MAX_RETRIED_BY_NAME,
   MAX_RETRY_AFTER_SECONDS,
+  MAX_SCALE_TARGET_SECONDS,
   MAX_TABLE_NAME_LENGTH,
   MAX_TASK_ID_LENGTH,
   MAX_WAIT_SECONDS,
@@ -54,6 +55,7 @@ export {
 } from './partition-name.ts'
 export { type Preferences, parsePrefer, readPreference } from './preferences.ts'
 export { listedViolations, PROBLEM_MEDIA_TYPE, type ProblemExtra, problem, problemType } from './problem.ts'
+export { type ScaleLimit, type ScaleReason, scaleLimits, scaleReasons } from './scale-words.ts'
 export {
   readTaskSettings,
   type SettingName,

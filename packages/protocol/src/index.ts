@@ -1,5 +1,6 @@
 export type { CallBack, CalledBackPartition } from './call-back-relations.ts'
 export * from './core.ts'
+export { type Scale, scaleSchema } from './scale.ts'
 export {
   type Attempt,
   type AttemptSeconds,

@@ -29,8 +29,10 @@ export const MAX_PARTITION_NAME_LENGTH = MAX_TASK_ID_LENGTH + 64
 export const MAX_LEVELS_PER_CALL_BACK = 10_000
 /** The most partitions that one request can be handed. */
 export const MAX_BATCH = 1000
-/** The most tables, and the most tasks, that one pull may name. */
+/** The most tables, and the most tasks, that one pull, or one question about workers, may name. */
 export const MAX_CHOSEN = 50
+/** The longest time within which a backlog can be asked to be finished: a week. */
+export const MAX_SCALE_TARGET_SECONDS = 604_800
 /** The longest that a pull waits for something to become ready. */
 export const MAX_WAIT_SECONDS = 60
 /** The most leases that one settle or renew request may name. */

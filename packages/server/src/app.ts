@@ -86,6 +86,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         keyOwner: keyOwners(tokens),
         callers: tokens ?? anonymous,
         webhooks: { rule, deliverer, source: config.webhookSource },
+        scaleTargetSeconds: config.scaleTargetSeconds,
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       limits: limitsOf(config),

@@ -1,4 +1,4 @@
-import { instanceIdKeywords, MAX_LEVELS_PER_CALL_BACK } from '@baton/protocol'
+import { instanceIdKeywords, MAX_LEVELS_PER_CALL_BACK, MAX_SCALE_TARGET_SECONDS } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
@@ -218,6 +218,12 @@ export const configSchema = Type.Object({
     maximum: 36_500,
     default: 7,
     description: "how long a finished task's partitions are kept; its summary stays",
+  }),
+  scaleTargetSeconds: Type.Integer({
+    minimum: 1,
+    maximum: MAX_SCALE_TARGET_SECONDS,
+    default: 600,
+    description: 'time within which the backlog is to be finished, for /scale and baton_desired_workers',
   }),
   webhookNetworks: Type.Array(Type.String({ pattern: NETWORK_PATTERN }), {
     form: 'addresses or networks: 10.20.0.0/16, 127.0.0.1, fd00::/8',

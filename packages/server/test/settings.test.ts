@@ -62,6 +62,7 @@ describe('settings', () => {
       overloadSeconds: 1,
       maxRequestsPerSecond: 0,
       retentionDays: 7,
+      scaleTargetSeconds: 600,
       webhookNetworks: [],
       webhookBackoffSeconds: 5,
       webhookSource: '/baton',

@@ -11,8 +11,8 @@ const isMeant: Record<string, (route: string, text: string) => boolean> = {
   'those for which not any role will do': (_, text) => !/Role: any|No token/.test(text),
   'all but `/livez`, `/metrics`, `/events` and `/audit`': (route) =>
     !/livez|metrics| \/events$|audit/.test(route),
-  '`POST /call-back`, what is about one task, all of `/subscriptions`, and `GET` of `/totals`, `/instances`, `/metrics`, `/audit`':
-    (route) => /call-back|\{taskId\}|totals|instances|subscriptions|metrics|audit/.test(route),
+  '`POST /call-back`, what is about one task, all of `/subscriptions`, and `GET` of `/totals`, `/scale`, `/instances`, `/metrics`, `/audit`':
+    (route) => /call-back|\{taskId\}|totals|scale|instances|subscriptions|metrics|audit/.test(route),
   'every `POST` and `PUT`': (route) => /^(?:POST|PUT) /.test(route),
   '`GET /pull`, every `POST`, `PUT` and `DELETE`': (route) =>
     /^(?:POST|PUT|DELETE) /.test(route) || route === 'GET /pull',

@@ -1,6 +1,8 @@
 import type { TSchema } from 'typebox'
 import { problemCodes, refusalCodes } from '../error-codes.ts'
 import { DEFAULT_TABLE_FIELD } from '../limits.ts'
+import { scaleSchema } from '../scale.ts'
+import { scaleLimits, scaleReasons } from '../scale-words.ts'
 import {
   attemptOutcomes,
   etaReasons,
@@ -86,6 +88,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     WaitingFor: waitingForSchema,
     ReportedRecords: reportedRecordsSchema,
     Totals: totalsSchema,
+    Scale: scaleSchema,
     PartitionRow: partitionRowSchema(tableField),
     PartitionList: partitionListSchema(tableField),
     ManifestLine: manifestLineSchema(tableField),
@@ -124,6 +127,8 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     AttemptOutcome: oneOf(attemptOutcomes),
     FailureOutcome: oneOf(failureOutcomes),
     EtaReason: oneOf(etaReasons),
+    ScaleReason: oneOf(scaleReasons),
+    ScaleLimit: oneOf(scaleLimits),
     InstanceRole: oneOf(instanceRoles),
     InstanceState: oneOf(instanceStates),
     RefusalCode: oneOf(refusalCodes),

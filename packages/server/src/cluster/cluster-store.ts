@@ -181,6 +181,10 @@ export class ClusterStore implements Store, Carried {
     this.#leadership.onLed = listener
   }
 
+  leads(): boolean {
+    return this.#leadership.place?.engine != null
+  }
+
   /** A batch of another node. Its waiting pulls are woken by its answer. */
   async runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
     const answers = await this.#leadership.lead(({ engine }) => engine.handOff(batch))

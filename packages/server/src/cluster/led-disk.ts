@@ -66,6 +66,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     taskDetail: guarded((taskId) => disk.taskDetail(taskId)),
     taskPage: guarded((query) => disk.taskPage(query)),
     taskSummaries: guarded((ids) => disk.taskSummaries(ids)),
+    tasksWithTables: guarded((ids, tables) => disk.tasksWithTables(ids, tables)),
     recordInstances: guarded((heartbeats, now) => disk.recordInstances(heartbeats, now)),
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),

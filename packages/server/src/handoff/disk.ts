@@ -78,6 +78,8 @@ export interface Disk {
   /** Newest first, with ids below `before`. */
   taskPage(query: TaskPageQuery): Promise<TaskSummary[]>
   taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
+  /** Those of these tasks that have partitions of one of these compute tables. */
+  tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]>
 
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceRecord | null>
@@ -276,6 +278,12 @@ export interface TaskSummary {
   readonly openLane: StoredLane | null
   /** Newest first. */
   readonly pace: readonly PaceSecond[]
+}
+
+export interface TaskWithTables {
+  readonly task: number
+  /** It has tables that were not asked for, too. */
+  readonly hasOthers: boolean
 }
 
 export interface TaskDetail extends TaskSummary {

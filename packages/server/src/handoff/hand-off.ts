@@ -127,7 +127,14 @@ export class HandOff {
     const missed = (error: unknown) => storeHealth.failed(error)
     this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
     this.events = new Events(store, failed)
-    this.storeReadings = new StoreReadings(store, failed)
+    this.storeReadings = new StoreReadings(
+      {
+        probe: () => store.probe(),
+        tasks: (query) => store.tasks(query),
+        instances: (query) => this.#instances.instances(query),
+      },
+      failed,
+    )
     this.#maintenance = new Maintenance(store, policy, retentionMillis, {
       readied: (count, readiedOf) => this.#pulls.wake(count, readiedOf),
       lookAround: () => this.#pulls.wakeAll(),
@@ -276,6 +283,11 @@ export class HandOff {
 
   get waitingPulls(): number {
     return this.#pulls.waiting
+  }
+
+  /** Whether this node decides; one that is alone does. */
+  get leads(): boolean {
+    return this.#store.leads?.() ?? true
   }
 
   get isDraining(): boolean {

@@ -20,7 +20,7 @@ export const HEARTBEAT_INTERVAL_MILLIS = 5000
 export const NODE_FRESH_MILLIS = 3 * HEARTBEAT_INTERVAL_MILLIS
 
 /** A client that long-polls shows itself at least once a minute. */
-const CLIENT_FRESH_MILLIS = 90_000
+export const CLIENT_FRESH_MILLIS = 90_000
 
 /** Whoever is unseen for so long is forgotten. */
 export const FORGET_INSTANCES_MILLIS = 7 * 86_400_000

@@ -179,6 +179,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     // Whether there are these says something about the store.
     ...(store.onHint === undefined ? {} : { onHint: (listener) => store.onHint?.(listener) }),
     ...(store.onLead === undefined ? {} : { onLead: (listener) => store.onLead?.(listener) }),
+    ...(store.leads === undefined ? {} : { leads: () => store.leads?.() ?? false }),
     ...(store.batching === undefined ? {} : { batching: store.batching }),
   }
 }

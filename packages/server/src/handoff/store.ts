@@ -61,6 +61,8 @@ export interface Store {
   onHint?(listener: HintListener): void
   /** For a store that several nodes share: this node has become the one that ends leases. */
   onLead?(listener: () => void): void
+  /** For a store that several nodes share: whether this node is the one that decides. */
+  leads?(): boolean
   /** How many batches the store takes at once; one by one if it does not say. */
   readonly batching?: Batching
 }

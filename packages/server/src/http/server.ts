@@ -35,6 +35,7 @@ import { instanceRoutes } from './routes/instance-routes.ts'
 import { manifestRoute } from './routes/manifest-route.ts'
 import { pullRoute } from './routes/pull-route.ts'
 import { renewRoute } from './routes/renew-route.ts'
+import { scaleRoute } from './routes/scale-route.ts'
 import { settingsRoute } from './routes/settings-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
@@ -173,6 +174,7 @@ export async function buildHttp({
         instanceRoutes(uncached, service)
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
+        scaleRoute(uncached, service)
         manifestRoute(uncached, service)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)

@@ -18,6 +18,8 @@ export interface Service {
   /** The service speaks TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks
+  /** The default of `target` in `/scale`, and the target of `baton_desired_workers`. */
+  readonly scaleTargetSeconds: number
 }
 
 export interface Webhooks {

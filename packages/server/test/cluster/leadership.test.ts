@@ -60,6 +60,7 @@ describe('who leads', () => {
   test('one, however many start at once', async () => {
     nodes = await Promise.all([1, 2, 3, 4].map(() => TestNode.start(shared)))
     expect(nodes.filter(({ leads }) => leads)).toHaveLength(1)
+    expect(nodes.map(({ store }) => store.leads?.())).toEqual(nodes.map(({ leads }) => leads))
     await Promise.all(nodes.map((node) => node.store.probe()))
     await nodes[0]?.store.handOff(calling(4))
     const pulled = await Promise.all(nodes.map(pull))

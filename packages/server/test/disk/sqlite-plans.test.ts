@@ -84,7 +84,7 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ['tasks in a state', /FROM task WHERE state = /, 'task_by_state (state=? AND id<?)'],
   ['tasks with parked partitions', /INDEXED BY task_with_parked/, 'task_with_parked (id<?)'],
   ['mismatches', /INDEXED BY partition_mismatch/, 'partition_mismatch (lane=?)'],
-  ['compute tables of a task', /FROM task_table/, 'task_table_order (task=?)'],
+  ['compute tables of a task', /FROM task_table INDEXED/, 'task_table_order (task=?)'],
   [
     'the leases of an instance',
     /'leased' AND holder = \? AND due_at/,
@@ -92,6 +92,17 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
   ],
   ['what an instance holds', /'leased' AND holder = \? ORDER/, 'partition_holder (holder=?)'],
   ['tasks of a producer', /FROM produced_task CROSS JOIN/, 'produced_task_newest (instance=?)'],
+  [
+    'instances seen lately',
+    /instance_to_forget WHERE last_seen_at >= /,
+    'instance_to_forget (last_seen_at>?)',
+  ],
+  ['the next holder of a lease', /min\(holder\)/, 'COVERING INDEX partition_holder (holder>?)'],
+  [
+    'whether a task has a table',
+    /task_table WHERE task = \? AND name/,
+    'task_table_identity (task=? AND name=?)',
+  ],
   ['instances unseen', /instance WHERE last_seen_at < /, 'instance_to_forget (last_seen_at<?)'],
   [
     'deliveries of a subscription',

@@ -33,6 +33,8 @@ test('an empty store has none', async () => {
     tasksWithParked: 0,
     partitions: nothing,
     records: nothing,
+    demands: [],
+    tasksWithOtherTables: 0,
     isComplete: true,
   })
 })

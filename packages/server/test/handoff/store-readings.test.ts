@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { StoreReadings } from '../../src/handoff/counts/store-readings.ts'
 import { type Store, StoreUnavailable } from '../../src/handoff/store.ts'
+import type { InstancePage } from '../../src/handoff/views/records.ts'
 
 const empty = { now: 0, tasks: [], next: null }
-const away = { canCommit: false, backlog: null }
+const away = { canCommit: false, backlog: null, fleet: null }
 
 /** A store that takes its time, and counts how often it was asked. */
-class SlowStore implements Pick<Store, 'probe' | 'tasks'> {
+class SlowStore implements Pick<Store, 'probe' | 'tasks' | 'instances'> {
   millis = 100
   probes = 0
   fails: Error | undefined
@@ -19,6 +20,11 @@ class SlowStore implements Pick<Store, 'probe' | 'tasks'> {
   async tasks(): Promise<typeof empty> {
     await this.#work()
     return empty
+  }
+
+  async instances(): Promise<InstancePage> {
+    await this.#work()
+    return { instances: [], next: null }
   }
 
   async #work(): Promise<void> {
@@ -94,5 +100,5 @@ test('a store that cannot commit is away; that is expected, and nothing else is'
   store.fails = new Error('a defect')
   await vi.advanceTimersByTimeAsync(10_000)
   expect(await read(100)).toEqual(away)
-  expect(failed).toEqual([store.fails, store.fails])
+  expect(failed).toEqual([store.fails, store.fails, store.fails])
 })

@@ -99,6 +99,7 @@ describe('the API document', () => {
       releaseInstance: ['object', 'ReleaseAnswer'],
       listTasks: [undefined, 'TaskList'],
       viewTotals: [undefined, 'Totals'],
+      viewScale: [undefined, 'Scale'],
       viewTask: [undefined, 'TaskView'],
       listPartitions: [undefined, 'PartitionList'],
       exportManifest: [undefined, 'ManifestLine'],

@@ -284,7 +284,15 @@ describe('a node', () => {
     const scrape = await Scrape.of(baton)
     expect(health(scrape)).toEqual([0, 0, 0])
     const missing = metrics.filter(({ name }) => !scrape.families.has(name)).map(({ name }) => name)
-    expect(missing).toEqual(['baton_tasks', 'baton_partitions', 'baton_records', 'baton_backlog_complete'])
+    expect(missing).toEqual([
+      'baton_tasks',
+      'baton_partitions',
+      'baton_records',
+      'baton_backlog_complete',
+      'baton_desired_workers',
+      'baton_backlog_work_seconds',
+      'baton_workers',
+    ])
     expect(scrape.by('baton_requests_total')['GET /pull 503']).toBe(1)
     expect(scrape.value('baton_store_failures_total{verb="hand-off"}')).toBe(1)
     expect(scrape.value('baton_called_back_partitions_total{result="accepted"}')).toBe(1)

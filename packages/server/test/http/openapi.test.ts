@@ -13,6 +13,7 @@ const operations = [
   'GET /instances',
   'GET /tasks',
   'GET /totals',
+  'GET /scale',
   'GET /tasks/{taskId}',
   'GET /tasks/{taskId}/partitions',
   'GET /tasks/{taskId}/manifest',

@@ -63,7 +63,14 @@ describe('a token that is limited to tasks by prefixes', () => {
     const baton = await guarded()
     const { body } = await baton.get('/tasks', as('wall'))
     expect(body.tasks.map(({ taskId }: { taskId: string }) => taskId)).toEqual(['sales-1'])
-    for (const path of ['/totals', '/instances', '/metrics', '/subscriptions'])
+    for (const path of [
+      '/totals',
+      '/scale',
+      '/scale?task=sales-1',
+      '/instances',
+      '/metrics',
+      '/subscriptions',
+    ])
       expect((await baton.get(path, as('wall'))).body.code).toBe('token_limited')
     expect((await baton.get('/audit', as('ops'))).body.code).toBe('token_limited')
     expect((await baton.post('/subscriptions', {}, as('ops'))).body.code).toBe('token_limited')

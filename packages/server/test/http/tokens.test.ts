@@ -35,6 +35,7 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'GET /tasks/{taskId}/partitions': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/manifest': ['operator', 'viewer', 'producer'],
   'GET /totals': ['operator', 'viewer'],
+  'GET /scale': ['operator', 'viewer'],
   'GET /events': ['operator', 'viewer'],
   'GET /metrics': ['operator', 'viewer'],
   'GET /audit': ['operator'],

@@ -12,6 +12,7 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  TaskWithTables,
   UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
@@ -38,6 +39,7 @@ import {
   taskDetailIn,
   taskPageIn,
   taskSummariesIn,
+  tasksWithTablesIn,
   underWayIn,
 } from './memory-views.ts'
 
@@ -130,6 +132,11 @@ export class MemoryDisk implements Disk {
   async taskPage(query: TaskPageQuery): Promise<TaskSummary[]> {
     this.#checkOpen()
     return taskPageIn(this.#medium, query)
+  }
+
+  async tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]> {
+    this.#checkOpen()
+    return tasksWithTablesIn(this.#medium, ids, tables)
   }
 
   async taskSummaries(ids: readonly number[]): Promise<TaskSummary[]> {

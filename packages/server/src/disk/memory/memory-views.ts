@@ -5,7 +5,14 @@ import {
   MAX_LISTED_TABLES,
   MAX_PRODUCER_TASKS,
 } from '@baton/protocol'
-import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary, UnderWayRow } from '../../handoff/disk.ts'
+import type {
+  LaneDetail,
+  TaskDetail,
+  TaskPageQuery,
+  TaskSummary,
+  TaskWithTables,
+  UnderWayRow,
+} from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import { totalOf } from '../../handoff/rules/task-facts.ts'
 import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
@@ -50,6 +57,18 @@ export function taskPageIn(medium: MemoryMedium, { before, limit, which }: TaskP
 export function taskSummariesIn(medium: MemoryMedium, ids: readonly number[]): TaskSummary[] {
   const tasks = ids.map((id) => medium.tasks.get(id)).filter((task) => task !== undefined)
   return tasks.filter(isThere).map((task) => summaryOf(medium, task))
+}
+
+export function tasksWithTablesIn(
+  medium: MemoryMedium,
+  ids: readonly number[],
+  tables: readonly string[],
+): TaskWithTables[] {
+  return ids.flatMap((task) => {
+    const names = [...(medium.tables.get(task) ?? [])]
+    const others = names.filter((name) => !tables.includes(name))
+    return others.length === names.length ? [] : [{ task, hasOthers: others.length > 0 }]
+  })
 }
 
 export function underWayIn(medium: MemoryMedium, limit: number): UnderWayRow[] {
@@ -156,10 +175,15 @@ export function instanceIn(medium: MemoryMedium, instanceId: string, now: number
 
 export function instancesIn(
   medium: MemoryMedium,
-  { after, limit }: InstanceQuery,
+  { after, limit, activeMillis = null }: InstanceQuery,
   now: number,
 ): InstanceRecord[] {
-  const names = [...medium.instances.keys()].filter((name) => after === null || name > after).sort()
+  const isActive = ({ instanceId, lastSeenAt }: InstanceRow) =>
+    activeMillis === null || lastSeenAt >= now - activeMillis || leasesOf(medium, instanceId).length > 0
+  const names = [...medium.instances.values()]
+    .filter((row) => (after === null || row.instanceId > after) && isActive(row))
+    .map(({ instanceId }) => instanceId)
+    .sort()
   return names.slice(0, limit).flatMap((name) => instanceIn(medium, name, now) ?? [])
 }
 

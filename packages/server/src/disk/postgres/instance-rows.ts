@@ -120,12 +120,20 @@ export const heldByStatement = (instanceId: string, limit: number): Statement =>
   values: [instanceId, limit],
 })
 
-export const instancesStatement = ({ after, limit }: InstanceQuery, now: number): Statement => ({
-  text: `SELECT ${SHOWN} FROM
-    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C" ORDER BY instance_id LIMIT $3) i
+export function instancesStatement(
+  { after, limit, activeMillis = null }: InstanceQuery,
+  now: number,
+): Statement {
+  const active = `AND (last_seen_at >= $4 OR EXISTS
+      (SELECT FROM baton.partition p WHERE p.leased_by = instance_id))`
+  return {
+    text: `SELECT ${SHOWN} FROM
+    (SELECT * FROM baton.instance WHERE instance_id > $2::text COLLATE "C" ${activeMillis === null ? '' : active}
+     ORDER BY instance_id LIMIT $3) i
     ORDER BY i.instance_id`,
-  values: [now, after ?? '', limit],
-})
+    values: [now, after ?? '', limit, ...(activeMillis === null ? [] : [now - activeMillis])],
+  }
+}
 
 /** A client that holds a lease, however silent, is not gone. */
 export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({

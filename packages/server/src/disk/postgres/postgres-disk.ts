@@ -13,6 +13,7 @@ import {
   type TaskDetail,
   type TaskPageQuery,
   type TaskSummary,
+  type TaskWithTables,
   type UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
@@ -56,6 +57,7 @@ import {
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
+  tasksWithTablesStatement,
   underWayStatement,
 } from './task-views.ts'
 
@@ -225,6 +227,11 @@ export class PostgresDisk implements Disk {
 
   async taskPage(query: TaskPageQuery): Promise<TaskSummary[]> {
     return (await this.#read(taskPageStatement(query))).map(readSummary)
+  }
+
+  async tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]> {
+    const rows = await this.#read(tasksWithTablesStatement(ids, tables))
+    return rows.map((row) => ({ task: row['task'] as number, hasOthers: row['has_others'] as boolean }))
   }
 
   async taskSummaries(ids: readonly number[]): Promise<TaskSummary[]> {

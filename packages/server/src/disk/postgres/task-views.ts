@@ -3,7 +3,7 @@ import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary } from '../../h
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import type { PaceSecond } from '../../handoff/views/records.ts'
-import { plainArray } from './columns.ts'
+import { plainArray, textArray } from './columns.ts'
 import { laneColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
@@ -32,6 +32,17 @@ export const taskSummariesStatement = (ids: readonly number[]): Statement => ({
     (SELECT * FROM baton.task WHERE id = w.id OFFSET 0) t ORDER BY w.at`,
   values: [plainArray(ids)],
 })
+
+/** Each ends at the first name that tells: at most as many as were asked for are passed over. */
+export function tasksWithTablesStatement(ids: readonly number[], tables: readonly string[]): Statement {
+  const has = (rule: string) =>
+    `EXISTS (SELECT FROM baton.task_compute_table c WHERE c.task = w.id AND c.name ${rule})`
+  return {
+    text: `SELECT w.id AS task, ${has('<> ALL ($2::text[])')} AS has_others
+      FROM unnest($1::bigint[]) AS w (id) WHERE ${has('= ANY ($2::text[])')}`,
+    values: [plainArray(ids), textArray(tables)],
+  }
+}
 
 /** Counters and short lists, never a walk over partitions. */
 export const taskDetailStatement = (taskId: string): Statement => ({

@@ -52,8 +52,27 @@ export class InstanceRows {
     return this.#sql.held.all(instanceId, limit).map(([id]) => id)
   }
 
-  list({ after, limit }: InstanceQuery, now: number): InstanceRecord[] {
-    return this.#sql.list.all(after ?? '', limit).map((row) => this.#read(row, now))
+  list({ after, limit, activeMillis = null }: InstanceQuery, now: number): InstanceRecord[] {
+    const rows =
+      activeMillis === null
+        ? this.#sql.list.all(after ?? '', limit)
+        : this.#active(after ?? '', limit, now - activeMillis).flatMap(
+            (name) => this.#sql.byName.get(name) ?? [],
+          )
+    return rows.map((row) => this.#read(row, now))
+  }
+
+  /** Rows of instances that are gone stay for days. They are not read: active ones are found by the indexes of heartbeats and of leases. */
+  #active(after: string, limit: number, since: number): string[] {
+    const names = new Set(this.#sql.seenSince.all(since, after).map(([name]) => name))
+    let holder = after
+    for (let found = 0; found < limit; found += 1) {
+      const [next]: [string | null] = this.#sql.nextHolder.get(holder) ?? [null]
+      if (next === null) break
+      names.add(next)
+      holder = next
+    }
+    return [...names].sort(byBytes).slice(0, limit)
   }
 
   forget(unseenSince: number, endedSince: number, limit: number): number {
@@ -98,6 +117,9 @@ export class InstanceRows {
     })
   }
 }
+
+/** As the database orders texts. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 const totalColumns = {
   pulls: 'pulls',
@@ -158,6 +180,14 @@ function prepare(db: DatabaseSync) {
     list: query<InstanceRow>(
       db,
       `SELECT * FROM instance WHERE instance_id > ? ORDER BY instance_id ${LIMIT}`,
+    ),
+    seenSince: arrayQuery<[string]>(
+      db,
+      'SELECT instance_id FROM instance INDEXED BY instance_to_forget WHERE last_seen_at >= ? AND instance_id > ?',
+    ),
+    nextHolder: arrayQuery<[string | null]>(
+      db,
+      "SELECT min(holder) FROM partition WHERE state = 'leased' AND holder > ?",
     ),
     leases: arrayQuery<[number, number | null]>(
       db,

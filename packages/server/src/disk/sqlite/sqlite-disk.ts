@@ -114,6 +114,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     taskDetail: (taskId) => call(({ views }) => views.detail(taskId)),
     taskPage: (query) => call(({ views }) => views.page(query)),
     taskSummaries: (ids) => call(({ views }) => views.summaries(ids)),
+    tasksWithTables: (ids, tables) => call(({ views }) => views.withTables(ids, tables)),
     recordInstances: (heartbeats, now) =>
       call((session) => session.transaction(() => session.instances.record(heartbeats, now))),
     instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),

@@ -1,6 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { MAX_LISTED_GAPS, MAX_LISTED_LEVELS, MAX_LISTED_MISMATCHES, MAX_LISTED_TABLES } from '@baton/protocol'
-import type { LaneDetail, TaskDetail, TaskPageQuery, TaskSummary, UnderWayRow } from '../../handoff/disk.ts'
+import type {
+  LaneDetail,
+  TaskDetail,
+  TaskPageQuery,
+  TaskSummary,
+  TaskWithTables,
+  UnderWayRow,
+} from '../../handoff/disk.ts'
 import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { StoredLane, StoredTask } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
@@ -46,6 +53,15 @@ export class Views {
   summaries(ids: readonly number[]): TaskSummary[] {
     const found = ids.flatMap((id) => this.#sql.task.get(id) ?? [])
     return found.map((task) => this.#summary(task))
+  }
+
+  withTables(ids: readonly number[], tables: readonly string[]): TaskWithTables[] {
+    return ids.flatMap((task) => {
+      const found = tables.filter((name) => this.#sql.hasTable.get(task, name) !== undefined).length
+      if (found === 0) return []
+      // One more than were found tells.
+      return [{ task, hasOthers: this.#sql.tables.all(task, found + 1).length > found }]
+    })
   }
 
   underWay(limit: number): UnderWayRow[] {
@@ -107,6 +123,7 @@ function prepare(db: DatabaseSync) {
       db,
       `SELECT name FROM task_table INDEXED BY task_table_order WHERE task = ? ORDER BY id ${LIMIT}`,
     ),
+    hasTable: arrayQuery<[number]>(db, 'SELECT 1 FROM task_table WHERE task = ? AND name = ?'),
     mismatches: query<TaskRecord['mismatches'][number]>(
       db,
       `SELECT lane.level AS level, idx AS "index", spelling, record_count AS declared, reported_records AS reported

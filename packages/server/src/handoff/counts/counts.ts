@@ -37,7 +37,7 @@ export class Distribution {
   }
 }
 
-export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onHint' | 'batching'>
+export type StoreVerb = Exclude<keyof Store, 'audit' | 'close' | 'onHint' | 'leads' | 'batching'>
 
 interface VerbCounts {
   readonly seconds: Distribution

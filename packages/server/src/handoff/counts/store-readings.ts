@@ -1,22 +1,31 @@
 import { type UnfinishedTaskState, unfinishedTaskStates } from '@baton/protocol'
 import { withTimeout } from '../clock.ts'
+import type { InstanceRegister } from '../instance-register.ts'
 import { partitionStates } from '../rules/life-cycle.ts'
 import { addCapped } from '../rules/task-facts.ts'
+import { demandOf, type TaskDemand } from '../shown/demand.ts'
 import { type Store, StoreUnavailable } from '../store.ts'
-import type { TaskPage } from '../views/records.ts'
+import type { TaskPage, TaskQuery } from '../views/records.ts'
 import { progressView, type ViewedCounts } from '../views/view-state.ts'
+import { type Fleet, readFleet } from './fleet.ts'
 
 /** What is left to do in the whole store, whichever node was given it. Finished tasks are kept for good, and not counted. */
-interface Backlog {
+export interface Backlog {
   readonly tasks: Record<UnfinishedTaskState, number>
   /** How many of these tasks have partitions that wait for an operator. */
   readonly tasksWithParked: number
   /** All partitions of these tasks, those that are done among them. */
   readonly partitions: ViewedCounts
   readonly records: ViewedCounts
+  readonly demands: readonly TaskDemand[]
+  /** Where tables were asked for: how many of these tasks have others, too. They count as a whole. */
+  readonly tasksWithOtherTables: number
   /** False: there are more tasks than were looked at; paused ones are left out first, and of each state the oldest. */
   readonly isComplete: boolean
 }
+
+/** Whose backlog it is; absent: that of all unfinished tasks. */
+type Choice = Pick<TaskQuery, 'tables' | 'tasks'>
 
 /** On the embedded store a page of so many holds the event loop for about two milliseconds. */
 const TASKS_PER_PAGE = 100
@@ -27,25 +36,48 @@ const counted = [...partitionStates, 'total'] as const
 
 const none = () => Object.fromEntries(counted.map((one) => [one, 0])) as Record<keyof ViewedCounts, number>
 
+interface ReadingOptions {
+  readonly most?: number
+  readonly perPage?: number
+  readonly choice?: Choice
+}
+
 /**
  * Adds up what each task counts of itself, and a task is bounded by what a number can tell exactly; many of them together
  * are not. It costs more with more tasks under way, not with larger ones.
  */
 export async function readBacklog(
   store: Pick<Store, 'tasks'>,
-  { most = MOST_TASKS, perPage = TASKS_PER_PAGE } = {},
+  { most = MOST_TASKS, perPage = TASKS_PER_PAGE, choice = {} }: ReadingOptions = {},
 ): Promise<Backlog> {
   const tasks = { stalled: 0, paused: 0, open: 0 }
   const partitions = none()
   const records = none()
+  const demands: TaskDemand[] = []
   let tasksWithParked = 0
+  let tasksWithOtherTables = 0
   let left = most
-  const sum = (isComplete: boolean) => ({ tasks, tasksWithParked, partitions, records, isComplete })
+  const sum = (isComplete: boolean) => ({
+    tasks,
+    tasksWithParked,
+    partitions,
+    records,
+    demands,
+    tasksWithOtherTables,
+    isComplete,
+  })
   for (const state of unfinishedTaskStates) {
     let before: number | null = null
     do {
       const limit = Math.max(1, Math.min(left, perPage))
-      const page: TaskPage = await store.tasks({ state, parked: false, before, limit, search: null })
+      const page: TaskPage = await store.tasks({
+        ...choice,
+        state,
+        parked: false,
+        before,
+        limit,
+        search: null,
+      })
       if (left === 0 && page.tasks.length > 0) return sum(false)
       for (const row of page.tasks) {
         const shown = progressView(row)
@@ -54,6 +86,8 @@ export async function readBacklog(
           records[one] = addCapped(records[one], shown.records[one])
         }
         if (shown.partitions.parked > 0) tasksWithParked += 1
+        if (row.hasOtherTables === true) tasksWithOtherTables += 1
+        demands.push(demandOf(row, page.now))
       }
       tasks[state] += page.tasks.length
       left -= page.tasks.length
@@ -68,9 +102,12 @@ export interface StoreReading {
   readonly canCommit: boolean
   /** Null while the store cannot be read. */
   readonly backlog: Backlog | null
+  readonly fleet: Fleet | null
 }
 
-const AWAY: StoreReading = { canCommit: false, backlog: null }
+const AWAY: StoreReading = { canCommit: false, backlog: null, fleet: null }
+
+type ReadStore = Pick<Store, 'probe' | 'tasks'> & Pick<InstanceRegister, 'instances'>
 
 /** Whoever asks has a time limit of its own, ten seconds by custom, and wants to know the rest in any case. */
 const PATIENCE_MILLIS = 2000
@@ -80,12 +117,12 @@ const KEPT_MOST_MILLIS = 10_000
 
 /** How the store is, for those who look from time to time. Those who look at the same time share a reading. */
 export class StoreReadings {
-  readonly #store: Pick<Store, 'probe' | 'tasks'>
+  readonly #store: ReadStore
   readonly #failed: (error: unknown) => void
   #reading: Promise<StoreReading> | undefined
   #keptUntil = 0
 
-  constructor(store: Pick<Store, 'probe' | 'tasks'>, failed: (error: unknown) => void) {
+  constructor(store: ReadStore, failed: (error: unknown) => void) {
     this.#store = store
     this.#failed = failed
   }
@@ -103,23 +140,43 @@ export class StoreReadings {
   async backlog(): Promise<Backlog> {
     const { backlog } = await this.read()
     if (backlog !== null) return backlog
-    throw new StoreUnavailable(
-      'store_unavailable',
-      'the tasks could not be added up: the store does not answer',
-    )
+    throw unreadable()
+  }
+
+  /** What there is to do, and for whom: all of it from the shared reading, a part of it from one of its own. */
+  async workload(choice: Choice | null): Promise<{ backlog: Backlog; fleet: Fleet }> {
+    if (choice !== null) {
+      const [backlog, fleet] = await Promise.all([readBacklog(this.#store, { choice }), this.#fleet()])
+      return { backlog, fleet }
+    }
+    const { backlog, fleet } = await this.read()
+    if (backlog !== null && fleet !== null) return { backlog, fleet }
+    throw unreadable()
+  }
+
+  #fleet(): Promise<Fleet> {
+    return readFleet((query) => this.#store.instances(query))
   }
 
   async #look(): Promise<StoreReading> {
     const began = performance.now()
-    const [probed, backlog] = await Promise.allSettled([this.#store.probe(), readBacklog(this.#store)])
+    const [probed, backlog, fleet] = await Promise.allSettled([
+      this.#store.probe(),
+      readBacklog(this.#store),
+      this.#fleet(),
+    ])
     const now = performance.now()
     this.#keptUntil = now + Math.min((now - began) * KEPT_TIMES, KEPT_MOST_MILLIS)
-    for (const one of [probed, backlog]) {
+    for (const one of [probed, backlog, fleet]) {
       if (one.status === 'rejected' && !(one.reason instanceof StoreUnavailable)) this.#failed(one.reason)
     }
     return {
       canCommit: probed.status === 'fulfilled',
       backlog: backlog.status === 'fulfilled' ? backlog.value : null,
+      fleet: fleet.status === 'fulfilled' ? fleet.value : null,
     }
   }
 }
+
+const unreadable = () =>
+  new StoreUnavailable('store_unavailable', 'the tasks could not be added up: the store does not answer')

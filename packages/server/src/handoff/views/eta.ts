@@ -11,7 +11,7 @@ const WINDOW_SETTLES = 20
 export const PACE_SECONDS_KEPT = 80
 
 /** Fewer settles say nothing about when a task will be done. */
-const SETTLES_FOR_ETA = 5
+export const SETTLES_FOR_ETA = 5
 
 export interface Pace {
   readonly recordsPerSecond: number | null
@@ -35,14 +35,17 @@ export function paceOf(row: TaskRow, now: number): Pace {
   }
 }
 
-interface Seen {
+export interface Seen {
   readonly partitions: number
   readonly records: number
   readonly seconds: number
 }
 
 /** What was finished lately; null where nothing was. */
-function seenLately({ facts, pace: newestFirst }: TaskRow, now: number): Seen | null {
+export function seenLately(
+  { facts, pace: newestFirst }: Pick<TaskRow, 'facts' | 'pace'>,
+  now: number,
+): Seen | null {
   const newest = newestFirst[0]
   if (newest === undefined) return null
   const start = windowStart(newestFirst, now)

@@ -30,6 +30,8 @@ export interface TaskRow {
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
   readonly timing?: Timing
+  /** Where tables were asked for: it has others, too. */
+  readonly hasOtherTables?: boolean
 }
 
 export interface TaskRecord extends TaskRow {
@@ -55,6 +57,10 @@ export interface TaskQuery {
   readonly before: number | null
   readonly limit: number
   readonly search: string | null
+  /** Only these tasks, by their whole id; null or absent: any. */
+  readonly tasks?: readonly string[] | null
+  /** Only tasks that have partitions of one of these compute tables; null or absent: of any. */
+  readonly tables?: readonly string[] | null
 }
 
 export interface TaskPage {
@@ -132,6 +138,8 @@ export interface InstanceQuery {
   /** Cursor: the name of the last instance seen. */
   readonly after: string | null
   readonly limit: number
+  /** Only those that were seen within so long, or hold a lease; null or absent: all. */
+  readonly activeMillis?: number | null
 }
 
 /** By name. */

@@ -123,18 +123,40 @@ export function timeLeft(facts: TaskFacts, timing: Timing, pace: SeenPace, now: 
 }
 
 /**
- * How long all that is not parked takes those who work on it now, by how long attempts took and how many came to nothing;
- * what they have begun counts. Where nobody works, or too little is known, at the pace of late.
+ * How long all that is not parked takes those who work on it now. Where nobody works, or too little is known, at the pace of
+ * late.
  */
 function bulkSeconds(facts: TaskFacts, timing: Timing, pace: SeenPace, now: number): number | null {
+  const effort = effortLeft(facts, timing, now)
+  if (effort === null || effort.working === 0)
+    return pace.isSure && pace.perSecond > 0 ? pace.left / pace.perSecond : null
+  const { millis, attemptMillis, working } = effort
+  // The last one is begun when others are nearly done, and has nobody to share it with.
+  return (millis / working + attemptMillis * LAST_SHARE * (1 - 1 / Math.max(1, working))) / 1000
+}
+
+/** What is left of a task, measured in time under lease. */
+export interface Effort {
+  /** All attempts that are left, one after the other. */
+  readonly millis: number
+  /** One attempt at an average partition of those that are left. */
+  readonly attemptMillis: number
+  /** Leases under which work goes on. */
+  readonly working: number
+}
+
+/**
+ * What all that is not parked takes, by how long attempts took and how many came to nothing; what was begun counts. Null
+ * while too little is known.
+ */
+export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effort | null {
   const { durations, underWay } = timing
+  const attempts = countOf(durations)
+  if (attempts < ATTEMPTS_TO_JUDGE) return null
   const overdue = new Set(overdueOf(facts, timing, now).map(({ partition }) => partition))
   const working = underWay.filter((one) => one.state === 'leased' && !overdue.has(one))
   // Where there are very many leases, not all of them were looked at.
-  const workers = working.length * (facts.partitions.leased / Math.max(1, leasedIn(underWay)))
-  const attempts = countOf(durations)
-  if (workers === 0 || attempts < ATTEMPTS_TO_JUDGE)
-    return pace.isSure && pace.perSecond > 0 ? pace.left / pace.perSecond : null
+  const unseen = facts.partitions.leased / Math.max(1, leasedIn(underWay))
   const { partitions, records } = facts
   const byRecords = totalOf(records) > 0 && records.done > 0
   const tally = byRecords ? records : partitions
@@ -144,10 +166,22 @@ function bulkSeconds(facts: TaskFacts, timing: Timing, pace: SeenPace, now: numb
     return sum + Math.min(now - leasedAt, byRecords ? perUnit * recordCount : perUnit)
   }, 0)
   const effort = left * perUnit * (1 + facts.attemptsWasted / Math.max(1, partitions.done))
-  // The last one is begun when others are nearly done, and has nobody to share it with.
   const count = unfinishedOf(partitions) - partitions.parked
-  const last = (left / Math.max(1, count)) * perUnit * LAST_SHARE * (1 - 1 / Math.max(1, workers))
-  return (Math.max(0, effort - begun * (workers / working.length)) / workers + last) / 1000
+  return {
+    millis: Math.max(0, effort - begun * unseen),
+    attemptMillis: (left / Math.max(1, count)) * perUnit,
+    working: working.length * unseen,
+  }
+}
+
+/** How many leases finish what is left within a time: the estimate of `timeLeft`, solved for leases. Infinity where no number does. */
+export function leasesToFinishIn(
+  { millis, attemptMillis }: Pick<Effort, 'millis' | 'attemptMillis'>,
+  withinMillis: number,
+): number {
+  const last = attemptMillis * LAST_SHARE
+  if (millis <= withinMillis) return millis / withinMillis
+  return withinMillis > last ? (millis - last) / (withinMillis - last) : Number.POSITIVE_INFINITY
 }
 
 const leasedIn = (underWay: readonly UnderWay[]): number =>

@@ -197,6 +197,31 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
         complete: true,
       },
     },
+    viewScale: {
+      answer: {
+        targetSeconds: 600,
+        desiredWorkers: 12,
+        estimatedWorkers: 12,
+        reason: 'pace',
+        limitedBy: null,
+        workSeconds: 6930,
+        backlog: {
+          partitions: { left: 99, ready: 87, held: 0, leased: 12, delayed: 0, parked: 1 },
+          records: {
+            left: 2_475_000,
+            ready: 2_175_000,
+            held: 0,
+            leased: 300_000,
+            delayed: 0,
+            parked: 25_000,
+          },
+        },
+        workers: { busy: 12, elsewhere: 0, idle: 0, lost: 0, leasesPerWorker: 1 },
+        pace: { partitionsPerSecond: 0.16, recordsPerSecond: 4000 },
+        tasks: { open: 3, stalled: 0, paused: 1, withOtherTables: 0 },
+        complete: true,
+      },
+    },
     viewTask: {
       answer: {
         ...summary,

@@ -131,6 +131,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   listInstances: ['parameter_invalid'],
   releaseInstance: ['instance_unknown', 'parameter_invalid'],
   listTasks: ['parameter_invalid'],
+  viewScale: ['parameter_invalid'],
   viewTask: ofTask,
   listPartitions: ofTask,
   exportManifest: [...ofTask, 'task_purged'],

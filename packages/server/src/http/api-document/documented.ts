@@ -81,18 +81,19 @@ const chosen = (kind: 'table' | 'task', description: string, example: string) =>
     }),
   )
 
-/** The same as in the Prefer header, and what a pull may be given. */
-export const pullParameters = {
+/** `only` is the beginning of what they say. */
+export const chosenParameters = (only: string) => ({
   table: chosen(
     'table',
-    'Only partitions of this compute table; may be repeated, and then of any of these',
+    `${only} this compute table; may be repeated, and then of any of these`,
     'results.orders',
   ),
-  task: chosen(
-    'task',
-    'Only partitions of this task; may be repeated, and then of any of these',
-    'orders-2026-03',
-  ),
+  task: chosen('task', `${only} this task; may be repeated, and then of any of these`, 'orders-2026-03'),
+})
+
+/** The same as in the Prefer header, and what a pull may be given. */
+export const pullParameters = {
+  ...chosenParameters('Only partitions of'),
   batch: amount(`How many at most, up to ${MAX_BATCH}; as in Prefer`, 50, 1),
   records: amount('Stop once so many records are met; as in Prefer', 200_000),
   wait: amount(`How many seconds to wait for something, up to ${MAX_WAIT_SECONDS}; as in Prefer`, 20),

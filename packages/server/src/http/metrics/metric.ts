@@ -85,13 +85,14 @@ function escaped(value: string): string {
 }
 
 /** Where the numbers come from. */
-interface MetricSources {
+export interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
   readonly health: ProcessHealth
   readonly webhooks: Webhooks
   readonly budget: AdmissionBudget
   readonly store: StoreReading
+  readonly scaleTargetSeconds: number
 }
 
 export interface Metric extends MetricHead {

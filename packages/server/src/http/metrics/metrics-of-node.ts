@@ -50,6 +50,9 @@ export const nodeMetrics: readonly Metric[] = [
   gauge('baton_ready', [], '1 when the node can hand off: what /readyz would say', ({ handOff, store }) =>
     Number(store.canCommit && !handOff.isDraining),
   ),
+  gauge('baton_leader', [], '1 when the node decides who gets what; one that is alone does', ({ handOff }) =>
+    Number(handOff.leads),
+  ),
   gauge('baton_draining', [], '1 when the node is shutting down', ({ handOff }) =>
     Number(handOff.isDraining),
   ),

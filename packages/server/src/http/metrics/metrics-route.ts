@@ -7,6 +7,7 @@ import type { Service } from '../service.ts'
 import { METRICS_TYPE, type Metric, metricText, ProcessHealth } from './metric.ts'
 import { handOffMetrics } from './metrics-of-hand-off.ts'
 import { boundMetrics, nodeMetrics, requestMetrics } from './metrics-of-node.ts'
+import { scaleMetrics } from './metrics-of-scale.ts'
 import { backlogMetrics, storeMetrics, webhookMetrics } from './metrics-of-store.ts'
 
 /** Every metric there is. A test holds the table in docs/operations.md against it. */
@@ -18,12 +19,13 @@ export const metrics: readonly Metric[] = [
   ...nodeMetrics,
   ...webhookMetrics,
   ...backlogMetrics,
+  ...scaleMetrics,
 ]
 
 /** For Prometheus and its kin. Answered whatever became of the store: then above all somebody wants to know. */
 export function metricsRoute(
   app: FastifyInstance,
-  { handOff, webhooks }: Service,
+  { handOff, webhooks, scaleTargetSeconds }: Service,
   requests: RequestCounts,
   budget: AdmissionBudget,
 ): void {
@@ -47,7 +49,7 @@ export function metricsRoute(
     },
     handler: async (_request, reply) => {
       const store = await handOff.storeReadings.read()
-      const from = { handOff, requests, health, webhooks, budget, store }
+      const from = { handOff, requests, health, webhooks, budget, store, scaleTargetSeconds }
       const text = metrics.map((metric) => metricText(metric, metric.samples(from))).join('')
       return reply.header('content-type', METRICS_TYPE).send(text)
     },

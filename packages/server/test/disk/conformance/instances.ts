@@ -106,6 +106,30 @@ export function instancesTopic(harness: DiskHarness): void {
       expect(await names('b', 2)).toEqual(['c'])
     })
 
+    test('those that were seen lately or hold a lease, in pages', async () => {
+      const { disk } = await create()
+      await disk.recordInstances([seen('holder'), seen('gone')], NOW)
+      await disk.recordInstances([seen('a'), seen('z')], NOW + 900)
+      await disk.stage(rows(1, 1, 1))
+      await disk.flush(
+        images({
+          tasks: byId(aTask(1)),
+          lanes: byId(aLane(1, 1)),
+          partitions: new Map([[1, leased({ dueAt: NOW + 5000, holder: 'holder' })]]),
+        }),
+        0,
+      )
+      const names = async (activeMillis: number | null, after: string | null = null, limit = 9) => {
+        const found = await disk.instances({ after, limit, activeMillis }, NOW + 1000)
+        return found.map(({ instanceId }) => instanceId)
+      }
+      expect(await names(null)).toEqual(['a', 'gone', 'holder', 'z'])
+      expect(await names(100)).toEqual(['a', 'holder', 'z'])
+      expect(await names(100, null, 2)).toEqual(['a', 'holder'])
+      expect(await names(100, 'holder')).toEqual(['z'])
+      expect(await names(99)).toEqual(['holder'])
+    })
+
     test('leases that run, of tasks that are not cancelled', async () => {
       const { disk } = await create()
       await disk.recordInstances([seen('w'), seen('v')], NOW)

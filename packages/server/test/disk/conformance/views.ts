@@ -105,6 +105,29 @@ export function viewsTopic(harness: DiskHarness): void {
       expect(summaries.map(({ openLane }) => openLane)).toEqual([lane, null])
     })
 
+    test('which tasks have a compute table', async () => {
+      const { disk } = await create()
+      const tables = new Map([
+        [1, new Set(['results.a'])],
+        [2, new Set(['results.a', 'results.b'])],
+        [3, new Set(['results.c'])],
+        [4, new Set(['results.a'])],
+      ])
+      await disk.flush(images({ tasks: byId(aTask(1), aTask(2), aTask(3), aTask(4)), tables }), 0)
+      const having = async (ids: readonly number[], names: readonly string[]) =>
+        (await disk.tasksWithTables(ids, names)).toSorted((a, b) => a.task - b.task)
+      expect(await having([1, 2, 3], ['results.a'])).toEqual([
+        { task: 1, hasOthers: false },
+        { task: 2, hasOthers: true },
+      ])
+      expect(await having([2, 3, 9], ['results.a', 'results.b', 'results.c'])).toEqual([
+        { task: 2, hasOthers: false },
+        { task: 3, hasOthers: false },
+      ])
+      expect(await having([1, 2], ['RESULTS.A', "results'"])).toEqual([])
+      expect(await having([], ['results.a'])).toEqual([])
+    })
+
     test('the pace of a task: the newest seconds stay', async () => {
       const { disk } = await create()
       const pace = (task: number, second: number, partitions: number) =>

@@ -17,6 +17,7 @@ import {
   taskDetailStatement,
   taskPageStatement,
   taskSummariesStatement,
+  tasksWithTablesStatement,
 } from '../../../src/disk/postgres/task-views.ts'
 import { notAttempted } from '../../../src/handoff/outbox.ts'
 import { untouched } from '../../../src/handoff/stored.ts'
@@ -120,9 +121,16 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ['tasks with parked', taskPageStatement({ before: 9, limit: 5, which: 'parked' }), 'task_with_parked'],
   ['tasks in a state', taskPageStatement({ before: 9, limit: 5, which: { state: 'open' } }), 'task_by_state'],
   ['summaries', taskSummariesStatement([1, 2])],
+  ['tasks with tables', tasksWithTablesStatement([1, 2], ['results.a']), 'task_compute_table'],
   ['a task', taskDetailStatement('a'), 'partition_mismatch', 'task_compute_table_in_order'],
   ['an instance', instanceStatement('a', 1), 'partition_leased_by', 'produced_task_newest'],
   ['instances', instancesStatement({ after: null, limit: 5 }, 1), 'partition_leased_by'],
+  [
+    'active instances',
+    instancesStatement({ after: null, limit: 5, activeMillis: 10 }, 100),
+    'partition_leased_by',
+    'instance_pkey',
+  ],
   ['pending deliveries', deliveriesStatement({ ...deliveries, pending: true }), 'delivery_pending'],
   [
     'pending deliveries of a task',

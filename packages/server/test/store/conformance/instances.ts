@@ -38,6 +38,23 @@ export function instancesTopic(harness: StoreHarness): void {
       expect(await store.store.instance('x')).toBeNull()
     })
 
+    test('those that were seen lately, or hold a lease, in pages', async () => {
+      const store = await open()
+      await store.callBack('a', some(0, 1))
+      await store.pull({ instance: 'holder' })
+      await store.store.recordHeartbeats([seen('gone')])
+      store.clock.advance(MINUTE)
+      await store.store.recordHeartbeats([seen('new'), seen('Zoë'), seen('\u{1F600}'), seen('\uFFFD')])
+      const names: string[] = []
+      let after: string | null = null
+      do {
+        const page = await store.store.instances({ after, limit: 2, activeMillis: MINUTE / 2 })
+        names.push(...page.instances.map(({ instanceId }) => instanceId))
+        after = page.next
+      } while (after !== null)
+      expect(names.toSorted()).toEqual(['Zoë', 'holder', 'new', '\u{1F600}', '\uFFFD'].toSorted())
+    })
+
     test('what an instance did is counted with it: nothing is lost when the node dies, nothing counted twice', async () => {
       const store = await open()
       await store.callBack('a', some(0, 4), 'p')

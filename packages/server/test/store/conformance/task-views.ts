@@ -56,6 +56,33 @@ export function taskViewsTopic(harness: StoreHarness): void {
       expect(facts).toMatchObject({ firstCallBackAt: start, lastCallBackAt: start + MINUTE })
     })
 
+    test('tasks that are named, and tasks of a table', async () => {
+      const store = await open()
+      const of = (...names: string[]) => names.map((name, at) => one(0, at, { computeTableName: name }))
+      await store.callBack('a', of('x.one'))
+      await store.callBack('b', of('x.one', 'x.two'))
+      await store.callBack('c', of('x.two'))
+      await store.callBack('a2', of('x.one'))
+      await store.store.control({ verb: 'pause', taskId: 'a2' })
+      expect(await list(store, { tasks: ['a', 'c', 'nobody'] })).toEqual(['c', 'a'])
+      expect(await list(store, { tasks: ['a', 'a2'], state: 'open' })).toEqual(['a'])
+      expect(await list(store, { tables: ['x.one'] })).toEqual(['a2', 'b', 'a'])
+      expect(await list(store, { tables: ['x.one'], limit: 1 })).toEqual(['a2', 'b', 'a'])
+      expect(await list(store, { tables: ['x.two', 'x.three'], tasks: ['a', 'c'] })).toEqual(['c'])
+      expect(await list(store, { tables: ['x'] })).toEqual([])
+      const query = { state: null, parked: false, search: null, limit: 9, before: null }
+      const mixed = async (tables: readonly string[]) =>
+        (await store.store.tasks({ ...query, tables })).tasks.map(({ facts, hasOtherTables }) => [
+          facts.taskId,
+          hasOtherTables,
+        ])
+      expect(await mixed(['x.two'])).toEqual([
+        ['c', false],
+        ['b', true],
+      ])
+      expect((await mixed(['x.one', 'x.two'])).every(([, others]) => others === false)).toBe(true)
+    })
+
     test('the pace is counted per second, newest first', async () => {
       const store = await open()
       await store.callBack('a', some(0, 4, { recordCount: 10 }))

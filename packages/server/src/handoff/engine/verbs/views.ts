@@ -25,6 +25,9 @@ const UNDER_WAY_READ_FOR_LISTS = 500
 /** A lease that ends so much later than it would by itself was renewed. */
 const RENEWAL_MILLIS = 500
 
+/** Where tables were asked for: whether the task has others, too. */
+type ChosenSummary = TaskSummary & Pick<TaskRow, 'hasOtherTables'>
+
 /** A task whose first call-back is still under way does not exist yet. */
 const exists = ({ partitions }: StoredTask): boolean => totalOf(partitions) > 0
 
@@ -55,20 +58,22 @@ export async function viewTasks(
   now: number,
   policy: Policy,
 ): Promise<TaskPage> {
-  const { state, parked, before, limit, search } = query
+  const { state, parked, before, limit, search, tasks = null } = query
+  if (tasks !== null) return { now, tasks: await viewTasksNamed(disk, tasks, query, policy), next: null }
   const which = parked ? 'parked' : state === null ? 'all' : { state }
   const atATime = tasksReadAtATime(query)
-  const found: TaskSummary[] = []
+  const found: ChosenSummary[] = []
+  const underWayRead = query.tables == null ? UNDER_WAY_READ_FOR_LISTS : UNDER_WAY_READ
   const page = async (next: number | null): Promise<TaskPage> => ({
     now,
-    tasks: await rowsOf(disk, found, policy),
+    tasks: await rowsOf(disk, found, policy, underWayRead),
     next,
   })
   let position = before ?? Number.MAX_SAFE_INTEGER
   let read = 0
   while (read < TASKS_SEARCHED) {
     const summaries = await disk.taskPage({ which, before: position, limit: atATime })
-    for (const summary of summaries) {
+    for (const summary of await havingTables(disk, summaries, query)) {
       if (found.length === limit) return page(position)
       const { task } = summary
       position = task.id
@@ -76,9 +81,50 @@ export async function viewTasks(
       if (search === null || task.taskId.includes(search)) found.push(summary)
     }
     if (summaries.length < atATime) return page(null)
+    position = summaries.at(-1)?.task.id ?? position
     read += summaries.length
   }
   return page(position)
+}
+
+/** Those that are named, in one page: a request names few. */
+async function viewTasksNamed(
+  disk: Disk,
+  names: readonly string[],
+  query: TaskQuery,
+  policy: Policy,
+): Promise<TaskRow[]> {
+  const { state, parked, search } = query
+  const loaded = await disk.load({ taskNames: names })
+  const ids = loaded.tasks.filter(({ taskId }) => names.includes(taskId)).map(({ id }) => id)
+  const summaries = await havingTables(disk, await disk.taskSummaries(ids), query)
+  const found = summaries.filter(({ task }) => {
+    if (!exists(task) || (state !== null && task.state !== state)) return false
+    if (parked && (task.cancelled || task.partitions.parked === 0)) return false
+    return search === null || task.taskId.includes(search)
+  })
+  return rowsOf(
+    disk,
+    found.toSorted((a, b) => b.task.id - a.task.id),
+    policy,
+    UNDER_WAY_READ,
+  )
+}
+
+/** Those that have a table that was asked for; all of them where none was. */
+async function havingTables(
+  disk: Disk,
+  summaries: readonly TaskSummary[],
+  { tables = null }: TaskQuery,
+): Promise<readonly ChosenSummary[]> {
+  if (tables === null || summaries.length === 0) return summaries
+  const ids = summaries.map(({ task }) => task.id)
+  const having = await disk.tasksWithTables(ids, tables)
+  const hasOthers = new Map(having.map((one) => [one.task, one.hasOthers]))
+  return summaries.flatMap((summary) => {
+    const hasOtherTables = hasOthers.get(summary.task.id)
+    return hasOtherTables === undefined ? [] : [{ ...summary, hasOtherTables }]
+  })
 }
 
 export async function viewTasksById(disk: Disk, ids: readonly number[], policy: Policy): Promise<TaskRow[]> {
@@ -87,11 +133,16 @@ export async function viewTasksById(disk: Disk, ids: readonly number[], policy: 
     const summary = summaries.get(id)
     return summary === undefined || !exists(summary.task) ? [] : [summary]
   })
-  return rowsOf(disk, found, policy)
+  return rowsOf(disk, found, policy, UNDER_WAY_READ_FOR_LISTS)
 }
 
-async function rowsOf(disk: Disk, found: readonly TaskSummary[], policy: Policy): Promise<TaskRow[]> {
-  const timing = await readUnderWay(disk, found, policy, UNDER_WAY_READ_FOR_LISTS)
+async function rowsOf(
+  disk: Disk,
+  found: readonly ChosenSummary[],
+  policy: Policy,
+  underWayRead: number,
+): Promise<TaskRow[]> {
+  const timing = await readUnderWay(disk, found, policy, underWayRead)
   return found.map((summary) => taskRow(summary, timing))
 }
 
@@ -163,7 +214,8 @@ function rowOfLane(row: StoredPartition) {
   }
 }
 
-function taskRow({ task, openLane, pace }: TaskSummary, timingOf: TimingOf): TaskRow {
+function taskRow(summary: ChosenSummary, timingOf: TimingOf): TaskRow {
+  const { task, openLane, pace, hasOtherTables } = summary
   const { reruns, staging: _staging, failures: _failures, durations: _durations, ...rest } = task
   const stored = { ...rest, rerunning: reruns.length > 0 }
   const { partitions, records } = progressView({ facts: stored, openLane })
@@ -174,6 +226,7 @@ function taskRow({ task, openLane, pace }: TaskSummary, timingOf: TimingOf): Tas
     openLane: openLane === null ? null : openLaneView(openLane),
     pace,
     timing: timingOf(task),
+    ...(hasOtherTables === undefined ? {} : { hasOtherTables }),
   }
 }
 

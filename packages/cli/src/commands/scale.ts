@@ -1,0 +1,80 @@
+import type { Scale } from '@baton/client'
+import { MAX_SCALE_TARGET_SECONDS } from '@baton/protocol/core'
+import type { Command } from '../command.ts'
+import { connect, connectionFlags } from '../connection.ts'
+import { exitCodes } from '../errors.ts'
+import { count, counted, duration, rounded } from '../show/numbers.ts'
+import { print, printJson, styled } from '../terminal.ts'
+import { chosenFlags, chosenIn } from './pull.ts'
+
+export const scale: Command = {
+  operands: '',
+  operandCount: [0, 0],
+  details:
+    'Shows what is left to do, who works on it, and how many workers would finish it within the target at the pace of\n' +
+    'the attempts so far. Before five attempts have finished there is no pace, and no estimate.',
+  flags: {
+    ...chosenFlags,
+    target: {
+      kind: 'number',
+      placeholder: 'SECONDS',
+      minimum: 1,
+      maximum: MAX_SCALE_TARGET_SECONDS,
+      otherwise: 'as the service is set',
+      description: 'the time within which it is to be finished',
+    },
+    ...connectionFlags,
+  },
+  examples: [
+    { line: 'baton scale --target 600', says: 'How many workers finish everything in ten minutes' },
+    { line: 'baton scale --table results.orders', says: 'For the workers of one table' },
+    {
+      line: 'kubectl scale deployment/loader --replicas "$(baton scale --json | jq .desiredWorkers)"',
+      says: 'Set it by hand',
+    },
+  ],
+  run: async (given) => {
+    const answer = await connect(given).scale({ targetSeconds: given.number('target'), ...chosenIn(given) })
+    if (given.switch('json')) printJson(answer)
+    else print(scaleView(answer))
+    return exitCodes.ok
+  },
+}
+
+export function scaleView(scale: Scale): string {
+  const { backlog, workers, pace, tasks } = scale
+  const { partitions, records } = backlog
+  const states = (['ready', 'leased', 'delayed', 'held', 'parked'] as const)
+    .filter((state) => partitions[state] > 0)
+    .map((state) => `${count(partitions[state])} ${state}`)
+  const others = (['elsewhere', 'lost'] as const)
+    .filter((state) => workers[state] > 0)
+    .map((state) => `, ${count(workers[state])} ${state}`)
+  const facts: [string, string][] = [
+    ['desired', `${styled('bold', counted(scale.desiredWorkers, 'worker'))}: ${reasonOf(scale)}`],
+    ['workers', `${count(workers.busy)} busy, ${count(workers.idle)} idle${others.join('')}`],
+    ['left', `${counted(partitions.left, 'partition')}, ${counted(records.left, 'record')}`],
+    ...(states.length === 0 ? [] : [['partitions', states.join(', ')] as [string, string]]),
+    ...(pace.partitionsPerSecond === null || pace.recordsPerSecond === null
+      ? []
+      : [['pace', `${rounded(pace.recordsPerSecond)} records/s`] as [string, string]]),
+  ]
+  const remarks = [
+    ...(tasks.withOtherTables === 0
+      ? []
+      : [`${counted(tasks.withOtherTables, 'task')} with other tables, too, counted as a whole`]),
+    ...(scale.complete ? [] : ['there is more than was added up: the numbers are too low']),
+  ]
+  return [...facts.map(([name, value]) => `${name.padEnd(12)}${value}`), ...remarks].join('\n')
+}
+
+function reasonOf({ reason, limitedBy, targetSeconds, workSeconds, workers }: Scale): string {
+  if (reason === 'no-backlog') return 'nothing is to be handed out'
+  if (reason === 'no-pace' || workSeconds === null) return 'no pace yet, too few attempts have finished'
+  const work = `${duration(workSeconds)} under lease`
+  const each = workers.leasesPerWorker > 1 ? `, ${rounded(workers.leasesPerWorker)} at a time` : ''
+  const base = `${work}${each}, to be finished in ${duration(targetSeconds)}`
+  if (limitedBy === 'partitions') return `${base}; more would find no partition, and it may take longer`
+  if (limitedBy === 'max-leases') return `${base}; maxLeases allows no more, and it may take longer`
+  return base
+}

@@ -1,0 +1,108 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readFleet } from '../../src/handoff/counts/fleet.ts'
+import {
+  type InstancePage,
+  type InstanceQuery,
+  type InstanceRecord,
+  noTotals,
+} from '../../src/handoff/views/records.ts'
+import { leasesToFinishIn } from '../../src/handoff/views/time-left.ts'
+
+describe('the leases that finish in time', () => {
+  test('are as many as the time left is reckoned by', () => {
+    const positive = fc.double({ min: 1, max: 1e9, noNaN: true })
+    fc.assert(
+      fc.property(positive, positive, positive, (millis, attemptMillis, withinMillis) => {
+        const leases = leasesToFinishIn({ millis, attemptMillis }, withinMillis)
+        if (leases === Number.POSITIVE_INFINITY) return withinMillis <= attemptMillis / 2
+        if (leases <= 1) return millis <= withinMillis * (1 + 1e-9)
+        const takes = millis / leases + (attemptMillis / 2) * (1 - 1 / leases)
+        return Math.abs(takes - withinMillis) <= withinMillis * 1e-6
+      }),
+    )
+  })
+
+  test('finish attempts of different lengths in about that time', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 500, max: 1500 }), { minLength: 50, maxLength: 400 }),
+        fc.integer({ min: 5000, max: 60_000 }),
+        (attempts, withinMillis) => {
+          const millis = attempts.reduce((sum, one) => sum + one, 0)
+          const effort = { millis, attemptMillis: millis / attempts.length }
+          const workers = Math.max(1, Math.ceil(leasesToFinishIn(effort, withinMillis)))
+          // One and a half attempts beside: the last one begins late and may be long.
+          return makespan(attempts, workers) <= withinMillis + 1500
+        },
+      ),
+    )
+  })
+})
+
+/** Each worker takes the next when it is through with one. */
+function makespan(attempts: readonly number[], workers: number): number {
+  const busyUntil = new Array<number>(workers).fill(0)
+  for (const attempt of attempts) {
+    const next = busyUntil.indexOf(Math.min(...busyUntil))
+    busyUntil[next] = (busyUntil[next] ?? 0) + attempt
+  }
+  return Math.max(...busyUntil)
+}
+
+describe('the fleet', () => {
+  const instance = (at: number, changed: Partial<InstanceRecord> = {}): InstanceRecord => ({
+    instanceId: `w${String(at).padStart(3, '0')}`,
+    role: 'worker',
+    firstSeenAt: 0,
+    lastSeenAt: 1000,
+    totals: noTotals(),
+    leases: 0,
+    leasesEndAt: null,
+    node: null,
+    now: 1000,
+    tasks: [],
+    ...changed,
+  })
+  const paged = (all: readonly InstanceRecord[]) => {
+    const asked: InstanceQuery[] = []
+    const instances = async (query: InstanceQuery): Promise<InstancePage> => {
+      asked.push(query)
+      const rest = all.filter(({ instanceId }) => query.after === null || instanceId > query.after)
+      const page = rest.slice(0, query.limit)
+      return { instances: page, next: rest.length > query.limit ? (page.at(-1)?.instanceId ?? null) : null }
+    }
+    return { asked, instances }
+  }
+
+  test('is read page by page; producers and nodes are not of it', async () => {
+    const { asked, instances } = paged([
+      instance(1),
+      instance(2, { leases: 3, leasesEndAt: 9000 }),
+      instance(3, { role: 'producer' }),
+      instance(4, { role: 'service', node: { version: '1', startedAt: 0, draining: false } }),
+      instance(5, { leases: 1, leasesEndAt: 41_000, now: 40_000 }),
+      instance(6, { leases: 1, leasesEndAt: 61_000, now: 40_000 }),
+    ])
+    const fleet = await readFleet(instances, { perPage: 2 })
+    expect([...fleet.holders]).toEqual([
+      ['w002', 3],
+      ['w006', 1],
+    ])
+    expect([...fleet.lost]).toEqual([['w005', 1]])
+    expect(fleet).toMatchObject({ idle: 1, isComplete: true })
+    expect(asked).toHaveLength(3)
+  })
+
+  test('says so when it is larger than what is read', async () => {
+    const all = Array.from({ length: 10 }, (_, at) => instance(at))
+    expect(await readFleet(paged(all).instances, { most: 9, perPage: 4 })).toMatchObject({
+      idle: 9,
+      isComplete: false,
+    })
+    expect(await readFleet(paged(all).instances, { most: 10, perPage: 4 })).toMatchObject({
+      idle: 10,
+      isComplete: true,
+    })
+  })
+})
