@@ -1,6 +1,5 @@
-// What of the protocol needs no schemas when it runs: its words, its numbers, and the checks that are written by hand.
-// The library that makes schemas is 537 files and 0.3 s of a processor at every start, which those are spared who only
-// keep to the protocol. Everything that this lacks is a schema or needs one.
+// The part of the protocol that needs no schemas at run time: states, limits and handwritten checks. Clients import it
+// so that they do not load the schema library at every start. Everything else of the protocol is a schema or needs one.
 
 export { checkChosen, chosenKeywords } from './chosen.ts'
 export type { ProblemCode } from './error-codes.ts'
@@ -12,6 +11,7 @@ export {
   refusalCodes,
   refusalDetail,
 } from './error-codes.ts'
+export { type ReceivedEvent, readEvents, StreamBroken, textLines } from './event-stream.ts'
 export { InexactNumber, parseExactJson } from './exact-json.ts'
 export { didYouMean, objectFaults } from './field-faults.ts'
 export {

@@ -1,3 +1,5 @@
+export type { CallBack, CalledBackPartition } from './call-back-relations.ts'
+export * from './core.ts'
 export {
   type Attempt,
   type AttemptSeconds,
@@ -7,14 +9,14 @@ export {
   failureSchema,
   type Straggler,
   stragglerSchema,
-} from './attempt.ts'
+} from './schemas/attempt.ts'
 export {
   type AuditEntry,
   type AuditList,
   auditEntrySchema,
   auditKinds,
   auditListSchema,
-} from './audit.ts'
+} from './schemas/audit.ts'
 export {
   type CallBackAnswer,
   type CallBackCheck,
@@ -22,17 +24,15 @@ export {
   callBackAnswerSchema,
   callBackRequestSchema,
   checkCallBack,
-} from './call-back.ts'
-export type { CallBack, CalledBackPartition } from './call-back-relations.ts'
-export * from './core.ts'
-export { descriptorSchema, type PartitionDescriptor } from './descriptor.ts'
+} from './schemas/call-back.ts'
+export { descriptorSchema, type PartitionDescriptor } from './schemas/descriptor.ts'
 export {
   eventSchemas,
   type ParkedEvent,
   parkedEventSchema,
   resetEventSchema,
   type StreamEvent,
-} from './events.ts'
+} from './schemas/events.ts'
 export {
   type InstanceList,
   type InstanceStatus,
@@ -45,9 +45,9 @@ export {
   producedTaskSchema,
   type ReleaseAnswer,
   releaseAnswerSchema,
-} from './instance.ts'
-export { leaseIdSchema, type Refusal, refusalSchema } from './lease-reference.ts'
-export { namedSchemas } from './named-schemas.ts'
+} from './schemas/instance.ts'
+export { leaseIdSchema, type Refusal, refusalSchema } from './schemas/lease-reference.ts'
+export { namedSchemas } from './schemas/named-schemas.ts'
 export {
   type Conflict,
   conflictSchema,
@@ -55,7 +55,7 @@ export {
   problemSchema,
   type Violation,
   violationSchema,
-} from './problem-schema.ts'
+} from './schemas/problem.ts'
 export {
   type Lease,
   leaseSchema,
@@ -63,7 +63,7 @@ export {
   type PulledPartition,
   pullAnswerSchema,
   pulledPartitionSchema,
-} from './pull.ts'
+} from './schemas/pull.ts'
 export {
   checkRenewal,
   type RenewAnswer,
@@ -71,7 +71,7 @@ export {
   renewAnswerSchema,
   renewedLeaseSchema,
   renewRequestSchema,
-} from './renew.ts'
+} from './schemas/renew.ts'
 export {
   checkSettlements,
   type SettleAnswer,
@@ -79,7 +79,7 @@ export {
   settleAnswerSchema,
   settlementSchema,
   settleRequestSchema,
-} from './settle.ts'
+} from './schemas/settle.ts'
 export {
   type CloudEvent,
   cloudEventSchema,
@@ -101,7 +101,7 @@ export {
   subscriptionSecretSchema,
   type UnsubscribeAnswer,
   unsubscribeAnswerSchema,
-} from './subscription.ts'
+} from './schemas/subscription.ts'
 export {
   type IndexRanges,
   indexRangesSchema,
@@ -121,7 +121,7 @@ export {
   totalsSchema,
   type WaitingFor,
   waitingForSchema,
-} from './task.ts'
+} from './schemas/task.ts'
 export {
   type ControlAnswer,
   controlAnswerSchema,
@@ -131,7 +131,7 @@ export {
   retryRequestSchema,
   type SealRequest,
   sealRequestSchema,
-} from './task-control.ts'
+} from './schemas/task-control.ts'
 export {
   type ManifestLine,
   manifestLineSchema,
@@ -139,7 +139,7 @@ export {
   type PartitionRow,
   partitionListSchema,
   partitionRowSchema,
-} from './task-partitions.ts'
+} from './schemas/task-partitions.ts'
 export {
   type TaskSettings,
   type TaskSettingsAnswer,
@@ -147,4 +147,4 @@ export {
   taskSettingsAnswerSchema,
   taskSettingsRequestSchema,
   taskSettingsSchema,
-} from './task-settings.ts'
+} from './schemas/task-settings.ts'

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorCodes, type ProblemCode } from './error-codes.ts'
-import type { Problem } from './problem-schema.ts'
+import type { Problem } from './schemas/problem.ts'
 import type { CheckFailure } from './violation.ts'
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'

@@ -1,6 +1,6 @@
 import { InexactNumber } from './exact-json.ts'
 import { MAX_LISTED_VIOLATIONS } from './limits.ts'
-import type { Violation } from './problem-schema.ts'
+import type { Violation } from './schemas/problem.ts'
 
 const MAX_SHOWN_CHARACTERS = 40
 

@@ -90,6 +90,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       limits: limitsOf(config),
       requestLog: config.logLevel === 'debug' || config.logLevel === 'trace' ? log : null,
+      isFastPathOn: config.fastPath,
       basePath: pathPrefixOf(config),
       tls,
       trustedProxies: config.trustProxy,

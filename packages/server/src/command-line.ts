@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util'
 import { didYouMean } from '@baton/protocol'
 import { flagOf, type SettingName, settingNames, settingOf, variableOf } from './config.ts'
 import { SettingsError } from './settings-error.ts'
@@ -52,60 +53,75 @@ interface CommandLine {
 const settingByFlag = new Map(settingNames.map((name) => [flagOf(name), name]))
 const otherFlags = ['--help', '--version']
 
-/** Everything that cannot be read is reported at once. */
-export function readCommandLine(args: readonly string[]): CommandLine {
-  const given = new Map<SettingName, string>()
-  const faults: string[] = []
-  let asksFor: CommandLine['asksFor'] = 'service'
-  for (let at = 0; at < args.length; at += 1) {
-    const argument = args[at] ?? ''
-    if (argument === '--help' || argument === '-h') asksFor = 'help'
-    else if (argument === '--version' || argument === '-v') asksFor = asksFor === 'help' ? 'help' : 'version'
-    else if (!argument.startsWith('-')) faults.push(`${argument} is not a flag`)
-    else {
-      const { setting, fault, consumed } = readFlag(argument, args[at + 1])
-      if (setting !== undefined) given.set(setting.name, setting.text)
-      if (fault !== undefined) faults.push(fault)
-      at += consumed
-    }
-  }
-  if (faults.length > 0) throw usage(faults)
-  return { asksFor, given }
-}
-
-interface ReadFlag {
-  readonly setting?: { readonly name: SettingName; readonly text: string }
-  readonly fault?: string
-  /** Arguments behind the flag that belong to it. */
-  readonly consumed: number
-}
-
-/** Understands `--port 1`, `--port=1`, `--level-barrier`, `--level-barrier=false` and `--no-level-barrier`. */
-function readFlag(argument: string, next: string | undefined): ReadFlag {
-  const equals = argument.indexOf('=')
-  const flag = equals === -1 ? argument : argument.slice(0, equals)
-  const attached = equals === -1 ? undefined : argument.slice(equals + 1)
-  const denied = flag.startsWith('--no-') ? settingByFlag.get(`--${flag.slice(5)}`) : undefined
-  if (denied !== undefined && isSwitch(denied) && attached === undefined) {
-    return { setting: { name: denied, text: 'false' }, consumed: 0 }
-  }
-  const name = settingByFlag.get(flag)
-  // A value may begin with a hyphen, but never with two: that is the next flag, and this one's value is missing.
-  const value = next === undefined || next.startsWith('--') ? undefined : next
-  if (name === undefined) {
-    // What follows is probably meant as its value, and would only be called no flag either.
-    return { fault: unknownFlag(flag), consumed: attached === undefined && value !== undefined ? 1 : 0 }
-  }
-  if (attached !== undefined) return { setting: { name, text: attached }, consumed: 0 }
-  if (isSwitch(name)) {
-    const spelledOut = next === 'true' || next === 'false'
-    return { setting: { name, text: spelledOut ? next : 'true' }, consumed: spelledOut ? 1 : 0 }
-  }
-  if (value === undefined) return { fault: `${flag} needs a value`, consumed: 0 }
-  return { setting: { name, text: value }, consumed: 1 }
-}
-
 const isSwitch = (name: SettingName) => settingOf(name).type === 'boolean'
+
+const options = Object.fromEntries([
+  ...settingNames.map((name) => {
+    const type: 'boolean' | 'string' = isSwitch(name) ? 'boolean' : 'string'
+    return [flagOf(name).slice(2), { type }] as const
+  }),
+  ['help', { type: 'boolean', short: 'h' }] as const,
+  ['version', { type: 'boolean', short: 'v' }] as const,
+])
+
+/**
+ * Understands `--port 1`, `--port=1`, `--level-barrier`, `--level-barrier=false`, `--level-barrier false` and
+ * `--no-level-barrier`. All faults are reported at once.
+ */
+export function readCommandLine(args: readonly string[]): CommandLine {
+  const read: MutableCommandLine = { asksFor: 'service', given: new Map(), faults: [] }
+  readFlags([...args], read)
+  if (read.faults.length > 0) throw usage(read.faults)
+  return read
+}
+
+interface MutableCommandLine extends CommandLine {
+  asksFor: CommandLine['asksFor']
+  readonly given: Map<SettingName, string>
+  readonly faults: string[]
+}
+
+function readFlags(args: string[], read: MutableCommandLine): void {
+  // Not strict: it stops at the first fault, and its messages are for programmers.
+  const { tokens } = parseArgs({ args, options, strict: false, tokens: true })
+  let before: SettingName | 'unknown flag' | undefined
+  for (const token of tokens) {
+    if (token.kind !== 'option') {
+      readOperand(token.kind === 'positional' ? token.value : '--', before, read)
+      before = undefined
+    } else if (token.name === 'help') read.asksFor = 'help'
+    else if (token.name === 'version') read.asksFor = read.asksFor === 'help' ? 'help' : 'version'
+    // A value may begin with a hyphen, but never with two: that is the next flag, and this one's value is missing.
+    else if (!token.inlineValue && token.value?.startsWith('--')) {
+      read.faults.push(`${token.rawName} needs a value`)
+      readFlags(args.slice(token.index + 1), read)
+      return
+    } else before = readFlag(token.rawName, token.value, read)
+  }
+}
+
+function readFlag(flag: string, value: string | undefined, { given, faults }: MutableCommandLine) {
+  const denied = flag.startsWith('--no-') ? settingByFlag.get(`--${flag.slice(5)}`) : undefined
+  const name = settingByFlag.get(flag)
+  if (denied !== undefined && isSwitch(denied) && value === undefined) given.set(denied, 'false')
+  else if (name === undefined) faults.push(unknownFlag(flag))
+  else if (value !== undefined) given.set(name, value)
+  else if (isSwitch(name)) given.set(name, 'true')
+  else faults.push(`${flag} needs a value`)
+  return name ?? (denied === undefined ? 'unknown flag' : undefined)
+}
+
+/** The value behind a switch, or behind a flag that does not exist; anything else is a mistake. */
+function readOperand(
+  text: string,
+  before: SettingName | 'unknown flag' | undefined,
+  { given, faults }: MutableCommandLine,
+): void {
+  if (before === 'unknown flag') return
+  const isOfSwitch = before !== undefined && isSwitch(before) && (text === 'true' || text === 'false')
+  if (isOfSwitch) given.set(before, text)
+  else faults.push(`${text} is not a flag`)
+}
 
 function unknownFlag(flag: string): string {
   const meant = didYouMean(flag, [...settingByFlag.keys(), ...otherFlags])

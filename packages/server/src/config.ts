@@ -238,6 +238,11 @@ export const configSchema = Type.Object({
     default: '/baton',
     description: 'the source of events, which tells installations of this service apart',
   }),
+  fastPath: Type.Boolean({
+    default: true,
+    description:
+      "serve plain pulls and settles without Node's HTTP server, which is faster; off, Node's server reads every request",
+  }),
   logLevel: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
     description: 'what is logged; debug also logs each request',

@@ -65,6 +65,7 @@ describe('settings', () => {
       webhookNetworks: [],
       webhookBackoffSeconds: 5,
       webhookSource: '/baton',
+      fastPath: true,
       logLevel: 'info',
     })
   })

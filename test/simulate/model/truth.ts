@@ -1,7 +1,7 @@
 import type { MemoryMedium } from '../../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Images } from '../../../packages/server/src/handoff/disk.ts'
 import { decodeEntry } from '../../../packages/server/src/handoff/engine/entry.ts'
-import { addToImages, noImages } from '../../../packages/server/src/handoff/engine/images.ts'
+import { addToImages, noImages } from '../../../packages/server/src/handoff/engine/state/images.ts'
 import type {
   PartitionStatus,
   StoredKey,

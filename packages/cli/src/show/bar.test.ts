@@ -1,8 +1,8 @@
 import fc from 'fast-check'
+import stringWidth from 'string-width'
 import { expect, test } from 'vitest'
 import { percent as percentOnPage } from '../../../dashboard/src/parts/numbers.ts'
 import { bar, percent } from './bar.ts'
-import { shownWidth } from './table.ts'
 
 const segment = fc.record({
   amount: fc.oneof(fc.constant(0), fc.nat(), fc.maxSafeNat()),
@@ -14,7 +14,7 @@ test('a bar is as wide as asked for, and nothing that is there is missing from i
   fc.assert(
     fc.property(fc.integer({ min: 10, max: 60 }), fc.array(segment, { maxLength: 5 }), (width, segments) => {
       const drawn = bar(width, segments)
-      expect(shownWidth(drawn)).toBe(width)
+      expect(stringWidth(drawn)).toBe(width)
       for (const { amount, mark } of segments) if (amount > 0) expect(drawn).toContain(mark)
     }),
   )

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
+import stringWidth from 'string-width'
 import { expect, test } from 'vitest'
-import { beginning, ends, fitting, shownWidth } from './table.ts'
+import { beginning, ends, fitting } from './table.ts'
 
 test.each([
   ['loader-7', 8],
@@ -14,7 +15,7 @@ test.each([
   ['█▓░▚·…', 6],
   ['\u001b[31mred\u001b[39m', 3],
 ])('%j takes %i columns', (text, width) => {
-  expect(shownWidth(text)).toBe(width)
+  expect(stringWidth(text)).toBe(width)
 })
 
 test('a name that is cut keeps what tells it from others', () => {
@@ -29,7 +30,7 @@ test('whatever is cut fits', () => {
   fc.assert(
     fc.property(text, fc.integer({ min: 1, max: 30 }), (line, width) => {
       for (const cut of [beginning, ends, fitting])
-        expect(shownWidth(cut(line, width))).toBeLessThanOrEqual(width)
+        expect(stringWidth(cut(line, width))).toBeLessThanOrEqual(width)
     }),
   )
 })

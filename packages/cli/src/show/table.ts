@@ -1,47 +1,37 @@
-import { stripVTControlCharacters } from 'node:util'
+import stringWidth from 'string-width'
 import { styled, widthOf } from '../terminal.ts'
 
-const joining = /[\p{Mn}\p{Me}\p{Cf}]/u
-/** Emoji, and the blocks of Chinese, Japanese and Korean. */
-const twoColumns =
-  /[\p{Emoji_Presentation}\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u
-
-/** How many columns terminals give a character. */
-function columnsOf(character: string): number {
-  // Most are ASCII.
-  if (character <= '~') return 1
-  if (joining.test(character)) return 0
-  return twoColumns.test(character) ? 2 : 1
-}
-
-/** How many columns a text takes on a terminal; styles take none. */
-export function shownWidth(text: string): number {
-  return [...stripVTControlCharacters(text)].reduce((sum, character) => sum + columnsOf(character), 0)
-}
+/** What a terminal draws as one character: an emoji may be several code points. */
+const graphemes = new Intl.Segmenter()
+const charactersOf = (text: string) => Array.from(graphemes.segment(text), ({ segment }) => segment)
 
 /** A line that is cut where the terminal ends. */
 export function fitting(line: string, width: number): string {
-  if (shownWidth(line) <= width) return line
+  if (stringWidth(line) <= width) return line
   let shown = 0
   let kept = ''
   // Sequences that style take no room.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how they begin
-  for (const [part] of line.matchAll(/\u001b\[[0-9;]*m|./gsu)) {
-    if (!part.startsWith('\u001b')) shown += columnsOf(part)
-    if (shown < width) kept += part
+  for (const part of line.split(/(\u001b\[[0-9;]*m)/)) {
+    if (part.startsWith('\u001b')) kept += part
+    else {
+      const fits = taken(charactersOf(part), width - 1 - shown)
+      shown = fits.join('') === part ? shown + stringWidth(part) : width - 1
+      kept += fits.join('')
+    }
   }
   return `${kept}…\u001b[0m`
 }
 
 /** A text without styles, cut at its end. */
 export function beginning(text: string, width: number): string {
-  return shownWidth(text) <= width ? text : `${taken([...text], width - 1).join('')}…`
+  return stringWidth(text) <= width ? text : `${taken(charactersOf(text), width - 1).join('')}…`
 }
 
 /** A text without styles, cut in its middle: names differ at their ends, and what they have in common goes first. */
 export function ends(text: string, width: number): string {
-  if (shownWidth(text) <= width) return text
-  const characters = [...text]
+  if (stringWidth(text) <= width) return text
+  const characters = charactersOf(text)
   const front = Math.floor((width - 1) / 2)
   const back = taken(characters.toReversed(), width - 1 - front).reverse()
   return `${taken(characters, front).join('')}…${back.join('')}`
@@ -51,7 +41,7 @@ export function ends(text: string, width: number): string {
 function taken(characters: readonly string[], width: number): string[] {
   let used = 0
   const end = characters.findIndex((character) => {
-    used += columnsOf(character)
+    used += stringWidth(character)
     return used > width
   })
   return characters.slice(0, end === -1 ? characters.length : end)
@@ -124,7 +114,7 @@ function cellsOf<Row>(
 
 function widthsOf(lines: readonly (readonly string[])[]): number[] {
   const [titles = []] = lines
-  return titles.map((_, at) => Math.max(...lines.map((line) => shownWidth(line[at] ?? ''))))
+  return titles.map((_, at) => Math.max(...lines.map((line) => stringWidth(line[at] ?? ''))))
 }
 
 function linesOf<Row>(lines: readonly (readonly string[])[], columns: readonly Column<Row>[]): string[] {
@@ -138,7 +128,7 @@ function linesOf<Row>(lines: readonly (readonly string[])[], columns: readonly C
 }
 
 function padded(cell: string, width: number, align: 'right' | undefined): string {
-  const space = ' '.repeat(Math.max(width - shownWidth(cell), 0))
+  const space = ' '.repeat(Math.max(width - stringWidth(cell), 0))
   return align === 'right' ? space + cell : cell + space
 }
 

@@ -6,9 +6,9 @@ import {
   totalRows,
 } from '../handoff/archived.ts'
 import type { Images, Recount, RecountedTable } from '../handoff/disk.ts'
-import { auditRecount, laneName } from '../handoff/engine/audit.ts'
 import { decodeEntry } from '../handoff/engine/entry.ts'
-import { addToImages, noImages } from '../handoff/engine/images.ts'
+import { addToImages, noImages } from '../handoff/engine/state/images.ts'
+import { auditRecount, laneName } from '../handoff/engine/verbs/audit.ts'
 import { noTallies, totalOf } from '../handoff/rules/task-facts.ts'
 import type {
   IndexRangeOfLane,

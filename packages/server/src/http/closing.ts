@@ -40,7 +40,7 @@ const IDLE_CHECK_MILLIS = 50
  */
 export function closeInOrder(
   app: FastifyInstance,
-  lane: FastPath,
+  fastPath: FastPath,
   { handOff, peers }: { readonly handOff: HandOff; readonly peers: Peers | null },
   headTimeoutMillis: number,
 ): void {
@@ -52,17 +52,17 @@ export function closeInOrder(
     handOff.drain()
     await peers?.leave()
     const deadline = performance.now() + headTimeoutMillis
-    while ((await connectionsUnderWay(app, lane)) > 0 && performance.now() < deadline)
+    while ((await connectionsUnderWay(app, fastPath)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()
-    lane.closeAll()
+    fastPath.closeAll()
   })
   app.addHook('onClose', () => handOff.stop())
 }
 
-function connectionsUnderWay({ server }: FastifyInstance, lane: FastPath): Promise<number> {
+function connectionsUnderWay({ server }: FastifyInstance, fastPath: FastPath): Promise<number> {
   server.closeIdleConnections()
-  lane.closeIdle()
+  fastPath.closeIdle()
   return new Promise((resolve, reject) => {
     server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
   })

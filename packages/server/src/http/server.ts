@@ -27,7 +27,7 @@ import { acceptJsonBodies } from './requests/json-body.ts'
 import type { ShapeLimits } from './requests/json-shape.ts'
 import { boundPipelining } from './requests/pipelining.ts'
 import { countRequests, RequestCounts } from './requests/request-counts.ts'
-import { logRequests, type RequestLog } from './requests/request-log.ts'
+import { answerLog, logRequests, type RequestLog } from './requests/request-log.ts'
 import { callBackRoute } from './routes/call-back-route.ts'
 import { controlRoutes } from './routes/control-routes.ts'
 import { healthRoutes, totalsRoute } from './routes/health-routes.ts'
@@ -48,6 +48,8 @@ export interface HttpOptions {
   readonly limits: AdmissionLimits
   /** Empty, or a path without a slash at its end. */
   readonly basePath: string
+  /** Whether plain pulls and settles bypass Node's HTTP server. */
+  readonly isFastPathOn?: boolean
   /** Null: requests are not logged. */
   readonly requestLog: RequestLog | null
   /** Null: the service speaks plain HTTP. */
@@ -83,6 +85,7 @@ export async function buildHttp({
   requestLog,
   tls = null,
   trustedProxies = [],
+  isFastPathOn = true,
   peers = null,
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
@@ -102,7 +105,13 @@ export async function buildHttp({
   const budget = new AdmissionBudget({ limits, callers, proxies, log, waitingPulls })
   const { met } = budget
   const entry = { admission: admissionOf('worker', admission), budget }
-  const lane = new FastPath(entry, refuse, service, requests, proxies)
+  const logAnswer =
+    requestLog &&
+    answerLog(requestLog, ({ socket, headers }) => ({
+      address: proxies.addressOf(socket, headers),
+      scheme: proxies.schemeOf(socket, headers) ?? (service.isSecure ? 'https' : 'http'),
+    }))
+  const fastPath = new FastPath(entry, { refuse, service, requests, proxies, logAnswer })
   const app: FastifyInstance = Fastify({
     // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
     logger: false,
@@ -137,12 +146,7 @@ export async function buildHttp({
   })
   if (trustedProxies.length > 0) believeProxies(app, proxies)
   secureAnswers(app, service.isSecure)
-  if (requestLog !== null) {
-    logRequests(app, requestLog, ({ socket, headers }) => ({
-      address: proxies.addressOf(socket, headers),
-      scheme: proxies.schemeOf(socket, headers) ?? (service.isSecure ? 'https' : 'http'),
-    }))
-  }
+  if (logAnswer !== null) logRequests(app, logAnswer)
   acceptJsonBodies(app, {
     hold: budget.received.hold,
     callBackShape: callBackShape(limits),
@@ -163,8 +167,8 @@ export async function buildHttp({
       await routes.register(async (uncached) => {
         keepOutOfCaches(uncached)
         callBackRoute(uncached, service, met)
-        pullRoute(uncached, service, lane, budget)
-        settleRoute(uncached, service, lane, budget)
+        pullRoute(uncached, service, fastPath, budget)
+        settleRoute(uncached, service, fastPath, budget)
         renewRoute(uncached, service)
         instanceRoutes(uncached, service)
         taskRoutes(uncached, service)
@@ -186,20 +190,20 @@ export async function buildHttp({
   )
   answerStalledUploads(app.server)
   if (peers !== null) admitPeers(app.server, basePath, peers)
-  // Where requests are logged, each has to pass Fastify's hooks. The lane still has connections until they say something:
-  // Node's server takes one that never did for busy, and closing would wait for it.
-  if (requestLog !== null) lane.serveNothing()
-  lane.before(app.server)
+  // Switched off, the fast path still has connections until their first bytes: Node's server takes one without a
+  // request for busy, and closing would wait for it.
+  if (!isFastPathOn) fastPath.serveNothing()
+  fastPath.before(app.server)
   // In front of both ways.
   budget.before(app.server)
   app.addHook('onClose', async () => budget.stop())
   answerExpectHeader(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
-  admission.tokens?.onReload(() => lane.forgetHeads())
+  admission.tokens?.onReload(() => fastPath.forgetHeads())
   auditReloads(audit, admission.tokens, tls)
   if (tls !== null) serveTls(app, tls)
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())
-  closeInOrder(app, lane, { handOff: service.handOff, peers }, closeMillis)
+  closeInOrder(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
   return app
 }
 

@@ -77,10 +77,10 @@ describe('closing', () => {
   })
 
   test.each([
-    ['', 'info'],
-    [', where requests are logged', 'debug'],
-  ] as const)('does not wait for a connection that says nothing%s', async (_, logLevel) => {
-    const baton = await TestApp.open({ logLevel }, { timeouts: { closeMillis: 3_600_000 } })
+    ['', true],
+    [', without the fast path', false],
+  ] as const)('does not wait for a connection that says nothing%s', async (_, fastPath) => {
+    const baton = await TestApp.open({ fastPath }, { timeouts: { closeMillis: 3_600_000 } })
     const silent = await RawConnection.open(await listening(baton.app))
     await baton.app.close()
     await silent.closed()

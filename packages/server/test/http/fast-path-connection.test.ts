@@ -19,7 +19,7 @@ interface Door {
   headTimeoutMillis?: number
 }
 
-/** A lane that knows `GET /pull` and `POST /settle`, before a server of Node that says when it was asked. */
+/** A fastPath that knows `GET /pull` and `POST /settle`, before a server of Node that says when it was asked. */
 async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeoutMillis = HOUR }: Door = {}) {
   const server = createServer({ keepAliveTimeout }, (request, response) => {
     request.resume()
@@ -31,27 +31,23 @@ async function laneBefore({ serve = echo, keepAliveTimeout = 72_000, headTimeout
   const admission: Admission = ({ headers }) =>
     headers.authorization === undefined ? undefined : { code: 'token_unknown', detail: 'no' }
   const budget = openBudget()
-  const lane = new FastPath(
-    { admission, budget },
-    refuse,
-    { handOff, keyOwner: keyOwners(null), isSecure: false } as never,
-    requests,
-    new Proxies([]),
-  )
-  lane.open('GET', '', '/pull', 'pull', serve)
-  lane.open('POST', '', '/settle', 'urgent', serve)
+  const service = { handOff, keyOwner: keyOwners(null), isSecure: false } as never
+  const parts = { refuse, service, requests, proxies: new Proxies([]), logAnswer: null }
+  const fastPath = new FastPath({ admission, budget }, parts)
+  fastPath.open('GET', '', '/pull', 'pull', serve)
+  fastPath.open('POST', '', '/settle', 'urgent', serve)
   const handedOver = new Promise<void>((resolve) => server.on('connection', () => resolve()))
-  lane.before(server, headTimeoutMillis)
+  fastPath.before(server, headTimeoutMillis)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {
     budget.stop()
-    lane.closeAll()
+    fastPath.closeAll()
     server.closeAllConnections()
     server.close()
   })
   const open = () => RawConnection.open((server.address() as AddressInfo).port)
-  return { lane, handOff, open, requests, handedOver }
+  return { fastPath, handOff, open, requests, handedOver }
 }
 
 /** Answers at once. */
@@ -61,20 +57,20 @@ const saying =
     answer(textOf(body), [], () => {})
     return { waited: false }
   }
-const echo = saying((body) => JSON.stringify({ lane: body ?? null }))
+const echo = saying((body) => JSON.stringify({ fastPath: body ?? null }))
 
 const pull = 'GET /pull HTTP/1.1\r\nHost: a\r\n\r\n'
 const settle = (body: string, more = '') =>
   `POST /settle HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`
 
-test('plain requests stay in the lane, one after the other', async () => {
+test('plain requests stay in the fastPath, one after the other', async () => {
   const client = await (await laneBefore()).open()
   for (const body of ['[1]', '[2]', '[31]', '[4]']) {
     client.send(pull)
-    expect((await client.answer()).text).toBe('{"lane":null}')
+    expect((await client.answer()).text).toBe('{"fastPath":null}')
     client.send(settle(body))
     const { status, headers, text } = await client.answer()
-    expect([status, text]).toEqual([200, `{"lane":${body}}`])
+    expect([status, text]).toEqual([200, `{"fastPath":${body}}`])
     expect(headers).toMatchObject({ connection: 'keep-alive', 'keep-alive': 'timeout=72' })
     expect(Math.abs(Date.parse(String(headers['date'])) - Date.now())).toBeLessThan(60_000)
   }
@@ -92,7 +88,7 @@ test.each([
 ])('%s goes to the server, and so does all that follows', async (_, request) => {
   const client = await (await laneBefore()).open()
   client.send(pull)
-  expect((await client.answer()).text).toBe('{"lane":null}')
+  expect((await client.answer()).text).toBe('{"fastPath":null}')
   client.send(request)
   expect((await client.answer()).text).toBe('node')
   client.send(pull)
@@ -110,7 +106,7 @@ test('a body may follow its head in pieces', async () => {
     client.send(request.slice(start, end))
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  expect((await client.answer()).text).toBe('{"lane":[1,2,3]}')
+  expect((await client.answer()).text).toBe('{"fastPath":[1,2,3]}')
 })
 
 test('whoever is slow with a body is left to the server and its timers', async () => {
@@ -230,7 +226,7 @@ test('a connection whose time ends between a head and its body is kept for the b
   client.send(request.slice(0, -7))
   await pause(2 * KEPT_MILLIS)
   client.send(request.slice(-7))
-  expect((await client.answer()).text).toBe('{"lane":[1,2,3]}')
+  expect((await client.answer()).text).toBe('{"fastPath":[1,2,3]}')
 })
 
 test('a request that has arrived when the time ends, and is not read yet, is answered', async () => {
@@ -241,7 +237,7 @@ test('a request that has arrived when the time ends, and is not read yet, is ans
   // The loop stands still: when it goes on, the timer is first.
   const end = performance.now() + 2 * KEPT_MILLIS
   while (performance.now() < end);
-  expect((await client.answer()).text).toBe('{"lane":null}')
+  expect((await client.answer()).text).toBe('{"fastPath":null}')
   await client.closed()
 })
 
@@ -258,7 +254,7 @@ test('a connection whose answer takes longer than that is closed after it', asyn
 })
 
 test('a node that drains closes after its answer, and idle connections at once', async () => {
-  const { lane, handOff, open } = await laneBefore()
+  const { fastPath, handOff, open } = await laneBefore()
   const [busy, idle, fresh] = [await open(), await open(), await open()]
   for (const client of [busy, idle]) {
     client.send(pull)
@@ -268,7 +264,7 @@ test('a node that drains closes after its answer, and idle connections at once',
   busy.send(pull)
   expect((await busy.answer()).headers['connection']).toBe('close')
   await busy.closed()
-  lane.closeIdle()
+  fastPath.closeIdle()
   await idle.closed()
   // Its first request may be on the way.
   fresh.send(pull)

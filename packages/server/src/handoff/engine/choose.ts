@@ -1,11 +1,11 @@
 import { isLaneOpen, mayServe } from '../rules/lane-rules.ts'
 import { isAtLimit, weightOfTask } from '../rules/task-settings.ts'
 import type { PullOrder } from '../store.ts'
-import { firstOf, LINES_AT_A_TIME } from './load-lines.ts'
-import type { Lane, LaneTable, Partition, Task } from './memory.ts'
-import type { Order } from './order.ts'
-import type { Rotation } from './rotation.ts'
 import type { Source } from './source.ts'
+import { firstOf, LINES_AT_A_TIME } from './state/load-lines.ts'
+import type { Lane, LaneTable, Partition, Task } from './state/memory.ts'
+import type { Order } from './state/order.ts'
+import type { Rotation } from './state/rotation.ts'
 import { load, type Steps, type Transaction, waitingOf } from './transaction.ts'
 
 const LANES_AT_A_TIME = 256

@@ -1,7 +1,7 @@
 import { type BarrierLane, holdsBarrier, isLaneOpen } from '../rules/lane-rules.ts'
 import { bringUpToDate, decidingLevel, taskState } from '../rules/task-course.ts'
 import type { TaskState } from '../rules/task-facts.ts'
-import type { Lane, Task } from './memory.ts'
+import type { Lane, Task } from './state/memory.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 
 /** What follows for tasks from what happened to their partitions: where their barriers stand, and what state they are in. */

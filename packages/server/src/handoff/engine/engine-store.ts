@@ -32,18 +32,18 @@ import type {
   TaskQuery,
   TaskRecord,
 } from '../views/records.ts'
-import { audit } from './audit.ts'
-import { ChangeLog } from './change-log.ts'
-import { control } from './control.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
 import { handOff, isEmptyPull, isNothing, weightOf } from './hand-off-batch.ts'
-import { LargeCallBacks } from './large-call-back.ts'
-import { Maintenance } from './maintenance.ts'
 import { Outbox } from './outbox.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
-import { endDue, takeBack } from './settle.ts'
+import { ChangeLog } from './state/change-log.ts'
 import type { Transaction } from './transaction.ts'
-import { viewPartitions, viewTask, viewTasks, viewTasksById } from './views.ts'
+import { audit } from './verbs/audit.ts'
+import { control } from './verbs/control.ts'
+import { LargeCallBacks } from './verbs/large-call-back.ts'
+import { Maintenance } from './verbs/maintenance.ts'
+import { endDue, takeBack } from './verbs/settle.ts'
+import { viewPartitions, viewTask, viewTasks, viewTasksById } from './verbs/views.ts'
 
 /** Requests share a transaction up to so many partitions: more would keep others waiting. */
 const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }

@@ -6,11 +6,11 @@ import type {
   RenewResult,
   SettleResult,
 } from '../store.ts'
-import { callBack } from './call-back.ts'
 import { concludeTasks, moveBarriers } from './course.ts'
-import { pull } from './pull.ts'
-import { loadLeases, renew, settle, undo } from './settle.ts'
 import type { Steps, Transaction } from './transaction.ts'
+import { callBack } from './verbs/call-back.ts'
+import { pull } from './verbs/pull.ts'
+import { loadLeases, renew, settle, undo } from './verbs/settle.ts'
 
 /**
  * Everything that arrived together, of this node and of others, in one transaction. Settles come first and pulls last, so

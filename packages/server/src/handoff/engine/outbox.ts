@@ -7,8 +7,8 @@ import type {
   SubscriptionOrder,
   SubscriptionResult,
 } from '../outbox.ts'
-import type { Memory } from './memory.ts'
 import type { Runner } from './runner.ts'
+import type { Memory } from './state/memory.ts'
 import type { Steps, Transaction } from './transaction.ts'
 
 /** Every event is compared with all of them. */

@@ -4,11 +4,11 @@ import type { Policy } from '../rules/policy.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
-import { type Flushable, imagesOf, Unflushed } from './images.ts'
-import { Memory, type MemoryBounds } from './memory.ts'
-import { loadKeys, loadOrder } from './pull.ts'
+import { type Flushable, imagesOf, Unflushed } from './state/images.ts'
+import { Memory, type MemoryBounds } from './state/memory.ts'
 import { tellEvents } from './tell-events.ts'
 import { type EngineContext, type Steps, type StoreRequest, Transaction } from './transaction.ts'
+import { loadKeys, loadOrder } from './verbs/pull.ts'
 
 export interface EngineOptions {
   readonly disk: Disk

@@ -1,6 +1,6 @@
 import type { Line } from '../stored.ts'
-import { LineBuffer } from './line-buffer.ts'
-import type { Lane, LaneTable, Lines } from './memory.ts'
+import { LineBuffer } from './state/line-buffer.ts'
+import type { Lane, LaneTable, Lines } from './state/memory.ts'
 import { waitingOf } from './transaction.ts'
 
 /** What a pull is served from: a lane, or one table of it. */

@@ -16,8 +16,8 @@ import type {
 } from '../stored.ts'
 import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/records.ts'
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfStatus, imageOfTask } from './entry.ts'
-import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './memory.ts'
 import { OutboxChanges } from './outbox-changes.ts'
+import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
 
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
 export type StoreRequest =

@@ -5,7 +5,7 @@ import { RequestProblem } from '../answers/problems.ts'
 
 /**
  * What can be wrong with the parameters of a request whatever they mean, for every route and behind admission. The
- * express lane serves nothing that this would refuse: neither a query nor a header that is sent twice.
+ * fast path serves nothing that this would refuse: neither a query nor a header that is sent twice.
  */
 export function checkParameters(app: FastifyInstance): void {
   app.addHook('onRoute', (route: RouteOptions) => {

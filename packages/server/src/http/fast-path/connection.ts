@@ -9,6 +9,7 @@ import type { KeyOwner } from '../requests/callers.ts'
 import { type AnswerHeaders, commonHeaders, type Exchange } from '../requests/exchange.ts'
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
+import type { LogAnswer } from '../requests/request-log.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './head-cache.ts'
 
 /** What becomes of the connection after an answer. */
@@ -78,6 +79,7 @@ interface FastPathRules extends Staying {
   readonly keyOwner: KeyOwner
   readonly refuse: Refuse
   readonly budget: AdmissionBudget
+  readonly logAnswer: LogAnswer | null
   /** A body may come after its head, but those who keep us waiting for so long are left to Node's timers. */
   readonly headTimeoutMillis: number
   /** Gives the socket to Node's HTTP server. */
@@ -203,15 +205,29 @@ export class FastConnection {
       if (!budget.isOpen) budget.check(urgency, asked.headers, this.#socket)
       const exchange = { asked, socket: this.#socket, answer: this.#answer }
       const { waited } = await serve(exchange, method === 'GET' ? undefined : parsedBody(body))
-      if (this.#isAnswered) counts.answered(200, waited ? null : performance.now() - began)
+      if (this.#isAnswered) {
+        const millis = performance.now() - began
+        counts.answered(200, waited ? null : millis)
+        this.#log(request, 200, millis)
+      }
     } catch (error) {
       const refusal = this.#rules.refuse(error, { method, url })
       this.#send(problemText(refusal, this.#rules))
-      if (this.#isAnswered) counts.answered(errorCodes[refusal.code].status, performance.now() - began)
+      if (this.#isAnswered) {
+        const { status } = errorCodes[refusal.code]
+        const millis = performance.now() - began
+        counts.answered(status, millis)
+        this.#log(request, status, millis)
+      }
     } finally {
       budget.received.keep(-body.length)
       this.#idleSince = performance.now()
     }
+  }
+
+  #log({ method, url, asked }: FastRequest, status: number, millis: number): void {
+    const { headers } = asked
+    this.#rules.logAnswer?.({ method, url, headers, socket: this.#socket }, status, millis)
   }
 
   readonly #answer: Exchange['answer'] = (body, headers, lost) => {

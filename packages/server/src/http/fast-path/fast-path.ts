@@ -6,45 +6,44 @@ import type { Refuse } from '../answers/error-answers.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { Serve } from '../requests/exchange.ts'
 import type { RequestCounts } from '../requests/request-counts.ts'
+import type { LogAnswer } from '../requests/request-log.ts'
 import type { Service } from '../service.ts'
 import { FastConnection } from './connection.ts'
 import type { FastRoute } from './head-cache.ts'
 import type { ParsedHead } from './head-parser.ts'
 
-const PATIENCE_MILLIS = 1000
+const HEAD_TIMEOUT_MILLIS = 1000
 
-type LaneService = Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>
+interface FastPathParts {
+  readonly refuse: Refuse
+  readonly service: Pick<Service, 'handOff' | 'keyOwner' | 'isSecure'>
+  readonly requests: RequestCounts
+  readonly proxies: Proxies
+  /** Null: requests are not logged. */
+  readonly logAnswer: LogAnswer | null
+}
 
 /**
- * The way past Node's HTTP server and Fastify for the two requests that workers make all day. Both are made for any
- * request there is; a null server on them takes 50 µs of its thread for a pull and a settle, one on bare sockets 25.
+ * Serves the two requests that workers make all day without Node's HTTP server and Fastify (bench scenarios "one by
+ * one").
  *
- * It serves only what is plain in every respect and admitted at the door. With the first request that is not, the
- * connection goes to Node's server with every byte of it, and stays there: the same functions serve it.
+ * It serves only requests that are plain in every respect and that admission lets pass. With the first other request,
+ * the connection and all bytes of that request go to Node's server and stay there. The same functions serve both.
  */
 export class FastPath {
   readonly #admission: Admission
   readonly #budget: AdmissionBudget
-  readonly #refuse: Refuse
-  readonly #service: LaneService
-  readonly #requests: RequestCounts
-  readonly #proxies: Proxies
+  readonly #parts: FastPathParts
   readonly #routes = new Map<string, FastRoute>()
   readonly #connections = new Set<FastConnection>()
 
   constructor(
     { admission, budget }: { readonly admission: Admission; readonly budget: AdmissionBudget },
-    refuse: Refuse,
-    service: LaneService,
-    requests: RequestCounts,
-    proxies: Proxies,
+    parts: FastPathParts,
   ) {
     this.#admission = admission
     this.#budget = budget
-    this.#refuse = refuse
-    this.#service = service
-    this.#requests = requests
-    this.#proxies = proxies
+    this.#parts = parts
   }
 
   open(
@@ -54,7 +53,7 @@ export class FastPath {
     urgency: FastRoute['urgency'],
     serve: Serve,
   ): void {
-    const counts = this.#requests.of(method, path)
+    const counts = this.#parts.requests.of(method, path)
     this.#routes.set(`${method} ${prefix}${path}`, { serve, counts, urgency })
   }
 
@@ -64,8 +63,9 @@ export class FastPath {
   }
 
   /** From here on new connections of `server` come here first. */
-  before(server: Server, headTimeoutMillis = PATIENCE_MILLIS): void {
-    const { isSecure } = this.#service
+  before(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
+    const { refuse, service, logAnswer } = this.#parts
+    const { isSecure, keyOwner, handOff } = service
     const arrival = isSecure ? 'secureConnection' : 'connection'
     const others = server.listeners(arrival) as ((socket: Socket) => void)[]
     server.removeAllListeners(arrival)
@@ -74,11 +74,12 @@ export class FastPath {
         keepAliveMillis: server.keepAliveTimeout,
         isSecure,
         routeOf: (head) => this.#routeOf(head, socket),
-        keyOwner: this.#service.keyOwner,
-        refuse: this.#refuse,
+        keyOwner,
+        refuse,
+        logAnswer,
         budget: this.#budget,
         headTimeoutMillis,
-        isLast: () => this.#service.handOff.isDraining,
+        isLast: () => handOff.isDraining,
         handOver: () => {
           for (const serve of others) serve.call(server, socket)
         },
@@ -108,7 +109,7 @@ export class FastPath {
     const route = this.#routes.get(`${head.method} ${path}`)
     if (route === undefined) return undefined
     // A plain head has no field twice, which is all that is looked for in raw headers.
-    const headers = { ...head.headers, host: this.#proxies.hostOf(socket, head.headers) }
+    const headers = { ...head.headers, host: this.#parts.proxies.hostOf(socket, head.headers) }
     const asked = { headers, rawHeaders: [], httpVersion: '1.1' }
     return this.#admission(asked) === undefined ? route : undefined
   }

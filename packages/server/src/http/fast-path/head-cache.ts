@@ -14,7 +14,7 @@ export interface FastRoute {
   readonly urgency: Urgency
 }
 
-/** Undefined: the express lane does not serve it. Depends on nothing but the head, and not on its key. */
+/** Undefined: the fast path does not serve it. Depends on nothing but the head, and not on its key. */
 export type RouteOf = (head: ParsedHead) => FastRoute | undefined
 
 /** A request as its head has it. */

@@ -32,7 +32,7 @@ export interface BodyRules {
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
-/** Ten thousand settlements with all of their fields have 70,000; what the express lane takes cannot have more than this. */
+/** Ten thousand settlements with all of their fields have 70,000; what the fast path takes cannot have more than this. */
 const OTHER_SHAPE: ShapeLimits = { elements: 150_000, values: 150_000 }
 
 const responses = new WeakMap<IncomingMessage, ServerResponse>()

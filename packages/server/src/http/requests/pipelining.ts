@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 
 /**
  * Bounds the requests under way per connection. Further ones wait until earlier ones are answered, and meanwhile
- * nothing more is read from the connection. The express lane serves one at a time and needs no such bound.
+ * nothing more is read from the connection. The fast path serves one at a time and needs no such bound.
  */
 export function boundPipelining(
   app: FastifyInstance,

@@ -47,7 +47,7 @@ const PAGE = 'page'
 /** For what has no route: an entry for all of it. */
 const NONE = 'none'
 
-/** Counts what Fastify answers. Requests that do not come to it are counted in the express lane. */
+/** Counts what Fastify answers. Requests that do not come to it are counted in the fast path. */
 export function countRequests(app: FastifyInstance, requests: RequestCounts): void {
   app.addHook('onRoute', (route) => {
     const path = route.config?.access === 'open' ? PAGE : route.routePath

@@ -64,7 +64,7 @@ function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferen
 }
 
 /**
- * What the headers and the query of a pull or a settle ask for. Read when somebody wants to know, and once: in the express lane one
+ * What the headers and the query of a pull or a settle ask for. Read when somebody wants to know, and once: in the fast path one
  * of these stands for all requests of a connection that begin alike.
  */
 export class RequestPreferences {

@@ -1,18 +1,27 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
 import type { Log } from '../../handoff/log.ts'
 
 export type RequestLog = Log
 
-/** A line for each request, where somebody asked for it: the hook alone costs what a tenth of a pull costs. */
-export function logRequests(
-  app: FastifyInstance,
-  log: RequestLog,
-  originOf: (request: FastifyRequest['raw']) => object,
-): void {
+type Answered = Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>
+
+/** Writes the line of a request once it is answered. */
+export type LogAnswer = (request: Answered, status: number, millis: number) => void
+
+/** `originOf` gives the address of the client and the scheme it used. */
+export function answerLog(log: RequestLog, originOf: (request: Answered) => object): LogAnswer {
+  return (request, status, millis) => {
+    const { method, url, headers } = request
+    const fields = { method, url, status, millis: Math.round(millis * 10) / 10, ...originOf(request) }
+    log.debug({ ...fields, instance: headers['x-instance-id'] }, 'answered')
+  }
+}
+
+/** Logs each request. The hook is only added when requests are logged, because it is not free. */
+export function logRequests(app: FastifyInstance, logAnswer: LogAnswer): void {
   app.addHook('onResponse', (request, reply, done) => {
-    const { method, url, headers } = request.raw
-    const fields = { method, url, status: reply.statusCode, millis: Math.round(reply.elapsedTime * 10) / 10 }
-    log.debug({ ...fields, ...originOf(request.raw), instance: headers['x-instance-id'] }, 'answered')
+    logAnswer(request.raw, reply.statusCode, reply.elapsedTime)
     done()
   })
 }

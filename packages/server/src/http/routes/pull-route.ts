@@ -17,7 +17,7 @@ const EMPTY_RETRY_AFTER_SECONDS = '1'
 export function pullRoute(
   app: FastifyInstance,
   service: Service,
-  lane: FastPath,
+  fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
   const { handOff, tableField, callers } = service
@@ -55,7 +55,7 @@ export function pullRoute(
     })
     return { waited }
   }
-  lane.open('GET', app.prefix, '/pull', 'pull', pull)
+  fastPath.open('GET', app.prefix, '/pull', 'pull', pull)
 
   app.route({
     method: 'GET',

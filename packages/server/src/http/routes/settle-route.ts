@@ -23,7 +23,7 @@ import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 export function settleRoute(
   app: FastifyInstance,
   service: Service,
-  lane: FastPath,
+  fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
   const { handOff, tableField, callers } = service
@@ -69,7 +69,7 @@ export function settleRoute(
     answer(settledJson(outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   }
-  lane.open('POST', app.prefix, '/settle', 'urgent', settle)
+  fastPath.open('POST', app.prefix, '/settle', 'urgent', settle)
 
   app.route({
     method: 'POST',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Entry, imageOfStatus } from '../../../src/handoff/engine/entry.ts'
-import { Unflushed } from '../../../src/handoff/engine/images.ts'
+import { Unflushed } from '../../../src/handoff/engine/state/images.ts'
 import { type PartitionStatus, type StoredTask, untouched } from '../../../src/handoff/stored.ts'
 import { noTotals } from '../../../src/handoff/views/records.ts'
 import { aTask } from '../../disk/conformance/builders.ts'

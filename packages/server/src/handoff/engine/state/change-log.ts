@@ -1,0 +1,82 @@
+import type { ChangeQuery, ParkedNotice } from '../../views/records.ts'
+
+/** Changes that are remembered for those who follow; in memory: a restart tells them to look at everything. */
+const KEPT = 20_000
+
+export interface Changes {
+  readonly next: string
+  readonly missed: boolean
+  /** Ids of tasks. */
+  readonly tasks: readonly number[]
+  readonly parked: readonly ParkedNotice[]
+}
+
+/**
+ * What was committed lately, in order, each task once. A task that changes again before it was read keeps its place:
+ * so the log is as long as tasks are many, not as they are fast, and the fastest does not wait behind others for ever.
+ */
+export class ChangeLog {
+  readonly #life: string
+  /** Position by task or notice, in ascending order. */
+  readonly #entries = new Map<number | ParkedNotice, number>()
+  /** Every position below was given out to a follower. */
+  #read = 0
+  #end = 0
+  /** What stood below is forgotten. */
+  #first = 0
+
+  /** `life` tells positions of one life of the service from those of another. */
+  constructor(life: string) {
+    this.#life = life
+  }
+
+  add(tasks: Iterable<number>, parked: readonly ParkedNotice[]): void {
+    for (const task of tasks) {
+      const position = this.#entries.get(task)
+      if (position !== undefined && position >= this.#read) continue
+      if (position !== undefined) this.#entries.delete(task)
+      this.#append(task)
+    }
+    for (const notice of parked) this.#append(notice)
+  }
+
+  page({ after, limit }: ChangeQuery): Changes {
+    const from = after === null ? this.#end : this.#parse(after)
+    if (from === undefined || from < this.#first || from > this.#end)
+      return { next: this.#readUpTo(this.#end), missed: true, tasks: [], parked: [] }
+    const tasks: number[] = []
+    const parked: ParkedNotice[] = []
+    let next = this.#end
+    for (const [entry, position] of this.#entries) {
+      if (position < from) continue
+      if (tasks.length === limit || parked.length === limit) {
+        next = position
+        break
+      }
+      if (typeof entry === 'number') tasks.push(entry)
+      else parked.push(entry)
+    }
+    return { next: this.#readUpTo(next), missed: false, tasks, parked }
+  }
+
+  #append(entry: number | ParkedNotice): void {
+    this.#entries.set(entry, this.#end)
+    this.#end += 1
+    if (this.#entries.size <= KEPT) return
+    for (const [oldest, position] of this.#entries) {
+      this.#entries.delete(oldest)
+      this.#first = position + 1
+      break
+    }
+  }
+
+  #readUpTo(position: number): string {
+    this.#read = Math.max(this.#read, position)
+    return `${this.#life}-${position.toString(36)}`
+  }
+
+  #parse(position: string): number | undefined {
+    const [life, number = ''] = position.split('-')
+    return life === this.#life ? Number.parseInt(number, 36) : undefined
+  }
+}

@@ -1,0 +1,141 @@
+import type { Images } from '../../disk.ts'
+import { addToOutboxImages, noOutboxImages, outboxRowsOf } from '../../outbox.ts'
+import type { StoredTask } from '../../stored.ts'
+import { addTotals } from '../../views/records.ts'
+import type { Entry } from '../entry.ts'
+
+export const noImages = (): Images => ({
+  tasks: new Map(),
+  lanes: new Map(),
+  levels: new Map(),
+  laneTables: new Map(),
+  tableTimes: new Map(),
+  partitions: new Map(),
+  keys: new Map(),
+  pace: new Map(),
+  ranges: [],
+  tables: new Map(),
+  produced: new Map(),
+  instances: new Map(),
+  outbox: noOutboxImages(),
+  totals: new Map(),
+  nextIds: null,
+})
+
+/** The last image of a row is the one that counts. */
+export function addToImages(images: Images, entry: Entry): void {
+  for (const task of entry.tasks)
+    images.tasks.set(task.id, withFailures(task, images.tasks.get(task.id)?.failures ?? null))
+  for (const lane of entry.lanes) images.lanes.set(lane.id, lane)
+  for (const level of entry.levels) images.levels.set(level.level, level)
+  for (const row of entry.laneTables) images.laneTables.set(`${row.lane}:${row.table}`, row)
+  for (const time of entry.tableTimes) images.tableTimes.set(`${time.level}:${time.table}`, time)
+  for (const [id, status] of entry.partitions) images.partitions.set(id, status)
+  for (const [key, row] of entry.keys) images.keys.set(key, row)
+  for (const pace of entry.pace) images.pace.set(`${pace.task}:${pace.second}`, pace)
+  for (const task of entry.paceOver) {
+    for (const [place, pace] of images.pace) if (pace?.task === task) images.pace.delete(place)
+    images.pace.set(`${task}`, null)
+  }
+  images.ranges.push(...entry.ranges)
+  for (const [task, table] of entry.tables) {
+    const tables = images.tables.get(task)
+    if (tables === undefined) images.tables.set(task, new Set([table]))
+    else tables.add(table)
+  }
+  for (const [task, instance, at] of entry.produced)
+    images.produced.set(`${task}:${instance}`, { task, instance, at })
+  for (const [instanceId, role, at] of entry.instances)
+    images.instances.set(instanceId, { instanceId, role, at })
+  if (entry.outbox !== null) addToOutboxImages(images.outbox, entry.outbox)
+  for (const added of entry.totals) {
+    const before = images.totals.get(added.instanceId)
+    if (before === undefined) images.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
+    else addTotals(before.totals, added.totals)
+  }
+  if (entry.nextIds !== null) images.nextIds = entry.nextIds
+}
+
+/** An image without failures says that they are as they were. */
+function withFailures(task: StoredTask, failures: StoredTask['failures']): StoredTask {
+  return task.failures !== null || failures === null ? task : { ...task, failures }
+}
+
+/** In rows, as far as it matters how many there are. */
+const weightOf = ({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number =>
+  1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length + outboxRowsOf(outbox)
+
+interface Generation {
+  readonly entries: Entry[]
+  weight: number
+  /** The number of its last entry. */
+  upTo: number
+}
+
+const noEntries = (): Generation => ({ entries: [], weight: 0, upTo: 0 })
+
+/** What a flush takes. */
+export interface Flushable {
+  readonly images: Images
+  readonly upTo: number
+}
+
+/**
+ * Entries that are durable and not flushed, in two generations. The older one is flushed first, without the rows that the
+ * newer one changed again: a partition that is finished soon after it was leased is written once and never enters the
+ * indexes of leases, and a lane that changes all the time is rarely written.
+ */
+export class Unflushed {
+  #older = noEntries()
+  #newer = noEntries()
+
+  /** Of the generation that grows. */
+  get weight(): number {
+    return this.#newer.weight
+  }
+
+  get entries(): number {
+    return this.#newer.entries.length
+  }
+
+  add(entry: Entry, number: number): void {
+    this.#newer.entries.push(entry)
+    this.#newer.weight += weightOf(entry)
+    this.#newer.upTo = number
+  }
+
+  /** The newer generation takes the place of the older one. */
+  takeOlder(): Flushable | null {
+    const { entries, upTo } = this.#older
+    const newer = this.#newer
+    this.#older = newer
+    this.#newer = noEntries()
+    if (entries.length === 0) return null
+    const images = imagesOf(entries)
+    for (const entry of newer.entries) removeFromImages(images, entry)
+    return { images, upTo }
+  }
+
+  takeAll(): Flushable | null {
+    const entries = [...this.#older.entries, ...this.#newer.entries]
+    const upTo = Math.max(this.#older.upTo, this.#newer.upTo)
+    this.#older = noEntries()
+    this.#newer = noEntries()
+    return entries.length === 0 ? null : { images: imagesOf(entries), upTo }
+  }
+}
+
+export function imagesOf(entries: readonly Entry[]): Images {
+  const images = noImages()
+  for (const entry of entries) addToImages(images, entry)
+  return images
+}
+
+function removeFromImages(images: Images, entry: Entry): void {
+  // Failures are in the entry alone that changed them, and it is forgotten with this flush. Totals are added, never replaced.
+  for (const { id } of entry.tasks) if (images.tasks.get(id)?.failures === null) images.tasks.delete(id)
+  for (const { id } of entry.lanes) images.lanes.delete(id)
+  for (const { level } of entry.levels) images.levels.delete(level)
+  for (const [id] of entry.partitions) images.partitions.delete(id)
+  for (const [key] of entry.keys) images.keys.delete(key)
+}

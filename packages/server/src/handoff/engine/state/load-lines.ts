@@ -1,0 +1,145 @@
+import { StoreUnavailable } from '../../store.ts'
+import { type Line, untouched } from '../../stored.ts'
+import { laneOf, linesOf, lineToServe, onlyTableOf, type Source } from '../source.ts'
+import { load, type Steps, type Transaction } from '../transaction.ts'
+import type { Lane, Partition } from './memory.ts'
+
+const ROWS_AT_A_TIME = 32
+const ROWS_AT_MOST = 1000
+/** Lines that are filled with one load. */
+export const LINES_AT_A_TIME = 64
+/**
+ * Where a lane has several tables, partitions of one are looked for among so many ids at a time, and more each time that
+ * none was found: no load reads more rows than that.
+ */
+const IDS_AT_A_TIME = 20_000
+const IDS_AT_MOST = 320_000
+
+/** The next partition of a source that has some; `ahead` has others that are about to have their turn. */
+export function* firstOf(
+  tx: Transaction,
+  source: Source,
+  ahead: () => readonly Source[],
+  demand: number,
+): Steps<Partition> {
+  let ids = IDS_AT_A_TIME
+  while (true) {
+    const line = linesOf(source)[lineToServe(source)]
+    if (line.first !== undefined) return line.first
+    // Memory and rows disagree: another node leads and has written. Asking the disk again tells.
+    if (line.isComplete)
+      throw new StoreUnavailable(
+        'store_unavailable',
+        `lane ${source.id} counts partitions that it has no rows of; another node may lead by now`,
+      )
+    yield* loadLines(tx, source, ahead(), demand, ids)
+    ids = Math.min(ids * 2, IDS_AT_MOST)
+  }
+}
+
+interface Wanted {
+  readonly source: Source
+  readonly lane: Lane
+  readonly line: Line
+  readonly table: string | undefined
+  readonly limit: number
+  readonly after: number
+  /** Of fresh partitions: up to which id they are looked for. */
+  readonly upTo: number
+}
+
+/** Fills the line to serve, and those of other lanes that are about to have their turn. */
+function* loadLines(
+  tx: Transaction,
+  front: Source,
+  ahead: readonly Source[],
+  demand: number,
+  ids: number,
+): Steps<void> {
+  const others = ahead.filter(
+    (source) => source !== front && linesOf(source)[lineToServe(source)].first === undefined,
+  )
+  const sources = [front, ...others.slice(0, Math.max(0, demand - 1))]
+  const most = Math.min(Math.max(ROWS_AT_A_TIME, demand), ROWS_AT_MOST)
+  const wanted = sources.map((source): Wanted => {
+    const lane = laneOf(source)
+    const line = lineToServe(source)
+    const table = onlyTableOf(source)
+    const cursor = table === undefined ? lane.cursor : Math.max(lane.cursor, cursorOf(source))
+    const after = Math.max(linesOf(source).fresh.loadedTo?.id ?? 0, cursor)
+    const upTo = table === undefined ? lane.tail : Math.min(lane.tail, after + ids)
+    return { source, lane, line, table, limit: source === front ? most : ROWS_AT_A_TIME, after, upTo }
+  })
+  const fresh = wanted.filter(({ line }) => line === 'fresh')
+  const returned = wanted.filter(({ line }) => line !== 'fresh')
+  const loaded = yield* load(tx, {
+    ...(fresh.length === 0
+      ? {}
+      : {
+          fresh: fresh.map(({ lane, table, after, upTo, limit }) => ({
+            lane: lane.id,
+            ...(table === undefined ? {} : { table }),
+            after,
+            tail: upTo,
+            limit,
+          })),
+        }),
+    ...(returned.length === 0
+      ? {}
+      : {
+          returned: returned.map(({ source, lane, line, table, limit }) => ({
+            lane: lane.id,
+            ...(table === undefined ? {} : { table }),
+            line: line as Exclude<Line, 'fresh'>,
+            after: linesOf(source)[line].loadedTo,
+            limit,
+          })),
+        }),
+  })
+  const rows = new Map(loaded.partitions.map((row) => [row.id, row]))
+  for (const [at, one] of fresh.entries()) fillFresh(tx, one, loaded.fresh[at] ?? [])
+  for (const [at, { source, line, limit }] of returned.entries()) {
+    const found = loaded.returned[at] ?? []
+    const last = rows.get(found.at(-1) ?? -1)
+    const place = last === undefined ? null : { dueAt: line === 'retry' ? (last.dueAt ?? 0) : 0, id: last.id }
+    linesOf(source)[line].fill(waitingAmong(tx, source, line, found), place, found.length < limit)
+  }
+}
+
+function fillFresh(tx: Transaction, wanted: Wanted, ids: readonly number[]): void {
+  const { source, lane, table, limit, upTo } = wanted
+  const buffer = linesOf(source).fresh
+  const found = waitingAmong(tx, source, 'fresh', ids)
+  const isThrough = ids.length < limit
+  const isEnd = isThrough && upTo >= lane.tail
+  if (isEnd) {
+    const there = new Set([...buffer.items, ...found])
+    for (const partition of unwritten(tx, lane, table)) if (!there.has(partition)) found.push(partition)
+  }
+  const last = isThrough && table !== undefined ? upTo : ids.at(-1)
+  buffer.fill(found, last === undefined ? null : { dueAt: 0, id: last }, isEnd)
+}
+
+/** Memory may know better than the row: that it left the line, or is in it already. */
+function waitingAmong(tx: Transaction, source: Source, line: Line, ids: readonly number[]): Partition[] {
+  const there = new Set(linesOf(source)[line].items)
+  const found: Partition[] = []
+  for (const id of ids) {
+    const partition = tx.memory.partitions.get(id)
+    if (partition?.state === 'ready' && partition.line === line && !there.has(partition))
+      found.push(partition)
+  }
+  return found
+}
+
+/** Partitions that this very batch brought: their rows are not on the disk yet, and nothing loads them later. */
+function unwritten(tx: Transaction, lane: Lane, table: string | undefined): Partition[] {
+  if (!tx.calledBack.has(lane.id)) return []
+  const { partitions } = tx.memory
+  return tx.newRows
+    .filter((row) => row.lane === lane.id && (table === undefined || row.computeTable === table))
+    .map((row) => partitions.get(row.id) ?? tx.memory.addPartition({ ...row, ...untouched() }))
+    .filter(({ state, line }) => state === 'ready' && line === 'fresh')
+}
+
+const cursorOf = (source: Source): number => source.cursor

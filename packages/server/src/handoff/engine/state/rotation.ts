@@ -1,0 +1,46 @@
+import { costOf } from '../../rules/lane-rules.ts'
+
+/** Filters whose rotation is kept. One that is forgotten starts even. */
+const MOST_ROTATIONS = 1000
+
+/**
+ * Start-time fair queuing between the tables, or the tasks, that a pull names: of those that have work on the level, the one
+ * that was handed the fewest records by pulls with the same filter is next. In memory only: after a restart all start even.
+ */
+export class Rotation {
+  readonly #tags = new Map<string, number>()
+  #virtual = 0
+
+  /** Whose turn it is. Ties go to the one named first. */
+  next<Member extends { readonly name: string }>(members: readonly Member[]): Member | undefined {
+    let first: Member | undefined
+    for (const member of members)
+      if (first === undefined || this.#start(member.name) < this.#start(first.name)) first = member
+    return first
+  }
+
+  charge(name: string, recordCount: number, weight: number): void {
+    const start = this.#start(name)
+    this.#virtual = start
+    this.#tags.set(name, start + costOf(recordCount, weight))
+  }
+
+  #start(name: string): number {
+    return Math.max(this.#tags.get(name) ?? 0, this.#virtual)
+  }
+}
+
+export class Rotations {
+  readonly #rotations = new Map<string, Rotation>()
+
+  of(filter: string): Rotation {
+    const rotation = this.#rotations.get(filter) ?? new Rotation()
+    this.#rotations.delete(filter)
+    this.#rotations.set(filter, rotation)
+    if (this.#rotations.size > MOST_ROTATIONS) {
+      const [oldest] = this.#rotations.keys()
+      if (oldest !== undefined) this.#rotations.delete(oldest)
+    }
+    return rotation
+  }
+}

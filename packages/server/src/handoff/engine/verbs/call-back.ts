@@ -1,0 +1,343 @@
+import { type CallBack, type CalledBackPartition, MAX_LISTED_VIOLATIONS } from '@baton/protocol'
+import type { IndexesOfLane, KnownOfLane, KnownPartition } from '../../disk.ts'
+import { type IndexRun, runsOf } from '../../rules/index-runs.ts'
+import { isLaneOpen } from '../../rules/lane-rules.ts'
+import {
+  isDone,
+  isSamePartition,
+  refusalOfNew,
+  refusalOfSeal,
+  reopen,
+  withOwner,
+} from '../../rules/task-course.ts'
+import { noTallies, totalOf } from '../../rules/task-facts.ts'
+import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
+import { type PartitionDescriptor, untouched } from '../../stored.ts'
+import { type Lane, nameOfTime, type Task } from '../state/memory.ts'
+import { firstWaiting, load, type Steps, type Transaction } from '../transaction.ts'
+import { applySettings } from './settings.ts'
+
+/** A lane as far as a comparison goes: rows beyond its tail do not count. */
+export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
+
+/** What a call-back comes to, compared with what is known of its task. */
+export interface Comparison {
+  /** What is new, by level, in the order in which it was sent. */
+  readonly fresh: ReadonlyMap<number, readonly CalledBackPartition[]>
+  readonly accepted: number
+  readonly records: number
+  readonly duplicates: number
+  readonly conflicts: readonly KnownConflict[]
+  readonly conflictTotal: number
+}
+
+/** New partitions of one level, with the ids of their rows. */
+export interface Arrival {
+  readonly level: number
+  /** Of a lane that there is or that is to be made. */
+  readonly lane: number
+  readonly count: number
+  readonly records: number
+  readonly lastId: number
+  /** The first few, which may stay in memory. */
+  readonly head: readonly PartitionDescriptor[]
+  readonly runs: readonly IndexRun[]
+  /** How many are of each table. */
+  readonly tables: ReadonlyMap<string, number>
+}
+
+/** Partitions of a lane that stay in memory when they arrive; the others are read when their turn comes. */
+const KEPT_PER_LANE = 32
+const COMPARED_AT_A_TIME = 1000
+
+/** A call-back whose rows are written together with its entry. */
+export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBackResult> {
+  const { lanes } = yield* locate(tx, order.callBack)
+  const comparison = yield* compare(order.callBack, lanes, (lane) => tx.calledBack.get(lane))
+  const refusal = refusalOf(tx.memory.tasksByName.get(order.callBack.taskId), comparison, order)
+  if (refusal !== undefined) return refusal
+  const { fresh, accepted } = comparison
+  let nextId = accepted === 0 ? 0 : tx.issue('partition', accepted)
+  const arrivals: Arrival[] = []
+  for (const [level, partitions] of fresh) {
+    const lane = lanes.get(level)?.id ?? tx.issue('lane')
+    const rows = describe(lane, partitions, nextId, tx.now)
+    nextId += rows.length
+    arrivals.push(arrivalOf(level, rows))
+    keepForThisBatch(tx, lane, rows)
+    for (const row of rows) tx.newRows.push(row)
+  }
+  accept(tx, order, arrivals)
+  countCallBack(tx, order.producer, accepted)
+  return { kind: 'stored', accepted, duplicates: comparison.duplicates }
+}
+
+/** Finds the task and those of its lanes that the call-back names. */
+export function* locate(
+  tx: Transaction,
+  { taskId, partitions }: CallBack,
+): Steps<{ task: Task | undefined; lanes: ReadonlyMap<number, ComparedLane> }> {
+  const task = yield* taskNamed(tx, taskId)
+  const levels = new Set<number>()
+  const tables = new Map<string, { level: number; table: string }>()
+  for (const { level, computeTableName: table } of partitions) {
+    levels.add(level)
+    const name = nameOfTime({ level, table })
+    if (!tx.memory.tableTimes.has(name)) tables.set(name, { level, table })
+  }
+  const lanes = new Map<number, ComparedLane>()
+  const missing = [...levels].filter((level) => task !== undefined && !task.lanes.has(level))
+  // The time of a level comes with its lanes; a lane that is new needs it, too.
+  const times = [...levels].filter((level) => !tx.memory.levels.has(level))
+  if (missing.length > 0 || times.length > 0 || tables.size > 0)
+    yield* load(tx, {
+      levels: times,
+      tableTimes: [...tables.values()],
+      ...(task === undefined ? {} : { lanesOf: [{ task: task.id, levels: missing }] }),
+    })
+  for (const level of levels) {
+    const lane = task?.lanes.get(level)
+    if (lane !== undefined) lanes.set(level, lane)
+  }
+  return { task, lanes }
+}
+
+/** Reads everything before anything is changed: a refused array leaves no trace. Asks for nothing but what is known on lanes. */
+export function* compare(
+  { partitions }: CallBack,
+  lanes: ReadonlyMap<number, ComparedLane>,
+  ofThisBatch: (lane: number) => ReadonlyMap<number, KnownPartition> | undefined,
+): Steps<Comparison> {
+  const fresh = new Map<number, CalledBackPartition[]>()
+  const conflicts: KnownConflict[] = []
+  let [accepted, records, duplicates, conflictTotal] = [0, 0, 0, 0]
+  for (let from = 0; from < partitions.length; from += COMPARED_AT_A_TIME) {
+    const piece = partitions.slice(from, from + COMPARED_AT_A_TIME)
+    const there = yield* known(lanes, piece)
+    for (const [at, partition] of piece.entries()) {
+      const { level, index } = partition
+      const lane = lanes.get(level)
+      const here = lane === undefined ? undefined : ofThisBatch(lane.id)
+      const before = here?.get(index) ?? there.get(level)?.get(index)
+      if (before === undefined) {
+        const news = fresh.get(level)
+        if (news === undefined) fresh.set(level, [partition])
+        else news.push(partition)
+        accepted += 1
+        records += partition.recordCount
+      } else if (before === null || isSamePartition(calledBack(partition, before), partition)) duplicates += 1
+      else if (++conflictTotal <= MAX_LISTED_VIOLATIONS)
+        conflicts.push({ position: from + at, known: calledBack(partition, before) })
+    }
+    if (partitions.length > COMPARED_AT_A_TIME) yield { ask: 'breathe' }
+  }
+  return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
+}
+
+/** Why the call-back is refused as a whole; undefined if it is stored. */
+export function refusalOf(
+  task: Task | undefined,
+  comparison: Comparison,
+  { seal = null, owner = null }: CallBackOrder,
+): CallBackResult | undefined {
+  const { accepted, records, conflicts, conflictTotal: total } = comparison
+  if (total > 0) return { kind: 'conflict', conflicts, total }
+  const refusal = accepted > 0 && task !== undefined ? refusalOfNew(task, records) : undefined
+  if (refusal !== undefined || seal === null) return refusal
+  return refusalOfSeal(task, { partitions: seal.partitions, owner, accepted })
+}
+
+/** Makes new partitions count: their rows are written with this transaction, or have been staged. */
+export function accept(
+  tx: Transaction,
+  { callBack: { taskId }, producer, owner = null, seal = null, settings = null }: CallBackOrder,
+  arrivals: readonly Arrival[],
+): void {
+  const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
+  // Its settings may have come before.
+  if (totalOf(task.partitions) === 0) task.firstCallBackAt = tx.now
+  if (settings !== null) {
+    applySettings(tx, task, settings)
+    tx.barrierWanted(task, settings.levelBarrier)
+  }
+  // Also when it was finished by a settle of this very batch: settles come first.
+  if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) reopen(task)
+  const tables = new Set<string>()
+  for (const arrival of arrivals) {
+    join(tx, task.lanes.get(arrival.level) ?? newLane(tx, task, arrival), arrival)
+    for (const table of arrival.tables.keys()) tables.add(table)
+  }
+  for (const table of tables) tx.addTable(task, table)
+  task.lastCallBackAt = tx.now
+  if (arrivals.length > 0) task.owners = withOwner(task.owners, owner)
+  if (seal !== null) {
+    task.sealed = true
+    task.expectedPartitions = seal.partitions ?? task.expectedPartitions
+  }
+  tx.touchTask(task)
+  if (producer === null) return
+  tx.sawInstance(producer, 'producer')
+  tx.addProducer(task, producer)
+}
+
+export function countCallBack(tx: Transaction, producer: string | null, accepted: number): void {
+  if (producer === null) return
+  const totals = tx.totalsOf(producer, 'producer')
+  totals.callBacks += 1
+  totals.calledBack += accepted
+}
+
+export const describe = (
+  lane: number,
+  partitions: readonly CalledBackPartition[],
+  firstId: number,
+  now: number,
+): PartitionDescriptor[] =>
+  partitions.map(({ index, recordCount, computeTableName, spelling }, at) => ({
+    id: firstId + at,
+    lane,
+    index,
+    recordCount,
+    computeTable: computeTableName,
+    spelling,
+    calledBackAt: now,
+  }))
+
+/** `rows` is not empty. */
+export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
+  let records = 0
+  const tables = new Map<string, number>()
+  for (const { recordCount, computeTable } of rows) {
+    records += recordCount
+    tables.set(computeTable, (tables.get(computeTable) ?? 0) + 1)
+  }
+  const last = rows.at(-1) as PartitionDescriptor
+  return {
+    level,
+    lane: last.lane,
+    count: rows.length,
+    records,
+    lastId: last.id,
+    head: rows.slice(0, KEPT_PER_LANE),
+    runs: runsOf(rows.map(({ index }) => index)),
+    tables,
+  }
+}
+
+/** At the end of the lane. Only the first few stay in memory, and none where others are on the disk before them. */
+function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
+  const { count, records, lastId, head, runs, tables } = arrival
+  const waitedBefore = firstWaiting(lane)
+  tx.countMany(lane, null, 'ready', count, records)
+  lane.tail = lastId
+  const { fresh } = lane.lines
+  if (fresh.isComplete) {
+    const kept = head.slice(0, Math.max(0, KEPT_PER_LANE - fresh.items.length))
+    for (const descriptor of kept) fresh.items.push(tx.memory.addPartition({ ...descriptor, ...untouched() }))
+    fresh.isComplete = kept.length === count
+    const last = fresh.items.at(-1)
+    if (last !== undefined) fresh.loadedTo = { dueAt: 0, id: last.id }
+  }
+  for (const { first, last } of runs) {
+    tx.addRange(lane.id, first, last)
+    if (lane.lastIndex !== null && last > lane.lastIndex) lane.lastIndex = last
+  }
+  tx.enqueueFresh(lane, waitedBefore, tables)
+  if (isLaneOpen(lane.owner, lane.level))
+    for (const [table, ready] of tables) tx.readied.add(lane.owner.taskId, table, ready)
+}
+
+function keepForThisBatch(tx: Transaction, lane: number, rows: readonly PartitionDescriptor[]): void {
+  const indexes = tx.calledBack.get(lane) ?? new Map<number, KnownPartition>()
+  tx.calledBack.set(lane, indexes)
+  for (const row of rows) indexes.set(row.index, row)
+}
+
+export function newTask(tx: Transaction, taskId: string): Task {
+  return tx.memory.addTask({
+    id: tx.issue('task'),
+    taskId,
+    state: 'open',
+    paused: false,
+    cancelled: false,
+    sealed: false,
+    expectedPartitions: null,
+    levelBarrier: tx.policy.levelBarrier,
+    settings: null,
+    openLevel: null,
+    generation: 1,
+    firstCallBackAt: tx.now,
+    lastCallBackAt: tx.now,
+    finishedAt: null,
+    purgedAt: null,
+    delivered: 0,
+    attemptsWasted: 0,
+    reportedDeclared: 0,
+    reportedRecords: 0,
+    mismatched: 0,
+    ...noTallies(),
+    owners: [],
+    reruns: [],
+    failures: null,
+    durations: [],
+    staging: null,
+  })
+}
+
+function newLane(tx: Transaction, task: Task, { lane: id, level }: Arrival): Lane {
+  const row = {
+    id,
+    task: task.id,
+    level,
+    tag: 0n,
+    retryTag: 0n,
+    cursor: 0,
+    tail: 0,
+    released: 0,
+    retries: 0,
+    turn: null,
+    parkedSkipped: false,
+    purged: 0,
+    purgedRecords: 0,
+    busyMillis: 0,
+    attemptsDone: 0,
+    ...noTallies(),
+  }
+  return tx.memory.addLane(row, true)
+}
+
+export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefined> {
+  const { tasksByName } = tx.memory
+  if (!tasksByName.has(taskId)) yield* load(tx, { taskNames: [taskId] })
+  return tasksByName.get(taskId)
+}
+
+/** By level. All lanes that an array names are looked up at once: there may be as many as there are partitions. */
+function* known(
+  lanes: ReadonlyMap<number, ComparedLane>,
+  partitions: readonly CalledBackPartition[],
+): Steps<ReadonlyMap<number, KnownOfLane>> {
+  const indexes = new Map<number, number[]>()
+  for (const { level, index } of partitions) {
+    const wanted = indexes.get(level)
+    if (wanted !== undefined) wanted.push(index)
+    else if (lanes.has(level)) indexes.set(level, [index])
+  }
+  const levels: number[] = []
+  const asked: IndexesOfLane[] = []
+  for (const [level, wanted] of indexes) {
+    const { id, tail, lastIndex } = lanes.get(level) as ComparedLane
+    // Most arrays go on where the last one ended: nothing has to be looked up for them.
+    if (lastIndex !== null && wanted.every((index) => index > lastIndex)) continue
+    levels.push(level)
+    asked.push({ lane: id, tail, indexes: wanted })
+  }
+  if (asked.length === 0) return new Map()
+  const found = (yield { ask: 'known', asked }) as readonly KnownOfLane[]
+  return new Map(levels.map((level, at) => [level, found[at] as KnownOfLane]))
+}
+
+function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
+  const { recordCount, computeTable, spelling } = before
+  return { level, index, recordCount, computeTableName: computeTable, spelling }
+}

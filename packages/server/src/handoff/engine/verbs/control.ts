@@ -1,0 +1,333 @@
+import { withFinished } from '../../rules/attempt-history.ts'
+import type { ControlOrder, ControlResult, RetryOrder, SettingsOrder } from '../../rules/control.ts'
+import { next } from '../../rules/life-cycle.ts'
+import { refusalOf, takeBack } from '../../rules/task-course.ts'
+import { unfinishedOf } from '../../rules/task-facts.ts'
+import type { Rerun } from '../../stored.ts'
+import { concludeTasks, moveBarriers, placeBarrier, setBarrier, stateOf } from '../course.ts'
+import type { Lane, Partition, Task } from '../state/memory.ts'
+import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { newTask, taskNamed } from './call-back.ts'
+import { applySettings } from './settings.ts'
+
+/** At most so many partitions or levels are changed by one step of an order. */
+const STEP = 500
+
+interface Applied {
+  readonly changed: number
+  readonly more?: boolean
+}
+
+/** One step of an order. Pause, resume, cancel, barrier and seal say something of the task and touch none of its partitions. */
+export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: number): Steps<ControlResult> {
+  const known = yield* taskNamed(tx, order.taskId)
+  if (order.verb === 'settings' && (known === undefined || unknown(known)))
+    return setBefore(tx, known ?? newTask(tx, order.taskId), order)
+  if (known === undefined || unknown(known)) return { kind: 'task_unknown' }
+  const task = known
+  const refusal = refusalOf(task, order)
+  if (refusal !== undefined) return refusal
+  const outcome = yield* carryOut(tx, task, order, lastSettledAt)
+  if ('kind' in outcome) return outcome
+  yield* moveBarriers(tx)
+  yield* concludeTasks(tx)
+  const { changed, more = false } = outcome
+  const { count: readied, kinds: readiedOf } = tx.readied
+  const { settings, levelBarrier } = task
+  return {
+    kind: 'applied',
+    state: yield* stateOf(tx, task),
+    changed,
+    readied,
+    readiedOf,
+    more,
+    ...(order.verb === 'settings' ? { settings, levelBarrier } : {}),
+  }
+}
+
+/** Of a task that is not known yet: it comes into being with its first call-back, and finds them then. */
+function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsOrder): ControlResult {
+  const isNew = applySettings(tx, task, change)
+  if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
+  const { state, settings, levelBarrier } = task
+  return {
+    kind: 'applied',
+    state,
+    changed: isNew ? 1 : 0,
+    readied: 0,
+    readiedOf: [],
+    more: false,
+    settings,
+    levelBarrier,
+  }
+}
+
+/** Nothing counts of it yet: its first call-back is under way, or only its settings came. */
+const unknown = ({ partitions }: Task): boolean =>
+  unfinishedOf(partitions) + partitions.done + partitions.cancelled === 0
+
+function* carryOut(
+  tx: Transaction,
+  task: Task,
+  order: ControlOrder,
+  lastSettledAt: number,
+): Steps<Applied | ControlResult> {
+  switch (order.verb) {
+    case 'pause':
+      return flag(tx, task, { paused: true })
+    case 'resume': {
+      const applied = flag(tx, task, { paused: false })
+      if (applied.changed > 0) open(tx, task)
+      return applied
+    }
+    case 'cancel': {
+      if (task.cancelled) return { changed: 0 }
+      const changed = unfinishedOf(task.partitions)
+      flag(tx, task, { cancelled: true, reruns: [] })
+      return { changed }
+    }
+    case 'seal': {
+      const expectedPartitions = order.expectedPartitions ?? task.expectedPartitions
+      return flag(tx, task, { sealed: true, expectedPartitions })
+    }
+    case 'level-barrier':
+      return { changed: (yield* setBarrier(tx, task, order.enabled)) ? 1 : 0 }
+    case 'settings': {
+      const isNew = applySettings(tx, task, order.settings)
+      const { levelBarrier = task.levelBarrier } = order.settings
+      const isMoved = yield* setBarrier(tx, task, levelBarrier)
+      return { changed: isNew || isMoved ? 1 : 0 }
+    }
+    case 'skip-parked':
+      return yield* skipParked(tx, task)
+    case 'retry':
+      return yield* retry(tx, task, order, lastSettledAt)
+  }
+}
+
+type Flags = Partial<
+  Pick<Task, 'paused' | 'cancelled' | 'sealed' | 'expectedPartitions' | 'levelBarrier' | 'reruns'>
+>
+
+/** Saying the same again changes nothing. */
+function flag(tx: Transaction, task: Task, flags: Flags): Applied {
+  const isNew = Object.entries(flags).some(([name, value]) => task[name as keyof Flags] !== value)
+  if (!isNew) return { changed: 0 }
+  Object.assign(task, flags)
+  tx.touchTask(task)
+  return { changed: 1 }
+}
+
+/** Every lane of the task may serve again, as far as its barrier says. */
+function open(tx: Transaction, task: Task): void {
+  tx.reopen(task)
+  if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
+}
+
+/** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
+function* skipParked(tx: Transaction, task: Task): Steps<Applied> {
+  let changed = 0
+  while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
+    yield* loadLane(tx, task, task.openLevel)
+    const lane = task.lanes.get(task.openLevel)
+    if (lane === undefined || lane.parkedSkipped || lane.partitions.parked === 0) break
+    lane.parkedSkipped = true
+    tx.touchLane(lane)
+    changed += 1
+    yield* placeBarrier(tx, task, task.openLevel)
+  }
+  return { changed, more: changed === STEP }
+}
+
+function* retry(
+  tx: Transaction,
+  task: Task,
+  order: RetryOrder,
+  lastSettledAt: number,
+): Steps<Applied | ControlResult> {
+  if (order.partitions !== null) return yield* retryNamed(tx, task, order.partitions, order.done)
+  if (order.level !== null) {
+    yield* loadLane(tx, task, order.level)
+    if (!task.lanes.has(order.level)) return { kind: 'level_unknown' }
+  }
+  const parked = yield* retryParked(tx, task, order.level)
+  if (!order.done || parked.more) return parked
+  const { changed } = yield* beginRerun(tx, task, order.level, lastSettledAt)
+  return { changed: parked.changed + changed }
+}
+
+function* retryParked(
+  tx: Transaction,
+  task: Task,
+  only: number | null,
+): Steps<{ changed: number; more: boolean }> {
+  let changed = 0
+  let level = only ?? 0
+  while (changed < STEP) {
+    const lane = yield* nextLane(tx, task, level, 'parked')
+    if (lane === undefined || (only !== null && lane.level !== only)) return { changed, more: false }
+    let after = -1
+    while (changed < STEP) {
+      const rows = yield* rowsOf(tx, lane, 'parked', after, STEP - changed)
+      for (const partition of rows) if (partition.state === 'parked') retryOne(tx, partition)
+      changed += rows.length
+      after = rows.at(-1)?.index ?? after
+      if (rows.length === 0) break
+    }
+    level = lane.level + 1
+  }
+  return { changed, more: true }
+}
+
+function* retryNamed(
+  tx: Transaction,
+  task: Task,
+  named: readonly { level: number; index: number }[],
+  done: boolean,
+): Steps<Applied | ControlResult> {
+  const levels = [...new Set(named.map(({ level }) => level))].filter((level) => !task.lanes.has(level))
+  if (levels.length > 0) yield* load(tx, { lanesOf: [{ task: task.id, levels }] })
+  const byLevel = Map.groupBy(named, ({ level }) => level)
+  const wanted = [...byLevel].flatMap(([level, ones]) => {
+    const lane = task.lanes.get(level)
+    return lane === undefined ? [] : [{ lane: lane.id, indexes: ones.map(({ index }) => index) }]
+  })
+  const found = new Map<string, Partition>()
+  if (wanted.length > 0) {
+    const { partitions } = yield* load(tx, { named: wanted })
+    for (const { id } of partitions) {
+      const partition = tx.memory.partitions.get(id)
+      if (partition !== undefined && partition.id <= partition.home.tail)
+        found.set(`${partition.home.level}-${partition.index}`, partition)
+    }
+  }
+  const unknownAt = named.flatMap(({ level, index }, at) => (found.has(`${level}-${index}`) ? [] : [at]))
+  if (unknownAt.length > 0) return { kind: 'partitions_unknown', positions: unknownAt }
+  let changed = 0
+  for (const [at, partition] of [...found.values()].entries()) {
+    yield* yieldToEventLoop(at)
+    if (partition.state === 'parked') retryOne(tx, partition)
+    else if (partition.state === 'done' && done) rerunOne(tx, partition)
+    else continue
+    changed += 1
+  }
+  return { changed }
+}
+
+/** Another chance with all attempts. It waits with those that failed, and keeps the barrier closed again. */
+function retryOne(tx: Transaction, partition: Partition): void {
+  partition.home.parkedSkipped = false
+  wait(tx, partition, 'retry')
+}
+
+/** As if it had just been called back; who finished it before no longer holds a lease of it. */
+function rerunOne(tx: Transaction, partition: Partition): void {
+  const { outcome } = partition
+  if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
+  takeBack(partition.home.owner, [partition])
+  wait(tx, partition, 'rerun')
+  partition.term += 1
+  partition.secret = ''
+  partition.outcome = null
+  partition.settledAt = null
+  partition.reportedRecords = null
+}
+
+function wait(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): void {
+  const to = next(partition.state, event)
+  tx.count(partition.home, partition.state, to, partition.recordCount)
+  tx.touchPartition(partition)
+  partition.state = to
+  partition.line = 'retry'
+  partition.dueAt = tx.now
+  partition.attempts = 0
+  partition.releases = 0
+  tx.enqueue(partition)
+}
+
+/** The first step at once; the others follow by `advanceRerun`, so that an order repeated does not begin again. */
+function* beginRerun(
+  tx: Transaction,
+  task: Task,
+  only: number | null,
+  lastSettledAt: number,
+): Steps<{ changed: number }> {
+  if (task.reruns.some((rerun) => rerun.only === only)) return { changed: 0 }
+  const lane = only === null ? undefined : task.lanes.get(only)
+  const done = lane === undefined ? yield* doneRows(tx, task) : lane.partitions.done - lane.purged
+  // A clock that was set back since may be behind what is done: that is meant all the same.
+  const begunAt = Math.max(tx.now, lastSettledAt)
+  task.reruns = [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }]
+  tx.touchTask(task)
+  yield* advanceRerun(tx, task, task.reruns.length - 1)
+  return { changed: done }
+}
+
+/** Finished partitions whose rows are there. */
+function* doneRows(tx: Transaction, task: Task): Steps<number> {
+  let rows = 0
+  let from = 0
+  while (true) {
+    const needs = { task: task.id, from, having: 'rows' as const, limit: STEP }
+    const { nextLanes } = yield* load(tx, { nextLanes: [needs] })
+    const lanes = (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
+    for (const { partitions, purged } of lanes) rows += Math.max(0, partitions.done - purged)
+    if (lanes.length < STEP) return rows
+    from = (lanes.at(-1)?.level ?? from) + 1
+  }
+}
+
+/** One bounded step of running finished partitions again. */
+export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<void> {
+  const rerun = task.reruns[at]
+  if (rerun === undefined) return
+  let { level, index } = rerun
+  let left = STEP
+  while (left > 0) {
+    const lane = yield* nextLane(tx, task, level, 'rows')
+    if (lane === undefined || (rerun.only !== null && lane.level !== rerun.only)) {
+      save(tx, task, at, null)
+      return
+    }
+    if (lane.level !== level) index = -1
+    const rows = yield* rowsOf(tx, lane, null, index, left)
+    for (const partition of rows)
+      if (partition.state === 'done' && (partition.settledAt ?? 0) <= rerun.begunAt) rerunOne(tx, partition)
+    left -= rows.length + 1
+    level = rows.length === 0 ? lane.level + 1 : lane.level
+    index = rows.at(-1)?.index ?? -1
+  }
+  save(tx, task, at, { ...rerun, level, index })
+}
+
+function save(tx: Transaction, task: Task, at: number, rerun: Rerun | null): void {
+  task.reruns = task.reruns.toSpliced(at, 1, ...(rerun === null ? [] : [rerun]))
+  tx.touchTask(task)
+}
+
+function* loadLane(tx: Transaction, task: Task, level: number): Steps<void> {
+  if (!task.lanes.has(level)) yield* load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
+}
+
+/** Rows were flushed before: the disk knows all lanes. */
+function* nextLane(
+  tx: Transaction,
+  task: Task,
+  from: number,
+  having: 'parked' | 'rows' | 'any',
+): Steps<Lane | undefined> {
+  if (from > Number.MAX_SAFE_INTEGER) return undefined
+  const { nextLanes } = yield* load(tx, { nextLanes: [{ task: task.id, from, having, limit: 1 }] })
+  return tx.memory.lanes.get(nextLanes[0]?.[0] ?? -1)
+}
+
+function* rowsOf(
+  tx: Transaction,
+  lane: Lane,
+  state: 'parked' | null,
+  afterIndex: number,
+  limit: number,
+): Steps<Partition[]> {
+  const { rows } = yield* load(tx, { rows: [{ lane: lane.id, tail: lane.tail, state, afterIndex, limit }] })
+  return (rows[0] ?? []).flatMap((id) => tx.memory.partitions.get(id) ?? [])
+}

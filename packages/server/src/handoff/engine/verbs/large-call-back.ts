@@ -1,0 +1,252 @@
+import type { Disk } from '../../disk.ts'
+import { type CallBackOrder, type CallBackResult, type PreparedOf, StoreUnavailable } from '../../store.ts'
+import type { PartitionDescriptor, StagedIds } from '../../stored.ts'
+import { concludeTasks, moveBarriers } from '../course.ts'
+import type { Runner } from '../runner.ts'
+import type { Steps, Transaction } from '../transaction.ts'
+import {
+  type Arrival,
+  accept,
+  arrivalOf,
+  type Comparison,
+  compare,
+  countCallBack,
+  describe,
+  locate,
+  newTask,
+  refusalOf,
+  taskNamed,
+} from './call-back.ts'
+
+/** Runs a transaction in its turn. */
+type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+/**
+ * Call-backs that are too large for one entry. One transaction opens the call-back and reserves ids; its rows are staged
+ * in pieces, beside other batches; a last transaction makes all of them count, or none. One per task at a time.
+ */
+export class LargeCallBacks {
+  readonly #disk: Disk
+  readonly #runner: Runner
+  readonly #inTurn: InTurn
+  /** By task, what has to end before the task takes another call-back. */
+  readonly #underWay = new Map<string, Promise<unknown>>()
+  readonly #pieces = new Set<Promise<void>>()
+
+  constructor(disk: Disk, runner: Runner, inTurn: InTurn) {
+    this.#disk = disk
+    this.#runner = runner
+    this.#inTurn = inTurn
+  }
+
+  isUnderWay(orders: readonly CallBackOrder[]): boolean {
+    return this.#underWay.size > 0 && orders.some(({ callBack }) => this.#underWay.has(callBack.taskId))
+  }
+
+  /** Resolves when what is under way now for these tasks has ended. */
+  async end(orders: readonly CallBackOrder[]): Promise<void> {
+    for (const { callBack } of orders) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
+  }
+
+  /** Resolves when none is under way any more. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#underWay.values())
+  }
+
+  async run(order: CallBackOrder): Promise<Stored> {
+    const { taskId } = order.callBack
+    const before = this.#underWay.get(taskId)
+    const stored = (async () => {
+      await before?.catch(() => undefined)
+      return this.#run(order)
+    })()
+    this.#underWay.set(taskId, stored)
+    try {
+      return await stored
+    } finally {
+      if (this.#underWay.get(taskId) === stored) this.#underWay.delete(taskId)
+    }
+  }
+
+  /** Removes rows of call-backs that will not be closed: those of an earlier life, or of memory that was dropped. */
+  async removeUnclosed(): Promise<void> {
+    await Promise.allSettled(this.#pieces)
+    const tasks = (await this.#disk.unfinishedWork(1000)).filter(({ staging }) => staging !== null)
+    for (const { taskId, staging } of tasks) {
+      if (staging !== null) await this.#disk.unstage(staging)
+      await this.#runner.transact((tx) => setStaging(tx, taskId, null))
+    }
+  }
+
+  async #run(order: CallBackOrder): Promise<Stored> {
+    // All of it belongs to one life of memory: after another, what was compared may be out of date, and what was staged gone.
+    let epoch = this.#runner.epoch
+    const lanes = await this.#inTurn(() => {
+      epoch = this.#runner.epoch
+      return this.#runner.transact(
+        function* (tx) {
+          const located = yield* locate(tx, order.callBack)
+          return new Map(
+            [...located.lanes].map(([level, { id, tail, lastIndex }]) => [level, { id, tail, lastIndex }]),
+          )
+        },
+        () => true,
+      )
+    })
+    const comparison = await this.#runner.drive(compare(order.callBack, lanes, () => undefined))
+    const opened = await this.#inTurn(async () => {
+      if (this.#runner.epoch !== epoch) throw interrupted()
+      return this.#runner.transact((tx) => this.#open(tx, order, comparison, lanes))
+    })
+    if ('kind' in opened) return { result: opened, readied: 0 }
+    try {
+      const arrivals = await this.#stage(comparison, opened, epoch)
+      return await this.#inTurn(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
+    } catch (error) {
+      // What was staged is removed before anything else is done with the task.
+      if (this.#runner.epoch === epoch) this.#runner.drop()
+      throw error
+    }
+  }
+
+  /** Marks the task and reserves ids: of rows, and of lanes that are to be made. */
+  *#open(
+    tx: Transaction,
+    order: CallBackOrder,
+    comparison: Comparison,
+    known: ReadonlyMap<number, { readonly id: number }>,
+  ): Steps<CallBackResult | Opened> {
+    const { callBack } = order
+    const { task } = yield* locate(tx, callBack)
+    const refusal = refusalOf(task, comparison, order)
+    if (refusal !== undefined) return refusal
+    const { fresh, accepted, duplicates } = comparison
+    if (accepted === 0) {
+      if (order.seal != null) accept(tx, order, [])
+      countCallBack(tx, order.producer, accepted)
+      yield* concludeTasks(tx)
+      return { kind: 'stored', accepted, duplicates }
+    }
+    const first = tx.issue('partition', accepted)
+    const ids = { first, last: first + accepted - 1 }
+    const lanes = new Map<number, number>()
+    for (const level of fresh.keys()) lanes.set(level, known.get(level)?.id ?? tx.issue('lane'))
+    yield* setStaging(tx, callBack.taskId, ids)
+    return { ids, lanes, now: tx.now }
+  }
+
+  /** A piece holds rows of as many levels as it takes: an array may have thousands of levels with a row each. */
+  async #stage({ fresh }: Comparison, { ids, lanes, now }: Opened, epoch: number): Promise<Arrival[]> {
+    const { piece } = this.#runner.limits
+    const arrivals: Arrival[] = []
+    let nextId = ids.first
+    let rows: PartitionDescriptor[] = []
+    for (const [level, partitions] of fresh) {
+      const lane = lanes.get(level) as number
+      let arrival: Arrival | undefined
+      for (let from = 0; from < partitions.length; ) {
+        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, now)
+        from += part.length
+        nextId += part.length
+        arrival = joined(arrival, arrivalOf(level, part))
+        rows.push(...part)
+        if (rows.length < piece) continue
+        await this.#stagePiece(rows, epoch)
+        rows = []
+      }
+      if (arrival !== undefined) arrivals.push(arrival)
+    }
+    if (rows.length > 0) await this.#stagePiece(rows, epoch)
+    return arrivals
+  }
+
+  async #stagePiece(rows: readonly PartitionDescriptor[], epoch: number): Promise<void> {
+    if (this.#runner.epoch !== epoch) throw interrupted()
+    const staged = this.#disk.stage(rows)
+    this.#pieces.add(staged)
+    await staged.finally(() => this.#pieces.delete(staged))
+    await this.#runner.yieldToEventLoop()
+  }
+
+  /** Looks again: meanwhile the task may have been cancelled or sealed. */
+  async #close(
+    order: CallBackOrder,
+    comparison: Comparison,
+    arrivals: readonly Arrival[],
+    ids: StagedIds,
+    epoch: number,
+  ): Promise<Stored> {
+    if (this.#runner.epoch !== epoch) throw interrupted()
+    const { accepted, duplicates } = comparison
+    const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
+      const { task } = yield* locate(tx, order.callBack)
+      // A lane that another node made meanwhile: this one no longer leads, and would be told so when it appends.
+      if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
+        throw interrupted()
+      const refusal = refusalOf(task, comparison, order)
+      if (refusal !== undefined) return { result: refusal, readied: 0 }
+      yield* setStaging(tx, order.callBack.taskId, null)
+      accept(tx, order, arrivals)
+      countCallBack(tx, order.producer, accepted)
+      yield* moveBarriers(tx)
+      yield* concludeTasks(tx)
+      return {
+        result: { kind: 'stored', accepted, duplicates },
+        readied: tx.readied.count,
+        readiedOf: tx.readied.kinds,
+      }
+    })
+    if (stored.result.kind !== 'stored') {
+      // In this order: rows without a mark would never be removed.
+      await this.#disk.unstage(ids)
+      await this.#runner.transact((tx) => setStaging(tx, order.callBack.taskId, null))
+    }
+    return stored
+  }
+}
+
+function* setStaging(tx: Transaction, taskId: string, staging: StagedIds | null): Steps<void> {
+  const task = (yield* taskNamed(tx, taskId)) ?? newTask(tx, taskId)
+  task.staging = staging
+  tx.touchTask(task)
+}
+
+/** Two pieces of one level, one behind the other. */
+function joined(before: Arrival | undefined, arrival: Arrival): Arrival {
+  if (before === undefined) return arrival
+  const runs = before.runs.map((run) => ({ ...run }))
+  for (const run of arrival.runs) {
+    const last = runs.at(-1)
+    if (last !== undefined && run.first === last.last + 1) last.last = run.last
+    else runs.push({ ...run })
+  }
+  const tables = new Map(before.tables)
+  for (const [table, count] of arrival.tables) tables.set(table, (tables.get(table) ?? 0) + count)
+  return {
+    ...before,
+    count: before.count + arrival.count,
+    records: before.records + arrival.records,
+    lastId: arrival.lastId,
+    runs,
+    tables,
+  }
+}
+
+const interrupted = () =>
+  new StoreUnavailable(
+    'store_unavailable',
+    'the store failed while the call-back was being written, and nothing of it was stored; send it again',
+  )
+
+export interface Stored {
+  readonly result: CallBackResult
+  readonly readied: number
+  readonly readiedOf?: readonly PreparedOf[] | null
+}
+
+interface Opened {
+  readonly ids: StagedIds
+  /** By level. */
+  readonly lanes: ReadonlyMap<number, number>
+  readonly now: number
+}

@@ -1,0 +1,183 @@
+import { isLaneOpen } from '../../rules/lane-rules.ts'
+import { parseLeaseId } from '../../rules/lease-id.ts'
+import { next } from '../../rules/life-cycle.ts'
+import { KEY_GRACE_MILLIS, leaseMillis } from '../../rules/policy.ts'
+import { addCapped } from '../../rules/task-facts.ts'
+import { policyOf } from '../../rules/task-settings.ts'
+import type { PulledPartition, PullOrder, PullResult } from '../../store.ts'
+import { Choice } from '../choose.ts'
+import { lineToServe } from '../source.ts'
+import { firstOf, LINES_AT_A_TIME } from '../state/load-lines.ts'
+import type { Lane, LaneTable, Partition } from '../state/memory.ts'
+import { handedOut, leaseOf, load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { loadLeases } from './settle.ts'
+
+/** Lanes that a load brings at a time. */
+const LANES_AT_A_TIME = 256
+const LANES_AT_MOST = 4096
+
+/** Serves pulls in the order of their arrival, each from the front of the order until it has enough. */
+export function* pull(tx: Transaction, orders: readonly PullOrder[]): Steps<PullResult[]> {
+  const results: PullResult[] = []
+  let demand = 0
+  for (const { batch } of orders) demand += batch
+  for (const order of orders) {
+    results.push(yield* pullOne(tx, order, demand))
+    demand -= order.batch
+  }
+  return results
+}
+
+function* pullOne(tx: Transaction, order: PullOrder, demand: number): Steps<PullResult> {
+  const { key } = order
+  const repeated = key === null ? undefined : yield* repeat(tx, key)
+  if (repeated !== undefined) return repeated
+  const partitions = yield* take(tx, order, demand)
+  if (key === null) return { partitions, repeated: false }
+  if (partitions.length > 0) {
+    remember(tx, key, partitions)
+    return { partitions, repeated: false }
+  }
+  // Nothing is recorded for an empty answer, so nothing would find out that the key is known.
+  if (!tx.memory.keys.has(key)) yield* loadKeys(tx, [key])
+  return (yield* repeat(tx, key)) ?? { partitions, repeated: false }
+}
+
+function* take(tx: Transaction, order: PullOrder, demand: number): Steps<PulledPartition[]> {
+  const { instance, batch, records, tables, tasks } = order
+  const choice = tables === null && tasks === null ? null : new Choice(tx, order)
+  const taken: PulledPartition[] = []
+  let met = 0
+  while (taken.length < batch && (records === null || taken.length === 0 || met < records)) {
+    yield* yieldToEventLoop(taken.length)
+    const wanted = Math.max(batch, demand) - taken.length
+    let partition: Partition | undefined
+    if (choice === null) {
+      partition = first(tx) ?? (yield* findFirst(tx, wanted))
+      if (partition === undefined) break
+      taken.push(handOut(tx, partition, instance, partition.home))
+    } else {
+      const chosen = yield* choice.next(wanted)
+      if (chosen === undefined) break
+      partition = chosen.partition
+      taken.push(handOut(tx, partition, instance, chosen.from))
+    }
+    met += partition.recordCount
+  }
+  if (taken.length > 0 && instance !== null) {
+    tx.sawInstance(instance, 'worker')
+    const totals = tx.totalsOf(instance, 'worker')
+    totals.partitions += taken.length
+    totals.records = addCapped(totals.records, met)
+  }
+  return taken
+}
+
+function handOut(
+  tx: Transaction,
+  partition: Partition,
+  instance: string | null,
+  chosenFrom: Lane | LaneTable | null,
+): PulledPartition {
+  const { home, recordCount } = partition
+  const { delivery } = tx.policy
+  tx.serve(partition, chosenFrom)
+  const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
+  tx.count(home, 'ready', to, recordCount)
+  tx.requeue(home)
+  if (chosenFrom !== null && 'home' in chosenFrom) tx.requeueTable(chosenFrom)
+  tx.touchPartition(partition)
+  partition.state = to
+  partition.term += 1
+  // Where it goes if it is given back.
+  partition.line = 'released'
+  partition.holder = instance
+  partition.leasedAt = tx.now
+  if (to === 'done') {
+    partition.outcome = 'delivered'
+    partition.attempts += 1
+    partition.settledAt = tx.now
+    partition.dueAt = null
+    home.owner.delivered += 1
+    tx.countFinished(home.owner, recordCount)
+    return handedOut(partition, null)
+  }
+  partition.outcome = null
+  partition.secret = tx.secret()
+  partition.dueAt = tx.now + leaseMillis(policyOf(tx.policy, home.owner), recordCount)
+  tx.due(partition.dueAt)
+  return handedOut(partition, leaseOf(partition, tx.now))
+}
+
+/** The partition whose turn it is, where memory knows; undefined where a load has to tell or there is none. */
+function first(tx: Transaction): Partition | undefined {
+  const lane = tx.memory.order.front()
+  if (lane === null || lane === undefined) return undefined
+  return lane.lines[lineToServe(lane)].first
+}
+
+/** Loads until the first is known, or it is known that there is none. */
+function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefined> {
+  const { order } = tx.memory
+  let lanesAtATime = LANES_AT_A_TIME
+  while (true) {
+    const lane = order.front()
+    if (lane === undefined) return undefined
+    if (lane === null) {
+      yield* loadOrder(tx, lanesAtATime)
+      // What is passed over because it may not serve is read in ever larger pieces.
+      lanesAtATime = Math.min(lanesAtATime * 2, LANES_AT_MOST)
+      continue
+    }
+    return yield* firstOf(tx, lane, () => order.ahead(LINES_AT_A_TIME), demand)
+  }
+}
+
+export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
+  const { memory } = tx
+  const { order: found, lanes: rows } = yield* load(tx, { order: { after: memory.order.loadedTo, limit } })
+  const position = new Map(rows.map((row) => [row.id, row]))
+  for (const id of found) {
+    const lane = memory.lanes.get(id)
+    if (lane === undefined || lane.turn === null || lane.heapIndex >= 0) continue
+    memory.order.put(lane)
+    if (isLaneOpen(lane.owner, lane.level)) tx.catchUp(lane)
+  }
+  const last = found.at(-1)
+  const row = last === undefined ? undefined : position.get(last)
+  if (row !== undefined && row.turn !== null)
+    memory.order.loadedTo = { level: row.level, turn: row.turn, lane: row.id }
+  memory.order.isComplete = found.length < limit
+}
+
+/** The leases that a key was given and that still live; undefined for a key that memory does not know. */
+function* repeat(tx: Transaction, key: string): Steps<PullResult | undefined> {
+  const row = tx.memory.keys.get(key)?.row
+  if (row === null || row === undefined) return undefined
+  const leases = row.leases.map(parseLeaseId).filter((lease) => lease !== undefined)
+  yield* loadLeases(tx, leases)
+  const partitions: PulledPartition[] = []
+  for (const { partition: id, term, secret } of leases) {
+    const partition = tx.memory.partitions.get(id)
+    if (partition?.state !== 'leased' || partition.term !== term || partition.secret !== secret) continue
+    if ((partition.dueAt ?? 0) <= tx.now || partition.home.owner.cancelled) continue
+    partitions.push(handedOut(partition, leaseOf(partition, tx.now)))
+  }
+  return { partitions, repeated: true }
+}
+
+function remember(tx: Transaction, key: string, partitions: readonly PulledPartition[]): void {
+  const leases = partitions.map(({ lease }) => lease).filter((lease) => lease !== null)
+  const lastExpiry = Math.max(tx.now, ...leases.map(({ expiresAt }) => expiresAt))
+  if (!tx.memory.keys.has(key)) tx.newKeys.push(key)
+  tx.remember(key, { key, leases: leases.map(({ id }) => id), forgetAt: lastExpiry + KEY_GRACE_MILLIS })
+}
+
+export function* loadKeys(tx: Transaction, names: readonly string[]): Steps<void> {
+  const { keys } = yield* load(tx, { keys: names })
+  for (const name of names) {
+    if (tx.memory.keys.has(name)) continue
+    const row = keys.find(({ key }) => key === name) ?? null
+    tx.memory.keys.set(name, { row, changedIn: 0 })
+  }
+}

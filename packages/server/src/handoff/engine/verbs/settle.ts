@@ -1,0 +1,317 @@
+import {
+  countFailure,
+  uncountExpiry,
+  withAmended,
+  withEnded,
+  withoutExpired,
+} from '../../rules/attempt-history.ts'
+import { countDuration } from '../../rules/durations.ts'
+import { formatLeaseId, type LeaseRef } from '../../rules/lease-id.ts'
+import { next } from '../../rules/life-cycle.ts'
+import { leaseMillis, type Policy } from '../../rules/policy.ts'
+import {
+  type Change,
+  judgeCancellation,
+  judgeExpiry,
+  judgeRenewal,
+  judgeSettlement,
+  judgeTakingBack,
+  judgeUndo,
+  type LeaseState,
+  type SettlementOrder,
+} from '../../rules/settlement.ts'
+import { countReport } from '../../rules/task-course.ts'
+import { policyOf } from '../../rules/task-settings.ts'
+import type { RenewOrder, RenewResult, SettleOrder, SettleResult } from '../../store.ts'
+import type { StoredState } from '../../stored.ts'
+import type { Lane, Partition } from '../state/memory.ts'
+import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+
+/** Everything that a worker says about leases, and what time says about them. */
+
+export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<SettleResult[]> {
+  const results: SettleResult[] = []
+  for (const { instance, settlements } of orders) {
+    const verdicts: SettleResult[number][] = []
+    for (const [at, { lease, order }] of settlements.entries()) {
+      if (settlements.length > 1) yield* yieldToEventLoop(at)
+      const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+      const verdict = judgeSettlement(
+        leaseStateOf(partition),
+        lease,
+        order,
+        policyFor(tx, partition),
+        tx.random(),
+      )
+      if (verdict.refused === null && verdict.change !== null && partition !== undefined)
+        settleOne(tx, partition, verdict.change, instance, order)
+      if (verdict.refused === null && order.outcome === 'failed' && partition?.state === 'parked')
+        tx.parkedLeases.push(formatLeaseId(lease))
+      verdicts.push(verdict.refused)
+    }
+    results.push(verdicts)
+  }
+  return results
+}
+
+function settleOne(
+  tx: Transaction,
+  partition: Partition,
+  change: Change,
+  instance: string | null,
+  { outcome }: SettlementOrder,
+): void {
+  applyChange(tx, partition, change)
+  if (instance !== null) tx.totalsOf(instance, 'worker')[outcome] += 1
+}
+
+export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<RenewResult[]> {
+  const results: RenewResult[] = []
+  for (const { leases } of orders) {
+    const verdicts: RenewResult[number][] = []
+    for (const [at, lease] of leases.entries()) {
+      yield* yieldToEventLoop(at)
+      const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+      verdicts.push(renewOne(tx, partition, lease))
+    }
+    results.push(verdicts)
+  }
+  return results
+}
+
+function renewOne(tx: Transaction, partition: Partition | undefined, lease: LeaseRef): RenewResult[number] {
+  const verdict = judgeRenewal(leaseStateOf(partition), lease)
+  if (verdict.refused !== null || verdict.change === null || partition === undefined)
+    return { refused: verdict.refused ?? 'lease_unknown' }
+  applyChange(tx, partition, verdict.change)
+  const expiresAt = partition.dueAt ?? tx.now
+  return { refused: null, expiresAt, expiresInMillis: expiresAt - tx.now }
+}
+
+/** Pulls whose client was gone before the answer: their leases end as if they had never been. */
+export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<number> {
+  let undone = 0
+  for (const lease of leases) {
+    const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+    const change = judgeUndo(leaseStateOf(partition), lease)
+    if (partition === undefined || change === null) continue
+    applyChange(tx, partition, change)
+    undone += 1
+  }
+  return undone
+}
+
+/** Loads what a batch names and memory lacks, all at once. */
+export function* loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): Steps<void> {
+  const missing = new Set<number>()
+  for (const { partition } of leases) if (!tx.memory.partitions.has(partition)) missing.add(partition)
+  if (missing.size > 0) yield* load(tx, { partitions: [...missing] })
+}
+
+function* partitionOf(tx: Transaction, { partition }: LeaseRef): Steps<Partition | undefined> {
+  // Ids that were never issued need no look.
+  if (partition >= tx.memory.nextIds.partition) return undefined
+  yield* load(tx, { partitions: [partition] })
+  return tx.memory.partitions.get(partition)
+}
+
+export interface Expired {
+  expired: number
+  parked: number
+  woken: number
+}
+
+/** The time of these leases and back-offs has come, if memory says so, too. Leases first: one without back-off is ready at once. */
+export function* endDue(
+  tx: Transaction,
+  leased: readonly number[],
+  delayed: readonly number[],
+): Steps<Expired> {
+  const ended: Expired = { expired: 0, parked: 0, woken: 0 }
+  // Read within the transaction: since they were found to be due, another node may have led.
+  const missing = [...leased, ...delayed].filter((id) => !tx.memory.partitions.has(id))
+  if (missing.length > 0) yield* load(tx, { partitions: missing })
+  const isDue = (partition: Partition | undefined, state: StoredState): partition is Partition =>
+    partition?.state === state && partition.dueAt !== null && partition.dueAt <= tx.now
+  const waking: number[] = []
+  for (const [at, id] of leased.entries()) {
+    yield* yieldToEventLoop(at)
+    const partition = tx.memory.partitions.get(id)
+    if (!isDue(partition, 'leased')) continue
+    expire(tx, partition)
+    ended.expired += 1
+    if (partition.state === 'parked') ended.parked += 1
+    if (isDue(partition, 'delayed')) waking.push(id)
+  }
+  for (const [at, id] of [...delayed, ...waking].entries()) {
+    yield* yieldToEventLoop(at)
+    const partition = tx.memory.partitions.get(id)
+    if (isDue(partition, 'delayed') && wake(tx, partition)) ended.woken += 1
+  }
+  return ended
+}
+
+/** An operator takes back what an instance holds, as far as it still does. */
+export function* takeBack(
+  tx: Transaction,
+  instanceId: string,
+  held: readonly number[],
+): Steps<{ released: number; parked: number }> {
+  const missing = held.filter((id) => !tx.memory.partitions.has(id))
+  if (missing.length > 0) yield* load(tx, { partitions: missing })
+  let [released, parked] = [0, 0]
+  for (const [at, id] of held.entries()) {
+    yield* yieldToEventLoop(at)
+    const partition = tx.memory.partitions.get(id)
+    if (partition?.state !== 'leased' || partition.holder !== instanceId) continue
+    const leaseState = leaseStateOf(partition)
+    const change = leaseState.taskCancelled
+      ? judgeCancellation(leaseState)
+      : judgeTakingBack(leaseState, tx.policy, instanceId)
+    applyChange(tx, partition, change)
+    released += 1
+    if (change.to === 'parked') parked += 1
+  }
+  return { released, parked }
+}
+
+function expire(tx: Transaction, partition: Partition): void {
+  const leaseState = leaseStateOf(partition)
+  applyChange(
+    tx,
+    partition,
+    leaseState.taskCancelled
+      ? judgeCancellation(leaseState)
+      : judgeExpiry(leaseState, policyFor(tx, partition), tx.random()),
+  )
+}
+
+/** A back-off ended: on the line that was chosen when it began. False for a cancelled task. */
+function wake(tx: Transaction, partition: Partition): boolean {
+  const { home, recordCount } = partition
+  if (home.owner.cancelled) {
+    applyChange(tx, partition, judgeCancellation(leaseStateOf(partition)))
+    return false
+  }
+  const to = next(partition.state, 'wake')
+  tx.count(home, partition.state, to, recordCount)
+  tx.touchPartition(partition)
+  partition.state = to
+  if (partition.line === 'released') partition.dueAt = null
+  tx.enqueue(partition)
+  return true
+}
+
+/** Carries out what was decided about a lease. */
+export function applyChange(tx: Transaction, partition: Partition, change: Change): void {
+  const { home, recordCount } = partition
+  const { owner } = home
+  tx.touchPartition(partition)
+  if (change.wasted !== 0) {
+    owner.attemptsWasted += change.wasted
+    tx.touchTask(owner)
+  }
+  if (change.history !== 'keep') recordAttempt(tx, partition, change)
+  if (change.reason !== undefined) partition.reason = change.reason
+  partition.outcome = change.outcome
+  partition.attempts = change.attempts
+  partition.releases = change.releasesInARow
+  if (change.event === null) return
+  const { to } = change
+  const waited = partition.state === 'ready'
+  if (waited) tx.dequeue(partition)
+  tx.count(home, partition.state, to, recordCount)
+  partition.state = to
+  partition.dueAt = null
+  switch (to) {
+    case 'ready':
+      if (!change.keepsRank) partition.line = 'retry'
+      giveBack(partition, tx.now)
+      tx.enqueue(partition)
+      break
+    case 'leased':
+      partition.dueAt = tx.now + leaseMillis(policyFor(tx, partition), recordCount)
+      tx.due(partition.dueAt)
+      break
+    case 'delayed':
+      if (!change.keepsRank) partition.line = 'retry'
+      partition.dueAt = tx.now + change.delayMillis
+      tx.due(partition.dueAt)
+      break
+    case 'parked':
+      partition.line = 'retry'
+      tx.parked.push(partition)
+      break
+    case 'done':
+      partition.settledAt = tx.now
+      partition.reportedRecords = change.records ?? null
+      tx.countFinished(owner, recordCount)
+      if (partition.leasedAt !== null) countAttempt(home, tx.now - partition.leasedAt)
+      if (partition.reportedRecords !== null) countReport(owner, recordCount, partition.reportedRecords)
+      break
+    case 'cancelled':
+      break
+  }
+  if (waited) tx.requeue(home)
+}
+
+/** Of an attempt that finished its partition. The rows of its lane and task are touched by the counting of states. */
+function countAttempt(lane: Lane, millis: number): void {
+  countDuration(lane.owner.durations, millis)
+  lane.busyMillis += Math.max(0, millis)
+  lane.attemptsDone += 1
+}
+
+/** Keeps what is told of attempts in step with a change of their lease. */
+function recordAttempt(
+  tx: Transaction,
+  partition: Partition,
+  { history, outcome, wasted, reason = null }: Change,
+): void {
+  const { owner } = partition.home
+  switch (history) {
+    case 'append':
+      if (outcome === null) return
+      partition.history = withEnded(partition, outcome, reason, tx.now)
+      if (outcome === 'failed' || outcome === 'expired')
+        tx.setFailures(owner, countFailure(owner.failures, outcome, reason, tx.now))
+      break
+    case 'amend':
+      partition.history = withAmended(partition.history, reason)
+      tx.setFailures(owner, countFailure(uncountExpiry(owner.failures), 'failed', reason, tx.now))
+      break
+    case 'withdraw':
+      partition.history = withoutExpired(partition.history)
+      // One that is done late was wasted all the same while it was thought so; one that goes on was not.
+      if (wasted < 0) tx.setFailures(owner, uncountExpiry(owner.failures))
+      break
+    case 'keep':
+      break
+  }
+}
+
+/** Free and before all others; unless its lease expired once and was renewed: then it waits like those that expired. */
+function giveBack(partition: Partition, now: number): void {
+  if (partition.line === 'retry') partition.dueAt = now
+  else partition.line = 'released'
+}
+
+function policyFor(tx: Transaction, partition: Partition | undefined): Policy {
+  return partition === undefined ? tx.policy : policyOf(tx.policy, partition.home.owner)
+}
+
+function leaseStateOf(partition: Partition): LeaseState
+function leaseStateOf(partition: Partition | undefined): LeaseState | undefined
+function leaseStateOf(partition: Partition | undefined): LeaseState | undefined {
+  if (partition === undefined) return undefined
+  const { state, term, secret, outcome, attempts, releases, home } = partition
+  return {
+    state,
+    term,
+    secret,
+    outcome,
+    attempts,
+    releasesInARow: releases,
+    taskCancelled: home.owner.cancelled,
+  }
+}

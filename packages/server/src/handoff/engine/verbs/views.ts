@@ -1,0 +1,206 @@
+import type { Disk, TaskDetail, TaskSummary, UnderWayRow } from '../../disk.ts'
+import { gapsBetween } from '../../rules/index-runs.ts'
+import { leaseMillis, type Policy } from '../../rules/policy.ts'
+import { type Tallies, type TaskFacts, totalOf } from '../../rules/task-facts.ts'
+import type { StoredLane, StoredPartition, StoredTask } from '../../stored.ts'
+import { PartitionWalk, TASKS_SEARCHED, tasksReadAtATime } from '../../views/partition-walk.ts'
+import type {
+  LaneFacts,
+  PartitionPage,
+  PartitionQuery,
+  TaskPage,
+  TaskQuery,
+  TaskRecord,
+  TaskRow,
+} from '../../views/records.ts'
+import type { Timing } from '../../views/time-left.ts'
+import { laneView, progressView } from '../../views/view-state.ts'
+
+// What people are shown, read from rows. Rows say what happened to partitions; whether one that waits is ready or held,
+// and that all that is left of a cancelled task is cancelled, follows from the task.
+
+/** So many leases and back-offs are looked at for the time left; those of dead workers are among the first to end. */
+const UNDER_WAY_READ = 2000
+const UNDER_WAY_READ_FOR_LISTS = 500
+/** A lease that ends so much later than it would by itself was renewed. */
+const RENEWAL_MILLIS = 500
+
+/** A task whose first call-back is still under way does not exist yet. */
+const exists = ({ partitions }: StoredTask): boolean => totalOf(partitions) > 0
+
+export async function viewTask(
+  disk: Disk,
+  taskId: string,
+  now: number,
+  policy: Policy,
+): Promise<TaskRecord | null> {
+  const detail = await disk.taskDetail(taskId)
+  if (detail === null || !exists(detail.task)) return null
+  const { lanes, laneCount, computeTables, mismatches } = detail
+  const row = taskRow(detail, await readUnderWay(disk, [detail], policy, UNDER_WAY_READ))
+  return {
+    ...row,
+    now,
+    lanes: lanes.map((lane) => laneFacts(row.facts, lane)),
+    lanesOmitted: laneCount - lanes.length,
+    computeTables,
+    mismatches,
+    failures: detail.task.failures,
+  }
+}
+
+export async function viewTasks(
+  disk: Disk,
+  query: TaskQuery,
+  now: number,
+  policy: Policy,
+): Promise<TaskPage> {
+  const { state, parked, before, limit, search } = query
+  const which = parked ? 'parked' : state === null ? 'all' : { state }
+  const atATime = tasksReadAtATime(query)
+  const found: TaskSummary[] = []
+  const page = async (next: number | null): Promise<TaskPage> => ({
+    now,
+    tasks: await rowsOf(disk, found, policy),
+    next,
+  })
+  let position = before ?? Number.MAX_SAFE_INTEGER
+  let read = 0
+  while (read < TASKS_SEARCHED) {
+    const summaries = await disk.taskPage({ which, before: position, limit: atATime })
+    for (const summary of summaries) {
+      if (found.length === limit) return page(position)
+      const { task } = summary
+      position = task.id
+      if (!exists(task) || (state !== null && task.state !== state)) continue
+      if (search === null || task.taskId.includes(search)) found.push(summary)
+    }
+    if (summaries.length < atATime) return page(null)
+    read += summaries.length
+  }
+  return page(position)
+}
+
+export async function viewTasksById(disk: Disk, ids: readonly number[], policy: Policy): Promise<TaskRow[]> {
+  const summaries = new Map((await disk.taskSummaries(ids)).map((summary) => [summary.task.id, summary]))
+  const found = ids.flatMap((id) => {
+    const summary = summaries.get(id)
+    return summary === undefined || !exists(summary.task) ? [] : [summary]
+  })
+  return rowsOf(disk, found, policy)
+}
+
+async function rowsOf(disk: Disk, found: readonly TaskSummary[], policy: Policy): Promise<TaskRow[]> {
+  const timing = await readUnderWay(disk, found, policy, UNDER_WAY_READ_FOR_LISTS)
+  return found.map((summary) => taskRow(summary, timing))
+}
+
+type TimingOf = (task: StoredTask) => Timing
+
+const byEnd = (a: UnderWayRow, b: UnderWayRow): number =>
+  a.dueAt - b.dueAt || a.level - b.level || a.index - b.index
+
+/** What is under way of all of these tasks, with one look, and with none where there is nothing. */
+async function readUnderWay(
+  disk: Disk,
+  summaries: readonly TaskSummary[],
+  policy: Policy,
+  limit: number,
+): Promise<TimingOf> {
+  const isNeeded = summaries.some(({ task: { partitions } }) => partitions.leased + partitions.delayed > 0)
+  const rows = isNeeded ? await disk.underWay(limit) : []
+  const byTask = Map.groupBy(rows, ({ task }) => task)
+  return ({ id, durations }) => ({
+    durations,
+    // The middle of its jitter.
+    backoffMillis: policy.backoffMillis * 0.75,
+    underWay: (byTask.get(id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => ({
+      ...row,
+      renewed: row.dueAt - row.leasedAt > leaseMillis(policy, row.recordCount) + RENEWAL_MILLIS,
+    })),
+  })
+}
+
+export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise<PartitionPage | null> {
+  const loaded = await disk.load({ taskNames: [query.taskId] })
+  const task = loaded.tasks.find(({ taskId }) => taskId === query.taskId)
+  if (task === undefined || !exists(task)) return null
+  const facts = { ...task, rerunning: task.reruns.length > 0 }
+  const walk = new PartitionWalk(facts, query, true)
+  for (let from = walk.nextLevel; from !== null; from = walk.nextLevel) {
+    const found = await disk.load({ nextLanes: [{ task: task.id, from, having: 'any', limit: 1 }] })
+    const id = found.nextLanes[0]?.[0]
+    const lane = found.lanes.find((one) => one.id === id)
+    const toRead = walk.enter(lane)
+    if (toRead === null || lane === undefined) continue
+    const state = toRead.onlyParked ? ('parked' as const) : null
+    const part = { lane: lane.id, tail: lane.tail, state, afterIndex: toRead.after, limit: toRead.limit }
+    const { partitions } = await disk.load({ rows: [part] })
+    walk.take(partitions.map(rowOfLane))
+  }
+  return walk.page
+}
+
+function rowOfLane(row: StoredPartition) {
+  const { index, spelling, computeTable, recordCount, state, attempts, holder, dueAt, reason } = row
+  const { reportedRecords, calledBackAt, settledAt, leasedAt, outcome, history } = row
+  return {
+    index,
+    spelling,
+    computeTableName: computeTable,
+    recordCount,
+    state,
+    attempts,
+    holder,
+    dueAt,
+    reason,
+    reportedRecords,
+    calledBackAt,
+    settledAt,
+    leasedAt,
+    outcome,
+    history,
+  }
+}
+
+function taskRow({ task, openLane, pace }: TaskSummary, timingOf: TimingOf): TaskRow {
+  const { reruns, staging: _staging, failures: _failures, durations: _durations, ...rest } = task
+  const stored = { ...rest, rerunning: reruns.length > 0 }
+  const { partitions, records } = progressView({ facts: stored, openLane })
+  const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
+  // Only what is shown: it may travel to another node, and tags are no JSON.
+  return {
+    facts,
+    openLane: openLane === null ? null : openLaneView(openLane),
+    pace,
+    timing: timingOf(task),
+  }
+}
+
+const openLaneView = ({ parkedSkipped, partitions, records }: StoredLane) => ({
+  parkedSkipped,
+  partitions,
+  records,
+})
+
+function laneFacts(facts: TaskFacts, { lane, ranges, lastIndex }: TaskDetail['lanes'][number]): LaneFacts {
+  const { level, parkedSkipped, partitions, records, busyMillis, attemptsDone } = lane
+  const firstIndex = ranges[0]?.first ?? 0
+  const stored = {
+    level,
+    parkedSkipped,
+    partitions,
+    records,
+    firstIndex,
+    lastIndex,
+    gaps: gapsBetween(ranges),
+    busyMillis,
+    attemptsDone,
+  }
+  const shown = laneView(facts, stored)
+  return { ...stored, partitions: withoutTotal(shown.partitions), records: withoutTotal(shown.records) }
+}
+
+function withoutTotal({ total: _total, ...tally }: { readonly total: number } & Tallies['partitions']) {
+  return tally
+}
