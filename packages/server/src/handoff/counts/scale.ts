@@ -1,6 +1,6 @@
 import type { Scale, ScaleLimit } from '@baton/protocol'
 import { unfinishedOf } from '../rules/task-facts.ts'
-import type { TaskDemand } from '../shown/demand.ts'
+import type { TaskDemand } from '../views/demand.ts'
 import { SETTLES_FOR_ETA } from '../views/eta.ts'
 import { type Effort, leasesToFinishIn } from '../views/time-left.ts'
 import type { ViewedCounts } from '../views/view-state.ts'

@@ -1,9 +1,9 @@
 import type { ScaleLimit } from '@baton/protocol'
 import { taskState } from '../rules/task-course.ts'
 import { type Tally, unfinishedOf } from '../rules/task-facts.ts'
-import { type Seen, seenLately } from '../views/eta.ts'
-import type { TaskRow } from '../views/records.ts'
-import { type Effort, effortLeft } from '../views/time-left.ts'
+import { type Seen, seenLately } from './eta.ts'
+import type { TaskRow } from './records.ts'
+import { type Effort, effortLeft } from './time-left.ts'
 
 /** What one unfinished task asks of workers. */
 export interface TaskDemand {
