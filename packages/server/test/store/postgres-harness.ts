@@ -8,15 +8,21 @@ import type { StoreHarness } from './conformance/harness.ts'
 
 const node = { nodeId: 'node', url: null }
 
-/** The engine on a real PostgreSQL. It is opened again by another node, which takes over from one that was not closed. */
+/**
+ * The engine on a real PostgreSQL. It is opened again by another node, which takes over from one that was not closed. The
+ * first node keeps its sessions for the next test on its database: most tests cost less than new sessions and the plans of
+ * their statements.
+ */
 export function postgresHarness(): StoreHarness {
   let server: PostgresServer
   let databases: CleanDatabases
+  const firstNodes = new Map<string, LastingDisk>()
   beforeAll(async () => {
     server = await PostgresServer.start()
     databases = await CleanDatabases.on(server)
   })
   afterAll(async () => {
+    await Promise.all([...firstNodes.values()].map(({ end }) => end()))
     await databases.dispose()
     await server.dispose()
   })
@@ -24,9 +30,10 @@ export function postgresHarness(): StoreHarness {
     name: 'engine on PostgreSQL',
     async open({ policy, clock }) {
       const { url, giveBack } = await databases.take()
-      let disk: PostgresDisk
-      const openStore = async (changed = policy) => {
-        disk = await openPostgresDisk({ url, node })
+      const firstNode = firstNodes.get(url) ?? lasting(await openPostgresDisk({ url, node }))
+      firstNodes.set(url, firstNode)
+      let { disk } = firstNode
+      const openStore = (changed = policy) => {
         const secret = () => randomBytes(12).toString('base64url')
         return openEngine({ disk, policy: changed, clock: clock.now, random: Math.random, secret })
       }
@@ -38,6 +45,7 @@ export function postgresHarness(): StoreHarness {
         async reopen(changed = policy) {
           const before = disk
           await store.probe()
+          disk = await openPostgresDisk({ url, node })
           store = await openStore(changed)
           await before.close()
         },
@@ -48,4 +56,16 @@ export function postgresHarness(): StoreHarness {
       }
     },
   }
+}
+
+interface LastingDisk {
+  readonly disk: PostgresDisk
+  end(): Promise<void>
+}
+
+/** Closing it leaves its sessions open, until its end. */
+function lasting(disk: PostgresDisk): LastingDisk {
+  const end = disk.close.bind(disk)
+  disk.close = async () => undefined
+  return { disk, end }
 }
