@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
+const areaReporter = fileURLToPath(new URL('./test/support/area-reporter.ts', import.meta.url))
+
 const sourceCondition = 'baton-source'
 
 // Tests start services, which take their settings from variables: those of whoever runs the tests are not meant.
@@ -35,6 +37,7 @@ export default defineConfig({
   // them too, so `import` must not be among them: a require() would be given modules it cannot use.
   ssr: { resolve: { conditions: [sourceCondition, 'module', 'node'] } },
   test: {
+    reporters: ['default', areaReporter],
     projects: [
       {
         extends: true,

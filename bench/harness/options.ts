@@ -12,6 +12,8 @@ export interface Sizes {
   backlogs: readonly number[]
   /** Lanes on one level. */
   lanes: readonly number[]
+  /** How many nodes share a database. */
+  nodes: readonly number[]
   smallCallBack: number
   largeCallBack: number
   longPolls: number
@@ -47,6 +49,7 @@ const NORMAL: Sizes = {
   warmUps: 5,
   backlogs: [1_000, 1_000_000],
   lanes: [1, 10_000],
+  nodes: [1, 2, 3],
   smallCallBack: 500,
   largeCallBack: 50_000,
   longPolls: 10_000,
@@ -68,6 +71,7 @@ const QUICK: Sizes = {
   warmUps: 1,
   backlogs: [1_000, 5_000],
   lanes: [1, 100],
+  nodes: [1, 2],
   smallCallBack: 500,
   largeCallBack: 5_000,
   longPolls: 200,

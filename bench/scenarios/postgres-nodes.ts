@@ -4,12 +4,11 @@ import { type Contender, interleave, rowOf } from '../harness/rounds.ts'
 import { quotient } from '../report/model.ts'
 
 const CLIENTS = 48
-const NODES = [1, 2, 3] as const
 
 async function run(bench: Bench) {
   const compared = await startPostgresCompared(bench)
   const contenders: Contender[] = []
-  for (const count of NODES) {
+  for (const count of bench.sizes.nodes) {
     const nodes = await startNodes(bench, compared, count)
     contenders.push(
       nodesContender(compared, nodes, {

@@ -7,7 +7,7 @@ import { type Mutant, mutants, startMutantFleet } from './support/mutants.ts'
 import { run } from './support/run.ts'
 import { Findings } from './support/scene.ts'
 
-const size = { producers: 2, workers: 8, operators: 0, backlog: 400, ebb: 400, contrary: 1 }
+const size = { producers: 2, workers: 8, operators: 0, backlog: 200, ebb: 200, contrary: 1 }
 
 /** Enough that each of them shows often, whatever chance has the clients do. */
 const PULLS = 120

@@ -15,6 +15,8 @@ export interface Mutant {
   readonly parts?: Partial<Parts>
   /** Changes the program itself; what is returned puts it back. */
   readonly patch?: () => () => void
+  /** Where the search begins, so that it ends soon. All seeds are tried, also where this one no longer finds it. */
+  readonly firstSeed?: number
 }
 
 /** Knows what the last one to take over knows, whoever sends something. */
@@ -117,6 +119,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'a piece of a call-back is written without the fence',
+    firstSeed: 4,
     parts: { medium: () => new UncheckedStage() },
   },
   {
@@ -129,6 +132,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'rows beyond the tail count',
+    firstSeed: 10,
     parts: onDisk((disk) => ({
       load: (needs) => {
         const fresh = needs.fresh?.map((part) => ({ ...part, tail: Number.MAX_SAFE_INTEGER }))
@@ -143,6 +147,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     bug: 'memory is kept where a batch with a known key cannot run again',
+    firstSeed: 53,
     parts: onDisk((disk) => ({
       append: async (entry) => {
         wasKnown = false

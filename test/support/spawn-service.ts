@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { programArguments } from './programs.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
 
 interface SpawnOptions {
   readonly environment?: Readonly<Record<string, string>>
@@ -12,9 +12,9 @@ interface SpawnOptions {
   readonly openFiles?: number
 }
 
-/** The service from its sources, in a process of its own. */
+/** The service in a process of its own. */
 export function spawnService(args: readonly string[], options: SpawnOptions = {}): ChildProcess {
-  const command = [process.execPath, '--conditions=baton-source', MAIN, ...args]
+  const command = [process.execPath, ...programArguments('service'), ...args]
   const limited = ['-c', `ulimit -n ${options.openFiles}; exec "$0" "$@"`, ...command]
   if (options.openFiles !== undefined) return spawnInRoot('bash', limited, options)
   return spawnInRoot(process.execPath, command.slice(1), options)

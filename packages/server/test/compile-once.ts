@@ -1,25 +1,72 @@
 import { execFileSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build, type Rolldown } from 'vite'
 import type { TestProject } from 'vitest/node'
+import { PROGRAMS } from '../../../test/support/programs.ts'
 
-const source = (path: string) => new URL(`../src/${path}`, import.meta.url)
+const packages = fileURLToPath(new URL('../../', import.meta.url))
 
-/** What the service loads only when it starts in earnest, or on one of the stores. */
-const onDemand = [
-  'app.ts',
-  'disk/sqlite/sqlite-disk.ts',
-  'disk/postgres/postgres-disk.ts',
-  'cluster/open-cluster.ts',
-]
+const entries = {
+  service: join(packages, 'server/src/main.ts'),
+  command: join(packages, 'cli/src/main.ts'),
+}
 
 /**
- * Node keeps what it has compiled when a process ends by itself. Tests kill most of their services, so in a fresh checkout
- * a hundred of them would start with a cache that nobody has filled, at twice the cost. Before all tests, once.
+ * Tests start the service and the command hundreds of times, and finding and loading their source files is most of what a
+ * start costs. So before all tests they are put together in a few files, from the same sources and dependencies. Node keeps
+ * what it has compiled of them when a process ends by itself; tests kill most of their services, so that is done here too.
  */
-export default function compileOnce({ config }: TestProject): void {
-  const imports = onDemand.map((path) => `--import=${source(path)}`)
-  const main = fileURLToPath(source('main.ts'))
-  execFileSync(process.execPath, ['--conditions=baton-source', ...imports, main, '--help'], {
-    env: { ...process.env, ...config.env },
+export default async function compileOnce(project: TestProject): Promise<void> {
+  await prepare(project)
+  project.onTestsRerun(() => prepare(project))
+}
+
+async function prepare({ config }: TestProject): Promise<void> {
+  const files = await bundle()
+  const folder = fileURLToPath(PROGRAMS)
+  mkdirSync(folder, { recursive: true })
+  // Another run in this checkout may be using those that stay the same.
+  for (const [name, code] of files) {
+    const file = join(folder, name)
+    if (!existsSync(file) || readFileSync(file, 'utf8') !== code) writeFileSync(file, code)
+  }
+  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name))
+  const loadedOnDemand = [...files.keys()].filter((name) => !(name.replace('.js', '') in entries))
+  const imports = loadedOnDemand.map((name) => `--import=${pathToFileURL(join(folder, name))}`)
+  for (const entry of Object.keys(entries))
+    execFileSync(process.execPath, [...imports, join(folder, `${entry}.js`), '--help'], {
+      env: { ...process.env, ...config.env },
+    })
+}
+
+async function bundle(): Promise<Map<string, string>> {
+  const built = await build({
+    configFile: false,
+    logLevel: 'warn',
+    ssr: { noExternal: true, resolve: { conditions: ['baton-source', 'module', 'node'] } },
+    build: {
+      ssr: true,
+      write: false,
+      target: 'node24',
+      rolldownOptions: {
+        input: entries,
+        output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+      },
+    },
+    plugins: [
+      {
+        // Files that lie beside a source are found from where the source is.
+        name: 'own-url',
+        enforce: 'pre',
+        transform: (code, id) =>
+          id.startsWith(packages) && code.includes('import.meta.url')
+            ? code.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(id).href))
+            : undefined,
+      },
+    ],
   })
+  const { output } = built as Rolldown.RolldownOutput
+  return new Map(output.flatMap((one) => (one.type === 'chunk' ? [[one.fileName, one.code]] : [])))
 }

@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+import { programArguments } from '../../../../test/support/programs.ts'
 
 export interface BatonOptions {
   readonly url?: string
@@ -34,7 +32,7 @@ export function startBaton(
   args: readonly string[],
   { url, input = '', env = {} }: BatonOptions = {},
 ): RunningBaton {
-  const child = spawn(process.execPath, ['--conditions=baton-source', main, ...args], {
+  const child = spawn(process.execPath, [...programArguments('command'), ...args], {
     env: { ...process.env, NO_COLOR: '1', ...(url === undefined ? {} : { BATON_URL: url }), ...env },
     // A process group of its own, as a shell gives to what is typed.
     detached: true,

@@ -13,5 +13,5 @@ describeModel(
     largeCallBack: 300,
     piece: 40,
   }),
-  { crowded: 60, long: 8 },
+  { crowded: 40, long: 5 },
 )

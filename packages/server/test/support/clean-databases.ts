@@ -55,12 +55,10 @@ const MANY_BYTES = 500_000
 class Used {
   readonly url: string
   readonly #session: pg.Client
-  readonly #emptying: string
 
-  private constructor(url: string, session: pg.Client, emptying: string) {
+  private constructor(url: string, session: pg.Client) {
     this.url = url
     this.#session = session
-    this.#emptying = emptying
   }
 
   /** Notes what a database holds before its first use: that is what it holds whenever it is clean. */
@@ -82,11 +80,15 @@ class Used {
       const json = session.escapeLiteral(JSON.stringify(first))
       statements.push(`INSERT INTO ${name} SELECT * FROM json_populate_recordset(NULL::${name}, ${json})`)
     }
-    return new Used(url, session, `DO $empty$ BEGIN ${statements.join('; ')}; END $empty$`)
+    // A function, because a session keeps the plans of its statements.
+    await session.query(
+      `CREATE FUNCTION pg_temp.empty() RETURNS void LANGUAGE plpgsql AS $$BEGIN ${statements.join('; ')}; END$$`,
+    )
+    return new Used(url, session)
   }
 
   async empty(): Promise<void> {
-    await this.#session.query(this.#emptying)
+    await this.#session.query('SELECT pg_temp.empty()')
   }
 
   async close(): Promise<void> {

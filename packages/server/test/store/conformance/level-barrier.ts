@@ -7,7 +7,7 @@ export const barrier = (store: Driver, enabled: boolean) =>
   store.control({ verb: 'level-barrier', taskId: 'a', enabled })
 
 /** More than a store passes in one transaction. */
-const LEVELS = 600
+const LEVELS = 510
 
 export const park = async (store: Driver) =>
   store.settle((await store.pullOne()).leaseId, { outcome: 'failed', final: true })
