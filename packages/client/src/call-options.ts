@@ -54,9 +54,9 @@ export interface SettleOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
-export interface Pulled {
+export interface Pulled<Fields extends object = object> {
   /** In the order in which they were due; empty when nothing is ready. */
-  readonly partitions: PulledPartition[]
+  readonly partitions: (PulledPartition & Fields)[]
   /** When nothing was ready: how soon it is worth asking again. */
   readonly retryAfterSeconds: number | undefined
 }

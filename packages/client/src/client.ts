@@ -75,8 +75,8 @@ export class BatonClient {
   }
 
   /** Sends one array as it is, all or nothing. `Producer` also checks it, and splits what is too large. */
-  async callBack(
-    descriptors: readonly PartitionDescriptor[],
+  async callBack<Fields extends object = object>(
+    descriptors: readonly (PartitionDescriptor & NoInfer<Fields>)[],
     options: SealableCallOptions = {},
   ): Promise<CallBackAnswer> {
     // What is no array is sent all the same: the service has the words for it.
@@ -94,12 +94,12 @@ export class BatonClient {
   }
 
   /** Takes partitions under leases. */
-  async pull(options: PullOptions = {}): Promise<Pulled> {
+  async pull<Fields extends object = object>(options: PullOptions = {}): Promise<Pulled<Fields>> {
     const { idempotencyKey = newIdempotencyKey(), waitSeconds } = options
     const headers = { ...preferring(options), 'idempotency-key': idempotencyKey }
     const query = choosing(options)
     const answer = await this.#ask({ method: 'GET', path: '/pull', query, headers, waitSeconds }, options)
-    const { partitions } = answer.body as { partitions: PulledPartition[] }
+    const { partitions } = answer.body as { partitions: (PulledPartition & Fields)[] }
     return {
       partitions: partitions.map((partition) => this.#table.fromWire(partition)),
       retryAfterSeconds: retryAfterOf(answer.headers),

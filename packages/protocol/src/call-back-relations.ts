@@ -32,6 +32,7 @@ export class CallBackRelations {
     descriptor: Record<string, unknown>,
     at: number,
     unsound: ReadonlySet<string> | undefined,
+    extraFields: string | null,
   ): FieldFault[] | undefined {
     const taskId = unsound?.has('taskId') ? undefined : (descriptor['taskId'] as string)
     const name = unsound?.has('partition_name') ? undefined : (descriptor['partition_name'] as string)
@@ -42,14 +43,16 @@ export class CallBackRelations {
     if (taskId !== undefined && name !== undefined) {
       const parsed = this.#readName(taskId, name, level, at)
       if (parsed !== undefined) {
-        this.#partitions.push({
+        const partition: CalledBackPartition = {
           level: parsed.level,
           index: parsed.index,
           // Adding zero turns a -0 from the wire into 0.
           recordCount: (records ?? 0) + 0,
           computeTableName: descriptor[this.#tableField] as string,
           spelling: parsed.canonical ? null : name,
-        })
+        }
+        if (extraFields !== null) partition.extraFields = extraFields
+        this.#partitions.push(partition)
       }
     }
     if (level !== undefined) this.#ascend(level)

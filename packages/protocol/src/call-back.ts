@@ -3,6 +3,7 @@ import { CallBackRelations } from './call-back-relations.ts'
 import type { CallBack } from './checked-call-back.ts'
 import { descriptorSchema } from './descriptor.ts'
 import { descriptorCheck } from './descriptor-check.ts'
+import { type ExtraFields, extraFieldsOf, type UnknownFields } from './extra-fields.ts'
 import { type FieldFault, fieldFaults } from './field-faults.ts'
 import { MAX_LEVELS_PER_CALL_BACK } from './limits.ts'
 import { count } from './schema-parts.ts'
@@ -22,10 +23,13 @@ export type CallBackAnswer = Static<typeof callBackAnswerSchema>
 
 export interface CallBackOptions {
   tableField?: string
-  unknownFields?: 'refuse' | 'ignore'
+  /** What becomes of fields beyond the contract. */
+  unknownFields?: UnknownFields
   /** The most levels in the array. */
   maxLevels?: number
 }
+
+const NONE_KEPT: ExtraFields = { text: null, faults: [] }
 
 export type CallBackCheck = { ok: true; callBack: CallBack } | CheckFailure
 
@@ -55,11 +59,14 @@ export function checkCallBack(body: unknown, options: CallBackOptions = {}): Cal
   for (let at = 0; at < body.length; at += 1) {
     const descriptor: unknown = body[at]
     if (element.matches(descriptor)) {
-      const broken = relations.take(descriptor, at, undefined)
-      if (broken !== undefined) report(violations, descriptor, at, broken)
+      const extra = unknownFields === 'keep' ? extraFieldsOf(descriptor, element.shape) : NONE_KEPT
+      const broken = relations.take(descriptor, at, undefined, extra.text)
+      if (broken !== undefined || extra.faults.length > 0)
+        report(violations, descriptor, at, [...extra.faults, ...(broken ?? [])])
     } else if (isObject(descriptor)) {
       const faults = fieldFaults(element.shape, descriptor, unknownFields)
-      const broken = relations.take(descriptor, at, new Set(faults.map((fault) => fault.field)))
+      const broken = relations.take(descriptor, at, new Set(faults.map((fault) => fault.field)), null)
+      if (unknownFields === 'keep') faults.push(...extraFieldsOf(descriptor, element.shape).faults)
       report(violations, descriptor, at, broken === undefined ? faults : faults.concat(broken))
     } else {
       violations.add(

@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
 import { descriptorSchema } from './descriptor.ts'
+import type { UnknownFields } from './extra-fields.ts'
 import type { ObjectShape } from './field-faults.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 
@@ -13,7 +14,7 @@ export interface DescriptorCheck {
 /** Compiling costs some milliseconds, and a deployment uses one combination. */
 const made = new Map<string, DescriptorCheck>()
 
-export function descriptorCheck(tableField: string, unknownFields: 'refuse' | 'ignore'): DescriptorCheck {
+export function descriptorCheck(tableField: string, unknownFields: UnknownFields): DescriptorCheck {
   const key = `${unknownFields} ${tableField}`
   let check = made.get(key)
   if (check === undefined) {
@@ -28,14 +29,14 @@ export function descriptorCheck(tableField: string, unknownFields: 'refuse' | 'i
  * so their patterns are tried only when the text changes; a partition name is the task id and digits, which reading
  * it will show. For 50,000 descriptors that saves a third of the whole check.
  */
-function makeCheck(tableField: string, unknownFields: 'refuse' | 'ignore'): DescriptorCheck {
+function makeCheck(tableField: string, unknownFields: UnknownFields): DescriptorCheck {
   const { properties, required } = descriptorSchema(tableField)
   const structure = Compile(
     Type.Object(
       Object.fromEntries(
         Object.entries(properties).map(([field, schema]) => [field, withoutPattern(schema)]),
       ),
-      { additionalProperties: unknownFields === 'ignore' },
+      { additionalProperties: unknownFields !== 'refuse' },
     ),
   )
   const fields = properties as Record<string, TSchema>

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import { didYouMean } from './did-you-mean.ts'
+import type { UnknownFields } from './extra-fields.ts'
 import { quoted, shownValue } from './shown-value.ts'
 import { ruleOfPattern } from './text-form.ts'
 
@@ -36,7 +37,7 @@ interface ScalarKeywords {
 export function fieldFaults(
   shape: ObjectShape,
   subject: Record<string, unknown>,
-  unknownFields: 'refuse' | 'ignore',
+  unknownFields: UnknownFields,
 ): FieldFault[] {
   const faults: FieldFault[] = []
   for (const field of Object.keys(subject)) {

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { MAX_LISTED_ATTEMPTS } from './answer-caps.ts'
 import { attemptSchema } from './attempt.ts'
 import { descriptorFields } from './descriptor.ts'
-import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
+import { count, oneOf, orNull, timestamp, traceparent } from './schema-parts.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 import { partitionStates } from './task-state.ts'
 
@@ -15,6 +15,17 @@ const settled = {
   reportedRecords: orNull(count({ description: 'What the worker says it processed' })),
   calledBackAt: timestamp(),
   settledAt: orNull(timestamp({ description: 'When it was done' })),
+}
+
+const kept = {
+  fields: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'What its descriptor had beyond the contract, where the service keeps it; absent if nothing',
+      examples: [{ snapshot: 's3://results/orders/0-7' }],
+    }),
+  ),
+  traceparent: Type.Optional(traceparent()),
 }
 
 const told = {
@@ -37,6 +48,7 @@ export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
       readyAt: orNull(timestamp({ description: 'When the back-off ends' })),
       ...told,
       ...settled,
+      ...kept,
     },
     { description: 'A partition and where it stands' },
   )
@@ -53,7 +65,7 @@ export type PartitionList = Static<ReturnType<typeof partitionListSchema>>
 
 export function manifestLineSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
-    { ...descriptorFields(tableField), ...standing, ...told, ...settled },
+    { ...descriptorFields(tableField), ...standing, ...told, ...settled, ...kept },
     { description: 'One line of a task manifest: what was called back and what became of it' },
   )
 }

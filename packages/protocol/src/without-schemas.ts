@@ -24,6 +24,7 @@ export { didYouMean } from './did-you-mean.ts'
 export { type ErrorCode, type ErrorCodeEntry, errorCodes } from './error-codes.ts'
 export { type EventName, eventNames } from './event-names.ts'
 export { InexactNumber, parseExactJson } from './exact-json.ts'
+export { type UnknownFields, unknownFieldRules } from './extra-fields.ts'
 export { checkIdempotencyKey, idempotencyKeyKeywords } from './idempotency-key.ts'
 export { checkInstanceId, instanceIdKeywords } from './instance-id.ts'
 export { type InstanceRole, type InstanceState, instanceRoles, instanceStates } from './instance-state.ts'
@@ -32,6 +33,8 @@ export {
   LONGEST_SILENCE_SECONDS,
   MAX_BATCH,
   MAX_CHOSEN,
+  MAX_EXTRA_FIELDS_BYTES,
+  MAX_EXTRA_FIELDS_DEPTH,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
   MAX_LEVELS_PER_CALL_BACK,
@@ -75,6 +78,7 @@ export {
   unfinishedTaskStates,
 } from './task-state.ts'
 export { portablePattern } from './text-form.ts'
+export { readTraceparent } from './traceparent.ts'
 export type { CheckFailure } from './violation.ts'
 export { ViolationList } from './violation.ts'
 export { type EtaReason, etaReasons } from './waits-for.ts'

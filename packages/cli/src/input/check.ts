@@ -1,5 +1,5 @@
 import { CallBackCheck } from '@baton/client'
-import { MAX_LISTED_VIOLATIONS } from '@baton/protocol/without-schemas'
+import { MAX_LISTED_VIOLATIONS, type UnknownFields } from '@baton/protocol/without-schemas'
 import { InputError } from './input-error.ts'
 import { elementOf, inLines, placeOf } from './place.ts'
 import { tableFieldHint } from './table-field-hint.ts'
@@ -9,7 +9,7 @@ const DESCRIPTORS_AT_ONCE = 10_000
 
 export interface CheckOptions {
   readonly tableField: string
-  readonly unknownFields: 'refuse' | 'ignore'
+  readonly unknownFields: UnknownFields
   readonly onBytes: (bytes: number) => void
 }
 

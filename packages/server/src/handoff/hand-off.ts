@@ -154,7 +154,7 @@ export class HandOff {
   async callBack(
     callBack: CallBack,
     producer: string | null,
-    more: Pick<CallBackOrder, 'owner' | 'seal' | 'settings'> = {},
+    more: Omit<CallBackOrder, 'callBack' | 'producer'> = {},
   ): Promise<CallBackOutcome> {
     const { callBack: result } = await this.#coalescer.ask({ callBack: { callBack, producer, ...more } })
     if (result === undefined) throw new Error('a call-back came back without its answer')

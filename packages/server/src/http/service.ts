@@ -1,3 +1,4 @@
+import type { UnknownFields } from '@baton/protocol'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
@@ -11,7 +12,7 @@ export interface Service {
   readonly log: Log
   /** The wire's name for the table field. */
   readonly tableField: string
-  readonly unknownFields: 'refuse' | 'ignore'
+  readonly unknownFields: UnknownFields
   readonly callBackLimitBytes: number
   readonly callBackLevels: number
   readonly keyOwner: KeyOwner

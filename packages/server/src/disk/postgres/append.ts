@@ -29,19 +29,11 @@ WITH known AS MATERIALIZED (
   INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM mine RETURNING number
 ), rows AS (
   INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
-  SELECT ${newRowColumns('n')} FROM mine CROSS JOIN ${descriptorColumns.unnest('n', FIRST_COLUMN)}
+  SELECT ${descriptorColumns.from('n')} FROM mine CROSS JOIN ${descriptorColumns.unnest('n', FIRST_COLUMN)}
 )
 SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`
 
-/** In SQL: an absent spelling comes as empty text, because a NULL in an array depends on a setting. */
-export function newRowColumns(alias: string): string {
-  return descriptorColumns.names
-    .map((name) => (name === 'spelling' ? `nullif(${alias}.spelling, '')` : `${alias}.${name}`))
-    .join(', ')
-}
-
-export const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] =>
-  descriptorColumns.arrays(rows.map((row) => (row.spelling === null ? { ...row, spelling: '' } : row)))
+export const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] => descriptorColumns.arrays(rows)
 
 /** Sends the entry once. Whatever fails here leaves it open whether the entry is there. */
 export async function append(connection: Connection, term: string, entry: Appended): Promise<void> {

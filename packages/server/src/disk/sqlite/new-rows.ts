@@ -28,8 +28,11 @@ export class NewRows {
 /** In the order of the columns of `descriptors`. Written out: a large call-back is nothing but these. */
 function valuesOf(rows: readonly PartitionDescriptor[]): SQLInputValue[] {
   const values: SQLInputValue[] = []
-  for (const { id, lane, index, recordCount, computeTable, spelling, calledBackAt } of rows)
-    values.push(id, lane, index, recordCount, computeTable, spelling, calledBackAt)
+  for (const row of rows) {
+    const { id, lane, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent } =
+      row
+    values.push(id, lane, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent)
+  }
   return values
 }
 

@@ -76,6 +76,8 @@ const descriptor: Columns<PartitionDescriptor> = {
   computeTable: ['compute_table', 'text'],
   spelling: ['spelling', 'text?'],
   calledBackAt: ['called_back_at', 'integer'],
+  extraFields: ['extra_fields', 'text?'],
+  traceparent: ['traceparent', 'text?'],
 }
 
 const status: Columns<PartitionStatus> = {

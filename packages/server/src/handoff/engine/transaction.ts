@@ -541,8 +541,8 @@ function earlier(first: bigint | null, retry: bigint | null): bigint | null {
 }
 
 export function handedOut(partition: Partition, lease: GrantedLease | null): HandedOut {
-  const { home, index, spelling, computeTable, recordCount } = partition
-  return {
+  const { home, index, spelling, computeTable, recordCount, extraFields, traceparent } = partition
+  const handed = {
     taskId: home.owner.taskId,
     level: home.level,
     index,
@@ -551,6 +551,7 @@ export function handedOut(partition: Partition, lease: GrantedLease | null): Han
     recordCount,
     lease,
   }
+  return extraFields === null && traceparent === null ? handed : { ...handed, extraFields, traceparent }
 }
 
 export function leaseOf(partition: Partition, now: number): GrantedLease {

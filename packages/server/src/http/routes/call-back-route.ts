@@ -5,11 +5,13 @@ import {
   callBackAnswerSchema,
   callBackRequestSchema,
   readTaskSettings,
+  readTraceparent,
   type TaskSettingsRequest,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
+import { isSameJson } from '../../handoff/rules/call-back-rules.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
 import type { KnownConflict } from '../../handoff/store.ts'
 import type { BoundsMet } from '../admission/bounds.ts'
@@ -57,7 +59,8 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         const caller = callers.of(headers)
         requireCallBackLimits(caller, callBack)
         const owner = caller?.name ?? null
-        const more = { owner, seal, settings }
+        const traceparent = readTraceparent(headers['traceparent']?.toString())
+        const more = { owner, seal, settings, traceparent }
         return { callBack, result: await handOff.callBack(callBack, callerOf(headers), more) }
       })
       switch (result.kind) {
@@ -132,9 +135,19 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
     ['record_count', sent.recordCount, known.recordCount],
     [tableField, sent.computeTableName, known.computeTableName],
   ]
+  const extra = [sent.extraFields ?? null, known.extraFields ?? null] as const
+  if (!isSameJson(...extra)) differing.push(['what is beyond the contract', cut(extra[0]), cut(extra[1])])
   const detail = differing
     .filter(([, here, before]) => here !== before)
     .map(([field, here, before]) => `${field} is ${here} here and ${before} in what was accepted before`)
     .join('; ')
   return { pointer: `/${position}`, partition_name: nameOf(callBack.taskId, sent), detail }
+}
+
+const MAX_SHOWN = 200
+
+/** Where two long texts differ only behind the cut, they must not read the same. */
+function cut(fields: string | null): string {
+  if (fields === null) return 'nothing'
+  return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`
 }
