@@ -9,6 +9,11 @@ export interface CallOptions {
   readonly retryForSeconds?: number | undefined
   /** How long one request of this call may take before it counts as lost. */
   readonly timeoutSeconds?: number | undefined
+  /**
+   * The trace that this call belongs to (W3C Trace Context), in place of one among the `headers` of the client. That of a
+   * call-back is handed out with its partitions.
+   */
+  readonly traceparent?: string | undefined
   /** Told about each request that failed and will be repeated. */
   readonly onFailure?: ((failed: FailedTry) => void) | undefined
 }

@@ -280,7 +280,9 @@ export class BatonClient {
   }
 
   #ask(spec: RequestSpec, options: CallOptions): Promise<Answer> {
-    return this.#persist(() => this.#transport.json({ ...spec, ...limits(options) }), options)
+    const { traceparent } = options
+    const traced = traceparent === undefined ? spec : { ...spec, headers: { ...spec.headers, traceparent } }
+    return this.#persist(() => this.#transport.json({ ...traced, ...limits(options) }), options)
   }
 
   #persist<T>(attempt: () => Promise<T>, options: CallOptions): Promise<T> {

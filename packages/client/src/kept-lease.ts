@@ -12,14 +12,21 @@ const LONGEST_MARGIN_MILLIS = 5000
 export class KeptLease {
   readonly id: string
   readonly lose: (error: LeaseLostError) => void
+  readonly traceparent: string | undefined
   #lengthMillis: number
   #endsAt: number
   /** When the first renewal since the last success was begun. */
   #triedAt: number | undefined
 
-  constructor(lease: Lease, now: number, lose: (error: LeaseLostError) => void) {
+  constructor(
+    lease: Lease,
+    now: number,
+    lose: (error: LeaseLostError) => void,
+    traceparent: string | undefined,
+  ) {
     this.id = lease.id
     this.lose = lose
+    this.traceparent = traceparent
     this.#lengthMillis = lease.expiresInSeconds * 1000
     this.#endsAt = now + this.#lengthMillis
   }

@@ -5,6 +5,7 @@ import { BatonError, LeaseLostError } from './errors.ts'
 import { KeptLease } from './kept-lease.ts'
 import { backOffMillis } from './persistence.ts'
 import type { ServiceWatch } from './service-watch.ts'
+import { sharedTrace } from './shared-trace.ts'
 
 const LONGEST_REQUEST_MILLIS = 10_000
 const SHORTEST_REQUEST_MILLIS = 100
@@ -29,8 +30,8 @@ export class LeaseKeeper {
     this.#options = options
   }
 
-  keep(lease: Lease, lose: (error: LeaseLostError) => void): void {
-    const kept = new KeptLease(lease, performance.now(), lose)
+  keep(lease: Lease, lose: (error: LeaseLostError) => void, traceparent?: string): void {
+    const kept = new KeptLease(lease, performance.now(), lose, traceparent)
     this.#leases.set(kept.id, kept)
     this.#wakeBy(kept.renewAt)
   }
@@ -105,7 +106,9 @@ export class LeaseKeeper {
     const left = (this.#earliestGiveUp() - sentAt) / 2
     const millis = Math.max(SHORTEST_REQUEST_MILLIS, Math.min(left, LONGEST_REQUEST_MILLIS))
     const { client, watch, onRenewed } = this.#options
-    const answer = await client.renew(leaseIds, { retryForSeconds: 0, timeoutSeconds: millis / 1000 })
+    const traceparent = sharedTrace(leaseIds.map((id) => this.#leases.get(id)?.traceparent))
+    const once = { retryForSeconds: 0, timeoutSeconds: millis / 1000, traceparent }
+    const answer = await client.renew(leaseIds, once)
     watch.answered()
     this.#take(answer, sentAt)
     if (answer.renewed.length > 0) onRenewed(answer.renewed.length)

@@ -5,6 +5,8 @@ import { type Ask, type Batching, type HandOffAnswers, type Store, StoreUnavaila
 interface Pending {
   readonly ask: Ask
   readonly weight: number
+  /** The request that it is of, where requests are traced. */
+  readonly traced: unknown
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
 }
@@ -14,6 +16,13 @@ export interface CoalescerEvents {
   committed(answers: HandOffAnswers): void
   /** With those that are refused for it. */
   failed(error: unknown, asks: readonly Ask[]): void
+}
+
+/** For those who trace what happens to a request. */
+export interface BatchTracing {
+  /** The request that is being served. */
+  current(): unknown
+  batch(requests: readonly unknown[], run: () => Promise<HandOffAnswers>): Promise<HandOffAnswers>
 }
 
 /** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
@@ -35,6 +44,7 @@ const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAt
 export class Coalescer {
   readonly #store: Store
   readonly #events: CoalescerEvents
+  readonly #tracing: BatchTracing | undefined
   #gathering: Pending[] = []
   #gatheringWeight = 0
   #scheduled = false
@@ -46,16 +56,17 @@ export class Coalescer {
   #patientUntil = 0
   readonly #batching: Batching
 
-  constructor(store: Store, events: CoalescerEvents) {
+  constructor(store: Store, events: CoalescerEvents, tracing?: BatchTracing) {
     this.#store = store
     this.#events = events
+    this.#tracing = tracing
     this.#batching = store.batching ?? ONE_BY_ONE
   }
 
   ask(ask: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const weight = weightOf(ask)
-      const pending = { ask, weight, resolve, reject }
+      const pending = { ask, weight, traced: this.#tracing?.current(), resolve, reject }
       if (ask.callBack !== undefined && weight > SHARING_LIMIT) void this.#commit([pending], () => undefined)
       else {
         this.#gathering.push(pending)
@@ -148,7 +159,7 @@ export class Coalescer {
   async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
     let answers: HandOffAnswers
     try {
-      answers = await this.#store.handOff(batchOf(batch))
+      answers = await this.#handOff(batch)
     } catch (error) {
       if (isLackOfRoom(error) && batch.some(takesLittle) && !batch.every(takesLittle)) {
         // What call-backs have no room for must not keep workers from renewing and settling.
@@ -179,6 +190,15 @@ export class Coalescer {
       // It is committed: whatever is wrong with the answers, running it again would lease twice.
       this.#refuse(batch, error)
     }
+  }
+
+  #handOff(batch: readonly Pending[]): Promise<HandOffAnswers> {
+    const run = () => this.#store.handOff(batchOf(batch))
+    if (this.#tracing === undefined) return run()
+    return this.#tracing.batch(
+      batch.map(({ traced }) => traced),
+      run,
+    )
   }
 
   #refuse(batch: readonly Pending[], error: unknown): void {

@@ -1,6 +1,6 @@
 import type { CallBack } from '@baton/protocol'
 import { type Stopwatch, systemClock, systemStopwatch, type WallClock } from './clock.ts'
-import { Coalescer } from './coalescer.ts'
+import { type BatchTracing, Coalescer } from './coalescer.ts'
 import { HandOffCounts } from './counts/hand-off-counts.ts'
 import { StoreCounts } from './counts/store-counts.ts'
 import { StoreReadings } from './counts/store-readings.ts'
@@ -40,6 +40,7 @@ export interface HandOffOptions {
   readonly log: Log
   /** What runs beside the hand-off on the same store, and ends before the store is closed. */
   readonly companion?: Companion
+  readonly tracing?: BatchTracing | undefined
   /** Pulls that wait for work; further ones are answered at once. */
   readonly maxWaitingPulls?: number
   /** For tests that decide what time it is, and how much of it passes. */
@@ -92,21 +93,25 @@ export class HandOff {
     this.#room = room
     const failed = (error: unknown) => (isLackOfRoom(error) ? room.refused(error) : outage.failed(error))
     this.#failed = failed
-    this.#coalescer = new Coalescer(store, {
-      committed: ({ readied, readiedOf, nextDueInMillis }) => {
-        this.#pulls.wake(readied, readiedOf)
-        if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
+    this.#coalescer = new Coalescer(
+      store,
+      {
+        committed: ({ readied, readiedOf, nextDueInMillis }) => {
+          this.#pulls.wake(readied, readiedOf)
+          if (nextDueInMillis !== null) this.#upkeep.dueIn(nextDueInMillis)
+        },
+        failed: (error, asks) => {
+          failed(error)
+          // Whoever holds these leases was not heard.
+          if (
+            isLackOfRoom(error) &&
+            asks.some(({ settle, renew }) => settle !== undefined || renew !== undefined)
+          )
+            this.#upkeep.beginGrace()
+        },
       },
-      failed: (error, asks) => {
-        failed(error)
-        // Whoever holds these leases was not heard.
-        if (
-          isLackOfRoom(error) &&
-          asks.some(({ settle, renew }) => settle !== undefined || renew !== undefined)
-        )
-          this.#upkeep.beginGrace()
-      },
-    })
+      options.tracing,
+    )
     this.#pulls = new Pulls(
       this.#coalescer,
       (instance, result) => {

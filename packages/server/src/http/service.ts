@@ -5,6 +5,7 @@ import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { Callers } from './requests/callers.ts'
 import type { KeyOwner } from './requests/key-owner.ts'
+import type { RequestTracing } from './requests/request-tracing.ts'
 
 /** What the routes work with. */
 export interface Service {
@@ -20,6 +21,7 @@ export interface Service {
   /** The service speaks TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks
+  readonly tracing: RequestTracing
 }
 
 export interface Webhooks {

@@ -5,7 +5,6 @@ import {
   callBackAnswerSchema,
   callBackRequestSchema,
   readTaskSettings,
-  readTraceparent,
   type TaskSettingsRequest,
 } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
@@ -29,7 +28,7 @@ import { sealHeader, sealOf } from './seal-header.ts'
 const SETTINGS_HEADER = 'task-settings'
 
 export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers } = service
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers, tracing } = service
   const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
   app.addHook('onClose', () => reader.close())
   app.route({
@@ -45,7 +44,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
       body: callBackRequestSchema(tableField),
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
-    handler: async (request, reply) => {
+    handler: tracing.handler('POST /call-back', async (request, reply) => {
       const { headers, socket } = request.raw
       const seal = sealOf(headers)
       const settings = settingsIn(headers, handOff)
@@ -59,8 +58,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         const caller = callers.of(headers)
         requireCallBackLimits(caller, callBack)
         const owner = caller?.name ?? null
-        const traceparent = readTraceparent(headers['traceparent']?.toString())
-        const more = { owner, seal, settings, traceparent }
+        const more = { owner, seal, settings, traceparent: tracing.traceparent(headers) }
         return { callBack, result: await handOff.callBack(callBack, callerOf(headers), more) }
       })
       switch (result.kind) {
@@ -94,7 +92,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
             'with this array the records of the task would add up to more than 2^53 - 1',
           )
       }
-    },
+    }),
   })
 }
 

@@ -6,7 +6,7 @@ import type { AdmissionBudget } from '../admission/budget.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
-import { exchangeOver, type Serve } from '../requests/exchange.ts'
+import { exchangeOver } from '../requests/exchange.ts'
 import { whileWatched } from '../requests/hang-up.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
 import { Standstill } from '../requests/standstill.ts'
@@ -21,12 +21,12 @@ export function pullRoute(
   lane: ExpressLane,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, callers } = service
+  const { handOff, tableField, callers, tracing } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
   const config = { access: 'worker' as const, urgency: 'pull' as const }
 
-  const pull: Serve = async ({ asked, socket, answer }) => {
+  const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
     const caller = () => budget.callerOf(asked.headers, socket)
     const order = asked.pull
     const hangUpsAreRead = standstill.noteRequest()
@@ -55,7 +55,7 @@ export function pullRoute(
       if (order.key === null) handOff.undo(partitions)
     })
     return { waited }
-  }
+  })
   lane.open('GET', app.prefix, '/pull', 'pull', pull)
 
   app.route({

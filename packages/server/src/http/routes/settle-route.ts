@@ -16,7 +16,7 @@ import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { refusalsJson } from '../answers/refusals-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
-import { exchangeOver, type Serve } from '../requests/exchange.ts'
+import { exchangeOver } from '../requests/exchange.ts'
 import { whileWatched } from '../requests/hang-up.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
 import { Standstill } from '../requests/standstill.ts'
@@ -28,7 +28,7 @@ export function settleRoute(
   lane: ExpressLane,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, callers } = service
+  const { handOff, tableField, callers, tracing } = service
   const write = handedOutWriter(tableField)
   const standstill = new Standstill()
   const parkedJson = (parked: readonly string[]) =>
@@ -36,7 +36,7 @@ export function settleRoute(
   const settledJson = ({ settled, parked, refused, pulled }: Settled) =>
     `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
 
-  const settle: Serve = async ({ asked, socket, answer }, body) => {
+  const settle = tracing.serve('POST /settle', async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
     const pull = asksToPull(asked.preferences) ? asked.pull : null
@@ -70,7 +70,7 @@ export function settleRoute(
     }
     answer(settledJson(outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
-  }
+  })
   lane.open('POST', app.prefix, '/settle', 'urgent', settle)
 
   app.route({
