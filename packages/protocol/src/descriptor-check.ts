@@ -1,9 +1,9 @@
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
 import { descriptorSchema } from './descriptor.ts'
-import type { UnknownFields } from './extra-fields.ts'
 import type { ObjectShape } from './field-faults.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
+import type { UnknownFields } from './unknown-fields.ts'
 
 /** Decides about one descriptor by itself, and knows the shape that explains a refusal. */
 export interface DescriptorCheck {

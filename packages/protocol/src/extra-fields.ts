@@ -4,10 +4,6 @@ import { MAX_EXTRA_FIELDS_BYTES, MAX_EXTRA_FIELDS_DEPTH } from './limits.ts'
 import { quoted } from './shown-value.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 
-/** What a service does about fields of a descriptor that are not in the contract. */
-export const unknownFieldRules = ['refuse', 'ignore', 'keep'] as const
-export type UnknownFields = (typeof unknownFieldRules)[number]
-
 const encoder = new TextEncoder()
 
 /** What a pulled partition has beside its descriptor; and the table's name in the contract, where the wire has another. */

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
 import { didYouMean } from './did-you-mean.ts'
-import type { UnknownFields } from './extra-fields.ts'
 import { quoted, shownValue } from './shown-value.ts'
 import { ruleOfPattern } from './text-form.ts'
+import type { UnknownFields } from './unknown-fields.ts'
 
 /** What is wrong with one field of an object; the field may be absent or unknown. */
 export interface FieldFault {
