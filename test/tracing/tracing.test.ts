@@ -93,12 +93,12 @@ describe('with an OpenTelemetry SDK', () => {
       })
     const renewed = (traceId: string) => spansOf(traceId).some(({ name }) => name === 'POST /renew')
     const anyRenewal = () => exporter.getFinishedSpans().filter(({ name }) => name === 'POST /renew')
-    const first = new Worker(url, () => until(() => renewed(ids[0] ?? '')), {
+    const first = new Worker(url, async () => void (await until(() => renewed(ids[0] ?? ''))), {
       untilIdle: true,
       tasks: ['orders'],
     })
     // Two at a time: their renewals are about two traces.
-    const both = new Worker(url, () => until(() => anyRenewal().length > 0), {
+    const both = new Worker(url, async () => void (await until(() => anyRenewal().length > 0)), {
       untilIdle: true,
       concurrency: 2,
     })
