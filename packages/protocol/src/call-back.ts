@@ -35,8 +35,13 @@ const NONE_KEPT: ExtraFields = { text: null, faults: [] }
 export type CallBackCheck = { ok: true; callBack: CallBack } | CheckFailure
 
 /** The body of a call-back, for documentation; `checkCallBack` also holds the rules across elements. */
-export function callBackRequestSchema(tableField: string = DEFAULT_TABLE_FIELD) {
-  return Type.Array(descriptorSchema(tableField), {
+export function callBackRequestSchema(
+  tableField: string = DEFAULT_TABLE_FIELD,
+  unknownFields: UnknownFields = 'refuse',
+) {
+  const element = descriptorSchema(tableField)
+  const taken = unknownFields === 'refuse' ? element : { ...element, additionalProperties: true }
+  return Type.Array(taken, {
     minItems: 1,
     description: 'Partitions of one task, in ascending order of priorityLevel',
   })

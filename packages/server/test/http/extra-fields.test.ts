@@ -79,6 +79,15 @@ describe('fields beyond the contract, where they are kept', () => {
     expect(nested.status).toBe(422)
   })
 
+  test('are allowed by the API document', async () => {
+    const elements = async (baton: TestApp) => {
+      const { body } = await baton.get('/openapi.json')
+      return body.paths['/call-back'].post.requestBody.content['application/json'].schema.items
+    }
+    expect(await elements(await TestApp.open(keep))).toMatchObject({ additionalProperties: true })
+    expect(await elements(await TestApp.open())).toEqual({ $ref: '#/components/schemas/PartitionDescriptor' })
+  })
+
   test('come through the thread that reads large call-backs', async () => {
     const baton = await TestApp.open(keep)
     const array = descriptors('orders', 5000).map((one, at) => (at % 2 === 0 ? { ...one, at } : one))

@@ -41,7 +41,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
       summary: 'Describe partitions of a task, to be handed out',
       tags: ['hand-off'],
       headers: Type.Object({ ...producerHeader, ...sealHeader, ...settingsHeader }),
-      body: callBackRequestSchema(tableField),
+      body: callBackRequestSchema(tableField, unknownFields),
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
     handler: tracing.handler('POST /call-back', async (request, reply) => {
