@@ -19,7 +19,9 @@ const settled = {
 
 const kept = {
   fields: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), {
+    Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
       description:
         'What its descriptor had beyond the contract, where the service keeps it; absent if nothing',
       examples: [{ snapshot: 's3://results/orders/0-7' }],
