@@ -35,7 +35,7 @@ class LongOnesFirst extends BaseSequencer {
 export default defineConfig({
   // Workspace packages are inlined through Vite's SSR resolver, which has its own list of conditions. Node gets
   // them too, so `import` must not be among them: a require() would be given modules it cannot use.
-  ssr: { resolve: { conditions: [sourceCondition, 'module', 'node'] } },
+  ssr: { resolve: { conditions: [sourceCondition, 'node'] } },
   test: {
     reporters: ['default', areaReporter],
     projects: [

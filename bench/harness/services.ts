@@ -17,6 +17,8 @@ export interface Service {
 export interface BatonStore {
   dataFolder: string
   databaseUrl?: string
+  /** Modules that Node loads before the service. */
+  imports?: readonly string[]
 }
 
 /** The real service as a user starts it: the defaults, except for where it listens and stores. */
@@ -33,7 +35,7 @@ export async function startBaton(store: BatonStore, cleanUp: CleanUp): Promise<S
       {
         name: 'Baton',
         command: process.execPath,
-        args: [SOURCE_CONDITION, BATON_MAIN],
+        args: [SOURCE_CONDITION, ...(store.imports ?? []).flatMap((path) => ['--import', path]), BATON_MAIN],
         env,
         // A node also logs where it finds another one.
         readyPattern: /listening on (http:\/\/127\.0\.0\.1:\d+)/,

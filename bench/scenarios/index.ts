@@ -14,6 +14,7 @@ import { postgresBatches } from './postgres-batches.ts'
 import { postgresNodes } from './postgres-nodes.ts'
 import { postgresOneByOne } from './postgres-one-by-one.ts'
 import { settleAndPull } from './settle-and-pull.ts'
+import { tracing } from './tracing.ts'
 import { viewsOfATask } from './views.ts'
 import { watchers } from './watchers.ts'
 
@@ -35,6 +36,7 @@ export const scenarios: readonly Scenario[] = [
   longPolls,
   littleWork,
   coldStart,
+  tracing,
   viewsOfATask,
   watchers,
 ]

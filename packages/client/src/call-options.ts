@@ -33,6 +33,11 @@ export interface CallOptions {
   readonly retryForSeconds?: number | undefined
   /** How long one request of this call may take before it counts as lost. */
   readonly timeoutSeconds?: number | undefined
+  /**
+   * The trace that this call belongs to (W3C Trace Context), in place of one among the `headers` of the client. That of a
+   * call-back is handed out with its partitions.
+   */
+  readonly traceparent?: string | undefined
   /** Told about each request that failed and will be repeated. */
   readonly onFailure?: ((failed: FailedTry) => void) | undefined
 }
@@ -78,9 +83,9 @@ export interface SettleOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
-export interface Pulled {
+export interface Pulled<Fields extends object = object> {
   /** In the order in which they were due; empty when nothing is ready. */
-  readonly partitions: PulledPartition[]
+  readonly partitions: (PulledPartition & Fields)[]
   /** When nothing was ready: how soon it is worth asking again. */
   readonly retryAfterSeconds: number | undefined
 }

@@ -90,8 +90,8 @@ export class BatonClient {
   }
 
   /** Sends one array as it is, all or nothing. `Producer` also checks it, and splits what is too large. */
-  async callBack(
-    descriptors: readonly PartitionDescriptor[],
+  async callBack<Fields extends object = object>(
+    descriptors: readonly (PartitionDescriptor & NoInfer<Fields>)[],
     options: SealableCallOptions = {},
   ): Promise<CallBackAnswer> {
     // What is no array is sent all the same: the service has the words for it.
@@ -109,12 +109,12 @@ export class BatonClient {
   }
 
   /** Takes partitions under leases. */
-  async pull(options: PullOptions = {}): Promise<Pulled> {
+  async pull<Fields extends object = object>(options: PullOptions = {}): Promise<Pulled<Fields>> {
     const { idempotencyKey = newIdempotencyKey(), waitSeconds } = options
     const headers = { ...preferring(options), 'idempotency-key': idempotencyKey }
     const query = choosing(options)
     const answer = await this.#ask({ method: 'GET', path: '/pull', query, headers, waitSeconds }, options)
-    const { partitions } = answer.body as { partitions: PulledPartition[] }
+    const { partitions } = answer.body as { partitions: (PulledPartition & Fields)[] }
     return {
       partitions: partitions.map((partition) => this.#table.fromWire(partition)),
       retryAfterSeconds: retryAfterOf(answer.headers),
@@ -301,7 +301,9 @@ export class BatonClient {
   }
 
   #ask(spec: RequestSpec, options: CallOptions): Promise<Answer> {
-    return this.#persist(() => this.#transport.json({ ...spec, ...limits(options) }), options)
+    const { traceparent } = options
+    const traced = traceparent === undefined ? spec : { ...spec, headers: { ...spec.headers, traceparent } }
+    return this.#persist(() => this.#transport.json({ ...traced, ...limits(options) }), options)
   }
 
   #persist<T>(attempt: () => Promise<T>, options: CallOptions): Promise<T> {

@@ -2,6 +2,7 @@ import type { PulledPartition, Refusal, Settlement } from '@baton/protocol'
 import { type Chosen, newIdempotencyKey, type PullChoice } from './call-options.ts'
 import type { BatonClient } from './client.ts'
 import { type FailedTry, persist } from './persistence.ts'
+import { sharedTrace } from './shared-trace.ts'
 import type { ServiceWatch } from './worker-events.ts'
 
 /** So few that even the longest reasons, escaped, stay below what the service takes in one request. */
@@ -42,6 +43,7 @@ export interface HandOffLoopOptions {
 
 interface WaitingSettlement {
   readonly settlement: Settlement
+  readonly traceparent: string | undefined
   readonly resolve: (answer: SettlementAnswer) => void
   readonly reject: (error: unknown) => void
 }
@@ -86,9 +88,9 @@ export class HandOffLoop {
   }
 
   /** Resolves with the service's answer, however long it takes to get one; rejects when the loop ends before. */
-  settle(settlement: Settlement): Promise<SettlementAnswer> {
+  settle(settlement: Settlement, traceparent?: string): Promise<SettlementAnswer> {
     return new Promise((resolve, reject) => {
-      this.#settlements.push({ settlement, resolve, reject })
+      this.#settlements.push({ settlement, traceparent, resolve, reject })
       if (!this.#gathers) {
         this.#gathers = true
         const then = this.#options.isBusy() ? whenTurnEnds : queueMicrotask
@@ -170,7 +172,8 @@ export class HandOffLoop {
 
   #settle(settling: readonly WaitingSettlement[], pull: PullChoice | undefined, idempotencyKey: string) {
     const settlements = settling.map(({ settlement }) => settlement)
-    const once = { retryForSeconds: 0, signal: this.#ending.signal }
+    const traceparent = sharedTrace(settling.map((one) => one.traceparent))
+    const once = { retryForSeconds: 0, signal: this.#ending.signal, traceparent }
     const wish = pull === undefined ? undefined : { ...pull, ...this.#options.chosen }
     return this.#options.client.settle(settlements, { pull: wish, idempotencyKey, ...once })
   }

@@ -106,11 +106,15 @@ export class Holdings {
       this.#waiting.push(holding)
       this.#records += partition.record_count
       if (partition.lease !== null) {
-        keeper.keep(partition.lease, (error) => {
-          holding.lose(error)
-          tell({ kind: 'lost', partition, error })
-          this.#forgetIfWaiting(holding)
-        })
+        keeper.keep(
+          partition.lease,
+          (error) => {
+            holding.lose(error)
+            tell({ kind: 'lost', partition, error })
+            this.#forgetIfWaiting(holding)
+          },
+          partition.traceparent,
+        )
       }
     }
     if (this.#closed) this.#giveBackWaiting()
@@ -187,7 +191,7 @@ export class Holdings {
     const settlement = settlementOf(lease.id, outcome)
     this.#settling += 1
     try {
-      const answer = await loop().settle(settlement)
+      const answer = await loop().settle(settlement, partition.traceparent)
       const { outcome: said, reason } = settlement
       if (answer.settled) {
         const { parked } = answer

@@ -3,6 +3,7 @@ import { MAX_LEASES_PER_REQUEST } from '@baton/protocol/core'
 import type { BatonClient } from './client.ts'
 import { BatonError, LeaseLostError } from './errors.ts'
 import { backOffMillis } from './persistence.ts'
+import { sharedTrace } from './shared-trace.ts'
 import type { ServiceWatch } from './worker-events.ts'
 
 /** Time to stop a handler before another worker may begin, and to let a last renewal be answered. */
@@ -16,14 +17,21 @@ const LONGEST_MARGIN_MILLIS = 5000
 class KeptLease {
   readonly id: string
   readonly lose: (error: LeaseLostError) => void
+  readonly traceparent: string | undefined
   #lengthMillis: number
   #endsAt: number
   /** When the first renewal since the last success was begun. */
   #triedAt: number | undefined
 
-  constructor(lease: Lease, now: number, lose: (error: LeaseLostError) => void) {
+  constructor(
+    lease: Lease,
+    now: number,
+    lose: (error: LeaseLostError) => void,
+    traceparent: string | undefined,
+  ) {
     this.id = lease.id
     this.lose = lose
+    this.traceparent = traceparent
     this.#lengthMillis = lease.expiresInSeconds * 1000
     this.#endsAt = now + this.#lengthMillis
   }
@@ -78,8 +86,8 @@ export class LeaseKeeper {
     this.#options = options
   }
 
-  keep(lease: Lease, lose: (error: LeaseLostError) => void): void {
-    const kept = new KeptLease(lease, performance.now(), lose)
+  keep(lease: Lease, lose: (error: LeaseLostError) => void, traceparent?: string): void {
+    const kept = new KeptLease(lease, performance.now(), lose, traceparent)
     this.#leases.set(kept.id, kept)
     this.#wakeBy(kept.renewAt)
   }
@@ -154,7 +162,9 @@ export class LeaseKeeper {
     const left = (this.#earliestGiveUp() - sentAt) / 2
     const millis = Math.max(SHORTEST_REQUEST_MILLIS, Math.min(left, LONGEST_REQUEST_MILLIS))
     const { client, watch, onRenewed } = this.#options
-    const answer = await client.renew(leaseIds, { retryForSeconds: 0, timeoutSeconds: millis / 1000 })
+    const traceparent = sharedTrace(leaseIds.map((id) => this.#leases.get(id)?.traceparent))
+    const once = { retryForSeconds: 0, timeoutSeconds: millis / 1000, traceparent }
+    const answer = await client.renew(leaseIds, once)
     watch.answered()
     this.#take(answer, sentAt)
     if (answer.renewed.length > 0) onRenewed(answer.renewed.length)

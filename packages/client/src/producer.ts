@@ -1,5 +1,5 @@
 import type { CallBackOptions, PartitionDescriptor } from '@baton/protocol'
-import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem } from '@baton/protocol/core'
+import { listedViolations, MAX_LEVELS_PER_CALL_BACK, problem, type UnknownFields } from '@baton/protocol/core'
 import { CallBackCheck } from './call-back-check.ts'
 import {
   type CallBackCallOptions,
@@ -33,7 +33,7 @@ export interface ProducerOptions {
    * What the local check says to fields that the contract does not know; as configured at the service.
    * @defaultValue `'refuse'`
    */
-  readonly unknownFields?: 'refuse' | 'ignore'
+  readonly unknownFields?: UnknownFields
   /**
    * How long each request is repeated while the service is away. A computation that took hours should not be lost
    * to a restart of the service.
@@ -42,8 +42,11 @@ export interface ProducerOptions {
   readonly retryForSeconds?: number
 }
 
-/** Hands the partitions of a computed task over to the service. */
-export class Producer {
+/**
+ * Hands the partitions of a computed task over to the service. `Fields` is what descriptors have beyond the contract, for a
+ * service that keeps it.
+ */
+export class Producer<Fields extends object = object> {
   readonly #client: BatonClient
   readonly #limits: PieceLimits
   readonly #check: CallBackOptions
@@ -73,7 +76,7 @@ export class Producer {
    * @throws {@link ConflictError} with a pointer to each that contradicts what was accepted before
    */
   async callBack(
-    descriptors: Iterable<PartitionDescriptor> | AsyncIterable<PartitionDescriptor>,
+    descriptors: Iterable<PartitionDescriptor & Fields> | AsyncIterable<PartitionDescriptor & Fields>,
     options: CallBackCallOptions = {},
   ): Promise<CallBackReceipt> {
     const sending = new CallBackSending(this.#client, { retryForSeconds: this.#retryForSeconds, ...options })

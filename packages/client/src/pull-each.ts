@@ -5,14 +5,14 @@ import { Worker } from './worker.ts'
 import type { HandlingContext, WorkerOptions } from './worker-options.ts'
 
 /** A partition in your hands. Its lease is renewed until you say how it ended. */
-export class HeldPartition implements AsyncDisposable {
-  readonly partition: PulledPartition
+export class HeldPartition<Fields extends object = object> implements AsyncDisposable {
+  readonly partition: PulledPartition & Fields
   readonly #context: HandlingContext
   readonly #settle: (outcome: HandlingOutcome) => void
   #settled = false
 
   constructor(
-    partition: PulledPartition,
+    partition: PulledPartition & Fields,
     context: HandlingContext,
     settle: (outcome: HandlingOutcome) => void,
   ) {
@@ -74,15 +74,15 @@ export class HeldPartition implements AsyncDisposable {
  * }
  * ```
  */
-export async function* pullEach(
+export async function* pullEach<Fields extends object = object>(
   service: ServiceAddress,
   options: WorkerOptions = {},
-): AsyncGenerator<HeldPartition, void, undefined> {
-  const arrived: HeldPartition[] = []
+): AsyncGenerator<HeldPartition<Fields>, void, undefined> {
+  const arrived: HeldPartition<Fields>[] = []
   const said = new Saying()
   let wake = () => {}
   let left = false
-  const worker = new Worker(
+  const worker = new Worker<Fields>(
     service,
     (partition, context) =>
       new Promise<HandlingOutcome>((settle) => {

@@ -17,6 +17,8 @@ test('the wire has its name, the program has its own', () => {
   expect(field.toWire(onWire)).toBe(onWire)
   expect(field.fromWire(onWire as never)).toEqual(inProgram)
   expect(field.describe(inProgram)).toEqual(onWire)
+  const pulled = { ...inProgram, region: 'eu', lease: null, traceparent: 'trace' }
+  expect(field.describe(pulled)).toEqual({ ...onWire, region: 'eu' })
   expect(Object.keys(field.toWire(inProgram) as object)).toEqual([
     'taskId',
     'warehouseTable',

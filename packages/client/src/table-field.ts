@@ -1,4 +1,4 @@
-import type { PartitionDescriptor } from '@baton/protocol'
+import type { PartitionDescriptor, PulledPartition } from '@baton/protocol'
 import { DEFAULT_TABLE_FIELD } from '@baton/protocol/core'
 
 type Fields = Record<string, unknown>
@@ -35,10 +35,10 @@ export class TableField {
     return name === undefined ? received : (renamed(received, name, PROGRAM_NAME) as T)
   }
 
-  /** The five fields of a descriptor with the wire's name for the table, without whatever came with them. */
-  describe(partition: PartitionDescriptor): Fields {
-    const { taskId, computeTableName, partition_name, record_count, priorityLevel } = partition
-    return { taskId, [this.#name]: computeTableName, partition_name, record_count, priorityLevel }
+  /** A pulled partition as it was called back: without what the service added, with the wire's name for the table. */
+  describe(partition: PartitionDescriptor & Partial<PulledPartition>): Fields {
+    const { lease: _lease, traceparent: _traceparent, taskId, computeTableName, ...others } = partition
+    return { taskId, [this.#name]: computeTableName, ...others }
   }
 }
 
@@ -53,6 +53,7 @@ const otherTexts = new Set([
   'lastReason',
   'calledBackAt',
   'settledAt',
+  'traceparent',
 ])
 
 function unknownTextField(received: object): string | undefined {

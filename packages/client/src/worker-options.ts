@@ -21,9 +21,12 @@ export interface HandlingContext {
  * Works on one partition. Returning means done, throwing means failed; an outcome that is returned, or a `Failed` or
  * `Released` that is thrown, says more. Delivery is at least once: a partition may have been worked on before. Where
  * the service was set to at most once, `lease` is null and the outcome is told by the `unreported` event alone.
+ *
+ * `Fields` is what descriptors have beyond the contract, where the service keeps it. It is a promise of the producers:
+ * nothing checks it here.
  */
-export type Handler = (
-  partition: PulledPartition,
+export type Handler<Fields extends object = object> = (
+  partition: PulledPartition & Fields,
   context: HandlingContext,
   // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is the usual one
 ) => Promise<HandlingOutcome | void> | HandlingOutcome | void

@@ -55,7 +55,7 @@ export interface StopOptions {
  * await worker.run()
  * ```
  */
-export class Worker implements AsyncDisposable {
+export class Worker<Fields extends object = object> implements AsyncDisposable {
   readonly #settings: WorkerSettings
   readonly #signal: AbortSignal | undefined
   readonly #tell: WorkerEventListener
@@ -68,7 +68,7 @@ export class Worker implements AsyncDisposable {
   #stopping = false
   #error: unknown
 
-  constructor(service: ServiceAddress, handler: Handler, options: WorkerOptions = {}) {
+  constructor(service: ServiceAddress, handler: Handler<Fields>, options: WorkerOptions = {}) {
     const client = clientOf(service)
     this.#settings = settingsOf(options)
     this.#signal = options.signal
@@ -76,7 +76,7 @@ export class Worker implements AsyncDisposable {
     const watch = new ServiceWatch(this.#tell)
     const onRenewed = (leases: number) => this.#tell({ kind: 'renewed', leases })
     this.#holdings = new Holdings({
-      handler,
+      handler: handler as Handler,
       around: options.around,
       settings: this.#settings,
       keeper: new LeaseKeeper({ client, watch, onRenewed }),

@@ -10,6 +10,8 @@ export interface CalledBackPartition {
   computeTableName: string
   /** The name as it was sent, when it is not the canonical one of this level and index. */
   spelling: string | null
+  /** The fields beyond the contract as the text of one JSON object; absent where there are none or they are not kept. */
+  extraFields?: string | null
 }
 
 export interface CallBack {
@@ -47,6 +49,7 @@ export class CallBackRelations {
     descriptor: Record<string, unknown>,
     at: number,
     unsound: ReadonlySet<string> | undefined,
+    extraFields: string | null,
   ): FieldFault[] | undefined {
     const taskId = unsound?.has('taskId') ? undefined : (descriptor['taskId'] as string)
     const name = unsound?.has('partition_name') ? undefined : (descriptor['partition_name'] as string)
@@ -57,14 +60,16 @@ export class CallBackRelations {
     if (taskId !== undefined && name !== undefined) {
       const parsed = this.#readName(taskId, name, level, at)
       if (parsed !== undefined) {
-        this.#partitions.push({
+        const partition: CalledBackPartition = {
           level: parsed.level,
           index: parsed.index,
           // Adding zero turns a -0 from the wire into 0.
           recordCount: (records ?? 0) + 0,
           computeTableName: descriptor[this.#tableField] as string,
           spelling: parsed.canonical ? null : name,
-        })
+        }
+        if (extraFields !== null) partition.extraFields = extraFields
+        this.#partitions.push(partition)
       }
     }
     if (level !== undefined) this.#ascend(level)

@@ -26,6 +26,8 @@ export {
   LONGEST_SILENCE_SECONDS,
   MAX_BATCH,
   MAX_CHOSEN,
+  MAX_EXTRA_FIELDS_BYTES,
+  MAX_EXTRA_FIELDS_DEPTH,
   MAX_KEPT_REASON_LENGTH,
   MAX_LEASES_PER_REQUEST,
   MAX_LEVELS_PER_CALL_BACK,
@@ -94,5 +96,7 @@ export {
   webhookEventTypes,
 } from './states.ts'
 export { portablePattern } from './text-form.ts'
+export { readTraceparent } from './traceparent.ts'
+export { type UnknownFields, unknownFieldRules } from './unknown-fields.ts'
 export type { CheckFailure } from './violation.ts'
 export { quoted, ViolationList } from './violation.ts'

@@ -8,6 +8,11 @@ export class InexactNumber {
   constructor(text: string) {
     this.text = text
   }
+
+  /** As JSON.parse reads it, for values that are passed on as they came. */
+  toJSON(): number {
+    return Number(this.text)
+  }
 }
 
 /** Nothing that could be a fraction or an exponent: true of nearly every text, and quick to find out. */

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox'
 import { ruleOfPattern } from './text-form.ts'
+import type { UnknownFields } from './unknown-fields.ts'
 import {
   type CheckFailure,
   describeValue,
@@ -82,7 +83,7 @@ interface ScalarKeywords {
 export function fieldFaults(
   shape: ObjectShape,
   subject: Record<string, unknown>,
-  unknownFields: 'refuse' | 'ignore',
+  unknownFields: UnknownFields,
 ): FieldFault[] {
   const faults: FieldFault[] = []
   for (const field of Object.keys(subject)) {

@@ -27,6 +27,10 @@ export const MAX_TABLE_NAME_LENGTH = 1024
 export const MAX_PARTITION_NAME_LENGTH = MAX_TASK_ID_LENGTH + 64
 /** The most priority levels that one array of descriptors may have. A task may have more, in several arrays. */
 export const MAX_LEVELS_PER_CALL_BACK = 10_000
+/** The most bytes that the fields of a descriptor beyond the contract may take as JSON, where they are kept. */
+export const MAX_EXTRA_FIELDS_BYTES = 2048
+/** How deep they may be nested. */
+export const MAX_EXTRA_FIELDS_DEPTH = 14
 /** The most partitions that one request can be handed. */
 export const MAX_BATCH = 1000
 /** The most tables, and the most tasks, that one pull, or one question about workers, may name. */

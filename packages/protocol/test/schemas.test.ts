@@ -49,6 +49,7 @@ describe('a schema', () => {
       'record_count',
       'priorityLevel',
       'lease',
+      'traceparent',
     ])
   })
 

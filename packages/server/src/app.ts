@@ -12,10 +12,12 @@ import { LiveTokens } from './http/admission/live-tokens.ts'
 import type { AdmissionLimits } from './http/budget/bounds.ts'
 import { anonymous, keyOwners } from './http/requests/callers.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
+import { untraced } from './http/requests/request-tracing.ts'
 import { buildHttp, type Timeouts } from './http/server.ts'
 import { TlsFiles } from './http/tls.ts'
 import { openEmbeddedStore, openSharedStore } from './open-store.ts'
 import { SettingsError } from './settings-error.ts'
+import { openTracing, type Tracing } from './tracing.ts'
 import { version } from './version.ts'
 import { AddressRule } from './webhooks/address-rule.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
@@ -49,10 +51,11 @@ export interface App {
 
 export async function openApp(config: Config, options: AppOptions): Promise<App> {
   const { log, clock, timeouts } = options
+  const tracing = await openTracing()
   const files = openFiles(config, log)
   const { tokens, tls } = files
   const policy = policyOf(config)
-  const opened = openStore(config, policy, options)
+  const opened = openStore(config, policy, { ...options, tracing })
   opened.catch(() => closeFiles(files))
   const { store, keptIn, peers } = await opened
   try {
@@ -73,6 +76,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       maxWaitingPulls: config.maxWaitingPulls,
       log,
       companion: deliverer,
+      tracing,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
     const http = await buildHttp({
@@ -87,6 +91,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         callers: tokens ?? anonymous,
         webhooks: { rule, deliverer, source: config.webhookSource },
         scaleTargetSeconds: config.scaleTargetSeconds,
+        tracing: tracing ?? untraced,
       },
       admission: { hosts: new HostRule(config.allowedHosts), tokens },
       limits: limitsOf(config),
@@ -145,9 +150,9 @@ function closeFiles({ tokens, tls }: WatchedFiles): void {
 async function openStore(
   config: Config,
   policy: Policy,
-  { clock, log }: Pick<AppOptions, 'clock' | 'log'>,
+  { clock, log, tracing }: Pick<AppOptions, 'clock' | 'log'> & { readonly tracing: Tracing | undefined },
 ): Promise<{ store: Store; keptIn: KeptIn; peers: OpenedCluster | null }> {
-  const options = { policy, ...(clock === undefined ? {} : { clock }) }
+  const options = { policy, tracing, ...(clock === undefined ? {} : { clock }) }
   if (config.databaseUrl === null) {
     const warn = (text: string) => log.warn({}, text)
     const store = await openEmbeddedStore({ folder: config.data, warn, ...options })

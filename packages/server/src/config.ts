@@ -124,9 +124,10 @@ export const configSchema = Type.Object({
     default: 'computeTableName',
     description: "the wire's name for the field that holds the compute table",
   }),
-  unknownFields: oneOf(['refuse', 'ignore'], {
+  unknownFields: oneOf(['refuse', 'ignore', 'keep'], {
     default: 'refuse',
-    description: 'what to do about fields in a call-back that the contract does not know',
+    description:
+      'what to do about fields in a call-back that the contract does not know; kept ones are handed to workers',
   }),
   bodyLimitMb: Type.Number({
     minimum: 0.001,

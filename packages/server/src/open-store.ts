@@ -5,6 +5,7 @@ import { Secrets } from './handoff/lease-secrets.ts'
 import type { Log } from './handoff/log.ts'
 import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
+import type { Tracing } from './tracing.ts'
 
 // The engine on either disk. Only the one that is asked for is loaded: the other's driver takes time to start.
 
@@ -12,6 +13,7 @@ interface StoreOptions {
   readonly policy: Policy
   /** For tests that decide what time it is. */
   readonly clock?: WallClock
+  readonly tracing?: Pick<Tracing, 'watch'> | undefined
 }
 
 export interface EmbeddedStoreOptions extends StoreOptions {
@@ -21,11 +23,11 @@ export interface EmbeddedStoreOptions extends StoreOptions {
 }
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<Store> {
-  const { folder, warn, policy, clock = systemClock } = options
+  const { folder, warn, policy, clock = systemClock, tracing } = options
   const { openSqliteDisk } = await import('./disk/sqlite/sqlite-disk.ts')
   const disk = await openSqliteDisk({ folder, warn })
   try {
-    return await openEngine({ disk, clock, policy, ...chance() })
+    return await openEngine({ disk: tracing?.watch(disk) ?? disk, clock, policy, ...chance() })
   } catch (error) {
     await disk.close()
     throw error
@@ -43,7 +45,7 @@ export interface SharedStoreOptions extends StoreOptions {
 export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ peers: OpenedCluster; database: string }> {
-  const { url, log, policy, clock, peerCa = null } = options
+  const { url, log, policy, clock, tracing, peerCa = null } = options
   const [{ openPostgresDisk }, { describeServer }, { openCluster }] = await Promise.all([
     import('./disk/postgres/postgres-disk.ts'),
     import('./disk/postgres/session/connector.ts'),
@@ -52,7 +54,7 @@ export async function openSharedStore(
   const peers = await openCluster({
     openDisk: (node) => openPostgresDisk({ url, node, log }),
     openEngine: ({ disk, clock: leaders }) =>
-      openEngine({ disk, clock: clock ?? leaders, policy, ...chance() }),
+      openEngine({ disk: tracing?.watch(disk) ?? disk, clock: clock ?? leaders, policy, ...chance() }),
     log,
     trusted: peerCa,
   })

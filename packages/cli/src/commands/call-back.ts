@@ -1,4 +1,5 @@
 import { type CallBackReceipt, type PartitionDescriptor, Producer } from '@baton/client'
+import { type UnknownFields, unknownFieldRules } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
@@ -75,7 +76,8 @@ export const callBack: Command = {
     check: { kind: 'switch', description: 'only check, send nothing; needs no service' },
     'from-manifest': {
       kind: 'switch',
-      description: 'the input is what `baton manifest` wrote: only the descriptor of each line is sent',
+      description:
+        'the input is what `baton manifest` wrote: the descriptor of each line is sent, with the fields it was called back with',
     },
     stream: { kind: 'switch', description: 'send while reading, for input that takes long to come' },
     seal: {
@@ -97,10 +99,10 @@ export const callBack: Command = {
     'unknown-fields': {
       kind: 'text',
       placeholder: 'RULE',
-      choices: ['refuse', 'ignore'],
+      choices: unknownFieldRules,
       variable: 'BATON_UNKNOWN_FIELDS',
       default: 'refuse',
-      description: 'what the check says to fields that the contract does not know',
+      description: 'what the check says to fields that the contract does not know; as the service is set',
     },
     ...connectionFlags,
     timeout: { ...connectionFlags.timeout, default: 300 },
@@ -140,11 +142,13 @@ function describedBy(given: Arguments): Adapt {
   const fields = ['taskId', tableField.name, 'partition_name', 'record_count', 'priorityLevel']
   return (line) => {
     if (typeof line !== 'object' || line === null || Array.isArray(line)) return line
-    return Object.fromEntries(Object.entries(line).filter(([name]) => fields.includes(name)))
+    const described = Object.entries(line).filter(([name]) => fields.includes(name))
+    const { fields: beyondContract = {} } = line as { fields?: object }
+    return Object.fromEntries([...described, ...Object.entries(beyondContract)])
   }
 }
 
-const ruleOf = (given: Arguments) => given.textOrDefault('unknown-fields') as 'refuse' | 'ignore'
+const ruleOf = (given: Arguments) => given.textOrDefault('unknown-fields') as UnknownFields
 
 async function check(
   given: Arguments,

@@ -96,7 +96,9 @@ export const pull: Command = {
 
 /** As the service says it, with its name for the table field. */
 export function wireForm(client: BatonClient, partition: PulledPartition): object {
-  return { ...client.tableField.describe(partition), lease: partition.lease }
+  const { lease, traceparent } = partition
+  const added = traceparent === undefined ? { lease } : { lease, traceparent }
+  return { ...client.tableField.describe(partition), ...added }
 }
 
 export function pulledTable(partitions: readonly PulledPartition[]): string {

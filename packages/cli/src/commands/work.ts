@@ -52,7 +52,8 @@ export const work: Command = {
   takesCommand: true,
   details: `Runs a command once for each partition. The command finds the descriptor on its stdin, as a line of JSON, and in
 its environment: BATON_TASK_ID, BATON_COMPUTE_TABLE_NAME, BATON_PARTITION_NAME, BATON_RECORD_COUNT,
-BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID.
+BATON_PRIORITY_LEVEL, BATON_ATTEMPT, BATON_LEASE_ID. Where its call-back had a trace, TRACEPARENT continues it. Fields
+beyond the contract, where the service keeps them, are in the line of JSON.
 
 Its exit code says how it ended:
   ${String(commandExitCodes.done).padStart(3)}    done

@@ -1,5 +1,5 @@
 import { CallBackCheck, namingPositions, type Violation } from '@baton/client'
-import { MAX_LISTED_VIOLATIONS, quoted } from '@baton/protocol/core'
+import { MAX_LISTED_VIOLATIONS, quoted, type UnknownFields } from '@baton/protocol/core'
 import { InputError, type ReadValue, readValues, type Source } from './input.ts'
 
 type LineOf = (position: number) => number | undefined
@@ -90,7 +90,7 @@ const DESCRIPTORS_AT_ONCE = 10_000
 
 interface CheckOptions {
   readonly tableField: string
-  readonly unknownFields: 'refuse' | 'ignore'
+  readonly unknownFields: UnknownFields
   readonly onBytes: (bytes: number) => void
 }
 

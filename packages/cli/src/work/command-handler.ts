@@ -130,6 +130,7 @@ function variablesOf(
     BATON_ATTEMPT: String(attempt),
     BATON_LEASE_ID: lease?.id ?? '',
     BATON_REPORT: reportPath,
+    ...(partition.traceparent === undefined ? {} : { TRACEPARENT: partition.traceparent }),
   }
 }
 

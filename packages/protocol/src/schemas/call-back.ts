@@ -1,7 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { type CallBack, CallBackRelations } from '../call-back-relations.ts'
+import { type ExtraFields, extraFieldsOf } from '../extra-fields.ts'
 import { type FieldFault, fieldFaults } from '../field-faults.ts'
 import { DEFAULT_TABLE_FIELD, MAX_LEVELS_PER_CALL_BACK } from '../limits.ts'
+import type { UnknownFields } from '../unknown-fields.ts'
 import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationList } from '../violation.ts'
 import { descriptorCheck, descriptorSchema } from './descriptor.ts'
 import { count } from './schema-parts.ts'
@@ -18,16 +20,24 @@ export type CallBackAnswer = Static<typeof callBackAnswerSchema>
 
 export interface CallBackOptions {
   tableField?: string
-  unknownFields?: 'refuse' | 'ignore'
+  /** What becomes of fields beyond the contract. */
+  unknownFields?: UnknownFields
   /** The most levels in the array. */
   maxLevels?: number
 }
 
+const NONE_KEPT: ExtraFields = { text: null, faults: [] }
+
 export type CallBackCheck = { ok: true; callBack: CallBack } | CheckFailure
 
 /** The body of a call-back, for documentation; `checkCallBack` also holds the rules across elements. */
-export function callBackRequestSchema(tableField: string = DEFAULT_TABLE_FIELD) {
-  return Type.Array(descriptorSchema(tableField), {
+export function callBackRequestSchema(
+  tableField: string = DEFAULT_TABLE_FIELD,
+  unknownFields: UnknownFields = 'refuse',
+) {
+  const element = descriptorSchema(tableField)
+  const taken = unknownFields === 'refuse' ? element : { ...element, additionalProperties: true }
+  return Type.Array(taken, {
     minItems: 1,
     description: 'Partitions of one task, in ascending order of priorityLevel',
   })
@@ -51,11 +61,14 @@ export function checkCallBack(body: unknown, options: CallBackOptions = {}): Cal
   for (let at = 0; at < body.length; at += 1) {
     const descriptor: unknown = body[at]
     if (element.matches(descriptor)) {
-      const broken = relations.take(descriptor, at, undefined)
-      if (broken !== undefined) report(violations, descriptor, at, broken)
+      const extra = unknownFields === 'keep' ? extraFieldsOf(descriptor, element.shape) : NONE_KEPT
+      const broken = relations.take(descriptor, at, undefined, extra.text)
+      if (broken !== undefined || extra.faults.length > 0)
+        report(violations, descriptor, at, [...extra.faults, ...(broken ?? [])])
     } else if (isObject(descriptor)) {
       const faults = fieldFaults(element.shape, descriptor, unknownFields)
-      const broken = relations.take(descriptor, at, new Set(faults.map((fault) => fault.field)))
+      const broken = relations.take(descriptor, at, new Set(faults.map((fault) => fault.field)), null)
+      if (unknownFields === 'keep') faults.push(...extraFieldsOf(descriptor, element.shape).faults)
       report(violations, descriptor, at, broken === undefined ? faults : faults.concat(broken))
     } else {
       violations.add(

@@ -8,6 +8,7 @@ import {
   MAX_TASK_ID_LENGTH,
 } from '../limits.ts'
 import { qualifiedTableName, taskIdText, wellFormedText } from '../text-form.ts'
+import type { UnknownFields } from '../unknown-fields.ts'
 import { count } from './schema-parts.ts'
 
 const descriptorProperties = {
@@ -74,7 +75,7 @@ interface DescriptorCheck {
 /** Compiling costs some milliseconds, and a deployment uses one combination. */
 const made = new Map<string, DescriptorCheck>()
 
-export function descriptorCheck(tableField: string, unknownFields: 'refuse' | 'ignore'): DescriptorCheck {
+export function descriptorCheck(tableField: string, unknownFields: UnknownFields): DescriptorCheck {
   const key = `${unknownFields} ${tableField}`
   let check = made.get(key)
   if (check === undefined) {
@@ -89,14 +90,14 @@ export function descriptorCheck(tableField: string, unknownFields: 'refuse' | 'i
  * so their patterns are tried only when the text changes; a partition name is the task id and digits, which reading
  * it will show. For 50,000 descriptors that saves a third of the whole check.
  */
-function makeCheck(tableField: string, unknownFields: 'refuse' | 'ignore'): DescriptorCheck {
+function makeCheck(tableField: string, unknownFields: UnknownFields): DescriptorCheck {
   const { properties, required } = descriptorSchema(tableField)
   const structure = Compile(
     Type.Object(
       Object.fromEntries(
         Object.entries(properties).map(([field, schema]) => [field, withoutPattern(schema)]),
       ),
-      { additionalProperties: unknownFields === 'ignore' },
+      { additionalProperties: unknownFields !== 'refuse' },
     ),
   )
   const fields = properties as Record<string, TSchema>

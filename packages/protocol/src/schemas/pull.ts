@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { DEFAULT_TABLE_FIELD } from '../limits.ts'
 import { descriptorFields } from './descriptor.ts'
-import { orNull, timestamp } from './schema-parts.ts'
+import { orNull, timestamp, traceparent } from './schema-parts.ts'
 
 export const leaseSchema = Type.Object(
   {
@@ -36,8 +36,15 @@ export function pulledPartitionSchema(
 
 function pulledPartition(tableField: string) {
   return Type.Object(
-    { ...descriptorFields(tableField), lease: orNull(leaseSchema) },
-    { description: 'A partition that was handed out; lease is null where handing out settles' },
+    {
+      ...descriptorFields(tableField),
+      lease: orNull(leaseSchema),
+      traceparent: Type.Optional(traceparent()),
+    },
+    {
+      description:
+        'A partition that was handed out; lease is null where handing out settles. It also has the fields beyond the contract that its descriptor had, where the service keeps them',
+    },
   )
 }
 

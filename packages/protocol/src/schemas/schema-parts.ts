@@ -22,3 +22,12 @@ export function orNull<S extends TSchema>(schema: S) {
 export function oneOf<const W extends readonly string[]>(words: W, options: TSchemaOptions = {}) {
   return Type.Unsafe<W[number]>({ type: 'string', enum: [...words], ...options })
 }
+
+/** Of W3C Trace Context. */
+export function traceparent() {
+  return Type.String({
+    description:
+      'The trace of the call-back that brought the partition (W3C Trace Context); absent without one',
+    examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
+  })
+}

@@ -3,7 +3,7 @@ import { DEFAULT_TABLE_FIELD, MAX_LISTED_ATTEMPTS } from '../limits.ts'
 import { partitionStates } from '../states.ts'
 import { attemptSchema } from './attempt.ts'
 import { descriptorFields } from './descriptor.ts'
-import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
+import { count, oneOf, orNull, timestamp, traceparent } from './schema-parts.ts'
 
 const leaseState = {
   state: oneOf(partitionStates),
@@ -14,6 +14,19 @@ const settled = {
   reportedRecords: orNull(count({ description: 'What the worker says it processed' })),
   calledBackAt: timestamp(),
   settledAt: orNull(timestamp({ description: 'When it was done' })),
+}
+
+const kept = {
+  fields: Type.Optional(
+    Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description:
+        'What its descriptor had beyond the contract, where the service keeps it; absent if nothing',
+      examples: [{ snapshot: 's3://results/orders/0-7' }],
+    }),
+  ),
+  traceparent: Type.Optional(traceparent()),
 }
 
 const told = {
@@ -36,6 +49,7 @@ export function partitionRowSchema(tableField: string = DEFAULT_TABLE_FIELD) {
       readyAt: orNull(timestamp({ description: 'When the back-off ends' })),
       ...told,
       ...settled,
+      ...kept,
     },
     { description: 'A partition and where it stands' },
   )
@@ -52,7 +66,7 @@ export type PartitionList = Static<ReturnType<typeof partitionListSchema>>
 
 export function manifestLineSchema(tableField: string = DEFAULT_TABLE_FIELD) {
   return Type.Object(
-    { ...descriptorFields(tableField), ...leaseState, ...told, ...settled },
+    { ...descriptorFields(tableField), ...leaseState, ...told, ...settled, ...kept },
     { description: 'One line of a task manifest: what was called back and what became of it' },
   )
 }

@@ -1,4 +1,4 @@
-import { bigFields, type PerSection, type RowBatch, type Section } from '../handoff/archived.ts'
+import { addedFields, bigFields, type PerSection, type RowBatch, type Section } from '../handoff/archived.ts'
 import type { NextIds } from '../handoff/stored.ts'
 
 // The lines of an export, described in docs/export-format.md. Each line is JSON: the header, then each section with a line
@@ -46,10 +46,11 @@ const asText = (value: unknown): string | null => (value === null ? null : Strin
 /** Reads the rows of a section. */
 export function rowReader({ section, fields }: SectionLine): (values: readonly unknown[]) => object {
   const big = new Set(Object.keys(bigFields[section]))
+  const added = addedFields[section] ?? []
   return (values) => {
     if (values.length !== fields.length)
       throw new SyntaxError(`a row has ${values.length} values for ${fields.length} fields`)
-    const row: Row = {}
+    const row: Row = Object.fromEntries(added.map((field) => [field, null]))
     for (const [at, field] of fields.entries()) {
       const value = values[at]
       row[field] = big.has(field) && value !== null ? BigInt(value as string) : value

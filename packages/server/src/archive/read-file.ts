@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { createGunzip } from 'node:zlib'
 import {
   type ArchiveSource,
+  addedFields,
   type PerSection,
   perSection,
   type RowBatch,
@@ -161,7 +162,8 @@ function checkFields(
     throw refuse(
       `${section} have ${unknown.join(', ')}, which this program does not know; import with the version of Baton that wrote the file`,
     )
-  const absent = known[section].filter((field) => !fields.includes(field))
+  const mayLack = addedFields[section] ?? []
+  const absent = known[section].filter((field) => !fields.includes(field) && !mayLack.includes(field))
   if (absent.length > 0)
     throw refuse(`${section} lack ${absent.join(', ')}; export again with this version of Baton`)
 }

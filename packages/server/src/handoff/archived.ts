@@ -91,6 +91,11 @@ export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Nam
   deliveries: {},
 }
 
+/** Fields that earlier programs did not write, and rows without them have as null. */
+export const addedFields: Partial<PerSection<readonly string[]>> = {
+  partitions: ['extraFields', 'traceparent'] satisfies (keyof StoredPartition)[],
+}
+
 export const sections = Object.keys(bigFields) as Section[]
 
 export const perSection = <Value>(value: (section: Section) => Value): PerSection<Value> =>

@@ -77,6 +77,8 @@ function at<T>(answers: readonly T[], place: number): T {
 interface Pending {
   readonly ask: StoreRequest
   readonly weight: number
+  /** The request that it is of, where requests are traced. */
+  readonly traced: unknown
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
 }
@@ -86,6 +88,13 @@ interface BatcherEvents {
   committed(answers: HandOffAnswers): void
   /** With those that are refused for it. */
   failed(error: unknown, asks: readonly StoreRequest[]): void
+}
+
+/** For those who trace what happens to a request. */
+export interface BatchTracing {
+  /** The request that is being served. */
+  current(): unknown
+  batch(requests: readonly unknown[], run: () => Promise<HandOffAnswers>): Promise<HandOffAnswers>
 }
 
 /** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
@@ -107,6 +116,7 @@ const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAt
 export class Batcher {
   readonly #store: Store
   readonly #events: BatcherEvents
+  readonly #tracing: BatchTracing | undefined
   #queue: Pending[] = []
   #queueWeight = 0
   #scheduled = false
@@ -118,16 +128,17 @@ export class Batcher {
   #patientUntil = 0
   readonly #batching: Batching
 
-  constructor(store: Store, events: BatcherEvents) {
+  constructor(store: Store, events: BatcherEvents, tracing?: BatchTracing) {
     this.#store = store
     this.#events = events
+    this.#tracing = tracing
     this.#batching = store.batching ?? ONE_BY_ONE
   }
 
   ask(ask: StoreRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const weight = weightOf(ask)
-      const pending = { ask, weight, resolve, reject }
+      const pending = { ask, weight, traced: this.#tracing?.current(), resolve, reject }
       if (ask.callBack !== undefined && weight > SHARING_LIMIT) void this.#commit([pending], () => undefined)
       else {
         this.#queue.push(pending)
@@ -220,7 +231,7 @@ export class Batcher {
   async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
     let answers: HandOffAnswers
     try {
-      answers = await this.#store.handOff(batchOf(batch))
+      answers = await this.#handOff(batch)
     } catch (error) {
       if (isDiskFull(error) && batch.some(takesLittle) && !batch.every(takesLittle)) {
         // What call-backs have no room for must not keep workers from renewing and settling.
@@ -251,6 +262,15 @@ export class Batcher {
       // It is committed: whatever is wrong with the answers, running it again would lease twice.
       this.#refuse(batch, error)
     }
+  }
+
+  #handOff(batch: readonly Pending[]): Promise<HandOffAnswers> {
+    const run = () => this.#store.handOff(batchOf(batch))
+    if (this.#tracing === undefined) return run()
+    return this.#tracing.batch(
+      batch.map(({ traced }) => traced),
+      run,
+    )
   }
 
   #refuse(batch: readonly Pending[], error: unknown): void {

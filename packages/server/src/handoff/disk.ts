@@ -252,7 +252,10 @@ export interface IndexesOfLane {
 /** By index. */
 export type KnownOfLane = ReadonlyMap<number, KnownPartition | null>
 
-export type KnownPartition = Pick<PartitionDescriptor, 'recordCount' | 'computeTable' | 'spelling'>
+export type KnownPartition = Pick<
+  PartitionDescriptor,
+  'recordCount' | 'computeTable' | 'spelling' | 'extraFields'
+>
 
 /** Rows and those they belong to. */
 export type LoadedRows = Pick<

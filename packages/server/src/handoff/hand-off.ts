@@ -1,5 +1,5 @@
 import type { CallBack } from '@baton/protocol'
-import { Batcher } from './batcher.ts'
+import { Batcher, type BatchTracing } from './batcher.ts'
 import { type Stopwatch, systemClock, systemStopwatch, type WallClock, withTimeout } from './clock.ts'
 import { HandOffCounts, StoreCounts } from './counts/counts.ts'
 import { StoreReadings } from './counts/store-readings.ts'
@@ -43,6 +43,7 @@ export interface HandOffOptions {
   readonly log: Log
   /** What runs beside the hand-off on the same store, and ends before the store is closed. */
   readonly companion?: Companion
+  readonly tracing?: BatchTracing | undefined
   /** Pulls that wait for work; further ones are answered at once. */
   readonly maxWaitingPulls?: number
   /** For tests that decide what time it is, and how much of it passes. */
@@ -95,21 +96,25 @@ export class HandOff {
     this.#room = room
     const failed = (error: unknown) => (isDiskFull(error) ? room.refused(error) : storeHealth.failed(error))
     this.#failed = failed
-    this.#batcher = new Batcher(store, {
-      committed: ({ readied, readiedOf, nextDueInMillis }) => {
-        this.#pulls.wake(readied, readiedOf)
-        if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
+    this.#batcher = new Batcher(
+      store,
+      {
+        committed: ({ readied, readiedOf, nextDueInMillis }) => {
+          this.#pulls.wake(readied, readiedOf)
+          if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
+        },
+        failed: (error, asks) => {
+          failed(error)
+          // Whoever holds these leases was not heard.
+          if (
+            isDiskFull(error) &&
+            asks.some(({ settle, renew }) => settle !== undefined || renew !== undefined)
+          )
+            this.#maintenance.beginGrace()
+        },
       },
-      failed: (error, asks) => {
-        failed(error)
-        // Whoever holds these leases was not heard.
-        if (
-          isDiskFull(error) &&
-          asks.some(({ settle, renew }) => settle !== undefined || renew !== undefined)
-        )
-          this.#maintenance.beginGrace()
-      },
-    })
+      options.tracing,
+    )
     this.#pulls = new Pulls(
       this.#batcher,
       (instance, result) => {
@@ -164,7 +169,7 @@ export class HandOff {
   async callBack(
     callBack: CallBack,
     producer: string | null,
-    more: Pick<CallBackOrder, 'owner' | 'seal' | 'settings'> = {},
+    more: Omit<CallBackOrder, 'callBack' | 'producer'> = {},
   ): Promise<CallBackOutcome> {
     const { callBack: result } = await this.#batcher.ask({ callBack: { callBack, producer, ...more } })
     if (result === undefined) throw new Error('a call-back came back without its answer')

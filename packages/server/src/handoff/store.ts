@@ -132,6 +132,8 @@ export interface HandOffAnswers {
 export interface CallBackOrder {
   readonly callBack: CallBack
   readonly producer: string | null
+  /** The trace that it came with. */
+  readonly traceparent?: string | null
   /** The settings of its task from now on; null or absent: they stay as they are. */
   readonly settings?: TaskSettingsChange | null
   /** The name of the token that it came with: the task is its own from then on. */
@@ -179,6 +181,9 @@ export interface PulledPartition {
   readonly computeTableName: string
   readonly recordCount: number
   readonly lease: GrantedLease | null
+  /** These two only where there is something: nearly always there is not. */
+  readonly extraFields?: string | null
+  readonly traceparent?: string | null
 }
 
 export interface GrantedLease {

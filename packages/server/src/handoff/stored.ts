@@ -143,6 +143,10 @@ export interface PartitionDescriptor {
   /** How its name was spelled, where that is not the canonical form. */
   readonly spelling: string | null
   readonly calledBackAt: number
+  /** Fields of its descriptor beyond the contract: the text of one JSON object. */
+  readonly extraFields: string | null
+  /** Of the call-back that brought it. */
+  readonly traceparent: string | null
 }
 
 /** The part that changes: what an entry carries of a partition. */

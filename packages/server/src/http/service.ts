@@ -1,8 +1,10 @@
+import type { UnknownFields } from '@baton/protocol'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
 import type { Callers, KeyOwner } from './requests/callers.ts'
+import type { RequestTracing } from './requests/request-tracing.ts'
 
 /** What the routes work with. */
 export interface Service {
@@ -10,7 +12,7 @@ export interface Service {
   readonly log: Log
   /** The wire's name for the table field. */
   readonly tableField: string
-  readonly unknownFields: 'refuse' | 'ignore'
+  readonly unknownFields: UnknownFields
   readonly callBackLimitBytes: number
   readonly callBackLevels: number
   readonly keyOwner: KeyOwner
@@ -20,6 +22,7 @@ export interface Service {
   readonly webhooks: Webhooks
   /** The default of `target` in `/scale`, and the target of `baton_desired_workers`. */
   readonly scaleTargetSeconds: number
+  readonly tracing: RequestTracing
 }
 
 export interface Webhooks {

@@ -97,6 +97,7 @@ export class RandomLife {
         recordCount: (index % 5) * 100,
         computeTableName: TABLES[index % 3] as string,
         spelling: index % 7 === 3 ? `0${index}` : null,
+        extraFields: index % 4 === 1 ? `{"snapshot":"s${index}","größe":[${index}]}` : null,
       })
     })
     return this.#driver.callBack(

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -129,7 +130,7 @@ test('what is not a store is told apart', async () => {
   for (const table of ['task', 'lane', 'partition', 'pull_key']) older.exec(`CREATE TABLE ${table} (a)`)
   older.exec('PRAGMA user_version = 6')
   older.close()
-  await expect(verify(old)).rejects.toThrow('has schema version 6, not 7; start this Baton on it once')
+  await expect(verify(old)).rejects.toThrow('has schema version 6, not 8; start this Baton on it once')
 })
 
 test('an export that was cut, changed or written by another version is not imported', async () => {
@@ -165,6 +166,34 @@ test('an export that was cut, changed or written by another version is not impor
   }
   expect((await importStore({ data: target }, { file })).partitions).toBe(7)
   await expect(importStore({ data: target }, { file })).rejects.toThrow('is not empty: it holds 1 task')
+})
+
+test('an export of a program that did not know all fields of today is imported', async () => {
+  const data = await testFolder()
+  await fill({ data })
+  const folder = await testFolder()
+  const file = join(folder, 'export.ndjson')
+  await exportStore({ data }, { file })
+  const fields = ',"extraFields","traceparent"'
+  let isPartition = false
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n').slice(0, -1)
+  const older = lines.map((line) => {
+    if (line.startsWith('{')) isPartition = line.includes(fields)
+    const at = line.includes(fields)
+      ? null
+      : JSON.parse(lines.find((one) => one.includes(fields)) ?? '').fields
+    if (at === null) return line.replace(fields, '')
+    if (!isPartition) return line
+    const values = JSON.parse(line) as unknown[]
+    return JSON.stringify(values.filter((_, place) => !/^(extraFields|traceparent)$/.test(at[place])))
+  })
+  const text = `${older.join('\n')}\n`
+  const sha256 = createHash('sha256').update(text).digest('hex')
+  const path = join(folder, 'older.ndjson')
+  writeFileSync(path, `${text}${JSON.stringify({ end: { sha256 } })}\n`)
+  expect(text).not.toContain('extraFields')
+  const target = join(await testFolder(), 'target')
+  expect((await importStore({ data: target }, { file: path })).partitions).toBe(7)
 })
 
 test('an export that contradicts itself is not imported', async () => {

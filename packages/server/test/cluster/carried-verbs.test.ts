@@ -2,6 +2,7 @@ import { afterAll, describe } from 'vitest'
 import type { Store } from '../../src/handoff/store.ts'
 import { callBackTopic } from '../store/conformance/call-back.ts'
 import { changesTopic } from '../store/conformance/changes.ts'
+import { extraFieldsTopic } from '../store/conformance/extra-fields.ts'
 import type { StoreHarness, StoreUnderTest } from '../store/conformance/harness.ts'
 import { instancesTopic } from '../store/conformance/instances.ts'
 import { outboxTopic } from '../store/conformance/outbox.ts'
@@ -49,6 +50,7 @@ afterAll(async () => {
 
 describe('what a follower is asked is answered as the leader would', () => {
   callBackTopic(followerHarness)
+  extraFieldsTopic(followerHarness)
   pullKeysTopic(followerHarness)
   settleTopic(followerHarness)
   renewTopic(followerHarness)

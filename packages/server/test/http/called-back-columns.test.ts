@@ -4,13 +4,17 @@ import { expect, test } from 'vitest'
 import { addPartitions, columnsOf } from '../../src/http/large-call-backs/called-back-columns.ts'
 
 const count = fc.nat({ max: Number.MAX_SAFE_INTEGER })
-const partition: fc.Arbitrary<CalledBackPartition> = fc.record({
-  level: count,
-  index: count,
-  recordCount: count,
-  computeTableName: fc.constantFrom('sales.orders', 'sales.täglich', 'a.b'),
-  spelling: fc.option(fc.string(), { nil: null }),
-})
+const partition: fc.Arbitrary<CalledBackPartition> = fc.record(
+  {
+    level: count,
+    index: count,
+    recordCount: count,
+    computeTableName: fc.constantFrom('sales.orders', 'sales.täglich', 'a.b'),
+    spelling: fc.option(fc.string(), { nil: null }),
+    extraFields: fc.string(),
+  },
+  { requiredKeys: ['level', 'index', 'recordCount', 'computeTableName', 'spelling'] },
+)
 
 test('partitions that went as columns are what they were, in their order', () => {
   fc.assert(

@@ -228,8 +228,8 @@ export function knownIn(medium: MemoryMedium, { lane, tail, indexes }: IndexesOf
   for (const index of indexes) {
     const row = medium.partitions.rows.get(byIndex.get(index) ?? 0)
     if (row !== undefined && row.id <= tail) {
-      const { recordCount, computeTable, spelling } = row
-      known.set(index, { recordCount, computeTable, spelling })
+      const { recordCount, computeTable, spelling, extraFields } = row
+      known.set(index, { recordCount, computeTable, spelling, extraFields })
     } else if (ranges.some(({ first, last }) => first <= index && index <= last)) known.set(index, null)
   }
   return known

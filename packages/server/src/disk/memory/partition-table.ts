@@ -29,7 +29,7 @@ export class PartitionTable {
   }
 
   insert(descriptor: PartitionDescriptor): void {
-    const { id, lane, index, recordCount, computeTable, spelling, calledBackAt } = descriptor
+    const { id, lane, index } = descriptor
     let rows = this.#lanes.get(lane)
     if (rows === undefined) {
       rows = { ids: [], byIndex: new Map(), returned: new Set() }
@@ -40,7 +40,7 @@ export class PartitionTable {
     if ((rows.ids.at(-1) ?? 0) < id) rows.ids.push(id)
     else rows.ids.splice(firstAbove(rows.ids, id), 0, id)
     rows.byIndex.set(index, id)
-    this.rows.set(id, { id, lane, index, recordCount, computeTable, spelling, calledBackAt, ...untouched() })
+    this.rows.set(id, { ...descriptorOf(descriptor), ...untouched() })
   }
 
   /** Images come of rows that are there; one of a row that is gone is a defect of the engine. */
@@ -81,6 +81,13 @@ export class PartitionTable {
   removeRange({ first, last }: StagedIds): void {
     for (let id = first; id <= last; id += 1) this.remove(id)
   }
+}
+
+/** Nothing else of what is given, which may be more. */
+function descriptorOf(given: PartitionDescriptor): PartitionDescriptor {
+  const { id, lane, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent } =
+    given
+  return { id, lane, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent }
 }
 
 function mark(ids: Set<number>, id: number, isIn: boolean): void {

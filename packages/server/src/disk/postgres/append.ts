@@ -35,19 +35,11 @@ WITH known AS MATERIALIZED (
   INSERT INTO baton.entry (number, term, body) SELECT $1, $2, $3::text FROM mine RETURNING number
 ), rows AS (
   INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
-  SELECT ${newRowColumns('n')} FROM mine CROSS JOIN ${descriptorColumns.unnest('n', FIRST_COLUMN)}
+  SELECT ${descriptorColumns.from('n')} FROM mine CROSS JOIN ${descriptorColumns.unnest('n', FIRST_COLUMN)}
 )
 SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known) AS known`
 
-/** In SQL: an absent spelling comes as empty text, because a NULL in an array depends on a setting. */
-function newRowColumns(alias: string): string {
-  return descriptorColumns.names
-    .map((name) => (name === 'spelling' ? `nullif(${alias}.spelling, '')` : `${alias}.${name}`))
-    .join(', ')
-}
-
-const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] =>
-  descriptorColumns.arrays(rows.map((row) => (row.spelling === null ? { ...row, spelling: '' } : row)))
+const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] => descriptorColumns.arrays(rows)
 
 /** Sends the entry once. Whatever fails here leaves it open whether the entry is there. */
 export async function append(connection: Connection, term: string, entry: Appended): Promise<void> {
@@ -72,7 +64,7 @@ function appendStatement(term: string, { number, body, newRows, newKeys }: Appen
 }
 
 const STAGE = `INSERT INTO baton.partition (${descriptorColumns.names.join(', ')})
-  SELECT ${newRowColumns('n')} FROM ${descriptorColumns.unnest('n')}`
+  SELECT ${descriptorColumns.from('n')} FROM ${descriptorColumns.unnest('n')}`
 
 export const stageStatement = (rows: readonly PartitionDescriptor[]): Statement => ({
   text: STAGE,
@@ -90,9 +82,9 @@ export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
     indexes.map((index) => ({ at, lane, tail, index })),
   )
   return {
-    text: `SELECT w.at, w.idx, p.record_count, p.compute_table, p.spelling
+    text: `SELECT w.at, w.idx, p.record_count, p.compute_table, p.spelling, p.extra_fields
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS w (at, lane, tail, idx) LEFT JOIN LATERAL
-      (SELECT record_count, compute_table, spelling FROM baton.partition
+      (SELECT record_count, compute_table, spelling, extra_fields FROM baton.partition
        WHERE lane = w.lane AND idx = w.idx AND id + 0 <= w.tail OFFSET 0) p ON true
     WHERE p.record_count IS NOT NULL
       OR (SELECT last FROM baton.lane_range WHERE lane = w.lane AND first <= w.idx ORDER BY first DESC LIMIT 1) >= w.idx`,
@@ -116,6 +108,7 @@ export function readKnown(rows: readonly Row[], lanes: number): KnownOfLane[] {
             recordCount: row['record_count'] as number,
             computeTable: row['compute_table'] as string,
             spelling: row['spelling'] as string | null,
+            extraFields: row['extra_fields'] as string | null,
           },
     )
   return known

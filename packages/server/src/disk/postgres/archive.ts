@@ -165,7 +165,7 @@ function insertStatement({ section, rows }: RowBatch): Statement {
   const names = columns.names.join(', ')
   return {
     // In the order of the file: of compute tables it tells which was used first.
-    text: `INSERT INTO baton.${name} (${names}) SELECT ${names}
+    text: `INSERT INTO baton.${name} (${names}) SELECT ${columns.from('n')}
       FROM unnest(${columns.arrayParameters(1)}) WITH ORDINALITY AS n (${names}, place) ORDER BY place`,
     values: columns.arrays(rows),
   }

@@ -3,14 +3,16 @@ import { emptyTally, type Tally } from '../../handoff/rules/task-facts.ts'
 
 /**
  * What a field is in PostgreSQL and in memory: `number` and `big` are bigint there, and `big` does not fit a number here.
- * Rows leave PostgreSQL as JSON arrays, in which a `big` is text. A `kept` is JSON that a null leaves as it is.
+ * Rows leave PostgreSQL as JSON arrays, in which a `big` is text. A `kept` is JSON that a null leaves as it is. An `optional` is
+ * a text that is never empty and mostly null.
  */
-type Kind = 'number' | 'big' | 'text' | 'flag' | 'json' | 'kept'
+type Kind = 'number' | 'big' | 'text' | 'optional' | 'flag' | 'json' | 'kept'
 
 const sqlTypes = {
   number: 'bigint',
   big: 'bigint',
   text: 'text',
+  optional: 'text',
   flag: 'boolean',
   json: 'json',
   kept: 'json',
@@ -107,11 +109,19 @@ export class Columns<Stored extends object> {
     return `unnest(${this.arrayParameters(firstParameter)}) AS ${alias} (${this.names.join(', ')})`
   }
 
+  /** In SQL: the values of such a row. An absent text comes as an empty one: a NULL in an array depends on a setting. */
+  from(alias: string): string {
+    return this.#columns
+      .map(({ name, kind }) => (kind === 'optional' ? `nullif(${alias}.${name}, '')` : `${alias}.${name}`))
+      .join(', ')
+  }
+
   /** Those arrays. */
   arrays(rows: readonly Stored[]): string[] {
     return this.#columns.map(({ kind, get }) => {
       if (kind === 'json' || kind === 'kept') return textArray(rows.map((row) => asJson(get(row))))
       const values = rows.map((row) => get(row))
+      if (kind === 'optional') return optionalArray(values as (string | null)[])
       return kind === 'text' ? textArray(values as (string | null)[]) : plainArray(values as Plain[])
     })
   }
@@ -139,6 +149,12 @@ export function textArray(elements: readonly (string | null)[]): string {
     text += at === 0 ? quoted : `,${quoted}`
   }
   return `${text}}`
+}
+
+/** Shorter arrays are filled up with NULL when they are read together: what no row has takes no space. */
+function optionalArray(elements: readonly (string | null)[]): string {
+  const hasNone = elements.every((element) => element === null)
+  return hasNone ? '{}' : textArray(elements.map((element) => element ?? ''))
 }
 
 function tallyColumns(what: keyof Tallied): Column[] {

@@ -93,8 +93,10 @@ const descriptorFields = {
   index: { kind: 'number', column: 'idx' },
   recordCount: 'number',
   computeTable: 'text',
-  spelling: 'text',
+  spelling: 'optional',
   calledBackAt: 'number',
+  extraFields: 'optional',
+  traceparent: 'optional',
 } as const
 
 const statusFields = {

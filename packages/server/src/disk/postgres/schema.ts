@@ -151,6 +151,8 @@ CREATE TABLE baton.partition (
   secret text COLLATE "C" NOT NULL DEFAULT '',
   compute_table text COLLATE "C" NOT NULL,
   spelling text COLLATE "C",
+  extra_fields text COLLATE "C",
+  traceparent text COLLATE "C",
   holder text COLLATE "C",
   outcome text COLLATE "C",
   reason text COLLATE "C",

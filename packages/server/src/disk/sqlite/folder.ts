@@ -14,13 +14,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { StoreRefused, StoreUnavailable } from '../../handoff/store.ts'
 import { asRefused, isBusy } from './failures.ts'
 import { migrateFrom6 } from './migrate-from-6.ts'
+import { additionsTo7 } from './migrate-from-7.ts'
 import { SCHEMA_VERSION, schema } from './schema.ts'
 
-/**
- * What brings a file from a version to the next one, by the version that it has. The newest may use the schema of today; it
- * gets a copy of its own when that changes.
- */
-const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([[6, migrateFrom6]])
+interface Step {
+  /** The version that it leads to. */
+  readonly to: number
+  run(db: DatabaseSync): void
+}
+
+/** What brings a file to a later version, by the version that it has. What makes all tables makes those of today. */
+const steps: ReadonlyMap<number, Step> = new Map([
+  [6, { to: SCHEMA_VERSION, run: migrateFrom6 }],
+  [7, { to: 8, run: (db) => db.exec(additionsTo7.join(';\n')) }],
+])
 
 /** Brings a file to the version that this program speaks, each step in a transaction of its own. A new one starts with it. */
 function migrate(db: DatabaseSync, path: string): void {
@@ -30,13 +37,13 @@ function migrate(db: DatabaseSync, path: string): void {
       `the data folder ${path} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}; start a Baton that knows version ${version}`,
     )
   if (version === 0) inTransaction(db, () => db.exec(schema), SCHEMA_VERSION)
-  for (let at = versionOf(db); at < SCHEMA_VERSION; at += 1) {
+  for (let at = versionOf(db); at < SCHEMA_VERSION; at = versionOf(db)) {
     const step = steps.get(at)
     if (step === undefined)
       throw new StoreRefused(
         `the data folder ${path} has schema version ${at}, from before the first release, which this program cannot read; choose another folder with --data`,
       )
-    inTransaction(db, step, at + 1)
+    inTransaction(db, step.run, step.to)
   }
 }
 

@@ -127,7 +127,7 @@ function prepare(db: DatabaseSync) {
   return {
     known: query<KnownPartition>(
       db,
-      `SELECT record_count AS recordCount, compute_table AS computeTable, spelling
+      `SELECT record_count AS recordCount, compute_table AS computeTable, spelling, extra_fields AS extraFields
        FROM partition WHERE lane = ? AND idx = ? AND id <= ?`,
     ),
     leased: dueStatements('leased'),

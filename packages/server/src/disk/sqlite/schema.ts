@@ -2,7 +2,7 @@ import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycl
 import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
 
 /** Of the file that this program writes; in its user_version. */
-export const SCHEMA_VERSION = 7
+export const SCHEMA_VERSION = 8
 
 const sum = (states: readonly string[]) => states.map((state) => `${state}_partitions`).join(' + ')
 

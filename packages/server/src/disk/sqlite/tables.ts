@@ -68,7 +68,10 @@ export const lanes = new Table<StoredLane>(
   true,
 )
 
-const descriptor: Columns<PartitionDescriptor> = {
+/** What nearly all partitions are called back with. */
+export type PlainDescriptor = Omit<PartitionDescriptor, 'extraFields' | 'traceparent'>
+
+const plainDescriptor: Columns<PlainDescriptor> = {
   id: ['id', 'key'],
   lane: ['lane', 'integer'],
   index: ['idx', 'integer'],
@@ -76,6 +79,12 @@ const descriptor: Columns<PartitionDescriptor> = {
   computeTable: ['compute_table', 'text'],
   spelling: ['spelling', 'text?'],
   calledBackAt: ['called_back_at', 'integer'],
+}
+
+const descriptor: Columns<PartitionDescriptor> = {
+  ...plainDescriptor,
+  extraFields: ['extra_fields', 'text?'],
+  traceparent: ['traceparent', 'text?'],
 }
 
 const status: Columns<PartitionStatus> = {
@@ -112,6 +121,7 @@ export const partitions = new Table<StoredPartition>('partition', {
 })
 /** The two parts of the same table. */
 export const descriptors = new Table<PartitionDescriptor>('partition', descriptor)
+export const plainDescriptors = new Table<PlainDescriptor>('partition', plainDescriptor)
 export const statuses = new Table<PartitionStatus>('partition', status)
 
 export const levels = new Table<StoredLevel>('level', {

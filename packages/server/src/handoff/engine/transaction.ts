@@ -539,8 +539,8 @@ function earlier(first: bigint | null, retry: bigint | null): bigint | null {
 }
 
 export function handedOut(partition: Partition, lease: GrantedLease | null): PulledPartition {
-  const { home, index, spelling, computeTable, recordCount } = partition
-  return {
+  const { home, index, spelling, computeTable, recordCount, extraFields, traceparent } = partition
+  const handed = {
     taskId: home.owner.taskId,
     level: home.level,
     index,
@@ -549,6 +549,7 @@ export function handedOut(partition: Partition, lease: GrantedLease | null): Pul
     recordCount,
     lease,
   }
+  return extraFields === null && traceparent === null ? handed : { ...handed, extraFields, traceparent }
 }
 
 export function leaseOf(partition: Partition, now: number): GrantedLease {

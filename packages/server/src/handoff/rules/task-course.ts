@@ -143,8 +143,24 @@ export function withOwner(owners: readonly string[], owner: string | null): read
 /** Whether what is called back again says the same as the first time. */
 export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition): boolean {
   return (
-    a.recordCount === b.recordCount && a.computeTableName === b.computeTableName && a.spelling === b.spelling
+    a.recordCount === b.recordCount &&
+    a.computeTableName === b.computeTableName &&
+    a.spelling === b.spelling &&
+    isSameJson(a.extraFields ?? null, b.extraFields ?? null)
   )
+}
+
+/** The members of an object have no order. */
+export function isSameJson(a: string | null, b: string | null): boolean {
+  return a === b || (a !== null && b !== null && inOrder(a) === inOrder(b))
+}
+
+function inOrder(text: string): string {
+  const sorted = (_key: string, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1))
+      : value
+  return JSON.stringify(JSON.parse(text), sorted)
 }
 
 /** Why an order to a task is refused; undefined for one that is carried out. */

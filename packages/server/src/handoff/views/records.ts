@@ -178,6 +178,8 @@ export interface PartitionRecord {
   readonly leasedAt: number | null
   readonly outcome: LeaseOutcome | null
   readonly history: readonly EndedAttempt[] | null
+  readonly extraFields?: string | null
+  readonly traceparent?: string | null
 }
 
 export interface PartitionPage {

@@ -14,20 +14,13 @@ export function pulledPartitionWriter(
   const tableKey = `,${JSON.stringify(tableField)}:`
   const quotedTask = quoter()
   const quotedTable = quoter()
-  const write = ({
-    taskId,
-    computeTableName,
-    spelling,
-    level,
-    index,
-    recordCount,
-    lease,
-  }: PulledPartition) => {
+  const write = (partition: PulledPartition) => {
+    const { taskId, computeTableName, spelling, level, index, recordCount, lease } = partition
     const task = quotedTask(taskId)
     const name = spelling === null ? `${task.slice(0, -1)}-${level}-${index}"` : JSON.stringify(spelling)
     return (
       `{"taskId":${task}${tableKey}${quotedTable(computeTableName)},"partition_name":${name}` +
-      `,"record_count":${recordCount},"priorityLevel":${level},"lease":${lease === null ? 'null' : leaseJson(lease)}}`
+      `,"record_count":${recordCount},"priorityLevel":${level},"lease":${lease === null ? 'null' : leaseJson(lease)}${keptJson(partition)}}`
     )
   }
   return (partitions) => {
@@ -35,6 +28,12 @@ export function pulledPartitionWriter(
     for (const partition of partitions) text += text === '[' ? write(partition) : `,${write(partition)}`
     return `${text}]`
   }
+}
+
+/** What few partitions have. Fields beyond the contract are JSON already. */
+function keptJson({ extraFields = null, traceparent = null }: PulledPartition): string {
+  const trace = traceparent === null ? '' : `,"traceparent":"${traceparent}"`
+  return extraFields === null ? trace : `${trace},${extraFields.slice(1, -1)}`
 }
 
 /** Remembers the last text. */

@@ -86,6 +86,14 @@ export function viewPartition(facts: TaskFacts, record: PartitionRecord): Partit
     reportedRecords: record.reportedRecords,
     calledBackAt: timestampOf(record.calledBackAt),
     settledAt: timestampOrNull(record.settledAt),
+    ...keptOf(record),
+  }
+}
+
+function keptOf({ extraFields = null, traceparent = null }: PartitionRecord) {
+  return {
+    ...(extraFields === null ? {} : { fields: JSON.parse(extraFields) as Record<string, unknown> }),
+    ...(traceparent === null ? {} : { traceparent }),
   }
 }
 

@@ -12,6 +12,7 @@ export interface CalledBackColumns {
   readonly tableNames: readonly string[]
   /** Only for those that have one. */
   readonly spellings: ReadonlyMap<number, string>
+  readonly extraFields: ReadonlyMap<number, string>
 }
 
 const NUMBERS = 3
@@ -21,8 +22,9 @@ export function columnsOf(partitions: readonly CalledBackPartition[]): CalledBac
   const tables = new Uint32Array(partitions.length)
   const places = new Map<string, number>()
   const spellings = new Map<number, string>()
+  const extras = new Map<number, string>()
   let at = 0
-  for (const { level, index, recordCount, computeTableName, spelling } of partitions) {
+  for (const { level, index, recordCount, computeTableName, spelling, extraFields } of partitions) {
     numbers[at * NUMBERS] = level
     numbers[at * NUMBERS + 1] = index
     numbers[at * NUMBERS + 2] = recordCount
@@ -30,9 +32,10 @@ export function columnsOf(partitions: readonly CalledBackPartition[]): CalledBac
     places.set(computeTableName, place)
     tables[at] = place
     if (spelling !== null) spellings.set(at, spelling)
+    if (extraFields != null) extras.set(at, extraFields)
     at += 1
   }
-  return { numbers, tables, tableNames: [...places.keys()], spellings }
+  return { numbers, tables, tableNames: [...places.keys()], spellings, extraFields: extras }
 }
 
 /** What a message may take over instead of copying it. */
@@ -41,16 +44,19 @@ export function ownedBy({ numbers, tables }: CalledBackColumns): ArrayBuffer[] {
 }
 
 export function addPartitions(
-  { numbers, tables, tableNames, spellings }: CalledBackColumns,
+  { numbers, tables, tableNames, spellings, extraFields }: CalledBackColumns,
   to: CalledBackPartition[],
 ): void {
   for (let at = 0; at < tables.length; at += 1) {
-    to.push({
+    const partition: CalledBackPartition = {
       level: numbers[at * NUMBERS] as number,
       index: numbers[at * NUMBERS + 1] as number,
       recordCount: numbers[at * NUMBERS + 2] as number,
       computeTableName: tableNames[tables[at] as number] as string,
       spelling: spellings.get(at) ?? null,
-    })
+    }
+    const extra = extraFields.get(at)
+    if (extra !== undefined) partition.extraFields = extra
+    to.push(partition)
   }
 }

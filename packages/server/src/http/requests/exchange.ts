@@ -1,25 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { securityHeaders } from '../answers/security-headers.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
 import { RequestPreferences } from './request-headers.ts'
-
-/**
- * A client that asks before it sends a large body is told to go on only if the body has a chance. Other expectations
- * are passed over, which HTTP allows; Node would refuse them without a word.
- */
-export function answerExpectHeader(app: FastifyInstance, largestBodyBytes: number): void {
-  app.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    const announced = Number(request.headers['content-length'] ?? 0)
-    if (announced <= largestBodyBytes) response.writeContinue()
-    app.routing(request, response)
-  })
-  app.server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    app.routing(request, response)
-  })
-}
 
 /** A request for the hand-off and the way back to whoever made it, whichever of the two ways it came. */
 export interface Exchange {
@@ -38,7 +22,7 @@ export type AnswerHeaders = readonly string[]
 /** Serves a request to its end, or throws before anything of the answer was sent. `body` is parsed JSON. */
 export type Serve = (exchange: Exchange, body: unknown) => Promise<Served>
 
-interface Served {
+export interface Served {
   /** For work, because the client asked to: the time that it took is not the node's. */
   readonly waited: boolean
 }

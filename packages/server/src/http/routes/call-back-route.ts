@@ -10,6 +10,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { HandOff } from '../../handoff/hand-off.ts'
+import { isSameJson } from '../../handoff/rules/task-course.ts'
 import type { TaskSettingsChange } from '../../handoff/rules/task-settings.ts'
 import type { CallBackOrder, KnownConflict } from '../../handoff/store.ts'
 import { requireCallBackLimits } from '../admission/reach.ts'
@@ -52,7 +53,7 @@ function sealOf(headers: IncomingHttpHeaders): NonNullable<CallBackOrder['seal']
 const SETTINGS_HEADER = 'task-settings'
 
 export function callBackRoute(app: FastifyInstance, service: Service, met: BoundsMet): void {
-  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers } = service
+  const { handOff, tableField, unknownFields, callBackLimitBytes, callBackLevels, callers, tracing } = service
   const reader = new CallBackReader({ tableField, unknownFields, maxLevels: callBackLevels })
   app.addHook('onClose', () => reader.close())
   app.route({
@@ -65,10 +66,10 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
       summary: 'Describe partitions of a task, to be handed out',
       tags: ['hand-off'],
       headers: Type.Object({ ...producerHeader, ...sealHeader, ...settingsHeader }),
-      body: callBackRequestSchema(tableField),
+      body: callBackRequestSchema(tableField, unknownFields),
       response: answers(callBackAnswerSchema, 'Everything in the array is durable'),
     },
-    handler: async (request, reply) => {
+    handler: tracing.handler('POST /call-back', async (request, reply) => {
       const { headers, socket } = request.raw
       const seal = sealOf(headers)
       const settings = settingsIn(headers, handOff)
@@ -82,7 +83,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
         const caller = callers.of(headers)
         requireCallBackLimits(caller, callBack)
         const owner = caller?.name ?? null
-        const more = { owner, seal, settings }
+        const more = { owner, seal, settings, traceparent: tracing.traceparent(headers) }
         return { callBack, result: await handOff.callBack(callBack, callerOf(headers), more) }
       })
       switch (result.kind) {
@@ -116,7 +117,7 @@ export function callBackRoute(app: FastifyInstance, service: Service, met: Bound
             'with this array the records of the task would add up to more than 2^53 - 1',
           )
       }
-    },
+    }),
   })
 }
 
@@ -157,9 +158,19 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
     ['record_count', sent.recordCount, known.recordCount],
     [tableField, sent.computeTableName, known.computeTableName],
   ]
+  const extra = [sent.extraFields ?? null, known.extraFields ?? null] as const
+  if (!isSameJson(...extra)) differing.push(['what is beyond the contract', cut(extra[0]), cut(extra[1])])
   const detail = differing
     .filter(([, here, before]) => here !== before)
     .map(([field, here, before]) => `${field} is ${here} here and ${before} in what was accepted before`)
     .join('; ')
   return { pointer: `/${position}`, partition_name: nameOf(callBack.taskId, sent), detail }
+}
+
+const MAX_SHOWN = 200
+
+/** Where two long texts differ only behind the cut, they must not read the same. */
+function cut(fields: string | null): string {
+  if (fields === null) return 'nothing'
+  return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`
 }

@@ -6,7 +6,7 @@ import { pulledPartitionWriter } from '../answers/hand-off-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
-import { exchangeOver, type Serve } from '../requests/exchange.ts'
+import { exchangeOver } from '../requests/exchange.ts'
 import { StallTimer, whileWatched } from '../requests/hang-up.ts'
 import { exemptFromTimeout } from '../requests/request-counts.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
@@ -20,12 +20,12 @@ export function pullRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, callers } = service
+  const { handOff, tableField, callers, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const standstill = new StallTimer()
   const config = { access: 'worker' as const, urgency: 'pull' as const }
 
-  const pull: Serve = async ({ asked, socket, answer }) => {
+  const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
     const caller = () => budget.callerOf(asked.headers, socket)
     const order = asked.pull
     const hangUpsAreRead = standstill.noteRequest()
@@ -54,7 +54,7 @@ export function pullRoute(
       if (order.key === null) handOff.undo(partitions)
     })
     return { waited }
-  }
+  })
   fastPath.open('GET', app.prefix, '/pull', 'pull', pull)
 
   app.route({

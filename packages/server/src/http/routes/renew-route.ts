@@ -8,7 +8,7 @@ import { answers, instanceHeader } from '../api-document/documented.ts'
 import { callerOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
-export function renewRoute(app: FastifyInstance, { handOff }: Service): void {
+export function renewRoute(app: FastifyInstance, { handOff, tracing }: Service): void {
   app.route({
     method: 'POST',
     url: '/renew',
@@ -22,7 +22,7 @@ export function renewRoute(app: FastifyInstance, { handOff }: Service): void {
       body: renewRequestSchema,
       response: answers(renewAnswerSchema, 'What became of each lease'),
     },
-    handler: async (request, reply) => {
+    handler: tracing.handler('POST /renew', async (request, reply) => {
       const checked = checkRenewal(request.body)
       if (!checked.ok) throw brokenContract('the lease ids break the contract', checked)
       const renewals = await handOff.renew(checked.leaseIds, callerOf(request.raw.headers))
@@ -42,6 +42,6 @@ export function renewRoute(app: FastifyInstance, { handOff }: Service): void {
       }
       reply.header('content-type', JSON_TYPE)
       return reply.send(`{"renewed":${JSON.stringify(renewed)},"refused":${refusalsJson(refused)}}`)
-    },
+    }),
   })
 }

@@ -15,7 +15,7 @@ import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
-import { exchangeOver, type Serve } from '../requests/exchange.ts'
+import { exchangeOver } from '../requests/exchange.ts'
 import { StallTimer, whileWatched } from '../requests/hang-up.ts'
 import { exemptFromTimeout } from '../requests/request-counts.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
@@ -26,7 +26,7 @@ export function settleRoute(
   fastPath: FastPath,
   budget: AdmissionBudget,
 ): void {
-  const { handOff, tableField, callers } = service
+  const { handOff, tableField, callers, tracing } = service
   const write = pulledPartitionWriter(tableField)
   const standstill = new StallTimer()
   const parkedJson = (parked: readonly string[]) =>
@@ -34,7 +34,7 @@ export function settleRoute(
   const settledJson = ({ settled, parked, refused, pulled }: Settled) =>
     `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
 
-  const settle: Serve = async ({ asked, socket, answer }, body) => {
+  const settle = tracing.serve('POST /settle', async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
     const pull = asksToPull(asked.preferences) ? asked.pull : null
@@ -68,7 +68,7 @@ export function settleRoute(
     }
     answer(settledJson(outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
-  }
+  })
   fastPath.open('POST', app.prefix, '/settle', 'urgent', settle)
 
   app.route({

@@ -100,6 +100,8 @@ export const aRow = (
   recordCount: 100,
   computeTable: 'results.orders',
   spelling: null,
+  extraFields: null,
+  traceparent: null,
   calledBackAt: NOW,
   ...changes,
 })

@@ -103,6 +103,7 @@ export function entriesTopic(harness: DiskHarness): void {
       const newRows = [
         ...rows(1, 1, 120),
         aRow(200, 2, { index: 7, spelling: 'task-1-2-07', recordCount: 0 }),
+        aRow(201, 2, { index: 8, extraFields: '{"a":"\\\\ \\"é"}', traceparent: '00-1-2-01' }),
       ]
       await log.append('a', { newRows })
       expect(await log.crash()).toEqual(['a'])

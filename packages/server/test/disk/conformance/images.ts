@@ -217,7 +217,7 @@ export function imagesTopic(harness: DiskHarness): void {
     test('known: the row, null where only the range is left, absent otherwise', async () => {
       const { disk } = await create()
       await disk.stage([
-        aRow(1, 7, { index: 1, recordCount: 5, spelling: '01' }),
+        aRow(1, 7, { index: 1, recordCount: 5, spelling: '01', extraFields: '{"a":1}' }),
         aRow(2, 7, { index: 2 }),
         aRow(3, 7, { index: 30 }),
         aRow(4, 8, { index: 5 }),
@@ -239,7 +239,7 @@ export function imagesTopic(harness: DiskHarness): void {
       ])
       expect([...(others?.keys() ?? [])]).toEqual([5])
       expect(Object.fromEntries(known ?? [])).toEqual({
-        1: { recordCount: 5, computeTable: 'results.orders', spelling: '01' },
+        1: { recordCount: 5, computeTable: 'results.orders', spelling: '01', extraFields: '{"a":1}' },
         2: null,
         3: null,
         10: null,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { VERSION } from '../../../src/disk/postgres/migrate.ts'
 import { openPostgresDisk, type PostgresDisk } from '../../../src/disk/postgres/postgres-disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import { type Store, StoreRefused } from '../../../src/handoff/store.ts'
@@ -169,6 +170,6 @@ test('a schema from before the first release is refused, and left as it is', asy
 })
 
 test('a schema of a later version is refused', async () => {
-  await query('UPDATE baton.schema_version SET version = 13')
+  await query(`UPDATE baton.schema_version SET version = ${VERSION + 1}`)
   await expect(openPostgresDisk({ url, node: { nodeId: 'node', url: null } })).rejects.toThrow(StoreRefused)
 })

@@ -5,6 +5,7 @@ import { cancelTopic } from './cancel.ts'
 import { changesTopic } from './changes.ts'
 import { chooseTopic } from './choose.ts'
 import { expiryTopic } from './expiry.ts'
+import { extraFieldsTopic } from './extra-fields.ts'
 import type { StoreHarness } from './harness.ts'
 import { historyTopic } from './history.ts'
 import { instancesTopic } from './instances.ts'
@@ -35,6 +36,7 @@ import { undoTopic } from './undo.ts'
 /** What every store must do, topic by topic. */
 const topics = [
   callBackTopic,
+  extraFieldsTopic,
   pullOrderTopic,
   chooseTopic,
   pullKeysTopic,

@@ -61,7 +61,7 @@ export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBack
   const arrivals: Arrival[] = []
   for (const [level, partitions] of fresh) {
     const lane = lanes.get(level)?.id ?? tx.issue('lane')
-    const rows = describe(lane, partitions, nextId, tx.now)
+    const rows = describe(lane, partitions, nextId, order, tx.now)
     nextId += rows.length
     arrivals.push(arrivalOf(level, rows))
     keepForThisBatch(tx, lane, rows)
@@ -191,9 +191,10 @@ export const describe = (
   lane: number,
   partitions: readonly CalledBackPartition[],
   firstId: number,
+  { traceparent = null }: CallBackOrder,
   now: number,
 ): PartitionDescriptor[] =>
-  partitions.map(({ index, recordCount, computeTableName, spelling }, at) => ({
+  partitions.map(({ index, recordCount, computeTableName, spelling, extraFields = null }, at) => ({
     id: firstId + at,
     lane,
     index,
@@ -201,6 +202,8 @@ export const describe = (
     computeTable: computeTableName,
     spelling,
     calledBackAt: now,
+    extraFields,
+    traceparent,
   }))
 
 /** `rows` is not empty. */
@@ -338,6 +341,7 @@ function* known(
 }
 
 function calledBack({ level, index }: CalledBackPartition, before: KnownPartition): CalledBackPartition {
-  const { recordCount, computeTable, spelling } = before
-  return { level, index, recordCount, computeTableName: computeTable, spelling }
+  const { recordCount, computeTable, spelling, extraFields } = before
+  const partition = { level, index, recordCount, computeTableName: computeTable, spelling }
+  return extraFields === null ? partition : { ...partition, extraFields }
 }

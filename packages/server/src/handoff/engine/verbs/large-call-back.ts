@@ -100,7 +100,7 @@ export class LargeCallBacks {
     })
     if ('kind' in opened) return { result: opened, readied: 0 }
     try {
-      const arrivals = await this.#stage(comparison, opened, epoch)
+      const arrivals = await this.#stage(order, comparison, opened, epoch)
       return await this.#inTurn(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
     } catch (error) {
       // What was staged is removed before anything else is done with the task.
@@ -136,7 +136,12 @@ export class LargeCallBacks {
   }
 
   /** A piece holds rows of as many levels as it takes: an array may have thousands of levels with a row each. */
-  async #stage({ fresh }: Comparison, { ids, lanes, now }: Opened, epoch: number): Promise<Arrival[]> {
+  async #stage(
+    order: CallBackOrder,
+    { fresh }: Comparison,
+    { ids, lanes, now }: Opened,
+    epoch: number,
+  ): Promise<Arrival[]> {
     const { piece } = this.#runner.limits
     const arrivals: Arrival[] = []
     let nextId = ids.first
@@ -145,7 +150,7 @@ export class LargeCallBacks {
       const lane = lanes.get(level) as number
       let arrival: Arrival | undefined
       for (let from = 0; from < partitions.length; ) {
-        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, now)
+        const part = describe(lane, partitions.slice(from, from + piece - rows.length), nextId, order, now)
         from += part.length
         nextId += part.length
         arrival = joined(arrival, arrivalOf(level, part))

@@ -194,8 +194,9 @@ export async function viewPartitions(disk: Disk, query: PartitionQuery): Promise
 
 function rowOfLane(row: StoredPartition) {
   const { index, spelling, computeTable, recordCount, state, attempts, holder, dueAt, reason } = row
-  const { reportedRecords, calledBackAt, settledAt, leasedAt, outcome, history } = row
-  return {
+  const { reportedRecords, calledBackAt, settledAt, leasedAt, outcome, history, extraFields, traceparent } =
+    row
+  const shown = {
     index,
     spelling,
     computeTableName: computeTable,
@@ -212,6 +213,7 @@ function rowOfLane(row: StoredPartition) {
     outcome,
     history,
   }
+  return extraFields === null && traceparent === null ? shown : { ...shown, extraFields, traceparent }
 }
 
 function taskRow(summary: ChosenSummary, timingOf: TimingOf): TaskRow {
