@@ -119,6 +119,9 @@ export class FaultyDisk implements Disk {
   taskDetail = (taskId: string) => this.#read((disk) => disk.taskDetail(taskId))
   taskPage = (...args: Parameters<Disk['taskPage']>) => this.#read((disk) => disk.taskPage(...args))
   taskSummaries = (ids: readonly number[]) => this.#read((disk) => disk.taskSummaries(ids))
+  throughput = (...args: Parameters<Disk['throughput']>) => this.#read((disk) => disk.throughput(...args))
+  forgetThroughput = (...args: Parameters<Disk['forgetThroughput']>) =>
+    this.#read((disk) => disk.forgetThroughput(...args))
   instance = (...args: Parameters<Disk['instance']>) => this.#read((disk) => disk.instance(...args))
   instances = (...args: Parameters<Disk['instances']>) => this.#read((disk) => disk.instances(...args))
   recordInstances = (...args: Parameters<Disk['recordInstances']>) =>

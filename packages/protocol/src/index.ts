@@ -128,6 +128,12 @@ export {
   taskSettingsRequestSchema,
   taskSettingsSchema,
 } from './task-settings.ts'
+export {
+  type Throughput,
+  type ThroughputPoint,
+  throughputPointSchema,
+  throughputSchema,
+} from './throughput.ts'
 export { type AttemptSeconds, attemptSecondsSchema, type Straggler, stragglerSchema } from './timing.ts'
 export { type Totals, totalsSchema } from './totals.ts'
 export { type Violation, violationSchema } from './violation-schema.ts'

@@ -54,6 +54,8 @@ import {
 import { manifestLineSchema, partitionListSchema, partitionRowSchema } from './task-partitions.ts'
 import { taskSettingsAnswerSchema, taskSettingsRequestSchema, taskSettingsSchema } from './task-settings.ts'
 import { partitionStates, taskStates } from './task-state.ts'
+import { throughputPointSchema, throughputSchema } from './throughput.ts'
+import { throughputSteps } from './throughput-step.ts'
 import { attemptSecondsSchema, stragglerSchema } from './timing.ts'
 import { totalsSchema } from './totals.ts'
 import { violationSchema } from './violation-schema.ts'
@@ -91,6 +93,8 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     Failure: failureSchema,
     AttemptSeconds: attemptSecondsSchema,
     Straggler: stragglerSchema,
+    Throughput: throughputSchema,
+    ThroughputPoint: throughputPointSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     LevelBarrierRequest: levelBarrierRequestSchema,
@@ -122,6 +126,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     AttemptOutcome: oneOf(attemptOutcomes),
     FailureOutcome: oneOf(failureOutcomes),
     EtaReason: oneOf(etaReasons),
+    ThroughputStep: oneOf(throughputSteps),
     InstanceRole: oneOf(instanceRoles),
     InstanceState: oneOf(instanceStates),
     RefusalCode: oneOf(refusalCodes),

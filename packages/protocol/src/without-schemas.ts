@@ -75,6 +75,14 @@ export {
   unfinishedTaskStates,
 } from './task-state.ts'
 export { portablePattern } from './text-form.ts'
+export {
+  MAX_THROUGHPUT_POINTS,
+  MINUTES_KEPT_MILLIS,
+  STEP_MILLIS,
+  THROUGHPUT_LEVELS,
+  type ThroughputStep,
+  throughputSteps,
+} from './throughput-step.ts'
 export type { CheckFailure } from './violation.ts'
 export { ViolationList } from './violation.ts'
 export { type EtaReason, etaReasons } from './waits-for.ts'

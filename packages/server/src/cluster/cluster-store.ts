@@ -9,6 +9,7 @@ import type { ChangePage, ChangeQuery } from '../handoff/shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from '../handoff/shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from '../handoff/shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from '../handoff/shown/task-record.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../handoff/shown/throughput-record.ts'
 import type { Sighting } from '../handoff/sightings.ts'
 import type {
   Batching,
@@ -124,6 +125,10 @@ export class ClusterStore implements Store, Carried {
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
     return this.#carried('partitions', query)
+  }
+
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+    return this.#carried('throughput', query)
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

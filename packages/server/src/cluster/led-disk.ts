@@ -66,6 +66,8 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     taskDetail: guarded((taskId) => disk.taskDetail(taskId)),
     taskPage: guarded((query) => disk.taskPage(query)),
     taskSummaries: guarded((ids) => disk.taskSummaries(ids)),
+    throughput: guarded((query) => disk.throughput(query)),
+    forgetThroughput: guarded((order) => disk.forgetThroughput(order)),
     recordInstances: guarded((sightings, now) => disk.recordInstances(sightings, now)),
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),

@@ -1,9 +1,10 @@
-import type { InstanceRole } from '@baton/protocol'
+import type { InstanceRole, ThroughputStep } from '@baton/protocol'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { Tallies } from './rules/tally.ts'
 import type { InstanceQuery, InstanceRecord, TotalsAdded } from './shown/instance-record.ts'
 import type { PaceSecond, TaskRecord } from './shown/task-record.ts'
+import type { ThroughputRow } from './shown/throughput-record.ts'
 import type { UnderWay } from './shown/time-left.ts'
 import type { Sighting } from './sightings.ts'
 import type {
@@ -22,6 +23,7 @@ import type {
   StoredState,
   StoredTableTime,
   StoredTask,
+  StoredThroughput,
 } from './stored.ts'
 
 /**
@@ -79,6 +81,11 @@ export interface Disk {
   /** Newest first, with ids below `before`. */
   taskPage(query: TaskPageQuery): Promise<TaskSummary[]>
   taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
+
+  /** The newest rows of a task within a time, newest first; of each level, or of all together. */
+  throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]>
+  /** Removes rows of these steps that are too old, or beyond the newest `most` of their step. Returns how many, at most `limit`. */
+  forgetThroughput(order: ForgetThroughput): Promise<number>
 
   recordInstances(sightings: readonly Sighting[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceRecord | null>
@@ -153,8 +160,10 @@ export interface Images {
     { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
   >
   readonly outbox: OutboxImages
-  /** To be added to what is kept of an instance, by its name: the one part of images that is not absolute. */
+  /** To be added to what is kept of an instance, by its name: like `throughput`, not absolute. */
   readonly totals: Map<string, TotalsAdded>
+  /** To be added to the row of the same task, step, time and level, which are the key. */
+  readonly throughput: Map<string, StoredThroughput>
   nextIds: NextIds | null
 }
 
@@ -300,6 +309,23 @@ export interface TaskPageQuery {
   readonly limit: number
   /** Of all tasks, of those in a state, or of those with parked partitions that are not cancelled. */
   readonly which: 'all' | 'parked' | { readonly state: StoredTask['state'] }
+}
+
+export interface ThroughputRowsQuery {
+  readonly task: number
+  readonly step: ThroughputStep
+  readonly from: number
+  /** Rows that begin at this time are not among them. */
+  readonly to: number
+  readonly byLevel: boolean
+  readonly limit: number
+}
+
+export interface ForgetThroughput {
+  /** Rows that begin earlier are too old. */
+  readonly before: Readonly<Record<ThroughputStep, number>>
+  readonly most: number
+  readonly limit: number
 }
 
 export interface Recount extends Tallies {

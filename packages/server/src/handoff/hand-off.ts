@@ -28,6 +28,7 @@ import type { Policy } from './rules/policy.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
+import type { ThroughputQuery, ThroughputRecord } from './shown/throughput-record.ts'
 import { type CallBackOrder, type HandedOut, type Store, StoreUnavailable } from './store.ts'
 import { Upkeep } from './upkeep.ts'
 import { watchedStore } from './watched-store.ts'
@@ -223,6 +224,10 @@ export class HandOff {
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
     return this.#store.partitions(query)
+  }
+
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+    return this.#store.throughput(query)
   }
 
   /** `null` asks for the node that answers. */

@@ -9,6 +9,7 @@ import type { ChangePage, ChangeQuery } from './shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from './shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from './shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from './shown/task-record.ts'
+import type { ThroughputQuery, ThroughputRecord } from './shown/throughput-record.ts'
 import type { Sighting } from './sightings.ts'
 
 /**
@@ -31,6 +32,8 @@ export interface Store {
   task(taskId: string): Promise<TaskRecord | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
+  /** What became done of a task, by minute or hour. */
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null>
   /** What changed since a position, for those who watch. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Who is told what, and what became of it. */

@@ -2,6 +2,7 @@ import type {
   Appended,
   Disk,
   Due,
+  ForgetThroughput,
   Images,
   IndexesOfLane,
   KnownOfLane,
@@ -12,10 +13,12 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  ThroughputRowsQuery,
   UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
+import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
@@ -30,6 +33,7 @@ import {
 } from './memory-loads.ts'
 import { MemoryMedium } from './memory-medium.ts'
 import type { MemoryOutbox } from './memory-outbox.ts'
+import { forgetThroughputIn, throughputIn } from './memory-throughput.ts'
 import {
   forgetInstancesIn,
   heldByIn,
@@ -136,6 +140,17 @@ export class MemoryDisk implements Disk {
   async taskSummaries(ids: readonly number[]): Promise<TaskSummary[]> {
     this.#checkOpen()
     return taskSummariesIn(this.#medium, ids)
+  }
+
+  async throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]> {
+    this.#checkOpen()
+    return throughputIn(this.#medium, query)
+  }
+
+  async forgetThroughput(order: ForgetThroughput): Promise<number> {
+    this.#checkOpen()
+    this.#medium.checkTerm(this.#term)
+    return forgetThroughputIn(this.#medium, order)
   }
 
   async recordInstances(sightings: readonly Sighting[], now: number): Promise<void> {

@@ -19,6 +19,7 @@ import type {
   StoredPace,
   StoredTableTime,
   StoredTask,
+  StoredThroughput,
 } from '../../handoff/stored.ts'
 import { copyKey, copyLane, copyTask } from './copies.ts'
 import { MemoryOutbox } from './memory-outbox.ts'
@@ -59,6 +60,8 @@ export class MemoryMedium {
   readonly keys = new Map<string, StoredKey>()
   /** By task and second. */
   readonly pace = new Map<number, Map<number, StoredPace>>()
+  /** By task, step, time and level. */
+  readonly throughput = new Map<string, StoredThroughput>()
   /** By lane: ascending, neither touching nor overlapping. */
   readonly ranges = new Map<number, IndexRun[]>()
   readonly tables = new Map<number, Set<string>>()
@@ -157,6 +160,7 @@ export class MemoryMedium {
         })
     this.outbox.write(images.outbox)
     for (const added of images.totals.values()) this.#addTotals(added)
+    for (const [key, added] of images.throughput) this.throughput.set(key, sumOf(this.throughput.get(key), added))
     if (images.nextIds !== null) this.nextIds = { ...images.nextIds }
   }
 
@@ -203,6 +207,12 @@ export class MemoryMedium {
 
 function notTheWriter(): StoreUnavailable {
   return new StoreUnavailable('store_unavailable', 'another node writes to the store now')
+}
+
+function sumOf(row: StoredThroughput | undefined, added: StoredThroughput): StoredThroughput {
+  if (row === undefined) return { ...added }
+  const records = Math.min(row.records + added.records, Number.MAX_SAFE_INTEGER)
+  return { ...row, partitions: row.partitions + added.partitions, records }
 }
 
 function union(runs: readonly IndexRun[], added: IndexRun): IndexRun[] {

@@ -1,17 +1,24 @@
 import { StoreRefused } from '../../handoff/store.ts'
 import { migrateFrom11 } from './migrations/from-11.ts'
+import { migrateFrom12 } from './migrations/from-12.ts'
 import { schema } from './schema.ts'
 import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
 
 /** The version that `schema` makes. */
-export const VERSION = 12
+export const VERSION = 13
 
-/**
- * What brings a schema from a version to the next one, by the version that it has. The newest may use the schema of today;
- * it gets a copy of its own when that changes.
- */
-const steps: ReadonlyMap<number, string> = new Map([[11, migrateFrom11]])
+interface Step {
+  readonly sql: string
+  /** The version that the schema has then. */
+  readonly to: number
+}
+
+/** By the version that a schema has. A step that makes the tables of today anew leads to the version of today. */
+const steps: ReadonlyMap<number, Step> = new Map([
+  [11, { sql: migrateFrom11, to: VERSION }],
+  [12, { sql: migrateFrom12, to: 13 }],
+])
 
 /**
  * Nodes that start together on an empty database make the same things at the same time: the second one begins again. So
@@ -65,13 +72,14 @@ async function migrateOnce(connection: Connection): Promise<void> {
 }
 
 function* stepsFrom(known: number): Iterable<string> {
-  for (let at = known; at < VERSION; at += 1) {
+  for (let at = known; at < VERSION; ) {
     const step = steps.get(at)
     if (step === undefined)
       throw new StoreRefused(
         `the database has schema version ${at}, from before the first release, which this program cannot read; drop the schema baton, or choose another database with --database-url`,
       )
-    yield step
+    yield step.sql
+    at = step.to
   }
 }
 

@@ -2,6 +2,7 @@ import type {
   Appended,
   Disk,
   Due,
+  ForgetThroughput,
   Images,
   IndexesOfLane,
   KnownOfLane,
@@ -12,12 +13,14 @@ import type {
   TaskDetail,
   TaskPageQuery,
   TaskSummary,
+  ThroughputRowsQuery,
   UnderWayRow,
 } from '../../handoff/disk.ts'
 import { KnownKeys } from '../../handoff/disk.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/shown/instance-record.ts'
+import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
 import type { Sighting } from '../../handoff/sightings.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import { append } from './append.ts'
@@ -51,6 +54,7 @@ import {
   taskSummariesStatement,
   underWayStatement,
 } from './task-views.ts'
+import { forgetThroughputStatement, readThroughput, throughputStatement } from './throughput-rows.ts'
 import {
   dueKeysStatement,
   probeStatement,
@@ -176,12 +180,12 @@ export class PostgresDisk implements Disk {
     this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
   }
 
-  stage(rows: readonly PartitionDescriptor[]): Promise<void> {
-    return this.#write([...inChunks(rows)].map(stageStatement))
+  async stage(rows: readonly PartitionDescriptor[]): Promise<void> {
+    await this.#write([...inChunks(rows)].map(stageStatement))
   }
 
-  unstage(ids: StagedIds): Promise<void> {
-    return this.#write([unstageStatement(ids)])
+  async unstage(ids: StagedIds): Promise<void> {
+    await this.#write([unstageStatement(ids)])
   }
 
   async load(needs: Needs): Promise<Loaded> {
@@ -232,6 +236,15 @@ export class PostgresDisk implements Disk {
     return (await this.#read(taskSummariesStatement(ids))).map(readSummary)
   }
 
+  async throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]> {
+    return (await this.#read(throughputStatement(query))).map(readThroughput)
+  }
+
+  async forgetThroughput(order: ForgetThroughput): Promise<number> {
+    const [, rows] = await this.#write([forgetThroughputStatement(order)])
+    return (rows?.[0]?.['gone'] ?? 0) as number
+  }
+
   async recordInstances(sightings: readonly Sighting[], now: number): Promise<void> {
     if (sightings.length > 0) await guard(this.#channels.beside.run(recordStatement(sightings, now)))
   }
@@ -280,10 +293,11 @@ export class PostgresDisk implements Disk {
     if (this.#term === term) this.#term = null
   }
 
-  async #write(statements: readonly Statement[]): Promise<void> {
+  /** Resolves with the rows of each statement, those of the fence first. */
+  async #write(statements: readonly Statement[]): Promise<Row[][]> {
     const term = this.#leading()
     try {
-      await this.#channels.beside.use((connection) =>
+      return await this.#channels.beside.use((connection) =>
         connection.transact(BEGIN_WRITING, [fence(term), ...statements]),
       )
     } catch (error) {

@@ -3,8 +3,8 @@ import { foldJournal } from './old-journal.ts'
 import { schema } from './schema.ts'
 
 /**
- * Brings a file of version 6 to version 7. Version 6 kept windows of ranked partitions, held back the others, and went
- * through all rows of a task that was cancelled. Version 7 keeps lines with a cursor, and tags of lanes.
+ * Brings a file of version 6 to the version of today. Version 6 kept windows of ranked partitions, held back the others, and went
+ * through all rows of a task that was cancelled. Since version 7 there are lines with a cursor, and tags of lanes.
  */
 export function migrateFrom6(db: DatabaseSync): void {
   foldJournal(db)

@@ -1,13 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreRefused } from '../../handoff/store.ts'
 import { migrateFrom6 } from './migrate-from-6.ts'
+import { migrateFrom7 } from './migrate-from-7.ts'
 import { SCHEMA_VERSION, schema } from './schema.ts'
 
-/**
- * What brings a file from a version to the next one, by the version that it has. The newest may use the schema of today; it
- * gets a copy of its own when that changes.
- */
-const steps: ReadonlyMap<number, (db: DatabaseSync) => void> = new Map([[6, migrateFrom6]])
+interface Step {
+  readonly run: (db: DatabaseSync) => void
+  /** The version that the file has then. */
+  readonly to: number
+}
+
+/** By the version that a file has. A step that makes the tables of today anew leads to the version of today. */
+const steps: ReadonlyMap<number, Step> = new Map([
+  [6, { run: migrateFrom6, to: SCHEMA_VERSION }],
+  [7, { run: migrateFrom7, to: 8 }],
+])
 
 /** Brings a file to the version that this program speaks, each step in a transaction of its own. A new one starts with it. */
 export function migrate(db: DatabaseSync, path: string): void {
@@ -17,13 +24,13 @@ export function migrate(db: DatabaseSync, path: string): void {
       `the data folder ${path} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}; start a Baton that knows version ${version}`,
     )
   if (version === 0) inTransaction(db, () => db.exec(schema), SCHEMA_VERSION)
-  for (let at = versionOf(db); at < SCHEMA_VERSION; at += 1) {
+  for (let at = versionOf(db); at < SCHEMA_VERSION; at = versionOf(db)) {
     const step = steps.get(at)
     if (step === undefined)
       throw new StoreRefused(
         `the data folder ${path} has schema version ${at}, from before the first release, which this program cannot read; choose another folder with --data`,
       )
-    inTransaction(db, step, at + 1)
+    inTransaction(db, step.run, step.to)
   }
 }
 

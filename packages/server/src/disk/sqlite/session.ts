@@ -7,6 +7,7 @@ import { InstanceRows } from './instance-rows.ts'
 import { Loads } from './loads.ts'
 import { NewRows } from './new-rows.ts'
 import type { OutboxRows } from './outbox-rows.ts'
+import type { ThroughputRows } from './throughput-rows.ts'
 import { Upkeep } from './upkeep.ts'
 import { Views } from './views.ts'
 
@@ -20,6 +21,7 @@ export class Session {
   readonly views: Views
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
+  readonly throughput: ThroughputRows
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -39,6 +41,7 @@ export class Session {
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
     this.outbox = this.#images.outbox
+    this.throughput = this.#images.throughput
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')

@@ -46,6 +46,9 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     taskDetail: (taskId) => call(({ views }) => views.detail(taskId)),
     taskPage: (query) => call(({ views }) => views.page(query)),
     taskSummaries: (ids) => call(({ views }) => views.summaries(ids)),
+    throughput: (query) => call(({ throughput }) => throughput.read(query)),
+    forgetThroughput: (order) =>
+      call((session) => session.transaction(() => session.throughput.forget(order))),
     recordInstances: (sightings, now) =>
       call((session) => session.transaction(() => session.instances.record(sightings, now))),
     instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),

@@ -8,6 +8,7 @@ import type { ChangePage, ChangeQuery } from '../shown/change.ts'
 import type { InstancePage, InstanceQuery, InstanceRecord } from '../shown/instance-record.ts'
 import type { PartitionPage, PartitionQuery } from '../shown/partition-record.ts'
 import type { TaskPage, TaskQuery, TaskRecord } from '../shown/task-record.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../shown/throughput-record.ts'
 import type { Sighting } from '../sightings.ts'
 import {
   type Batching,
@@ -35,6 +36,7 @@ import { Outbox } from './outbox.ts'
 import { type EngineOptions, Runner, storeClosed } from './runner.ts'
 import { endDue, takeBack } from './settle.ts'
 import type { Transaction } from './transaction.ts'
+import { viewThroughput } from './view-throughput.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById } from './views.ts'
 
 /** Requests share a transaction up to so many partitions: more would keep others waiting. */
@@ -268,6 +270,10 @@ export class EngineStore implements Store {
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
     return this.#view(() => viewPartitions(this.#disk, query))
+  }
+
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+    return this.#view((now) => viewThroughput(this.#disk, query, now))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

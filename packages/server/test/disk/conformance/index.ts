@@ -6,6 +6,7 @@ import { instancesTopic } from './instances.ts'
 import { laneTablesTopic } from './lane-tables.ts'
 import { loadsTopic } from './loads.ts'
 import { outboxTopic } from './outbox.ts'
+import { throughputTopic } from './throughput.ts'
 import { upkeepTopic } from './upkeep.ts'
 import { viewsTopic } from './views.ts'
 
@@ -19,6 +20,7 @@ const topics = [
   viewsTopic,
   instancesTopic,
   outboxTopic,
+  throughputTopic,
 ]
 
 export function describeDisk(harness: DiskHarness): void {
