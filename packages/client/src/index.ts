@@ -48,6 +48,9 @@ export type {
   TaskState,
   TaskSummary,
   TaskView,
+  Throughput,
+  ThroughputPoint,
+  ThroughputStep,
   Totals,
   UnsubscribeAnswer,
   Violation,
@@ -67,6 +70,7 @@ export type {
   SealableCallOptions,
   SettleOptions,
   TasksOptions,
+  ThroughputOptions,
 } from './call-options.ts'
 export { BatonClient } from './client.ts'
 export type { BatonClientOptions, RequestReport } from './client-options.ts'

@@ -101,6 +101,7 @@ describe('the API document', () => {
       viewTotals: [undefined, 'Totals'],
       viewTask: [undefined, 'TaskView'],
       listPartitions: [undefined, 'PartitionList'],
+      viewThroughput: [undefined, 'Throughput'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],
       resume: ['object', 'ControlAnswer'],

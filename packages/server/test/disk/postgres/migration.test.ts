@@ -170,6 +170,6 @@ test('a schema from before the first release is refused, and left as it is', asy
 })
 
 test('a schema of a later version is refused', async () => {
-  await query('UPDATE baton.schema_version SET version = 13')
+  await query('UPDATE baton.schema_version SET version = 14')
   await expect(openPostgresDisk({ url, node: { nodeId: 'node', url: null } })).rejects.toThrow(StoreRefused)
 })
