@@ -57,11 +57,6 @@ describe('the history of a task', () => {
     await panel.getByLabel('Time').selectOption('Last 7 days')
     const byHour = page.getByRole('region', { name: 'Done per hour' })
     await byHour.getByText(`${done + 7} partitions, `, { exact: false }).waitFor()
-    if (process.env['BATON_TEST_PICTURES'] !== undefined)
-      await page.screenshot({
-        path: join(process.env['BATON_TEST_PICTURES'], 'throughput.png'),
-        fullPage: true,
-      })
     await page.setViewportSize({ width: 390, height: 844 })
     expect(await overflow(page)).toBe(0)
   })

@@ -37,7 +37,7 @@ export const throughput: Command = {
     { line: 'baton throughput orders-2026-03 --step hour --by-level', says: 'The last day, level by level' },
   ],
   run: async (given) => {
-    const step = given.text('step') as ThroughputStep
+    const step = given.textOrDefault('step') as ThroughputStep
     const to = given.text('to')
     const end = to === undefined ? Date.now() : Date.parse(to)
     const answer = await connect(given).throughput(given.operands[0] ?? '', {

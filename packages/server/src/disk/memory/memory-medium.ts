@@ -160,7 +160,8 @@ export class MemoryMedium {
         })
     this.outbox.write(images.outbox)
     for (const added of images.totals.values()) this.#addTotals(added)
-    for (const [key, added] of images.throughput) this.throughput.set(key, sumOf(this.throughput.get(key), added))
+    for (const [key, added] of images.throughput)
+      this.throughput.set(key, sumOf(this.throughput.get(key), added))
     if (images.nextIds !== null) this.nextIds = { ...images.nextIds }
   }
 

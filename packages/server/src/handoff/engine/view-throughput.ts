@@ -28,5 +28,10 @@ export async function viewThroughput(
   const cutAt = rows.length === limit ? rows[0]?.at : undefined
   const whole = cutAt === undefined ? rows : rows.filter(({ at }) => at > cutAt)
   const { owners } = task
-  return { task: { taskId, owners }, from: whole === rows ? begin : (whole[0]?.at ?? end), to: end, rows: whole }
+  return {
+    task: { taskId, owners },
+    from: whole === rows ? begin : (whole[0]?.at ?? end),
+    to: end,
+    rows: whole,
+  }
 }
