@@ -41,11 +41,14 @@ export const addThroughputStatement = (added: readonly StoredThroughput[]): Stat
 
 export function throughputStatement(query: ThroughputRowsQuery): Statement {
   const { task, step, from, to, byLevel, limit } = query
-  const within = `FROM baton.throughput WHERE task = $1 AND step = $2::text COLLATE "C" AND at >= $3 AND at < $4`
+  // Said as a range of the primary key: as equalities it would leave the order to the index by age.
+  const stepGiven = '$2::text COLLATE "C"'
+  const within = `FROM baton.throughput WHERE (task, step, at) >= ($1, ${stepGiven}, $3) AND (task, step, at) < ($1, ${stepGiven}, $4)`
+  const newest = 'ORDER BY task DESC, step DESC, at DESC'
   const rows = byLevel
-    ? `SELECT at, level, partitions, records ${within} ORDER BY at DESC, level DESC LIMIT $5`
+    ? `SELECT at, level, partitions, records ${within} ${newest}, level DESC LIMIT $5`
     : `SELECT at, NULL::bigint AS level, sum(partitions)::bigint AS partitions,
-         least(sum(records), ${MOST})::bigint AS records ${within} GROUP BY at ORDER BY at DESC LIMIT $5`
+         least(sum(records), ${MOST})::bigint AS records ${within} GROUP BY task, step, at ${newest} LIMIT $5`
   return {
     text: `SELECT json_build_object('at', at, 'level', level, 'partitions', partitions, 'records', records) AS point
       FROM (${rows}) r`,
