@@ -324,7 +324,8 @@ export interface ThroughputRowsQuery {
 export interface ForgetThroughput {
   /** Rows that begin earlier are too old. */
   readonly before: Readonly<Record<ThroughputStep, number>>
-  readonly most: number
+  /** Null: however many there are. To find out takes a walk over so many rows of an index. */
+  readonly most: number | null
   readonly limit: number
 }
 

@@ -26,7 +26,7 @@ export function forgetThroughputIn(medium: MemoryMedium, { before, most, limit }
   const gone = throughputSteps.flatMap((step) => {
     const rows = [...medium.throughput].filter(([, row]) => row.step === step)
     rows.sort(([, a], [, b]) => a.at - b.at)
-    const beyond = rows.at(-most - 1)?.[1].at ?? -1
+    const beyond = most === null ? -1 : (rows.at(-most - 1)?.[1].at ?? -1)
     return rows.filter(([, { at }]) => at < before[step] || at <= beyond).slice(0, limit)
   })
   for (const [key] of gone.slice(0, limit)) medium.throughput.delete(key)

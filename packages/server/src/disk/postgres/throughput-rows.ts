@@ -62,8 +62,8 @@ export const readThroughput = (row: Row): ThroughputRow => row['point'] as Throu
 export const forgetThroughputStatement = ({ before, most, limit }: ForgetThroughput): Statement => ({
   text: `WITH step (name, before) AS (VALUES ('minute', $1::bigint), ('hour', $2::bigint)),
     bound AS MATERIALIZED (
-      SELECT name COLLATE "C" AS name, greatest(before, 1 + (
-        SELECT at FROM baton.throughput WHERE step = name COLLATE "C" ORDER BY at DESC LIMIT 1 OFFSET $3)) AS at
+      SELECT name COLLATE "C" AS name, greatest(before, CASE WHEN $3::bigint IS NOT NULL THEN 1 + (
+        SELECT at FROM baton.throughput WHERE step = name COLLATE "C" ORDER BY at DESC LIMIT 1 OFFSET $3::bigint) END) AS at
       FROM step),
     old AS MATERIALIZED (
       SELECT t.* FROM bound CROSS JOIN LATERAL (

@@ -54,8 +54,8 @@ export class ThroughputRows {
     return limit - left
   }
 
-  #forget(step: ThroughputStep, before: number, most: number, limit: number): number {
-    const [beyond] = this.#sql.beyond.get(step, most) ?? [-1]
+  #forget(step: ThroughputStep, before: number, most: number | null, limit: number): number {
+    const [beyond] = (most === null ? undefined : this.#sql.beyond.get(step, most)) ?? [-1]
     return Number(this.#sql.forget.run(step, Math.max(before, beyond + 1), limit).changes)
   }
 }

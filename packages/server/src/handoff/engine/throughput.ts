@@ -47,12 +47,13 @@ export const beginOf = (at: number, millis: number): number => Math.floor(at / m
 
 /** Rows of each step that a store keeps, of all tasks: where there are more, the oldest go before their time. */
 export const MOST_THROUGHPUT_ROWS = 250_000
-const ROWS_PER_STEP = 2000
+const ROWS_PER_STEP = 500
 
-/** Removes what is too old, a bounded step at a time. Looks once a minute: nothing becomes old between. */
+/** Removes what is too old, a bounded step at a time. Looks once a minute, and once an hour whether there are too many. */
 export class ThroughputRetention {
   readonly #disk: Disk
-  #seen = -1
+  #seenMinute = -1
+  #seenHour = -1
 
   constructor(disk: Disk) {
     this.#disk = disk
@@ -61,17 +62,19 @@ export class ThroughputRetention {
   /** True where there may be more to remove. */
   async tidy(now: number, retentionMillis: number): Promise<boolean> {
     const minute = Math.floor(now / STEP_MILLIS.minute)
-    if (minute === this.#seen) return false
+    const hour = Math.floor(now / STEP_MILLIS.hour)
+    if (minute === this.#seenMinute) return false
     const removed = await this.#disk.forgetThroughput({
       before: {
         minute: beginOf(now - MINUTES_KEPT_MILLIS, STEP_MILLIS.minute),
         hour: beginOf(now - retentionMillis, STEP_MILLIS.hour),
       },
-      most: MOST_THROUGHPUT_ROWS,
+      most: hour === this.#seenHour ? null : MOST_THROUGHPUT_ROWS,
       limit: ROWS_PER_STEP,
     })
     if (removed === ROWS_PER_STEP) return true
-    this.#seen = minute
+    this.#seenMinute = minute
+    this.#seenHour = hour
     return false
   }
 }
