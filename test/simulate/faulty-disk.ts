@@ -121,6 +121,9 @@ export class FaultyDisk implements Disk {
   taskSummaries = (ids: readonly number[]) => this.#read((disk) => disk.taskSummaries(ids))
   tasksWithTables = (ids: readonly number[], tables: readonly string[]) =>
     this.#read((disk) => disk.tasksWithTables(ids, tables))
+  throughput = (...args: Parameters<Disk['throughput']>) => this.#read((disk) => disk.throughput(...args))
+  forgetThroughput = (...args: Parameters<Disk['forgetThroughput']>) =>
+    this.#read((disk) => disk.forgetThroughput(...args))
   instance = (...args: Parameters<Disk['instance']>) => this.#read((disk) => disk.instance(...args))
   instances = (...args: Parameters<Disk['instances']>) => this.#read((disk) => disk.instances(...args))
   recordInstances = (...args: Parameters<Disk['recordInstances']>) =>

@@ -60,6 +60,13 @@ class UncheckedStage extends UnfencedMedium {
   }
 }
 
+class SetHistory extends MemoryMedium {
+  override flush(term: number, folded: number, images: Images, upTo: number): void {
+    for (const key of images.throughput.keys()) this.throughput.delete(key)
+    super.flush(term, folded, images, upTo)
+  }
+}
+
 /** The engine on a disk that does some things otherwise. */
 function onDisk(change: (disk: Disk) => Partial<Disk>): Partial<Parts> {
   return {
@@ -179,6 +186,10 @@ export const mutants: readonly Mutant[] = [
         return disk.flush(images, upTo)
       },
     })),
+  },
+  {
+    bug: 'a flush sets the history of a minute instead of adding to it',
+    parts: { medium: () => new SetHistory() },
   },
   {
     bug: 'a counter is not moved',

@@ -1,6 +1,6 @@
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended } from '../../packages/server/src/handoff/disk.ts'
-import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
+import { decodeEntry, encodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Call } from './calls.ts'
@@ -21,7 +21,25 @@ export interface Append {
 }
 
 /** How the body of an entry ends that is about tasks alone, or about nothing. */
-const TASKS_ALONE = `${',[]'.repeat(10)},null]`
+const TASKS_ALONE = encodeEntry({
+  tasks: [],
+  lanes: [],
+  levels: [],
+  partitions: [],
+  keys: [],
+  pace: [],
+  paceOver: [],
+  ranges: [],
+  tables: [],
+  produced: [],
+  instances: [],
+  totals: [],
+  nextIds: null,
+  laneTables: [],
+  tableTimes: [],
+  outbox: null,
+  throughput: [],
+}).slice('[[]'.length)
 
 /** One process of a node, which may be killed, freeze, and think that it leads. */
 export class SimulatedNode implements Host {

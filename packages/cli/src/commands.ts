@@ -44,6 +44,11 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/partitions.ts')).partitions,
   },
   {
+    name: 'throughput',
+    summary: 'show what became done of a task by minute or hour',
+    load: async () => (await import('./commands/throughput.ts')).throughput,
+  },
+  {
     name: 'status',
     summary: 'show service nodes, workers and producers',
     load: async () => (await import('./commands/status.ts')).status,

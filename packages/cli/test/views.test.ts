@@ -69,6 +69,35 @@ describe('what is shown of tasks', () => {
     expect([wrong.code, wrong.stderr.includes('<schema>.<table>')]).toEqual([2, true])
   })
 
+  test('what became done, by minute and by hour', async () => {
+    const { url } = await startService()
+    const client = new BatonClient(url)
+    await client.callBack([...descriptors('worked', 3, 500), descriptor('worked', 20, 0, 40)])
+    const { partitions } = await client.pull({ batch: 4 })
+    const before = await baton(['throughput', 'worked'], { url })
+    expect(before.stdout).toMatch(/^worked: nothing became done between .+ and .+\n$/)
+    await client.settle(
+      partitions.map(({ lease }) => ({ leaseId: lease?.id ?? '', outcome: 'done' as const })),
+    )
+    const minutes = await baton(['throughput', 'worked'], { url })
+    expect(minutes.stdout).toMatch(/^worked: 4 partitions, 1,540 records done\n {2}.+Z [·█]{60,61} .+Z\n/)
+    expect(minutes.stdout).toMatch(/MINUTE +PARTITIONS +RECORDS\n.+:\d\dZ +4 +1,540 +█{30}/)
+    const levels = await baton(['throughput', 'worked', '--step', 'hour', '--by-level'], { url })
+    expect(levels.stdout).toMatch(
+      /HOUR +LEVEL +PARTITIONS +RECORDS\n.+:00Z +0 +3 +1,500 +█+\n.+ 16 and up +1 +40 +█\n/,
+    )
+    const json = await baton(['throughput', 'worked', '--step', 'hour', '--json'], { url })
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      taskId: 'worked',
+      step: 'hour',
+      points: [{ partitions: 4, records: 1540 }],
+    })
+    const wrong = await baton(['throughput', 'worked', '--from', 'yesterday'], { url })
+    expect(wrong.code).not.toBe(0)
+    expect(wrong.stderr).toContain('from must be a time with its offset, like 2026-03-01T12:00:00Z')
+    expect(await baton(['throughput', 'nobody'], { url })).toMatchObject({ code: 3 })
+  })
+
   test('what is parked, with every attempt, and taken to another service', async () => {
     const { url } = await startService()
     const elsewhere = (await startService()).url

@@ -1,4 +1,10 @@
-import type { PartitionState, PulledPartition, TaskSettingsRequest, TaskState } from '@baton/protocol'
+import type {
+  PartitionState,
+  PulledPartition,
+  TaskSettingsRequest,
+  TaskState,
+  ThroughputStep,
+} from '@baton/protocol'
 import type { FailedTry } from './persistence.ts'
 
 const WORDS_PER_KEY = 3
@@ -112,6 +118,17 @@ export interface TasksOptions extends PageOptions {
 export interface ManifestOptions extends CallOptions {
   readonly state?: PartitionState | undefined
   readonly level?: number | undefined
+}
+
+export interface ThroughputOptions extends CallOptions {
+  /** `minute` unless given. Minutes are kept for a day, hours for the retention of the service. */
+  readonly step?: ThroughputStep | undefined
+  /** A day before `to` unless given, seven days for hours. A text is a time as RFC 3339 writes it. */
+  readonly from?: Date | string | undefined
+  /** Now unless given. */
+  readonly to?: Date | string | undefined
+  /** A point for each level. */
+  readonly by?: 'level' | undefined
 }
 
 export interface PartitionsOptions extends PageOptions {

@@ -20,6 +20,7 @@ import type {
   TaskSettingsAnswer,
   TaskSettingsRequest,
   TaskView,
+  Throughput,
   Totals,
 } from '@baton/protocol'
 import { settingWord } from '@baton/protocol/core'
@@ -37,6 +38,7 @@ import {
   type SealableCallOptions,
   type SettleOptions,
   type TasksOptions,
+  type ThroughputOptions,
 } from './call-options.ts'
 import type { BatonClientOptions } from './client-options.ts'
 import { UnsendableError } from './errors.ts'
@@ -173,6 +175,13 @@ export class BatonClient {
     const query = { state, level, cursor, limit }
     const list = (await this.#get(`${taskPath(taskId)}/partitions`, query, options)) as PartitionList
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
+  }
+
+  /** What became done of a task, by minute or by hour. */
+  async throughput(taskId: string, options: ThroughputOptions = {}): Promise<Throughput> {
+    const { step, from, to, by } = options
+    const query = { step, from: timeText(from), to: timeText(to), by }
+    return (await this.#get(`${taskPath(taskId)}/throughput`, query, options)) as Throughput
   }
 
   /**
@@ -330,6 +339,8 @@ function choosing({ tables, tasks }: Chosen): NonNullable<RequestSpec['query']> 
 const isFilterOnly = ({ tables, tasks, batch, records, waitSeconds }: PullChoice): boolean =>
   (tables !== undefined || tasks !== undefined) &&
   [batch, records, waitSeconds].every((amount) => amount === undefined)
+
+const timeText = (time: Date | string | undefined) => (time instanceof Date ? time.toISOString() : time)
 
 function sealing(seal: SealableCallOptions['seal']): Record<string, string> {
   return seal === undefined || seal === false ? {} : { 'baton-seal': String(seal) }

@@ -49,6 +49,9 @@ export type {
   TaskState,
   TaskSummary,
   TaskView,
+  Throughput,
+  ThroughputPoint,
+  ThroughputStep,
   Totals,
   UnsubscribeAnswer,
   Violation,
@@ -69,6 +72,7 @@ export type {
   SealableCallOptions,
   SettleOptions,
   TasksOptions,
+  ThroughputOptions,
 } from './call-options.ts'
 export type { ServiceAddress } from './client.ts'
 export { BatonClient } from './client.ts'

@@ -96,6 +96,14 @@ export {
   webhookEventTypes,
 } from './states.ts'
 export { portablePattern } from './text-form.ts'
+export {
+  MAX_THROUGHPUT_POINTS,
+  MINUTES_KEPT_MILLIS,
+  STEP_MILLIS,
+  THROUGHPUT_LEVELS,
+  type ThroughputStep,
+  throughputSteps,
+} from './throughput-step.ts'
 export { readTraceparent } from './traceparent.ts'
 export { type UnknownFields, unknownFieldRules } from './unknown-fields.ts'
 export type { CheckFailure } from './violation.ts'

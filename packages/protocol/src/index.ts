@@ -149,3 +149,9 @@ export {
   taskSettingsRequestSchema,
   taskSettingsSchema,
 } from './schemas/task-settings.ts'
+export {
+  type Throughput,
+  type ThroughputPoint,
+  throughputPointSchema,
+  throughputSchema,
+} from './throughput.ts'

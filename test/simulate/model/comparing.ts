@@ -1,7 +1,7 @@
 import type { Tally } from '../../../packages/server/src/handoff/rules/task-facts.ts'
 import { disagree } from './disagreement.ts'
 import type { Model } from './model.ts'
-import { type ModelPartition, type ModelTask, nameOf, type Place } from './model-task.ts'
+import { type ModelLane, type ModelPartition, type ModelTask, nameOf, type Place } from './model-task.ts'
 import type { Truth } from './truth.ts'
 
 /** Holds what changed since the last time against what is durable. */
@@ -42,8 +42,21 @@ function compareTask(task: ModelTask, truth: Truth): void {
       `${task.taskId} is stored with other flags: ${JSON.stringify({ paused, cancelled, sealed, levelBarrier })}`,
     )
   compareCounts(task.taskId, task.counts, partitions)
-  for (const lane of task.lanes.values())
+  for (const lane of task.lanes.values()) {
     compareCounts(`${task.taskId}-${lane.level}`, lane.counts, truth.lane(lane)?.partitions)
+    compareDone(lane, stored.id, truth)
+  }
+}
+
+/** No episode is as long as minutes are kept. Hours may be gone with the retention. */
+function compareDone({ task, level, everDone }: ModelLane, id: number, truth: Truth): void {
+  const [byMinute, byHour] = [truth.done(id, 'minute', level), truth.done(id, 'hour', level)]
+  const isSame = byMinute.partitions === everDone.partitions && byMinute.records === everDone.records
+  if (!isSame || byHour.partitions > byMinute.partitions || byHour.records > byMinute.records)
+    disagree(
+      `the history of ${task.taskId}-${level} has ${JSON.stringify(byMinute)} by minute and ` +
+        `${JSON.stringify(byHour)} by hour, and ${JSON.stringify(everDone)} was done`,
+    )
 }
 
 function compareCounts(name: string, counts: Record<Place, number>, stored: Tally | undefined): void {

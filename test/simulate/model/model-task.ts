@@ -38,6 +38,8 @@ export interface ModelLane {
   freshFrom: number
   readonly returned: Record<Exclude<WaitingLine, 'fresh'>, Set<ModelPartition>>
   parkedSkipped: boolean
+  /** What ever became done here, again and again where it ran again. */
+  readonly everDone: { partitions: number; records: number }
   /** Changes whenever its fresh line was not waiting to be served without a break. */
   epoch: number
   largestCost: number
@@ -79,6 +81,7 @@ export class ModelTask {
         freshFrom: 0,
         returned: { released: new Set(), retry: new Set() },
         parkedSkipped: false,
+        everDone: { partitions: 0, records: 0 },
         epoch: 0,
         largestCost: 1,
       }

@@ -369,6 +369,10 @@ export class Model {
     lane.task.counts[from] -= 1
     lane.task.counts[to] += 1
     if (task.counts.leased >= task.maxLeases !== wasAtLimit) this.interrupt(task)
+    if (to === 'done') {
+      lane.everDone.partitions += 1
+      lane.everDone.records += partition.descriptor.recordCount
+    }
     partition.place = to
     partition.line = line
     mark(this.leased, partition, to === 'leased')

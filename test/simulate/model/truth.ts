@@ -11,11 +11,14 @@ import type {
 } from '../../../packages/server/src/handoff/stored.ts'
 import type { ModelLane, ModelPartition } from './model-task.ts'
 
+type Done = { readonly partitions: number; readonly records: number }
+
 /** What is durable: the rows, and the entries that rows do not contain yet. */
 export class Truth {
   readonly #medium: MemoryMedium
   readonly #images: Images = noImages()
   readonly #tasks = new Map<string, StoredTask>()
+  #done: Map<string, Done> | null = null
 
   constructor(medium: MemoryMedium) {
     this.#medium = medium
@@ -38,6 +41,19 @@ export class Truth {
   lane(lane: ModelLane): StoredLane | undefined {
     if (lane.id === 0) lane.id = this.#find(this.task(lane.task.taskId)?.id ?? 0, lane.level)?.id ?? 0
     return this.#images.lanes.get(lane.id) ?? this.#medium.lanes.get(lane.id)
+  }
+
+  /** What the history says was done within all minutes, and within all hours, of a level. */
+  done(task: number, step: 'minute' | 'hour', level: number): Done {
+    if (this.#done === null) {
+      this.#done = new Map()
+      for (const row of [...this.#medium.throughput.values(), ...this.#images.throughput.values()]) {
+        const key = `${row.task}:${row.step}:${row.level}`
+        const { partitions = 0, records = 0 } = this.#done.get(key) ?? {}
+        this.#done.set(key, { partitions: partitions + row.partitions, records: records + row.records })
+      }
+    }
+    return this.#done.get(`${task}:${step}:${level}`) ?? { partitions: 0, records: 0 }
   }
 
   /** It may be older than its image. */

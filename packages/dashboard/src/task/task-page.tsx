@@ -10,6 +10,7 @@ import { PartitionPanel } from './partition-panel.tsx'
 import { TaskActions } from './task-actions.tsx'
 import { TaskFacts } from './task-facts.tsx'
 import { useTask } from './task-state.ts'
+import { ThroughputPanel } from './throughput-panel.tsx'
 
 export function TaskPage({ at }: { at: Extract<Route, { page: 'task' }> }) {
   const { loaded, refresh } = useTask(at.taskId)
@@ -60,6 +61,7 @@ function Task({ at, view, refresh }: TaskProps) {
         <Legend of={view} />
       </section>
       <Findings view={view} refresh={refresh} />
+      <ThroughputPanel view={view} />
       <LevelTable view={view} at={at} />
       <PartitionPanel view={view} at={at} refresh={refresh} />
     </>

@@ -13,6 +13,8 @@ import {
   partitionStates,
   taskStates,
 } from '../states.ts'
+import { throughputPointSchema, throughputSchema } from '../throughput.ts'
+import { throughputSteps } from '../throughput-step.ts'
 import { attemptSchema, attemptSecondsSchema, failureSchema, stragglerSchema } from './attempt.ts'
 import { auditEntrySchema, auditListSchema } from './audit.ts'
 import { callBackAnswerSchema } from './call-back.ts'
@@ -96,6 +98,8 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     Failure: failureSchema,
     AttemptSeconds: attemptSecondsSchema,
     Straggler: stragglerSchema,
+    Throughput: throughputSchema,
+    ThroughputPoint: throughputPointSchema,
     RetryRequest: retryRequestSchema,
     SealRequest: sealRequestSchema,
     LevelBarrierRequest: levelBarrierRequestSchema,
@@ -129,6 +133,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     EtaReason: oneOf(etaReasons),
     ScaleReason: oneOf(scaleReasons),
     ScaleLimit: oneOf(scaleLimits),
+    ThroughputStep: oneOf(throughputSteps),
     InstanceRole: oneOf(instanceRoles),
     InstanceState: oneOf(instanceStates),
     RefusalCode: oneOf(refusalCodes),

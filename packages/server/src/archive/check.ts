@@ -109,6 +109,13 @@ class CheckedRows {
           if (status !== null) this.#addPartition(status === undefined ? row : { ...row, ...status })
         }
         break
+      case 'throughput':
+        for (const { task, step, at } of batch.rows)
+          if (!this.#tasks.has(task))
+            this.#findings.push(
+              `what was done in the ${step} from ${new Date(at).toISOString()} belongs to task ${task}, which is missing`,
+            )
+        break
       default:
     }
   }

@@ -27,6 +27,8 @@ export async function openArchive(
   const first = await lines.next()
   const header = readHeader(first.done === true ? '' : first.value, path)
   const hash = createHash('sha256').update(`${first.value}\n`)
+  // A section that was added since the file was written is empty.
+  const counts = perSection((section) => header.counts[section] ?? 0)
   const counted: Record<string, number> = { ...perSection(() => 0) }
 
   async function* batches(): AsyncIterable<RowBatch> {
@@ -70,14 +72,14 @@ export async function openArchive(
     }
     if (!isEnded) throw refuse(number, 'the file ends too early: it is incomplete')
     for (const one of sections)
-      if (counted[one] !== header.counts[one])
-        throw new StoreRefused(`${path} should have ${header.counts[one]} ${one}, and has ${counted[one]}`)
+      if (counted[one] !== counts[one])
+        throw new StoreRefused(`${path} should have ${counts[one]} ${one}, and has ${counted[one]}`)
   }
 
   return {
     header,
     nextIds: header.nextIds,
-    counts: header.counts,
+    counts,
     fields: known,
     unflushed: [],
     batches,

@@ -6,6 +6,7 @@ import type {
   SubscriptionResult,
 } from '../handoff/outbox.ts'
 import type { ControlOrder, ControlResult } from '../handoff/rules/control.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../handoff/shown/throughput-record.ts'
 import {
   type Batching,
   type HandOffAnswers,
@@ -132,6 +133,10 @@ export class ClusterStore implements Store, Carried {
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
     return this.#carried('partitions', query)
+  }
+
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+    return this.#carried('throughput', query)
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

@@ -67,6 +67,8 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     taskPage: guarded((query) => disk.taskPage(query)),
     taskSummaries: guarded((ids) => disk.taskSummaries(ids)),
     tasksWithTables: guarded((ids, tables) => disk.tasksWithTables(ids, tables)),
+    throughput: guarded((query) => disk.throughput(query)),
+    forgetThroughput: guarded((order) => disk.forgetThroughput(order)),
     recordInstances: guarded((heartbeats, now) => disk.recordInstances(heartbeats, now)),
     instance: guarded((instanceId, now) => disk.instance(instanceId, now)),
     instances: guarded((query, now) => disk.instances(query, now)),

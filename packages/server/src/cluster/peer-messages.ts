@@ -12,6 +12,7 @@ export const carriedVerbs = [
   'task',
   'tasks',
   'partitions',
+  'throughput',
   'changes',
   'subscriptions',
   'recordHeartbeats',

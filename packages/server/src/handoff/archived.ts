@@ -13,6 +13,7 @@ import type {
   StoredPartition,
   StoredTableTime,
   StoredTask,
+  StoredThroughput,
 } from './stored.ts'
 
 // What a store holds, whichever it is: the rows that an export writes, an import reads and a check looks at. The fields are
@@ -57,6 +58,7 @@ export interface ArchivedRows {
   readonly partitions: StoredPartition
   readonly subscriptions: SubscriptionRow
   readonly deliveries: StoredDelivery
+  readonly throughput: StoredThroughput
 }
 
 export type Section = keyof ArchivedRows
@@ -89,6 +91,7 @@ export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Nam
   partitions: {},
   subscriptions: {},
   deliveries: {},
+  throughput: {},
 }
 
 /** Fields that earlier programs did not write, and rows without them have as null. */

@@ -1,8 +1,9 @@
-import type { InstanceRole } from '@baton/protocol'
+import type { InstanceRole, ThroughputStep } from '@baton/protocol'
 import type { Heartbeat } from './heartbeats.ts'
 import type { OutboxDisk, OutboxImages } from './outbox.ts'
 import type { IndexRange } from './rules/index-runs.ts'
 import type { Tallies } from './rules/task-facts.ts'
+import type { ThroughputRow } from './shown/throughput-record.ts'
 import type {
   IndexRangeOfLane,
   Line,
@@ -19,6 +20,7 @@ import type {
   StoredState,
   StoredTableTime,
   StoredTask,
+  StoredThroughput,
 } from './stored.ts'
 import type { InstanceQuery, InstanceRecord, PaceSecond, TaskRecord, TotalsAdded } from './views/records.ts'
 import type { UnderWay } from './views/time-left.ts'
@@ -80,6 +82,11 @@ export interface Disk {
   taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
   /** Those of these tasks that have partitions of one of these compute tables. */
   tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]>
+
+  /** The newest rows of a task within a time, newest first; of each level, or of all together. */
+  throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]>
+  /** Removes rows of these steps that are too old, or beyond the newest `most` of their step. Returns how many, at most `limit`. */
+  forgetThroughput(order: ForgetThroughput): Promise<number>
 
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceRecord | null>
@@ -154,8 +161,10 @@ export interface Images {
     { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
   >
   readonly outbox: OutboxImages
-  /** To be added to what is kept of an instance, by its name: the one part of images that is not absolute. */
+  /** To be added to what is kept of an instance, by its name: like `throughput`, not absolute. */
   readonly totals: Map<string, TotalsAdded>
+  /** To be added to the row of the same task, step, time and level, which are the key. */
+  readonly throughput: Map<string, StoredThroughput>
   nextIds: NextIds | null
 }
 
@@ -310,6 +319,24 @@ export interface TaskPageQuery {
   readonly limit: number
   /** Of all tasks, of those in a state, or of those with parked partitions that are not cancelled. */
   readonly which: 'all' | 'parked' | { readonly state: StoredTask['state'] }
+}
+
+export interface ThroughputRowsQuery {
+  readonly task: number
+  readonly step: ThroughputStep
+  readonly from: number
+  /** Rows that begin at this time are not among them. */
+  readonly to: number
+  readonly byLevel: boolean
+  readonly limit: number
+}
+
+export interface ForgetThroughput {
+  /** Rows that begin earlier are too old. */
+  readonly before: Readonly<Record<ThroughputStep, number>>
+  /** Null: however many there are. To find out takes a walk over so many rows of an index. */
+  readonly most: number | null
+  readonly limit: number
 }
 
 export interface Recount extends Tallies {

@@ -22,6 +22,7 @@ import type {
 import type { ControlOrder, ControlResult } from './rules/control.ts'
 import { type LeaseRef, parseLeaseId } from './rules/lease-id.ts'
 import type { Policy } from './rules/policy.ts'
+import type { ThroughputQuery, ThroughputRecord } from './shown/throughput-record.ts'
 import { type CallBackOrder, type PulledPartition, type Store, StoreUnavailable } from './store.ts'
 import { DiskSpace, isDiskFull, StoreHealth, watchedStore } from './store-health.ts'
 import type {
@@ -238,6 +239,10 @@ export class HandOff {
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
     return this.#store.partitions(query)
+  }
+
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+    return this.#store.throughput(query)
   }
 
   /** `null` asks for the node that answers. */

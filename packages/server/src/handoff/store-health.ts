@@ -159,6 +159,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     task: timed('task', (taskId) => store.task(taskId)),
     tasks: timed('tasks', (query) => store.tasks(query)),
     partitions: timed('partitions', (query) => store.partitions(query)),
+    throughput: timed('throughput', (query) => store.throughput(query)),
     changes: timed('changes', (query) => store.changes(query)),
     subscriptions: timed('subscriptions', (order) => store.subscriptions(order)),
     deliver: (order) => store.deliver(order),

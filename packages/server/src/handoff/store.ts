@@ -6,6 +6,7 @@ import type { LeaseRef } from './rules/lease-id.ts'
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
 import type { CallBackRefusal } from './rules/task-course.ts'
 import type { TaskSettingsChange } from './rules/task-settings.ts'
+import type { ThroughputQuery, ThroughputRecord } from './shown/throughput-record.ts'
 import type {
   ChangePage,
   ChangeQuery,
@@ -39,6 +40,8 @@ export interface Store {
   task(taskId: string): Promise<TaskRecord | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
+  /** What became done of a task, by minute or hour. */
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null>
   /** What changed since a position, for those who watch. */
   changes(query: ChangeQuery): Promise<ChangePage>
   /** Who is told what, and what became of it. */

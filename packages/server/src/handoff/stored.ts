@@ -1,4 +1,4 @@
-import type { TaskState } from '@baton/protocol'
+import type { TaskState, ThroughputStep } from '@baton/protocol'
 import type { EndedAttempt, FailureGroups } from './rules/attempt-history.ts'
 import type { Durations } from './rules/durations.ts'
 import type { StoredState } from './rules/life-cycle.ts'
@@ -210,6 +210,18 @@ export interface StoredKey {
 export interface StoredPace {
   readonly task: number
   readonly second: number
+  partitions: number
+  records: number
+}
+
+/** Partitions of a task that became done on a level within one minute or hour; see engine/throughput.ts. */
+export interface StoredThroughput {
+  readonly task: number
+  readonly step: ThroughputStep
+  /** When the minute or hour began. */
+  readonly at: number
+  /** THROUGHPUT_LEVELS stands for that level and all above it. */
+  readonly level: number
   partitions: number
   records: number
 }

@@ -40,6 +40,7 @@ import { settingsRoute } from './routes/settings-route.ts'
 import { settleRoute } from './routes/settle-route.ts'
 import { subscriptionRoutes } from './routes/subscription-routes.ts'
 import { taskRoutes } from './routes/task-routes.ts'
+import { throughputRoute } from './routes/throughput-route.ts'
 import { LEASE_LIMIT_BYTES, type Service } from './service.ts'
 import { serverOptions, serveTls, type TlsFiles } from './tls.ts'
 
@@ -175,6 +176,7 @@ export async function buildHttp({
         taskRoutes(uncached, service)
         totalsRoute(uncached, service)
         scaleRoute(uncached, service)
+        throughputRoute(uncached, service)
         manifestRoute(uncached, service)
         controlRoutes(uncached, service)
         settingsRoute(uncached, service)

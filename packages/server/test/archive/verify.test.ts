@@ -84,6 +84,9 @@ const damages: [sql: string, found: string[]][] = [
     ].concat(
       [1, 2, 3, 4, 5].map((id) => `partition row ${id} belongs to lane 1, which is missing`),
       [6, 7].map((id) => `partition row ${id} belongs to lane 2, which is missing`),
+      ['hour from 2026-05-28T20:00:00.000Z', 'minute from 2026-05-28T20:26:00.000Z'].map(
+        (time) => `what was done in the ${time} belongs to task 1, which is missing`,
+      ),
     ),
   ],
 ]
@@ -131,6 +134,25 @@ test('what is not a store is told apart', async () => {
   older.exec('PRAGMA user_version = 6')
   older.close()
   await expect(verify(old)).rejects.toThrow('has schema version 6, not 8; start this Baton on it once')
+})
+
+test('an export of before there was a history of what was done has none', async () => {
+  const data = await testFolder()
+  await fill({ data })
+  const folder = await testFolder()
+  const file = join(folder, 'export.ndjson')
+  await exportStore({ data }, { file })
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const section = lines.findIndex((line) => line.startsWith('{"section":"throughput"'))
+  expect(section).toBeGreaterThan(0)
+  const { counts, ...header } = JSON.parse(lines[0] ?? '')
+  const { throughput: _throughput, ...known } = counts
+  const kept = [JSON.stringify({ ...header, counts: known }), ...lines.slice(1, section), '']
+  const sha256 = createHash('sha256').update(kept.join('\n')).digest('hex')
+  writeFileSync(file, `${kept.join('\n')}${JSON.stringify({ end: { sha256 } })}\n`)
+  const target = { data: join(folder, 'data') }
+  expect(await importStore(target, { file })).toMatchObject({ tasks: 1, partitions: 7, throughput: 0 })
+  expect((await verify(target)).findings).toEqual([])
 })
 
 test('an export that was cut, changed or written by another version is not imported', async () => {

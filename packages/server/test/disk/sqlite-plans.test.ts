@@ -109,6 +109,18 @@ const ways: readonly [what: string, piece: RegExp, way: string][] = [
     /FROM delivery WHERE subscription = \? AND event > /,
     'PRIMARY KEY (subscription=? AND event>?)',
   ],
+  [
+    'the history of a task by level',
+    /FROM throughput WHERE task = .* ORDER BY at DESC, level DESC/,
+    'PRIMARY KEY (task=? AND step=? AND at>? AND at<?)',
+  ],
+  [
+    'the history of a task',
+    /FROM throughput WHERE task = .* GROUP BY at/,
+    'PRIMARY KEY (task=? AND step=? AND at>? AND at<?)',
+  ],
+  ['history beyond what is kept', /FROM throughput WHERE step = .* OFFSET/, 'throughput_by_age (step=?)'],
+  ['history that is too old', /^DELETE FROM throughput/, 'throughput_by_age (step=? AND at<?)'],
   ['the newest deliveries', /AND event < \? ORDER BY event DESC/, 'PRIMARY KEY (subscription=? AND event<?)'],
   ['pending deliveries', /pending IS NOT NULL AND event > /, 'delivery_pending (subscription=? AND event>?)'],
   [

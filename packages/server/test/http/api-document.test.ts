@@ -102,6 +102,7 @@ describe('the API document', () => {
       viewScale: [undefined, 'Scale'],
       viewTask: [undefined, 'TaskView'],
       listPartitions: [undefined, 'PartitionList'],
+      viewThroughput: [undefined, 'Throughput'],
       exportManifest: [undefined, 'ManifestLine'],
       pause: ['object', 'ControlAnswer'],
       resume: ['object', 'ControlAnswer'],

@@ -17,7 +17,7 @@ async function guarded(changed = {}): Promise<TestApp> {
 }
 
 describe('a producer', () => {
-  test.each(['', '/partitions', '/manifest'])(
+  test.each(['', '/partitions', '/manifest', '/throughput'])(
     'may look at what it called back: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()

@@ -33,6 +33,7 @@ const rights: Readonly<Record<string, readonly Role[] | null>> = {
   'GET /tasks': ['operator', 'viewer'],
   'GET /tasks/{taskId}': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/partitions': ['operator', 'viewer', 'producer'],
+  'GET /tasks/{taskId}/throughput': ['operator', 'viewer', 'producer'],
   'GET /tasks/{taskId}/manifest': ['operator', 'viewer', 'producer'],
   'GET /totals': ['operator', 'viewer'],
   'GET /scale': ['operator', 'viewer'],

@@ -2,6 +2,7 @@ import type {
   Appended,
   Disk,
   Due,
+  ForgetThroughput,
   Images,
   IndexesOfLane,
   KnownOfLane,
@@ -13,10 +14,12 @@ import type {
   TaskPageQuery,
   TaskSummary,
   TaskWithTables,
+  ThroughputRowsQuery,
   UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
+import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/views/records.ts'
@@ -30,6 +33,7 @@ import {
   unfinishedWorkIn,
 } from './memory-loads.ts'
 import { MemoryMedium, type MemoryOutbox } from './memory-medium.ts'
+import { forgetThroughputIn, throughputIn } from './memory-throughput.ts'
 import {
   forgetInstancesIn,
   heldByIn,
@@ -142,6 +146,17 @@ export class MemoryDisk implements Disk {
   async taskSummaries(ids: readonly number[]): Promise<TaskSummary[]> {
     this.#checkOpen()
     return taskSummariesIn(this.#medium, ids)
+  }
+
+  async throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]> {
+    this.#checkOpen()
+    return throughputIn(this.#medium, query)
+  }
+
+  async forgetThroughput(order: ForgetThroughput): Promise<number> {
+    this.#checkOpen()
+    this.#medium.checkTerm(this.#term)
+    return forgetThroughputIn(this.#medium, order)
   }
 
   async recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void> {

@@ -14,6 +14,7 @@ import type {
   StoredPartition,
   StoredTableTime,
   StoredTask,
+  StoredThroughput,
 } from '../../handoff/stored.ts'
 import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { addTotals, type InstanceRecord, noTotals, type TotalsAdded } from '../../handoff/views/records.ts'
@@ -116,6 +117,8 @@ export class MemoryMedium {
   readonly keys = new Map<string, StoredKey>()
   /** By task and second. */
   readonly pace = new Map<number, Map<number, StoredPace>>()
+  /** By task, step, time and level. */
+  readonly throughput = new Map<string, StoredThroughput>()
   /** By lane: ascending, neither touching nor overlapping. */
   readonly ranges = new Map<number, IndexRun[]>()
   readonly tables = new Map<number, Set<string>>()
@@ -214,6 +217,8 @@ export class MemoryMedium {
         })
     this.outbox.write(images.outbox)
     for (const added of images.totals.values()) this.#addTotals(added)
+    for (const [key, added] of images.throughput)
+      this.throughput.set(key, sumOf(this.throughput.get(key), added))
     if (images.nextIds !== null) this.nextIds = { ...images.nextIds }
   }
 
@@ -260,6 +265,12 @@ export class MemoryMedium {
 
 function notTheWriter(): StoreUnavailable {
   return new StoreUnavailable('store_unavailable', 'another node writes to the store now')
+}
+
+function sumOf(row: StoredThroughput | undefined, added: StoredThroughput): StoredThroughput {
+  if (row === undefined) return { ...added }
+  const records = Math.min(row.records + added.records, Number.MAX_SAFE_INTEGER)
+  return { ...row, partitions: row.partitions + added.partitions, records }
 }
 
 function union(runs: readonly IndexRun[], added: IndexRun): IndexRun[] {

@@ -28,6 +28,7 @@ import {
   taskColumns,
 } from './rows.ts'
 import type { Connection, Row, Statement } from './session/connection.ts'
+import { throughputColumns } from './throughput-rows.ts'
 
 const BATCH = 1000
 
@@ -88,6 +89,7 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
   partitions: { name: 'partition', columns: partitionColumns, order: 'id' },
   subscriptions: { name: 'subscription', columns: subscriptionColumns, order: 'id' },
   deliveries: { name: 'delivery', columns: deliveryColumns, order: 'subscription, event' },
+  throughput: { name: 'throughput', columns: throughputColumns, order: 'task, step, at, level' },
 }
 
 export const fields = perSection((section) => archivedTables[section].columns.fields)

@@ -16,6 +16,7 @@ import {
   taskColumns,
 } from './rows.ts'
 import type { Statement } from './session/connection.ts'
+import { addThroughputStatement } from './throughput-rows.ts'
 
 /** A statement of some hundred rows is as fast per row as any, and holds up nothing else for long. */
 const CHUNK = 250
@@ -60,6 +61,7 @@ export function flushStatements(order: FlushOrder): Statement[] {
     ...instanceStatements(images.instances),
     ...outboxStatements(images.outbox),
     ...totalsStatements(images.totals),
+    ...throughputStatements(images.throughput),
     {
       text: 'DELETE FROM baton.entry WHERE number > $1 AND number <= $2',
       values: [order.deletedTo, deletableTo(order.upTo)],
@@ -203,6 +205,10 @@ function* instanceStatements(images: Images['instances']): Iterable<Statement> {
 function* totalsStatements(images: Images['totals']): Iterable<Statement> {
   const added = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
   for (const chunk of inChunks(added)) yield addTotalsStatement(chunk)
+}
+
+function* throughputStatements(images: Images['throughput']): Iterable<Statement> {
+  for (const chunk of inChunks(images.values())) yield addThroughputStatement(chunk)
 }
 
 export function* inChunks<One>(all: Iterable<One>): Iterable<One[]> {

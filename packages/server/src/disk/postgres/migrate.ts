@@ -17,7 +17,7 @@ interface Step {
 /** What brings a schema to a later version, by the version that it has. What makes all tables makes those of today. */
 const steps: ReadonlyMap<number, Step> = new Map([
   [11, { to: VERSION, sql: migrateFrom11 }],
-  [12, { to: 13, sql: additionsTo12.join(';\n') }],
+  [12, { to: 13, sql: additionsTo12.join('\n') }],
 ])
 
 /**

@@ -2,6 +2,7 @@ import {
   type Appended,
   type Disk,
   type Due,
+  type ForgetThroughput,
   type Images,
   type IndexesOfLane,
   KnownKeys,
@@ -14,11 +15,13 @@ import {
   type TaskPageQuery,
   type TaskSummary,
   type TaskWithTables,
+  type ThroughputRowsQuery,
   type UnderWayRow,
 } from '../../handoff/disk.ts'
 import type { Heartbeat } from '../../handoff/heartbeats.ts'
 import type { Log } from '../../handoff/log.ts'
 import type { OutboxDisk } from '../../handoff/outbox.ts'
+import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
 import type { PartitionDescriptor, StagedIds, StoredKey, StoredTask } from '../../handoff/stored.ts'
 import type { InstanceQuery, InstanceRecord } from '../../handoff/views/records.ts'
 import { append, knownStatement, readKnown, stageStatement, unstageStatement } from './append.ts'
@@ -60,6 +63,7 @@ import {
   tasksWithTablesStatement,
   underWayStatement,
 } from './task-views.ts'
+import { forgetThroughputStatement, readThroughput, throughputStatement } from './throughput-rows.ts'
 
 export interface PostgresDiskOptions {
   /** As libpq writes it, also with several hosts. */
@@ -177,12 +181,12 @@ export class PostgresDisk implements Disk {
     this.#deletedTo = Math.max(this.#deletedTo, deletableTo(upTo))
   }
 
-  stage(rows: readonly PartitionDescriptor[]): Promise<void> {
-    return this.#write([...inChunks(rows)].map(stageStatement))
+  async stage(rows: readonly PartitionDescriptor[]): Promise<void> {
+    await this.#write([...inChunks(rows)].map(stageStatement))
   }
 
-  unstage(ids: StagedIds): Promise<void> {
-    return this.#write([unstageStatement(ids)])
+  async unstage(ids: StagedIds): Promise<void> {
+    await this.#write([unstageStatement(ids)])
   }
 
   async load(needs: Needs): Promise<Loaded> {
@@ -238,6 +242,15 @@ export class PostgresDisk implements Disk {
     return (await this.#read(taskSummariesStatement(ids))).map(readSummary)
   }
 
+  async throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]> {
+    return (await this.#read(throughputStatement(query))).map(readThroughput)
+  }
+
+  async forgetThroughput(order: ForgetThroughput): Promise<number> {
+    const [, rows] = await this.#write([forgetThroughputStatement(order)])
+    return (rows?.[0]?.['gone'] ?? 0) as number
+  }
+
   async recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void> {
     if (heartbeats.length > 0) await guard(this.#channels.beside.run(recordStatement(heartbeats, now)))
   }
@@ -286,10 +299,11 @@ export class PostgresDisk implements Disk {
     if (this.#term === term) this.#term = null
   }
 
-  async #write(statements: readonly Statement[]): Promise<void> {
+  /** Resolves with the rows of each statement, those of the fence first. */
+  async #write(statements: readonly Statement[]): Promise<Row[][]> {
     const term = this.#leading()
     try {
-      await this.#channels.beside.use((connection) =>
+      return await this.#channels.beside.use((connection) =>
         connection.transact(BEGIN_WRITING, [fence(term), ...statements]),
       )
     } catch (error) {

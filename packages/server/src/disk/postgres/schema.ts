@@ -1,3 +1,5 @@
+import { throughputSchema } from './throughput-rows.ts'
+
 /** The states that are counted, as they are now: what was migrated once does not change with them. */
 const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
 
@@ -209,7 +211,7 @@ CREATE TABLE baton.pace (
   records bigint NOT NULL,
   PRIMARY KEY (task, second)
 ) WITH (fillfactor = 70);
-
+${throughputSchema}
 CREATE TABLE baton.instance (
   instance_id text COLLATE "C" PRIMARY KEY,
   role text NOT NULL,

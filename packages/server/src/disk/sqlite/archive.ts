@@ -22,6 +22,7 @@ import { arrayQuery } from './query.ts'
 import { laneHas } from './schema.ts'
 import { Table } from './table.ts'
 import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
+import { throughputTable } from './throughput-rows.ts'
 
 const BATCH = 1000
 
@@ -69,6 +70,7 @@ export const archivedTables: { readonly [Name in Section]: Table<ArchivedRows[Na
   partitions,
   subscriptions: subscriptionTable,
   deliveries: deliveryTable,
+  throughput: throughputTable,
 }
 
 const ORDER: PerSection<string> = {
@@ -86,6 +88,7 @@ const ORDER: PerSection<string> = {
   partitions: 'id',
   subscriptions: 'id',
   deliveries: 'subscription, event',
+  throughput: 'task, step, at, level',
 }
 
 export const fields = perSection((section) => archivedTables[section].fields)

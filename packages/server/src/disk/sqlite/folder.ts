@@ -26,7 +26,7 @@ interface Step {
 /** What brings a file to a later version, by the version that it has. What makes all tables makes those of today. */
 const steps: ReadonlyMap<number, Step> = new Map([
   [6, { to: SCHEMA_VERSION, run: migrateFrom6 }],
-  [7, { to: 8, run: (db) => db.exec(additionsTo7.join(';\n')) }],
+  [7, { to: 8, run: (db) => db.exec(additionsTo7.join('\n')) }],
 ])
 
 /** Brings a file to the version that this program speaks, each step in a transaction of its own. A new one starts with it. */

@@ -7,6 +7,7 @@ import { OutboxRows } from './outbox-rows.ts'
 import { query } from './query.ts'
 import { Ranges } from './ranges.ts'
 import { keys, lanes, laneTables, levels, statuses, tableTimes, tasks } from './tables.ts'
+import { ThroughputRows } from './throughput-rows.ts'
 
 /** Writes the images of a flush into rows. Within a transaction. */
 export class ImageRows {
@@ -14,12 +15,14 @@ export class ImageRows {
   readonly #ranges: Ranges
   readonly outbox: OutboxRows
   readonly #instances: InstanceRows
+  readonly throughput: ThroughputRows
 
   constructor(db: DatabaseSync) {
     this.#sql = prepare(db)
     this.#ranges = new Ranges(db)
     this.outbox = new OutboxRows(db)
     this.#instances = new InstanceRows(db)
+    this.throughput = new ThroughputRows(db)
   }
 
   nextIds(): NextIds {
@@ -47,6 +50,7 @@ export class ImageRows {
     this.#writePace(images)
     this.#writeInstances(images)
     this.outbox.write(images.outbox)
+    this.throughput.add(images.throughput.values())
     if (nextIds !== null) this.setNextIds(nextIds)
   }
 

@@ -1,5 +1,6 @@
 import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycle.ts'
 import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
+import { throughputSchema } from './throughput-rows.ts'
 
 /** Of the file that this program writes; in its user_version. */
 export const SCHEMA_VERSION = 8
@@ -138,7 +139,7 @@ CREATE TABLE pace (
   records INTEGER NOT NULL,
   PRIMARY KEY (task, second)
 ) STRICT, WITHOUT ROWID;
-
+${throughputSchema}
 CREATE TABLE subscription (
   id TEXT NOT NULL PRIMARY KEY,
   body TEXT NOT NULL

@@ -8,6 +8,7 @@ import { Loads } from './loads.ts'
 import { Maintenance } from './maintenance.ts'
 import type { OutboxRows } from './outbox-rows.ts'
 import { descriptors, plainDescriptors } from './tables.ts'
+import type { ThroughputRows } from './throughput-rows.ts'
 import { Views } from './views.ts'
 
 /** Rows per statement: one at a time takes 2.5 µs each, 50 at a time 1.1. */
@@ -71,6 +72,7 @@ export class Session {
   readonly views: Views
   readonly instances: InstanceRows
   readonly outbox: OutboxRows
+  readonly throughput: ThroughputRows
   readonly #db: DatabaseSync
   readonly #entries: Entries
   readonly #newRows: NewRows
@@ -90,6 +92,7 @@ export class Session {
     this.views = new Views(db)
     this.instances = new InstanceRows(db)
     this.outbox = this.#images.outbox
+    this.throughput = this.#images.throughput
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#probe = db.prepare('INSERT OR REPLACE INTO probe (id, probed_at) VALUES (1, ?)')

@@ -115,6 +115,9 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     taskPage: (query) => call(({ views }) => views.page(query)),
     taskSummaries: (ids) => call(({ views }) => views.summaries(ids)),
     tasksWithTables: (ids, tables) => call(({ views }) => views.withTables(ids, tables)),
+    throughput: (query) => call(({ throughput }) => throughput.read(query)),
+    forgetThroughput: (order) =>
+      call((session) => session.transaction(() => session.throughput.forget(order))),
     recordInstances: (heartbeats, now) =>
       call((session) => session.transaction(() => session.instances.record(heartbeats, now))),
     instance: (instanceId, now) => call(({ instances }) => instances.get(instanceId, now)),

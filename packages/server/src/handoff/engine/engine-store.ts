@@ -5,6 +5,7 @@ import type { DeliveryAnswer, DeliveryOrder, SubscriptionOrder, SubscriptionResu
 import { Prepared } from '../readied.ts'
 import type { ControlOrder, ControlResult } from '../rules/control.ts'
 import type { Policy } from '../rules/policy.ts'
+import type { ThroughputQuery, ThroughputRecord } from '../shown/throughput-record.ts'
 import {
   type Batching,
   type CallBackOrder,
@@ -44,6 +45,7 @@ import { LargeCallBacks } from './verbs/large-call-back.ts'
 import { Maintenance } from './verbs/maintenance.ts'
 import { endDue, takeBack } from './verbs/settle.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById } from './verbs/views.ts'
+import { viewThroughput } from './view-throughput.ts'
 
 /** Requests share a transaction up to so many partitions: more would keep others waiting. */
 const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }
@@ -276,6 +278,10 @@ export class EngineStore implements Store {
 
   partitions(query: PartitionQuery): Promise<PartitionPage | null> {
     return this.#view(() => viewPartitions(this.#disk, query))
+  }
+
+  throughput(query: ThroughputQuery): Promise<ThroughputRecord | null> {
+    return this.#view((now) => viewThroughput(this.#disk, query, now))
   }
 
   changes(query: ChangeQuery): Promise<ChangePage> {

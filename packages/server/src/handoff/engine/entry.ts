@@ -14,6 +14,7 @@ import type {
   StoredTask,
 } from '../stored.ts'
 import { noTotals, type TotalsAdded } from '../views/records.ts'
+import type { DoneWithin } from './throughput.ts'
 
 /**
  * One change of the whole hand-off: the after-image of every row that a batch changed. Images are absolute, so an entry
@@ -43,6 +44,8 @@ export interface Entry {
   readonly tableTimes: readonly StoredTableTime[]
   /** Null: nothing of it changed. */
   readonly outbox: OutboxEntry | null
+  /** What became done, to be added to the history of its task. */
+  readonly throughput: readonly DoneWithin[]
 }
 
 const taskFields = [
@@ -159,6 +162,13 @@ export function encodeEntry(entry: Entry): string {
       row.retries,
     ]),
     entry.tableTimes.map(({ level, table, virtual }) => [level, table, virtual.toString()]),
+    entry.throughput.map(({ task, level, minute, partitions, records }) => [
+      task,
+      level,
+      minute,
+      partitions,
+      records,
+    ]),
   ])
 }
 
@@ -181,6 +191,8 @@ export function decodeEntry(body: string): Entry {
     totals,
     laneTables,
     tableTimes,
+    // Schema 7 of SQLite and 12 of PostgreSQL had no such part.
+    throughput = [],
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, string, string | null, number[], number[]][],
@@ -198,6 +210,7 @@ export function decodeEntry(body: string): Entry {
     [string, InstanceRole, number, ...number[]][],
     [number, string, number, string, string, string | null, number, number, number, number][],
     [number, string, string][],
+    [number, number, number, number, number][]?,
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
@@ -252,6 +265,13 @@ export function decodeEntry(body: string): Entry {
       }),
     ),
     tableTimes: tableTimes.map(([level, table, virtual]) => ({ level, table, virtual: BigInt(virtual) })),
+    throughput: throughput.map(([task, level, minute, count, records]) => ({
+      task,
+      level,
+      minute,
+      partitions: count,
+      records,
+    })),
   }
 }
 

@@ -18,6 +18,7 @@ import { noTotals, type ParkedNotice, type TotalsAdded } from '../views/records.
 import { type Entry, imageOfLane, imageOfLaneTable, imageOfStatus, imageOfTask } from './entry.ts'
 import { OutboxChanges } from './outbox-changes.ts'
 import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
+import { type DoneWithin, doneWithin } from './throughput.ts'
 
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
 export type StoreRequest =
@@ -75,6 +76,7 @@ export class Transaction {
   readonly #keys = new Map<string, StoredKey | null>()
   readonly #pace = new Set<StoredPace>()
   readonly #paceOver: number[] = []
+  readonly #done: DoneWithin[] = []
   readonly #ranges: IndexRangeOfLane[] = []
   readonly #tables: [number, string][] = []
   readonly #produced: [number, string, number][] = []
@@ -404,12 +406,22 @@ export class Transaction {
     this.memory.dropPartition(partition)
   }
 
-  countFinished(task: Task, recordCount: number): void {
+  countFinished(lane: Lane, recordCount: number): void {
+    const { owner: task } = lane
     const second = Math.floor(this.now / 1000)
     if (task.pace?.second !== second) task.pace = { task: task.id, second, partitions: 0, records: 0 }
     task.pace.partitions += 1
     task.pace.records += recordCount
     this.#pace.add(task.pace)
+    let done = lane.done
+    if (done === null || lane.doneIn !== this.number) {
+      done = doneWithin(task.id, lane.level, this.now)
+      lane.done = done
+      lane.doneIn = this.number
+      this.#done.push(done)
+    }
+    done.partitions += 1
+    done.records += recordCount
   }
 
   forgetPace(task: Task): void {
@@ -478,6 +490,7 @@ export class Transaction {
       laneTables: this.#laneTables.map(imageOfLaneTable),
       tableTimes: this.#tableTimes.map(({ level, table, virtual }) => ({ level, table, virtual })),
       outbox: this.outbox.entry(),
+      throughput: this.#done,
     }
   }
 

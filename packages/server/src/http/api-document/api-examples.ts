@@ -260,6 +260,19 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
     listPartitions: {
       answer: { partitions: [{ ...descriptor(0, 7, 25_000), ...leaseState, ...row }], next: null },
     },
+    viewThroughput: {
+      answer: {
+        taskId,
+        step: 'minute',
+        from: at('11:40:00'),
+        to: at('11:44:30'),
+        points: [
+          { at: at('11:40:00'), partitions: 5, records: 125_000 },
+          { at: at('11:41:00'), partitions: 6, records: 150_000 },
+          { at: at('11:44:00'), partitions: 3, records: 75_000 },
+        ],
+      },
+    },
     exportManifest: { answer: { ...descriptor(0, 7, 25_000), ...leaseState, ...told } },
     pause: control('paused', 1),
     resume: control('open', 1),

@@ -134,6 +134,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   viewScale: ['parameter_invalid'],
   viewTask: ofTask,
   listPartitions: ofTask,
+  viewThroughput: ofTask,
   exportManifest: [...ofTask, 'task_purged'],
   pause: [...ofTask, 'task_cancelled', 'task_finished'],
   resume: [...ofTask, 'task_cancelled'],

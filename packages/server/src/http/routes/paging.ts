@@ -49,6 +49,17 @@ export function numberOf(query: Query, name: string): number | null {
   return number
 }
 
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
+
+export function timeOf(query: Query, name: string): number | null {
+  const text = once(query, name)
+  if (text === undefined) return null
+  const millis = TIME.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(millis) || millis < 0)
+    throw invalid(name, 'must be a time with its offset, like 2026-03-01T12:00:00Z (a + is written as %2B)')
+  return millis
+}
+
 export function wordOf<Word extends string>(query: Query, name: string, words: readonly Word[]): Word | null {
   const text = once(query, name)
   if (text === undefined) return null

@@ -132,6 +132,7 @@ export const images = (changes: Partial<Images> = {}): Images => ({
   instances: new Map(),
   outbox: noOutboxImages(),
   totals: new Map(),
+  throughput: new Map(),
   nextIds: null,
   ...changes,
 })

@@ -7,6 +7,7 @@ import { laneTablesTopic } from './lane-tables.ts'
 import { loadsTopic } from './loads.ts'
 import { maintenanceTopic } from './maintenance.ts'
 import { outboxTopic } from './outbox.ts'
+import { throughputTopic } from './throughput.ts'
 import { viewsTopic } from './views.ts'
 
 /** What every disk must do, call by call. */
@@ -19,6 +20,7 @@ const topics = [
   viewsTopic,
   instancesTopic,
   outboxTopic,
+  throughputTopic,
 ]
 
 export function describeDisk(harness: DiskHarness): void {

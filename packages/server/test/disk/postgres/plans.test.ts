@@ -19,6 +19,7 @@ import {
   taskSummariesStatement,
   tasksWithTablesStatement,
 } from '../../../src/disk/postgres/task-views.ts'
+import { forgetThroughputStatement, throughputStatement } from '../../../src/disk/postgres/throughput-rows.ts'
 import { notAttempted } from '../../../src/handoff/outbox.ts'
 import { untouched } from '../../../src/handoff/stored.ts'
 import { lane, noImages, row, task } from './samples.ts'
@@ -53,6 +54,9 @@ const images = {
   tasks: new Map([[1, task(1)]]),
   lanes: new Map([[1, lane(1)]]),
   levels: new Map([[0, { level: 0, virtual: 1n, served: 2n }]]),
+  throughput: new Map([
+    ['a', { task: 1, step: 'hour' as const, at: 0, level: 0, partitions: 1, records: 1 }],
+  ]),
   partitions: new Map([
     [1, { ...untouched() }],
     [2, null],
@@ -102,6 +106,8 @@ const allNeeds = {
 
 const deliveries = { subscription: 's', pending: false, taskId: null, after: 5, newestFirst: false, limit: 5 }
 
+const history = { task: 1, step: 'hour' as const, from: 0, to: 9, byLevel: false, limit: 5 }
+
 /** The statements, and the indexes that they have to be carried out by where another one would do, too. */
 const statements: readonly (readonly [string, Statement | null, ...string[]])[] = [
   [
@@ -139,6 +145,13 @@ const statements: readonly (readonly [string, Statement | null, ...string[]])[] 
   ],
   ['deliveries', deliveriesStatement(deliveries), 'delivery_pkey'],
   ['the newest deliveries', deliveriesStatement({ ...deliveries, newestFirst: true }), 'delivery_pkey'],
+  ['the history of a task', throughputStatement(history), 'throughput_pkey'],
+  ['the history by level', throughputStatement({ ...history, byLevel: true }), 'throughput_pkey'],
+  [
+    'history that is too old',
+    forgetThroughputStatement({ before: { minute: 1, hour: 1 }, most: 5, limit: 5 }),
+    'throughput_by_age',
+  ],
   ['unstage', unstageStatement({ first: 1, last: 2 }), 'partition_pkey'],
   ...flushStatements({ term: 't', from: 0, upTo: 5000, takenOverAt: 1, deletedTo: 3, images }).map(
     (statement) => [`flush: ${statement.text.trim().slice(0, 60)}`, statement] as const,

@@ -21,6 +21,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   totals: [],
   laneTables: [],
   tableTimes: [],
+  throughput: [],
   nextIds: null,
 })
 
@@ -70,4 +71,33 @@ test('what is in one entry alone is written although a later one changed the tas
   const newer = unflushed.takeAll()
   expect(newer?.images.tasks.get(1)).toMatchObject({ state: 'paused', failures: null })
   expect(newer?.images.totals.get('w')?.totals.done).toBe(2)
+})
+
+test('what became done is in one flush, added up by minute and by hour', () => {
+  const unflushed = new Unflushed()
+  const done = (minute: number, partitions: number): Entry => ({
+    ...entry(),
+    throughput: [{ task: 1, level: 0, minute, partitions, records: 10 * partitions }],
+  })
+  unflushed.add(done(61, 1), 1)
+  unflushed.add(done(62, 2), 2)
+  unflushed.takeOlder()
+  unflushed.add(done(62, 4), 3)
+  const row = (step: 'minute' | 'hour', minute: number, partitions: number) => ({
+    task: 1,
+    step,
+    at: minute * 60_000,
+    level: 0,
+    partitions,
+    records: 10 * partitions,
+  })
+  expect([...(unflushed.takeOlder()?.images.throughput.values() ?? [])]).toEqual([
+    row('minute', 61, 1),
+    row('hour', 60, 3),
+    row('minute', 62, 2),
+  ])
+  expect([...(unflushed.takeAll()?.images.throughput.values() ?? [])]).toEqual([
+    row('minute', 62, 4),
+    row('hour', 60, 4),
+  ])
 })

@@ -30,6 +30,7 @@ import { settleTopic } from './settle.ts'
 import { stuckTaskTopic } from './stuck-task.ts'
 import { taskSettingsTopic } from './task-settings.ts'
 import { taskViewsTopic } from './task-views.ts'
+import { throughputTopic } from './throughput.ts'
 import { timingTopic } from './timing.ts'
 import { undoTopic } from './undo.ts'
 
@@ -48,6 +49,7 @@ const topics = [
   undoTopic,
   historyTopic,
   timingTopic,
+  throughputTopic,
   atMostOnceTopic,
   lanesTopic,
   pauseTopic,

@@ -3,6 +3,7 @@ import { addToOutboxImages, noOutboxImages, outboxRowsOf } from '../../outbox.ts
 import type { StoredTask } from '../../stored.ts'
 import { addTotals } from '../../views/records.ts'
 import type { Entry } from '../entry.ts'
+import { addThroughput } from '../throughput.ts'
 
 export const noImages = (): Images => ({
   tasks: new Map(),
@@ -19,6 +20,7 @@ export const noImages = (): Images => ({
   instances: new Map(),
   outbox: noOutboxImages(),
   totals: new Map(),
+  throughput: new Map(),
   nextIds: null,
 })
 
@@ -53,6 +55,7 @@ export function addToImages(images: Images, entry: Entry): void {
     if (before === undefined) images.totals.set(added.instanceId, { ...added, totals: { ...added.totals } })
     else addTotals(before.totals, added.totals)
   }
+  addThroughput(images.throughput, entry.throughput)
   if (entry.nextIds !== null) images.nextIds = entry.nextIds
 }
 
@@ -132,7 +135,7 @@ export function imagesOf(entries: readonly Entry[]): Images {
 }
 
 function removeFromImages(images: Images, entry: Entry): void {
-  // Failures are in the entry alone that changed them, and it is forgotten with this flush. Totals are added, never replaced.
+  // Failures are in the entry alone that changed them, and it is forgotten with this flush. Totals and throughput are added, never replaced.
   for (const { id } of entry.tasks) if (images.tasks.get(id)?.failures === null) images.tasks.delete(id)
   for (const { id } of entry.lanes) images.lanes.delete(id)
   for (const { level } of entry.levels) images.levels.delete(level)

@@ -14,6 +14,7 @@ import type {
   StoredTableTime,
   StoredTask,
 } from '../../stored.ts'
+import type { DoneWithin } from '../throughput.ts'
 import { LineBuffer } from './line-buffer.ts'
 import { Order, type OrderedLane } from './order.ts'
 import { Rotations } from './rotation.ts'
@@ -67,6 +68,9 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   lastIndex: number | null
   /** Partitions in memory that point here. */
   pins: number
+  /** What became done in the entry of this number. */
+  done: DoneWithin | null
+  doneIn: number
   /** How many partitions were done when all of them were, as of the last event about it or when it was read. */
   toldFinished: number | null
 }
@@ -177,6 +181,8 @@ export class Memory {
       aside: owner.aside,
       heapIndex: -1,
       pins: 0,
+      done: null,
+      doneIn: 0,
       toldFinished: finishedOf(row.partitions),
     }
     this.lanes.set(lane.id, lane)

@@ -4,6 +4,7 @@ import { StoreUnavailable } from '../../store.ts'
 import { concludeTasks, moveBarriers } from '../course.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Runner } from '../runner.ts'
+import { ThroughputRetention } from '../throughput.ts'
 import { advanceRerun } from './control.ts'
 import { forgetKeys, purge, taskWithId } from './retention.ts'
 
@@ -26,6 +27,7 @@ export class Maintenance {
   readonly #runner: Runner
   readonly #inTurn: InTurn
   readonly #outbox: Outbox
+  readonly #throughput: ThroughputRetention
   /** By turns: the rerun of a small task does not wait until that of a large one is through. */
   #lastRerun = 0
 
@@ -34,6 +36,7 @@ export class Maintenance {
     this.#runner = runner
     this.#inTurn = inTurn
     this.#outbox = outbox
+    this.#throughput = new ThroughputRetention(disk)
   }
 
   /** One step of each duty. One that fails, perhaps each time, does not keep the others from being done. */
@@ -45,6 +48,7 @@ export class Maintenance {
       () => this.#forgetInstances(order),
       () => this.#purge(order),
       () => this.#maintainOutbox(order),
+      () => this.#forgetThroughput(order),
     ]
     for (const duty of duties) {
       try {
@@ -96,6 +100,11 @@ export class Maintenance {
 
   async #maintainOutbox({ retentionMillis }: MaintenanceOrder): Promise<Step> {
     return { more: await this.#outbox.maintain(this.#runner.now - retentionMillis), readied: 0 }
+  }
+
+  /** Hours last for the retention: with the purge of a task nothing of its history is left. */
+  async #forgetThroughput({ retentionMillis }: MaintenanceOrder): Promise<Step> {
+    return { more: await this.#throughput.maintain(this.#runner.now, retentionMillis), readied: 0 }
   }
 
   async #purge({ retentionMillis }: MaintenanceOrder): Promise<Step> {

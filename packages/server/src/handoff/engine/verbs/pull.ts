@@ -99,7 +99,7 @@ function handOut(
     partition.settledAt = tx.now
     partition.dueAt = null
     home.owner.delivered += 1
-    tx.countFinished(home.owner, recordCount)
+    tx.countFinished(home, recordCount)
     return handedOut(partition, null)
   }
   partition.outcome = null

@@ -245,7 +245,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     case 'done':
       partition.settledAt = tx.now
       partition.reportedRecords = change.records ?? null
-      tx.countFinished(owner, recordCount)
+      tx.countFinished(home, recordCount)
       if (partition.leasedAt !== null) countAttempt(home, tx.now - partition.leasedAt)
       if (partition.reportedRecords !== null) countReport(owner, recordCount, partition.reportedRecords)
       break

@@ -1,0 +1,77 @@
+import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
+import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
+import type { StoredThroughput } from '../../handoff/stored.ts'
+import { Columns } from './columns.ts'
+import type { Row, Statement } from './session/connection.ts'
+
+export const throughputColumns = new Columns<StoredThroughput>({
+  task: 'number',
+  step: 'text',
+  at: 'number',
+  level: 'number',
+  partitions: 'number',
+  records: 'number',
+})
+
+/** In the schema, and in the step that adds it to an earlier one. */
+export const throughputSchema = `
+-- What became done per task and level, by minute and by hour. From THROUGHPUT_LEVELS up, levels are one.
+CREATE TABLE baton.throughput (
+  task bigint NOT NULL,
+  step text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  level bigint NOT NULL,
+  partitions bigint NOT NULL,
+  records bigint NOT NULL,
+  PRIMARY KEY (task, step, at, level)
+) WITH (fillfactor = 70);
+CREATE INDEX throughput_by_age ON baton.throughput (step, at);
+`
+
+const MOST = Number.MAX_SAFE_INTEGER
+
+export const addThroughputStatement = (added: readonly StoredThroughput[]): Statement => ({
+  text: `INSERT INTO baton.throughput (${throughputColumns.names.join(', ')})
+    SELECT * FROM ${throughputColumns.unnest('n')}
+    ON CONFLICT (task, step, at, level) DO UPDATE SET
+      partitions = throughput.partitions + excluded.partitions,
+      records = least(throughput.records + excluded.records, ${MOST})`,
+  values: throughputColumns.arrays(added),
+})
+
+export function throughputStatement(query: ThroughputRowsQuery): Statement {
+  const { task, step, from, to, byLevel, limit } = query
+  // Said as a range of the primary key: as equalities it would leave the order to the index by age.
+  const stepGiven = '$2::text COLLATE "C"'
+  const within = `FROM baton.throughput WHERE (task, step, at) >= ($1, ${stepGiven}, $3) AND (task, step, at) < ($1, ${stepGiven}, $4)`
+  const newest = 'ORDER BY task DESC, step DESC, at DESC'
+  const rows = byLevel
+    ? `SELECT at, level, partitions, records ${within} ${newest}, level DESC LIMIT $5`
+    : `SELECT at, NULL::bigint AS level, sum(partitions)::bigint AS partitions,
+         least(sum(records), ${MOST})::bigint AS records ${within} GROUP BY task, step, at ${newest} LIMIT $5`
+  return {
+    text: `SELECT json_build_object('at', at, 'level', level, 'partitions', partitions, 'records', records) AS point
+      FROM (${rows}) r`,
+    values: [task, step, from, to, limit],
+  }
+}
+
+export const readThroughput = (row: Row): ThroughputRow => row['point'] as ThroughputRow
+
+/** By the index of their age: it is read up to the newest row that is too many. */
+export const forgetThroughputStatement = ({ before, most, limit }: ForgetThroughput): Statement => ({
+  text: `WITH step (name, before) AS (VALUES ('minute', $1::bigint), ('hour', $2::bigint)),
+    bound AS MATERIALIZED (
+      SELECT name COLLATE "C" AS name, greatest(before, CASE WHEN $3::bigint IS NOT NULL THEN 1 + (
+        SELECT at FROM baton.throughput WHERE step = name COLLATE "C" ORDER BY at DESC LIMIT 1 OFFSET $3::bigint) END) AS at
+      FROM step),
+    old AS MATERIALIZED (
+      SELECT t.* FROM bound CROSS JOIN LATERAL (
+        SELECT task, step, at, level FROM baton.throughput
+        WHERE step = bound.name AND at < bound.at ORDER BY at LIMIT $4) t LIMIT $4),
+    gone AS (
+      DELETE FROM baton.throughput t USING old o
+      WHERE t.task = o.task AND t.step = o.step AND t.at = o.at AND t.level = o.level RETURNING 1)
+    SELECT count(*) AS gone FROM gone`,
+  values: [before.minute, before.hour, most, limit],
+})

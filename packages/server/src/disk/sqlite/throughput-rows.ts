@@ -1,0 +1,91 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { type ThroughputStep, throughputSteps } from '@baton/protocol'
+import type { ForgetThroughput, ThroughputRowsQuery } from '../../handoff/disk.ts'
+import type { ThroughputRow } from '../../handoff/shown/throughput-record.ts'
+import type { StoredThroughput } from '../../handoff/stored.ts'
+import { LIMIT } from './loads.ts'
+import { arrayQuery } from './query.ts'
+import { Table } from './table.ts'
+
+export const throughputTable = new Table<StoredThroughput>('throughput', {
+  task: ['task', 'integer'],
+  step: ['step', 'text'],
+  at: ['at', 'integer'],
+  level: ['level', 'integer'],
+  partitions: ['partitions', 'integer'],
+  records: ['records', 'integer'],
+})
+
+/** In the schema, and in the step that adds it to an earlier one. */
+export const throughputSchema = `
+-- What became done per task and level, by minute and by hour. From THROUGHPUT_LEVELS up, levels are one.
+CREATE TABLE throughput (
+  ${throughputTable.declarations},
+  PRIMARY KEY (task, step, at, level)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX throughput_by_age ON throughput (step, at);
+`
+
+/** The history of tasks. */
+export class ThroughputRows {
+  readonly #sql: ReturnType<typeof prepare>
+
+  constructor(db: DatabaseSync) {
+    this.#sql = prepare(db)
+  }
+
+  /** Within a transaction. */
+  add(added: Iterable<StoredThroughput>): void {
+    for (const { task, step, at, level, partitions, records } of added)
+      this.#sql.add.run(task, step, at, level, partitions, records)
+  }
+
+  read({ task, step, from, to, byLevel, limit }: ThroughputRowsQuery): ThroughputRow[] {
+    const found = byLevel ? this.#sql.byLevel : this.#sql.summed
+    return found
+      .all(task, step, from, to, limit)
+      .map(([at, level, partitions, records]) => ({ at, level, partitions, records }))
+  }
+
+  /** Within a transaction. */
+  forget({ before, most, limit }: ForgetThroughput): number {
+    let left = limit
+    for (const step of throughputSteps) left -= this.#forget(step, before[step], most, left)
+    return limit - left
+  }
+
+  #forget(step: ThroughputStep, before: number, most: number | null, limit: number): number {
+    const [beyond] = (most === null ? undefined : this.#sql.beyond.get(step, most)) ?? [-1]
+    return Number(this.#sql.forget.run(step, Math.max(before, beyond + 1), limit).changes)
+  }
+}
+
+const MOST = Number.MAX_SAFE_INTEGER
+
+function prepare(db: DatabaseSync) {
+  const within = 'FROM throughput WHERE task = ? AND step = ? AND at >= ? AND at < ?'
+  type Found = [at: number, level: number | null, partitions: number, records: number]
+  return {
+    add: db.prepare(
+      `${throughputTable.insert} ON CONFLICT (task, step, at, level) DO UPDATE SET
+         partitions = partitions + excluded.partitions, records = min(records + excluded.records, ${MOST})`,
+    ),
+    byLevel: arrayQuery<Found>(
+      db,
+      `SELECT at, level, partitions, records ${within} ORDER BY at DESC, level DESC ${LIMIT}`,
+    ),
+    summed: arrayQuery<Found>(
+      db,
+      `SELECT at, NULL, sum(partitions), min(sum(records), ${MOST}) ${within} GROUP BY at ORDER BY at DESC ${LIMIT}`,
+    ),
+    // By the index alone: it is read up to the newest row that is too many.
+    beyond: arrayQuery<[number]>(
+      db,
+      'SELECT at FROM throughput WHERE step = ? ORDER BY at DESC LIMIT 1 OFFSET ? + 0',
+    ),
+    forget: db.prepare(
+      `DELETE FROM throughput WHERE (task, step, at, level) IN
+         (SELECT task, step, at, level FROM throughput WHERE step = ? AND at < ? ORDER BY at ${LIMIT})`,
+    ),
+  }
+}

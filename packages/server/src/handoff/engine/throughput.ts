@@ -1,0 +1,80 @@
+import { MINUTES_KEPT_MILLIS, STEP_MILLIS, THROUGHPUT_LEVELS, throughputSteps } from '@baton/protocol'
+import type { Disk, Images } from '../disk.ts'
+import type { StoredThroughput } from '../stored.ts'
+
+// The history of a task: what became done on each level by minute and by hour. An entry says what was added within a
+// minute; the flush that forgets the entry adds it to the rows of that minute and of its hour, in one transaction. So
+// nothing is counted twice or lost, whoever flushes it.
+
+/** What became done of one level of a task in one transaction. */
+export interface DoneWithin {
+  readonly task: number
+  /** At most THROUGHPUT_LEVELS. */
+  readonly level: number
+  /** Since 1970. */
+  readonly minute: number
+  partitions: number
+  records: number
+}
+
+export const doneWithin = (task: number, level: number, now: number): DoneWithin => ({
+  task,
+  level: Math.min(level, THROUGHPUT_LEVELS),
+  minute: Math.floor(now / STEP_MILLIS.minute),
+  partitions: 0,
+  records: 0,
+})
+
+export function addThroughput(images: Images['throughput'], added: readonly DoneWithin[]): void {
+  for (const { task, level, minute, partitions, records } of added) {
+    for (const step of throughputSteps) {
+      const at = beginOf(minute * STEP_MILLIS.minute, STEP_MILLIS[step])
+      const key = `${task}:${step}:${at}:${level}`
+      const row = images.get(key)
+      if (row === undefined) images.set(key, { task, step, at, level, partitions, records })
+      else addTo(row, partitions, records)
+    }
+  }
+}
+
+/** Of reruns, records may come to more than a number can tell apart. */
+function addTo(row: StoredThroughput, partitions: number, records: number): void {
+  row.partitions += partitions
+  row.records = Math.min(row.records + records, Number.MAX_SAFE_INTEGER)
+}
+
+export const beginOf = (at: number, millis: number): number => Math.floor(at / millis) * millis
+
+/** Rows of each step that a store keeps, of all tasks: where there are more, the oldest go before their time. */
+export const MOST_THROUGHPUT_ROWS = 250_000
+const ROWS_PER_STEP = 500
+
+/** Removes what is too old, a bounded step at a time. Looks once a minute, and once an hour whether there are too many. */
+export class ThroughputRetention {
+  readonly #disk: Disk
+  #seenMinute = -1
+  #seenHour = -1
+
+  constructor(disk: Disk) {
+    this.#disk = disk
+  }
+
+  /** True where there may be more to remove. */
+  async maintain(now: number, retentionMillis: number): Promise<boolean> {
+    const minute = Math.floor(now / STEP_MILLIS.minute)
+    const hour = Math.floor(now / STEP_MILLIS.hour)
+    if (minute === this.#seenMinute) return false
+    const removed = await this.#disk.forgetThroughput({
+      before: {
+        minute: beginOf(now - MINUTES_KEPT_MILLIS, STEP_MILLIS.minute),
+        hour: beginOf(now - retentionMillis, STEP_MILLIS.hour),
+      },
+      most: hour === this.#seenHour ? null : MOST_THROUGHPUT_ROWS,
+      limit: ROWS_PER_STEP,
+    })
+    if (removed === ROWS_PER_STEP) return true
+    this.#seenMinute = minute
+    this.#seenHour = hour
+    return false
+  }
+}
