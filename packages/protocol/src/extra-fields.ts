@@ -4,8 +4,6 @@ import { MAX_EXTRA_FIELDS_BYTES, MAX_EXTRA_FIELDS_DEPTH } from './limits.ts'
 import { quoted } from './shown-value.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
 
-const encoder = new TextEncoder()
-
 /** What a pulled partition has beside its descriptor; and the table's name in the contract, where the wire has another. */
 const reserved = new Set(['lease', 'traceparent', DEFAULT_TABLE_FIELD])
 
@@ -31,7 +29,7 @@ export function extraFieldsOf(descriptor: Record<string, unknown>, { properties 
     // A program's own object may hold what has no JSON; it is not sent either.
     if (value === undefined) continue
     const member = `${text === '' ? '' : ','}${JSON.stringify(field)}:${value}`
-    bytes += encoder.encode(member).length
+    bytes += utf8Length(member)
     if (bytes > MAX_EXTRA_FIELDS_BYTES) {
       faults.push(tooLong(field))
       break
@@ -76,4 +74,14 @@ function brokenRule(value: unknown, depth = 0): string | undefined {
     if (rule !== undefined) return rule
   }
   return undefined
+}
+
+/** Of a text without lone surrogates, which JSON.stringify escapes. */
+function utf8Length(text: string): number {
+  let bytes = 0
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x1_0000 ? 3 : 4
+  }
+  return bytes
 }
