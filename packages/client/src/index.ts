@@ -41,6 +41,7 @@ export type {
   SubscribeRequest,
   Subscription,
   SubscriptionSecret,
+  SubscriptionStatus,
   TaskList,
   TaskSettings,
   TaskSettingsAnswer,

@@ -33,6 +33,7 @@ import {
   subscriptionListSchema,
   subscriptionSchema,
   subscriptionSecretSchema,
+  subscriptionStatusSchema,
   unsubscribeAnswerSchema,
 } from './subscription.ts'
 import { DEFAULT_TABLE_FIELD } from './table-field.ts'
@@ -107,6 +108,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     RotateSecretRequest: rotateSecretRequestSchema,
     Subscription: subscriptionSchema,
     SubscriptionSecret: subscriptionSecretSchema,
+    SubscriptionStatus: subscriptionStatusSchema,
     SubscriptionList: subscriptionListSchema,
     UnsubscribeAnswer: unsubscribeAnswerSchema,
     Delivery: deliverySchema,

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { MAX_COUNTED_DELIVERIES } from './answer-caps.ts'
 import { MAX_TASK_ID_LENGTH } from './limits.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 import { wellFormedText } from './text-form.ts'
@@ -83,7 +84,27 @@ export const subscriptionSecretSchema = Type.Object(
 )
 export type SubscriptionSecret = Static<typeof subscriptionSecretSchema>
 
-export const subscriptionListSchema = Type.Object({ subscriptions: Type.Array(subscriptionSchema) })
+export const subscriptionStatusSchema = Type.Object(
+  {
+    ...subscriptionFields,
+    pending: Type.Integer({
+      minimum: 0,
+      maximum: MAX_COUNTED_DELIVERIES,
+      description: 'Events still to be delivered; this is the largest number that is counted to',
+      examples: [3],
+    }),
+    oldestPendingAt: orNull(timestamp({ description: 'When the oldest event that is pending happened' })),
+    circuitOpenUntil: orNull(
+      timestamp({
+        description: 'The receiver failed too often, or asked for a pause: nothing is sent before this time',
+      }),
+    ),
+  },
+  { description: 'A subscription and what is still to be delivered' },
+)
+export type SubscriptionStatus = Static<typeof subscriptionStatusSchema>
+
+export const subscriptionListSchema = Type.Object({ subscriptions: Type.Array(subscriptionStatusSchema) })
 export type SubscriptionList = Static<typeof subscriptionListSchema>
 
 export const unsubscribeAnswerSchema = Type.Object(

@@ -3,6 +3,7 @@
 // keep to the protocol. Everything that this lacks is a schema or needs one.
 
 export {
+  MAX_COUNTED_DELIVERIES,
   MAX_LISTED_ATTEMPTS,
   MAX_LISTED_FAILURES,
   MAX_LISTED_GAPS,

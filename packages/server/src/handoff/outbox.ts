@@ -18,6 +18,23 @@ export interface StoredSubscription {
   readonly createdAt: number
   /** Events up to this number may have been deleted by retention. */
   readonly deletedTo: number
+  /** Its name in the subscriptions file; absent if it was made over HTTP. */
+  readonly name?: string
+}
+
+/** A subscription with what is still to be delivered. */
+export interface SubscriptionStatus {
+  readonly subscription: StoredSubscription
+  readonly backlog: DeliveryBacklog
+  /** The receiver failed too often or asked for a pause: nothing is sent before this. */
+  readonly circuitOpenUntil: number | null
+}
+
+export interface DeliveryBacklog {
+  /** Up to `MAX_COUNTED_DELIVERIES`. */
+  readonly pending: number
+  /** When the oldest pending event happened. */
+  readonly oldestAt: number | null
 }
 
 /** How it is kept. */
@@ -166,6 +183,8 @@ export interface OutboxDisk {
   subscriptions(): Promise<StoredSubscription[]>
   /** By event. */
   deliveries(query: DeliveryQuery): Promise<StoredDelivery[]>
+  /** What is pending of each of these subscriptions, in the same order. */
+  backlogs(subscriptions: readonly string[]): Promise<DeliveryBacklog[]>
 }
 
 /** What operators and readers ask of the outbox. */
@@ -197,7 +216,7 @@ export type SubscriptionOrder =
   | { readonly ask: 'redeliver'; readonly id: string; readonly event: number }
 
 export type SubscriptionResult =
-  | { readonly kind: 'subscriptions'; readonly subscriptions: readonly StoredSubscription[] }
+  | { readonly kind: 'subscriptions'; readonly subscriptions: readonly SubscriptionStatus[] }
   | { readonly kind: 'subscription'; readonly subscription: StoredSubscription }
   | {
       readonly kind: 'deliveries'
@@ -213,7 +232,7 @@ export type SubscriptionResult =
 
 /** What the node that leads does about deliveries. */
 export type DeliveryOrder =
-  | { readonly ask: 'targets' }
+  | { readonly ask: 'targets'; readonly openCircuits: ReadonlyMap<string, number> }
   | (Pick<DeliveryQuery, 'subscription' | 'taskId' | 'after' | 'limit'> & { readonly ask: 'pending' })
   | {
       readonly ask: 'record'

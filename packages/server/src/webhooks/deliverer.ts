@@ -55,6 +55,8 @@ export class Deliverer {
   #abort = new AbortController()
   #nextEvent = 0
   #revision = 0
+  /** The clock of the store, as of its last answer. */
+  #now = 0
   #isStopping = false
   #poster: Promise<Poster> | undefined
 
@@ -85,8 +87,9 @@ export class Deliverer {
   async #run(): Promise<number> {
     try {
       await this.#record()
-      const answer = await this.#options.store.deliver({ ask: 'targets' })
+      const answer = await this.#options.store.deliver({ ask: 'targets', openCircuits: this.#openCircuits() })
       if (answer === null) return this.#rest()
+      this.#now = answer.now
       this.#adopt(answer)
       if (this.#targets.size === 0) return IDLE_MILLIS
       await this.#send(answer.now)
@@ -96,6 +99,15 @@ export class Deliverer {
         this.#options.log.error({ err: error }, 'delivering webhooks failed')
       return this.#rest()
     }
+  }
+
+  #openCircuits(): ReadonlyMap<string, number> {
+    const open = new Map<string, number>()
+    for (const [id, target] of this.#targets) {
+      const until = target.openUntil(this.#now)
+      if (until !== null) open.set(id, until)
+    }
+    return open
   }
 
   /** Another node leads, or the store is away: what this one knows is no longer true. */

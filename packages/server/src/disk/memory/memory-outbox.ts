@@ -1,4 +1,11 @@
-import type { DeliveryQuery, OutboxImages, StoredDelivery, StoredSubscription } from '../../handoff/outbox.ts'
+import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
+import type {
+  DeliveryBacklog,
+  DeliveryQuery,
+  OutboxImages,
+  StoredDelivery,
+  StoredSubscription,
+} from '../../handoff/outbox.ts'
 
 /** The outbox of a medium in memory. Its rows are never changed in place, so they need no copies. */
 export class MemoryOutbox {
@@ -32,6 +39,15 @@ export class MemoryOutbox {
         (newestFirst ? one.event < after : one.event > after),
     )
     return (newestFirst ? found.reverse() : found).slice(0, limit)
+  }
+
+  backlogs(subscriptions: readonly string[]): DeliveryBacklog[] {
+    return subscriptions.map((subscription) => {
+      const pending = this.#inOrder().filter(
+        (one) => one.subscription === subscription && one.progress.state === 'pending',
+      )
+      return { pending: Math.min(pending.length, MAX_COUNTED_DELIVERIES), oldestAt: pending[0]?.at ?? null }
+    })
   }
 
   #inOrder(): StoredDelivery[] {

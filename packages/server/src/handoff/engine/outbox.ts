@@ -25,6 +25,8 @@ export class Outbox {
   readonly #inTurn: InTurn
   readonly #view: View
   #revision = 0
+  /** Until when the receivers of which subscriptions are left alone, as the deliverer of this node says. */
+  #openCircuits: ReadonlyMap<string, number> = new Map()
 
   constructor(disk: OutboxDisk, runner: Runner, inTurn: InTurn, view: View) {
     this.#disk = disk
@@ -36,8 +38,17 @@ export class Outbox {
   async order(order: SubscriptionOrder): Promise<SubscriptionResult> {
     switch (order.ask) {
       case 'list': {
-        const subscriptions = await this.#subscriptions()
-        return { kind: 'subscriptions', subscriptions: subscriptions.filter(isListed) }
+        const subscriptions = (await this.#subscriptions()).filter(isListed)
+        const ids = subscriptions.map(({ id }) => id)
+        const backlogs = await this.#view(() => this.#disk.backlogs(ids))
+        return {
+          kind: 'subscriptions',
+          subscriptions: subscriptions.map((subscription, at) => ({
+            subscription,
+            backlog: backlogs[at] ?? { pending: 0, oldestAt: null },
+            circuitOpenUntil: this.#openCircuits.get(subscription.id) ?? null,
+          })),
+        }
       }
       case 'deliveries': {
         const subscription = (await this.#subscriptions()).find(({ id }) => id === order.id)
@@ -60,7 +71,8 @@ export class Outbox {
       const { subscription, taskId, after, limit } = order
       const query = { subscription, pending: true, taskId, after, newestFirst: false, limit }
       deliveries = await this.#view(() => this.#disk.deliveries(query))
-    } else if (order.ask === 'record') await this.#inTurn(() => this.#record(order))
+    } else if (order.ask === 'targets') this.#openCircuits = order.openCircuits
+    else await this.#inTurn(() => this.#record(order))
     return this.#inTurn(async () => {
       const { subscriptions, nextIds } = await this.#runner.open()
       return {

@@ -1,5 +1,5 @@
-import type { Delivery, Subscription } from '@baton/protocol'
-import type { StoredDelivery, StoredSubscription } from '../../handoff/outbox.ts'
+import type { Delivery, SubscriptionStatus as StatusView, Subscription } from '@baton/protocol'
+import type { StoredDelivery, StoredSubscription, SubscriptionStatus } from '../../handoff/outbox.ts'
 import { timestampOf, timestampOrNull } from './wire-time.ts'
 
 /** Without its secrets. */
@@ -15,6 +15,13 @@ export function viewSubscription(stored: StoredSubscription): Subscription {
     createdAt: timestampOf(createdAt),
   }
 }
+
+export const viewStatus = ({ subscription, backlog, circuitOpenUntil }: SubscriptionStatus): StatusView => ({
+  ...viewSubscription(subscription),
+  pending: backlog.pending,
+  oldestPendingAt: timestampOrNull(backlog.oldestAt),
+  circuitOpenUntil: timestampOrNull(circuitOpenUntil),
+})
 
 export function viewDelivery({ event, taskId, at, message, progress }: StoredDelivery): Delivery {
   const { state, attempts, nextAt, attemptedAt, status, error, millis } = progress

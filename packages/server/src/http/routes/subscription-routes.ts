@@ -19,7 +19,7 @@ import type { StoredSubscription, SubscriptionOrder, SubscriptionResult } from '
 import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
 import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
 import { RequestProblem } from '../answers/problems.ts'
-import { viewDelivery, viewSubscription } from '../answers/subscription-view.ts'
+import { viewDelivery, viewStatus, viewSubscription } from '../answers/subscription-view.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import { brokenControl, controlBody } from './control-body.ts'
@@ -84,12 +84,17 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       operationId: 'listSubscriptions',
       summary: 'All subscriptions',
       tags,
-      response: answers(subscriptionListSchema, 'The subscriptions, without their secrets'),
+      response: answers(
+        subscriptionListSchema,
+        'The subscriptions without their secrets, and what is pending',
+      ),
     },
     handler: async (_request, reply) => {
       const { subscriptions } = await ask({ ask: 'list' }, 'subscriptions')
-      const oldestFirst = [...subscriptions].sort((a, b) => a.createdAt - b.createdAt)
-      return reply.send({ subscriptions: oldestFirst.map(viewSubscription) })
+      const oldestFirst = [...subscriptions].sort(
+        (a, b) => a.subscription.createdAt - b.subscription.createdAt,
+      )
+      return reply.send({ subscriptions: oldestFirst.map(viewStatus) })
     },
   })
 

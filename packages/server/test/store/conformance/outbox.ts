@@ -1,12 +1,13 @@
 import { type WebhookEventType, webhookEventTypes } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import type {
-  DeliveryAnswer,
-  DeliveryOrder,
-  StoredDelivery,
-  StoredSubscription,
-  SubscriptionOrder,
-  SubscriptionResult,
+import {
+  type DeliveryAnswer,
+  type DeliveryOrder,
+  notAttempted,
+  type StoredDelivery,
+  type StoredSubscription,
+  type SubscriptionOrder,
+  type SubscriptionResult,
 } from '../../../src/handoff/outbox.ts'
 import { type Driver, one, some } from './driver.ts'
 import { DAY, type StoreHarness, storesOf } from './harness.ts'
@@ -56,6 +57,8 @@ const pending = (subscription: string, taskId: string | null = null, after = 0) 
   after,
   limit: 100,
 })
+
+const targets = { ask: 'targets' as const, openCircuits: new Map<string, number>() }
 
 export function outboxTopic(harness: StoreHarness): void {
   describe('outbox', () => {
@@ -237,6 +240,40 @@ export function outboxTopic(harness: StoreHarness): void {
       expect((await deliver(store, pending(id))).deliveries).toHaveLength(3)
     })
 
+    test('the list says what is pending, since when, and whose receiver is left alone', async () => {
+      const store = await open()
+      const { id } = await subscribe(store, { types: ['task.cancelled'] })
+      const other = await subscribe(store, { types: ['task.cancelled'], taskPrefix: 'b' })
+      const begun = store.clock.now()
+      for (const task of ['a', 'b']) {
+        await store.callBack(task, some(0, 1))
+        await store.control({ verb: 'cancel', taskId: task })
+        store.clock.advance(1000)
+      }
+      await deliver(store, { ask: 'targets', openCircuits: new Map([[id, 7]]) })
+      const statuses = async () =>
+        new Map(
+          (await ask(store, { ask: 'list' }, 'subscriptions')).subscriptions.map(
+            ({ subscription, ...status }) => [subscription.id, status],
+          ),
+        )
+      expect(await statuses()).toEqual(
+        new Map([
+          [id, { backlog: { pending: 2, oldestAt: begun }, circuitOpenUntil: 7 }],
+          [other.id, { backlog: { pending: 1, oldestAt: begun + 1000 }, circuitOpenUntil: null }],
+        ]),
+      )
+      const { deliveries } = await deliver(store, pending(id))
+      const progress = { ...notAttempted('pending', 0), state: 'delivered' as const }
+      const changes = deliveries.map(({ event }) => ({ subscription: id, event, progress }))
+      await deliver(store, { ask: 'record', changes, disable: [] })
+      await deliver(store, targets)
+      expect((await statuses()).get(id)).toEqual({
+        backlog: { pending: 0, oldestAt: null },
+        circuitOpenUntil: null,
+      })
+    })
+
     test('a disabled subscription is told of nothing until it is enabled', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'] })
@@ -244,7 +281,9 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })
       const { subscriptions } = await ask(store, { ask: 'list' }, 'subscriptions')
-      expect(subscriptions).toMatchObject([{ id, state: 'disabled', reason: 'answered 410' }])
+      expect(subscriptions).toMatchObject([
+        { subscription: { id, state: 'disabled', reason: 'answered 410' } },
+      ])
       await ask(store, { ask: 'enable', id }, 'subscription')
       await store.callBack('b', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'b' })
@@ -278,9 +317,9 @@ export function outboxTopic(harness: StoreHarness): void {
       expect((await ask(store, { ask: 'list' }, 'subscriptions')).subscriptions).toEqual([])
       await store.tidyAll()
       expect((await deliver(store, pending(id))).deliveries).toEqual([])
-      expect((await deliver(store, { ask: 'targets' })).subscriptions).toEqual([])
+      expect((await deliver(store, targets)).subscriptions).toEqual([])
       await store.reopen()
-      expect((await deliver(store, { ask: 'targets' })).subscriptions).toEqual([])
+      expect((await deliver(store, targets)).subscriptions).toEqual([])
     })
 
     test('deliveries are deleted when their time is over, and the subscription says up to where', async () => {
@@ -295,7 +334,7 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.tidyAll(1.5 * DAY)
       expect(await log(store, id)).toEqual([second])
       const { subscriptions } = await ask(store, { ask: 'list' }, 'subscriptions')
-      expect(subscriptions[0]?.deletedTo).toBe(first?.event)
+      expect(subscriptions[0]?.subscription.deletedTo).toBe(first?.event)
     })
 
     test('what is unknown is said to be; there are at most a hundred subscriptions', async () => {
