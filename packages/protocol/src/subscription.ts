@@ -67,6 +67,12 @@ export type RotateSecretRequest = Static<typeof rotateSecretRequestSchema>
 
 const subscriptionFields = {
   id: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }),
+  name: orNull(
+    Type.String({
+      description: 'Its name in the subscriptions file; null if it was made over HTTP',
+      examples: ['pipeline'],
+    }),
+  ),
   url: orNull({ ...url, description: 'Null: events are not posted, they are kept to be read' }),
   types,
   taskPrefix: Type.String({ examples: ['orders-'] }),

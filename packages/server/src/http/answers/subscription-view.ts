@@ -4,9 +4,10 @@ import { timestampOf, timestampOrNull } from './wire-time.ts'
 
 /** Without its secrets. */
 export function viewSubscription(stored: StoredSubscription): Subscription {
-  const { id, url, types, taskPrefix, state, reason, createdAt } = stored
+  const { id, name = null, url, types, taskPrefix, state, reason, createdAt } = stored
   return {
     id,
+    name,
     url,
     types: [...types],
     taskPrefix,
