@@ -32,6 +32,7 @@ describe('settings', () => {
       allowedHosts: [],
       allowAnonymous: false,
       tokensFile: null,
+      subscriptionsFile: null,
       tlsCert: null,
       tlsKey: null,
       trustProxy: [],

@@ -22,6 +22,15 @@ export interface StoredSubscription {
   readonly name?: string
 }
 
+/** A subscription of the subscriptions file. */
+export interface DefinedSubscription {
+  readonly name: string
+  readonly url: string
+  readonly types: readonly WebhookEventType[]
+  readonly taskPrefix: string
+  readonly secret: string
+}
+
 /** A subscription with what is still to be delivered. */
 export interface SubscriptionStatus {
   readonly subscription: StoredSubscription
@@ -197,7 +206,7 @@ export type SubscriptionOrder =
       readonly taskPrefix: string
       readonly secret: string
     }
-  | { readonly ask: 'remove'; readonly id: string }
+  | { readonly ask: 'remove'; readonly id: string; readonly mayBeOfFile: boolean }
   | { readonly ask: 'enable'; readonly id: string }
   | {
       readonly ask: 'rotate'
@@ -205,6 +214,7 @@ export type SubscriptionOrder =
       readonly secret: string
       /** How long the secret before goes on signing. */
       readonly overlapMillis: number
+      readonly mayBeOfFile: boolean
     }
   | {
       readonly ask: 'deliveries'
@@ -229,6 +239,8 @@ export type SubscriptionResult =
   /** It has no URL to deliver to. */
   | { readonly kind: 'subscription_has_no_url' }
   | { readonly kind: 'too_many_subscriptions' }
+  /** The subscriptions file has it, so it is changed there. */
+  | { readonly kind: 'subscription_in_file'; readonly name: string }
 
 /** What the node that leads does about deliveries. */
 export type DeliveryOrder =
@@ -239,6 +251,8 @@ export type DeliveryOrder =
       readonly changes: readonly DeliveryChange[]
       readonly disable: readonly { readonly id: string; readonly reason: string }[]
     }
+  /** The store is to have these of the subscriptions file, and no others of it. */
+  | { readonly ask: 'define'; readonly subscriptions: readonly DefinedSubscription[] }
 
 export interface DeliveryAnswer {
   readonly subscriptions: readonly StoredSubscription[]

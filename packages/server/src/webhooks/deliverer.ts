@@ -1,5 +1,11 @@
+import { definitionChanges } from '../handoff/defined-subscriptions.ts'
 import type { Log } from '../handoff/log.ts'
-import type { DeliveryAnswer, DeliveryChange, StoredDelivery } from '../handoff/outbox.ts'
+import type {
+  DefinedSubscription,
+  DeliveryAnswer,
+  DeliveryChange,
+  StoredDelivery,
+} from '../handoff/outbox.ts'
 import { Recurring } from '../handoff/recurring.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts'
@@ -26,6 +32,8 @@ export interface DelivererOptions {
   readonly source: string
   readonly userAgent: string
   readonly log: Log
+  /** Subscriptions of a file, as it is now. */
+  readonly file?: { readonly current: readonly DefinedSubscription[] } | null
 }
 
 export interface DeliveryCounts {
@@ -69,8 +77,15 @@ export class Deliverer {
     return [...this.#targets.values()].filter(({ isBroken }) => isBroken).length
   }
 
-  start(): void {
+  async start(): Promise<void> {
+    // Before the first request, so that subscriptions of the file are told of everything from then on.
+    if (this.#options.file != null) await this.#look().catch(() => undefined)
     this.#recurring.start()
+  }
+
+  /** The file changed. */
+  lookNow(): void {
+    this.#recurring.dueIn(0)
   }
 
   /** What was delivered is recorded, if that takes no longer than a moment. */
@@ -87,7 +102,7 @@ export class Deliverer {
   async #run(): Promise<number> {
     try {
       await this.#record()
-      const answer = await this.#options.store.deliver({ ask: 'targets', openCircuits: this.#openCircuits() })
+      const answer = await this.#look()
       if (answer === null) return this.#rest()
       this.#now = answer.now
       this.#adopt(answer)
@@ -99,6 +114,16 @@ export class Deliverer {
         this.#options.log.error({ err: error }, 'delivering webhooks failed')
       return this.#rest()
     }
+  }
+
+  /** What there is to do. Brings what the file has into the store first. Null where another node leads. */
+  async #look(): Promise<DeliveryAnswer | null> {
+    const { store, file } = this.#options
+    const answer = await store.deliver({ ask: 'targets', openCircuits: this.#openCircuits() })
+    if (answer === null || file == null) return answer
+    const { made, changed } = definitionChanges(answer.subscriptions, file.current, answer.now)
+    if (made.length + changed.length === 0) return answer
+    return store.deliver({ ask: 'define', subscriptions: file.current })
   }
 
   #openCircuits(): ReadonlyMap<string, number> {

@@ -62,6 +62,10 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
     'too_many_subscriptions',
     'there are 100 subscriptions already; remove one',
   ),
+  subscription_in_file: problem(
+    'subscription_in_file',
+    'the subscriptions file has it as "pipeline": change it there',
+  ),
   instance_unknown: problem('instance_unknown', 'no instance of that name is known here'),
   route_unknown: problem('route_unknown', 'there is nothing at this path'),
   method_not_allowed: problem('method_not_allowed', 'this path takes GET, HEAD'),

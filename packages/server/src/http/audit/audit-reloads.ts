@@ -1,9 +1,15 @@
+import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/live-subscriptions.ts'
 import type { LiveTokens, TokensReload } from '../admission/live-tokens.ts'
 import type { TlsFiles, TlsReload } from '../tls-files.ts'
 import type { AuditLog } from './audit-log.ts'
 
 /** Notes when files of the service were read again. */
-export function auditReloads(audit: AuditLog, tokens: LiveTokens | null, tls: TlsFiles | null): void {
+export function auditReloads(
+  audit: AuditLog,
+  tokens: LiveTokens | null,
+  tls: TlsFiles | null,
+  subscriptions: LiveSubscriptions | null,
+): void {
   const note = (action: string, outcome: 'applied' | 'refused', detail: string) => {
     audit.note({
       kind: 'reload',
@@ -15,6 +21,7 @@ export function auditReloads(audit: AuditLog, tokens: LiveTokens | null, tls: Tl
     })
   }
   tokens?.onReload((reload) => note('tokens file', reload.outcome, tokensDetail(reload)))
+  subscriptions?.onReload((reload) => note('subscriptions file', reload.outcome, subscriptionsDetail(reload)))
   tls?.onReload((reload) => note('certificate', reload.outcome, tlsDetail(reload)))
 }
 

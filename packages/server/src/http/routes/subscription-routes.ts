@@ -17,6 +17,7 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { StoredSubscription, SubscriptionOrder, SubscriptionResult } from '../../handoff/outbox.ts'
 import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
+import { receiverUrlFault } from '../../webhooks/receiver-url.ts'
 import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { viewDelivery, viewStatus, viewSubscription } from '../answers/subscription-view.ts'
@@ -34,6 +35,8 @@ const noFields = Type.Object({}, { additionalProperties: false })
 const tags = ['subscriptions']
 
 export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: Service): void {
+  // Without a file, what one of them left behind can be removed.
+  const mayBeOfFile = webhooks.file === null
   const ask = async <Kind extends SubscriptionResult['kind']>(
     order: SubscriptionOrder,
     kind: Kind,
@@ -110,7 +113,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       response: answers(unsubscribeAnswerSchema, 'It is gone'),
     },
     handler: async ({ params: { subscriptionId: id } }, reply) => {
-      await ask({ ask: 'remove', id }, 'subscription')
+      await ask({ ask: 'remove', id, mayBeOfFile }, 'subscription')
       return reply.send({ id, removed: true })
     },
   })
@@ -130,7 +133,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     handler: async ({ params: { subscriptionId: id }, body }, reply) => {
       const { secret, overlapSeconds = 86_400 } = controlBody(rotateSecretRequestSchema, body)
       const overlapMillis = overlapSeconds * 1000
-      const order = { ask: 'rotate' as const, id, secret: checkedSecret(secret), overlapMillis }
+      const order = { ask: 'rotate' as const, id, secret: checkedSecret(secret), overlapMillis, mayBeOfFile }
       return reply.send(withSecret((await ask(order, 'subscription')).subscription))
     },
   })
@@ -233,15 +236,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   })
 
   function checkUrl(text: string): void {
-    const url = URL.canParse(text) ? new URL(text) : null
-    const fault =
-      url === null || !/^https?:$/.test(url.protocol)
-        ? 'must be a URL that begins with http:// or https://'
-        : url.username !== '' || url.password !== ''
-          ? 'must not hold a user or password; events are signed instead'
-          : webhooks.rule.allowsHost(url.hostname)
-            ? undefined
-            : 'is not on the public internet; an operator can allow its network with --webhook-networks'
+    const fault = receiverUrlFault(text, webhooks.rule)
     if (fault !== undefined) throw brokenControl([{ pointer: '/url', detail: `url ${fault}` }])
   }
 }
@@ -261,8 +256,13 @@ const withSecret = (stored: StoredSubscription): SubscriptionSecret => ({
 const asEvent = (position: unknown): number | undefined =>
   Number.isSafeInteger(position) ? (position as number) : undefined
 
-function problemOf({ kind }: SubscriptionResult): RequestProblem {
-  switch (kind) {
+function problemOf(result: SubscriptionResult): RequestProblem {
+  switch (result.kind) {
+    case 'subscription_in_file':
+      return new RequestProblem(
+        'subscription_in_file',
+        `the subscriptions file has it as "${result.name}": change it there`,
+      )
     case 'delivery_unknown':
       return new RequestProblem('delivery_unknown', 'the subscription has no such event, or no longer')
     case 'subscription_has_no_url':

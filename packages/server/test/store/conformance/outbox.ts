@@ -1,6 +1,7 @@
 import { type WebhookEventType, webhookEventTypes } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
 import {
+  type DefinedSubscription,
   type DeliveryAnswer,
   type DeliveryOrder,
   notAttempted,
@@ -56,6 +57,11 @@ const pending = (subscription: string, taskId: string | null = null, after = 0) 
   taskId,
   after,
   limit: 100,
+})
+
+const stored = ({ secret, ...defined }: DefinedSubscription) => ({
+  ...defined,
+  secrets: [{ secret, until: null }],
 })
 
 const targets = { ask: 'targets' as const, openCircuits: new Map<string, number>() }
@@ -293,7 +299,13 @@ export function outboxTopic(harness: StoreHarness): void {
     test('a new secret signs beside the one before for a while', async () => {
       const store = await open()
       const { id } = await subscribe(store)
-      const rotate = { ask: 'rotate' as const, id, secret: 'whsec_2', overlapMillis: DAY }
+      const rotate = {
+        ask: 'rotate' as const,
+        id,
+        secret: 'whsec_2',
+        overlapMillis: DAY,
+        mayBeOfFile: false,
+      }
       const { subscription } = await ask(store, rotate, 'subscription')
       expect(subscription.secrets).toEqual([
         { secret: 'whsec_2', until: null },
@@ -301,14 +313,67 @@ export function outboxTopic(harness: StoreHarness): void {
       ])
     })
 
+    test('those of the file are made, changed and removed with it, and by nothing else', async () => {
+      const store = await open()
+      const own = await subscribe(store)
+      const one = {
+        name: 'pipeline',
+        url: 'http://b.example/',
+        types: ['task.cancelled' as const],
+        taskPrefix: '',
+        secret: 'whsec_1',
+      }
+      const define = async (...subscriptions: DefinedSubscription[]) =>
+        (await deliver(store, { ask: 'define', subscriptions })).subscriptions.filter(
+          ({ id }) => id !== own.id,
+        )
+      const [made] = await define(one)
+      expect(made).toMatchObject({ ...stored(one), state: 'active' })
+      const id = made?.id ?? ''
+      await store.callBack('a', some(0, 1))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      await store.reopen()
+      expect(await define(one)).toEqual([made])
+      for (const order of [
+        { ask: 'remove' as const, id, mayBeOfFile: false },
+        { ask: 'rotate' as const, id, secret: 'whsec_3', overlapMillis: 0, mayBeOfFile: false },
+      ])
+        expect(await ask(store, order, 'subscription_in_file')).toMatchObject({ name: 'pipeline' })
+      await deliver(store, { ask: 'record', changes: [], disable: [{ id, reason: 'answered 410' }] })
+      const prefixed = { ...one, taskPrefix: 'x', secret: 'whsec_2' }
+      expect(await define(prefixed)).toEqual([
+        {
+          ...made,
+          taskPrefix: 'x',
+          state: 'disabled',
+          reason: 'answered 410',
+          secrets: [
+            { secret: 'whsec_2', until: null },
+            { secret: 'whsec_1', until: store.clock.now() + DAY },
+          ],
+        },
+      ])
+      // Another receiver is tried, and what is pending goes there.
+      const moved = { ...prefixed, url: 'http://c.example/' }
+      expect(await define(moved)).toMatchObject([{ id, url: 'http://c.example/', state: 'active' }])
+      expect(await told(store, id)).toEqual(['task.cancelled a'])
+      await define()
+      await store.tidyAll()
+      expect(await define()).toEqual([])
+      // Without a file, what one left behind can be removed.
+      const [again] = await define(one)
+      await ask(store, { ask: 'remove', id: again?.id ?? '', mayBeOfFile: true }, 'subscription')
+    })
+
     test('one that is removed is gone at once, and its deliveries with the next tidying', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'] })
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })
-      await ask(store, { ask: 'remove', id }, 'subscription')
-      for (const verb of ['remove', 'enable'] as const)
-        await ask(store, { ask: verb, id }, 'subscription_unknown')
+      const remove = { ask: 'remove' as const, id, mayBeOfFile: false }
+      await ask(store, remove, 'subscription')
+      for (const order of [remove, { ask: 'enable' as const, id }])
+        await ask(store, order, 'subscription_unknown')
       await ask(
         store,
         { ask: 'deliveries', id, after: 0, newestFirst: false, limit: 1 },
