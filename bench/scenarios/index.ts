@@ -16,6 +16,7 @@ import { postgresOneByOne } from './postgres-one-by-one.ts'
 import { settleAndPull } from './settle-and-pull.ts'
 import { viewsOfATask } from './views.ts'
 import { watchers } from './watchers.ts'
+import { webhooks } from './webhooks.ts'
 
 /** In the order in which they run and stand in the table. */
 export const scenarios: readonly Scenario[] = [
@@ -37,4 +38,5 @@ export const scenarios: readonly Scenario[] = [
   coldStart,
   viewsOfATask,
   watchers,
+  webhooks,
 ]
