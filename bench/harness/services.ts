@@ -21,9 +21,14 @@ export interface BatonStore {
   imports?: readonly string[]
 }
 
-/** The real service as a user starts it: the defaults, except for where it listens and stores. */
-export async function startBaton(store: BatonStore, cleanUp: CleanUp): Promise<Service> {
+/** The real service as a user starts it: the defaults, except for where it listens and stores, and what a scenario is about. */
+export async function startBaton(
+  store: BatonStore,
+  cleanUp: CleanUp,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Service> {
   const env: Record<string, string> = {
+    ...settings,
     ...COMPILE_CACHE,
     BATON_HOST: '127.0.0.1',
     BATON_PORT: '0',

@@ -8,6 +8,7 @@ import { pullThenSettle } from './workloads/pull-then-settle.ts'
 import { settleAndPull } from './workloads/settle-and-pull.ts'
 import { steadyBacklog } from './workloads/steady-backlog.ts'
 import { closeWaitingPulls, openWaitingPulls, wakeWaitingPulls } from './workloads/waiting-pulls.ts'
+import { wholeTasks } from './workloads/whole-tasks.ts'
 
 /** All load comes from this one process, whichever server it goes to. */
 const calls = {
@@ -23,6 +24,7 @@ const calls = {
   wakeWaitingPulls,
   closeWaitingPulls,
   littleWork,
+  wholeTasks,
 }
 
 export type LoadCalls = typeof calls

@@ -17,6 +17,7 @@ import { settleAndPull } from './settle-and-pull.ts'
 import { tracing } from './tracing.ts'
 import { viewsOfATask } from './views.ts'
 import { watchers } from './watchers.ts'
+import { webhooks } from './webhooks.ts'
 
 /** In the order in which they run and stand in the table. */
 export const scenarios: readonly Scenario[] = [
@@ -39,4 +40,5 @@ export const scenarios: readonly Scenario[] = [
   tracing,
   viewsOfATask,
   watchers,
+  webhooks,
 ]

@@ -133,6 +133,7 @@ export class FaultyDisk implements Disk {
   readonly outbox: OutboxDisk = {
     subscriptions: () => this.#read((disk) => disk.outbox.subscriptions()),
     deliveries: (query) => this.#read((disk) => disk.outbox.deliveries(query)),
+    backlogs: (subscriptions) => this.#read((disk) => disk.outbox.backlogs(subscriptions)),
   }
   probe = () => this.#read((disk) => disk.probe())
   recount = () => this.#read((disk) => disk.recount())

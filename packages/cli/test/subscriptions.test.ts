@@ -20,7 +20,15 @@ test('subscriptions are added, listed, changed and removed', async () => {
   expect(added.stdout).toMatch(/^sub_\S+\nsecret: whsec_\S+ \(shown only now\)\n$/)
   const id = added.stdout.split('\n')[0] ?? ''
   const list = (await run()).stdout
-  for (const text of [id, 'active', 'https://a.invalid/hooks', 'task.cancelled', 'orders-…'])
+  for (const text of [
+    id,
+    'active',
+    'https://a.invalid/hooks',
+    'task.cancelled',
+    'orders-…',
+    'PENDING',
+    'OLDEST',
+  ])
     expect(list).toContain(text)
   expect((await run('rotate-secret', id, '--overlap', '60')).stdout).toMatch(/^secret: whsec_/)
   expect((await run('enable', id)).stdout).toBe(`${id} is active\n`)

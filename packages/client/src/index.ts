@@ -42,6 +42,7 @@ export type {
   SubscribeRequest,
   Subscription,
   SubscriptionSecret,
+  SubscriptionStatus,
   TaskList,
   TaskSettings,
   TaskSettingsAnswer,

@@ -7,6 +7,7 @@ import type {
   Subscription,
   SubscriptionList,
   SubscriptionSecret,
+  SubscriptionStatus,
   UnsubscribeAnswer,
 } from '@baton/protocol'
 import type { CallOptions, PageOptions } from './call-options.ts'
@@ -29,7 +30,7 @@ export class Subscriptions {
     this.#call = call
   }
 
-  async list(options: CallOptions = {}): Promise<Subscription[]> {
+  async list(options: CallOptions = {}): Promise<SubscriptionStatus[]> {
     const list = (await this.#call({ method: 'GET', path: '/subscriptions' }, options)) as SubscriptionList
     return list.subscriptions
   }

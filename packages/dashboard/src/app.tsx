@@ -12,6 +12,8 @@ import { clientWith, tokenWanted } from './service/connection.ts'
 import { awaySince, isAway, liveState } from './service/live.ts'
 import { TaskPage } from './task/task-page.tsx'
 import { TokenForm } from './token-form.tsx'
+import { SubscriptionPage } from './webhooks/subscription-page.tsx'
+import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
 /** How far each page was scrolled when it was left. */
 const scrolled = new Map<string, number>()
@@ -79,7 +81,7 @@ export function App() {
       <button type="button" class="skip" onClick={focusContent}>
         Skip to content
       </button>
-      <Masthead here="overview" live={liveState.value} />
+      <Masthead here={sectionOf(at)} live={liveState.value} />
       <AwayBanner />
       {tokenWanted.value === 'no' ? (
         <div class={isAway.value ? 'stale' : undefined}>
@@ -101,11 +103,15 @@ function View({ at }: { at: Route }) {
       return <TaskPage key={at.taskId} at={at} />
     case 'instance':
       return <InstancePage key={at.instanceId} instanceId={at.instanceId} />
+    case 'webhooks':
+      return <WebhooksPage />
+    case 'subscription':
+      return <SubscriptionPage key={at.subscriptionId} subscriptionId={at.subscriptionId} />
     case 'unknown':
       return (
         <main class="page" id="content">
           <h1 class="task-title">Nothing is here</h1>
-          <Empty title="The link does not lead to a task or an instance.">
+          <Empty title="The link does not lead to a task, an instance or a webhook.">
             <p>
               <a href="#/">To the overview</a>
             </p>
@@ -118,5 +124,10 @@ function View({ at }: { at: Route }) {
 function titleOf(at: Route): string {
   if (at.page === 'task') return `${at.taskId} · Baton`
   if (at.page === 'instance') return `${at.instanceId} · Baton`
+  if (at.page === 'webhooks') return 'Webhooks · Baton'
+  if (at.page === 'subscription') return `${at.subscriptionId} · Baton`
   return 'Baton'
 }
+
+const sectionOf = ({ page }: Route) =>
+  page === 'webhooks' || page === 'subscription' ? 'webhooks' : 'overview'

@@ -17,6 +17,8 @@ export type Route =
       readonly level: number | null
     }
   | { readonly page: 'instance'; readonly instanceId: string }
+  | { readonly page: 'webhooks' }
+  | { readonly page: 'subscription'; readonly subscriptionId: string }
   | { readonly page: 'unknown' }
 
 export const overviewRoute: Route = { page: 'overview', state: null, search: '' }
@@ -32,9 +34,11 @@ export function parseRoute(hash: string): Route {
     const state = wordOf(parameters.get('state'), taskFilters)
     return { page: 'overview', state, search: parameters.get('search') ?? '' }
   }
+  if (kind === 'webhooks' && name === undefined) return { page: 'webhooks' }
   const decoded = name === undefined ? undefined : decode(name)
   if (decoded === undefined || decoded === '') return { page: 'unknown' }
   if (kind === 'instances') return { page: 'instance', instanceId: decoded }
+  if (kind === 'webhooks') return { page: 'subscription', subscriptionId: decoded }
   if (kind !== 'tasks') return { page: 'unknown' }
   const level = parameters.get('level')
   return {
@@ -53,6 +57,8 @@ export function hrefOf(route: Route): string {
     return withQuery('#/', parameters)
   }
   if (route.page === 'instance') return `#/instances/${encodeURIComponent(route.instanceId)}`
+  if (route.page === 'webhooks') return '#/webhooks'
+  if (route.page === 'subscription') return `#/webhooks/${encodeURIComponent(route.subscriptionId)}`
   if (route.page === 'unknown') return '#/'
   if (route.state !== null) parameters.set('state', route.state)
   if (route.level !== null) parameters.set('level', String(route.level))
@@ -67,6 +73,9 @@ export function placeOf(route: Route): string {
 export const taskHref = (taskId: string): string => hrefOf({ page: 'task', taskId, state: null, level: null })
 
 export const instanceHref = (instanceId: string): string => hrefOf({ page: 'instance', instanceId })
+
+export const subscriptionHref = (subscriptionId: string): string =>
+  hrefOf({ page: 'subscription', subscriptionId })
 
 function withQuery(path: string, parameters: URLSearchParams): string {
   return parameters.size === 0 ? path : `${path}?${parameters}`

@@ -19,6 +19,8 @@ const routes: fc.Arbitrary<Route> = fc.oneof(
     level: orNull(fc.maxSafeNat()),
   }),
   fc.record({ page: fc.constant('instance' as const), instanceId: text }),
+  fc.constant({ page: 'webhooks' as const }),
+  fc.record({ page: fc.constant('subscription' as const), subscriptionId: text }),
 )
 
 describe('a place on the page', () => {

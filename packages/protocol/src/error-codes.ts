@@ -111,6 +111,13 @@ export const errorCodes = {
     meaning: 'There are as many subscriptions as the service can have.',
     remedy: 'Remove one that is no longer used.',
   },
+  subscription_in_file: {
+    status: 409,
+    title: 'The subscription is in the subscriptions file',
+    retryable: false,
+    meaning: 'The subscription comes from the subscriptions file of the service.',
+    remedy: 'Change or remove it in that file.',
+  },
   partition_unknown: {
     status: 404,
     title: 'Unknown partition',

@@ -96,10 +96,12 @@ export {
   type Subscription,
   type SubscriptionList,
   type SubscriptionSecret,
+  type SubscriptionStatus,
   subscribeRequestSchema,
   subscriptionListSchema,
   subscriptionSchema,
   subscriptionSecretSchema,
+  subscriptionStatusSchema,
   type UnsubscribeAnswer,
   unsubscribeAnswerSchema,
 } from './schemas/subscription.ts'

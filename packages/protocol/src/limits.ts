@@ -15,6 +15,8 @@ export const MAX_LISTED_STRAGGLERS = 10
 export const MAX_LISTED_FAILURES = 20
 /** The most tasks that a producer's record lists. */
 export const MAX_PRODUCER_TASKS = 100
+/** Pending deliveries of a subscription are counted up to here. */
+export const MAX_COUNTED_DELIVERIES = 10_000
 /** A body with everything wrong must not be answered with something larger than itself. */
 export const MAX_LISTED_VIOLATIONS = 100
 

@@ -21,6 +21,7 @@ import { openTracing, type Tracing } from './tracing.ts'
 import { version } from './version.ts'
 import { AddressRule } from './webhooks/address-rule.ts'
 import { Deliverer } from './webhooks/deliverer.ts'
+import { type LiveSubscriptions, openSubscriptionsFile } from './webhooks/live-subscriptions.ts'
 import { RetrySchedule } from './webhooks/target.ts'
 
 export type { Config } from './config.ts'
@@ -53,13 +54,12 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
   const { log, clock, timeouts } = options
   const tracing = await openTracing()
   const files = openFiles(config, log)
-  const { tokens, tls } = files
+  const { tokens, tls, rule, subscriptions } = files
   const policy = policyOf(config)
   const opened = openStore(config, policy, { ...options, tracing })
   opened.catch(() => closeFiles(files))
   const { store, keptIn, peers } = await opened
   try {
-    const rule = new AddressRule(config.webhookNetworks)
     const deliverer = new Deliverer({
       store,
       openPoster: async () => new (await import('./webhooks/posting.ts')).Poster(rule),
@@ -67,7 +67,9 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       source: config.webhookSource,
       userAgent: `Baton/${version}`,
       log,
+      file: subscriptions,
     })
+    subscriptions?.onReload(() => deliverer.lookNow())
     const handOff = new HandOff({
       store,
       policy,
@@ -89,7 +91,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
         callBackLevels: config.maxCallBackLevels,
         keyOwner: keyOwners(tokens),
         callers: tokens ?? anonymous,
-        webhooks: { rule, deliverer, source: config.webhookSource },
+        webhooks: { rule, deliverer, source: config.webhookSource, file: subscriptions },
         scaleTargetSeconds: config.scaleTargetSeconds,
         tracing: tracing ?? untraced,
       },
@@ -129,22 +131,34 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
 interface WatchedFiles {
   readonly tokens: LiveTokens | null
   readonly tls: TlsFiles | null
+  readonly subscriptions: LiveSubscriptions | null
+  /** Which addresses those of the subscriptions may be. */
+  readonly rule: AddressRule
 }
 
-function openFiles({ tokensFile, tlsCert, tlsKey }: Config, log: RequestLog): WatchedFiles {
+function openFiles(config: Config, log: RequestLog): WatchedFiles {
+  const { tokensFile, subscriptionsFile, tlsCert, tlsKey, webhookNetworks } = config
+  const rule = new AddressRule(webhookNetworks)
   const tokens = tokensFile === null ? null : new LiveTokens(tokensFile, log)
+  let tls: TlsFiles | null = null
   try {
-    const tls = tlsCert === null || tlsKey === null ? null : new TlsFiles({ cert: tlsCert, key: tlsKey }, log)
-    return { tokens, tls }
+    if (tlsCert !== null && tlsKey !== null) tls = new TlsFiles({ cert: tlsCert, key: tlsKey }, log)
+    const subscriptions =
+      subscriptionsFile === null
+        ? null
+        : openSubscriptionsFile(subscriptionsFile, { rule, env: process.env, log })
+    return { tokens, tls, subscriptions, rule }
   } catch (error) {
     tokens?.close()
+    tls?.close()
     throw error
   }
 }
 
-function closeFiles({ tokens, tls }: WatchedFiles): void {
+function closeFiles({ tokens, tls, subscriptions }: WatchedFiles): void {
   tokens?.close()
   tls?.close()
+  subscriptions?.close()
 }
 
 async function openStore(

@@ -51,6 +51,10 @@ export const configSchema = Type.Object({
   tokensFile: orNone({
     description: 'JSON file of tokens and their roles; without it nobody is asked for one',
   }),
+  subscriptionsFile: orNone({
+    description:
+      'JSON file of webhook subscriptions, besides those made over HTTP; read again when it changes',
+  }),
   tlsCert: orNone({
     description:
       'certificate in PEM, with its chain: the service then speaks HTTPS; read again when it changes',

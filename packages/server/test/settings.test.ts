@@ -31,6 +31,7 @@ describe('settings', () => {
       allowedHosts: [],
       allowAnonymous: false,
       tokensFile: null,
+      subscriptionsFile: null,
       tlsCert: null,
       tlsKey: null,
       trustProxy: [],

@@ -1,5 +1,5 @@
-import type { BatonClient, Delivery, Subscription, WebhookEventType } from '@baton/client'
-import { MAX_PAGE_LENGTH, webhookEventTypes } from '@baton/protocol/core'
+import type { BatonClient, Delivery, SubscriptionStatus, WebhookEventType } from '@baton/client'
+import { MAX_COUNTED_DELIVERIES, MAX_PAGE_LENGTH, webhookEventTypes } from '@baton/protocol/core'
 import type { Arguments } from '../arguments.ts'
 import type { Command } from '../command.ts'
 import { connect, connectionFlags } from '../connection.ts'
@@ -10,22 +10,42 @@ import { ahead, count, since } from '../show/numbers.ts'
 import { nameColumn, shown, table, tableWidth } from '../show/table.ts'
 import { note, print, printJson, styled } from '../terminal.ts'
 
-export function subscriptionTable(subscriptions: readonly Subscription[], width = tableWidth()): string {
+export function subscriptionTable(
+  subscriptions: readonly SubscriptionStatus[],
+  width = tableWidth(),
+): string {
   return table(
     subscriptions,
     [
       { title: 'ID', of: ({ id }) => id },
       {
         title: 'STATE',
-        of: ({ state }) => styled(state === 'active' ? 'green' : 'red', state),
+        of: ({ state, circuitOpenUntil }) =>
+          state === 'active' && circuitOpenUntil !== null
+            ? styled('yellow', 'failing')
+            : styled(state === 'active' ? 'green' : 'red', state),
       },
       nameColumn('URL', ({ url }) => url ?? '(kept to be read)'),
       { title: 'EVENTS', of: ({ types }) => types.join(' ') },
       { title: 'TASKS', of: ({ taskPrefix }) => (taskPrefix === '' ? 'all' : `${shown(taskPrefix)}…`) },
-      { title: 'WHY', of: ({ reason }) => reason ?? '' },
+      {
+        title: 'PENDING',
+        of: ({ pending }) => `${count(pending)}${pending === MAX_COUNTED_DELIVERIES ? '+' : ''}`,
+        align: 'right',
+      },
+      {
+        title: 'OLDEST',
+        of: ({ oldestPendingAt }) => (oldestPendingAt === null ? '' : since(oldestPendingAt)),
+      },
+      { title: 'WHY', of: whyOf },
     ],
     width,
   )
+}
+
+function whyOf({ reason, circuitOpenUntil }: SubscriptionStatus): string {
+  if (reason !== null || circuitOpenUntil === null) return reason ?? ''
+  return `the receiver failed too often; next attempt ${ahead(circuitOpenUntil)}`
 }
 
 const colours = { delivered: 'green', pending: 'yellow', failed: 'red', kept: 'dim' } as const

@@ -1,5 +1,5 @@
-import type { InstanceState, PartitionState, TaskState } from '@baton/protocol'
-import { instanceStateWords, partitionStateWords, taskStateWords } from './states.ts'
+import type { DeliveryState, InstanceState, PartitionState, TaskState } from '@baton/protocol'
+import { deliveryStateWords, instanceStateWords, partitionStateWords, taskStateWords } from './states.ts'
 
 /** A state as a word with its colour beside it: the colour is never the only sign. */
 export function TaskBadge({ state }: { state: TaskState }) {
@@ -12,4 +12,8 @@ export function PartitionBadge({ state }: { state: PartitionState }) {
 
 export function InstanceBadge({ state }: { state: InstanceState }) {
   return <span class={`badge instance-${state}`}>{instanceStateWords[state]}</span>
+}
+
+export function DeliveryBadge({ state }: { state: DeliveryState }) {
+  return <span class={`badge delivery-${state}`}>{deliveryStateWords[state]}</span>
 }

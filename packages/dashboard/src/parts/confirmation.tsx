@@ -4,6 +4,8 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 interface ConfirmationProps {
   readonly title: string
   readonly action: string
+  /** What the first button says. */
+  readonly dismiss?: string
   readonly destroys?: boolean
   readonly busy: boolean
   /** Why it was not done, in words: here, because the rest of the page lies behind. */
@@ -17,6 +19,7 @@ interface ConfirmationProps {
 export function Confirmation({
   title,
   action,
+  dismiss = 'Keep as it is',
   destroys,
   busy,
   fault,
@@ -45,7 +48,7 @@ export function Confirmation({
         </p>
         <div class="buttons">
           <button type="button" class="button" onClick={() => dialog.current?.close()}>
-            Keep as it is
+            {dismiss}
           </button>
           <button type="submit" class={`button ${destroys ? 'danger' : 'primary'}`} aria-disabled={busy}>
             {action}

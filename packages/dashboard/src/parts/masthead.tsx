@@ -10,7 +10,12 @@ const liveWords: Record<LiveState, string> = {
 }
 
 /** The top of every page: where one is, and whether what is shown is the present. */
-export function Masthead({ here, live }: { here: 'overview' | 'reference'; live?: LiveState }) {
+interface MastheadProps {
+  readonly here: 'overview' | 'webhooks' | 'reference'
+  readonly live?: LiveState
+}
+
+export function Masthead({ here, live }: MastheadProps) {
   return (
     <header class="masthead">
       <a class="brand" href="./#/">
@@ -19,11 +24,14 @@ export function Masthead({ here, live }: { here: 'overview' | 'reference'; live?
           <path d="M9.5 22.500 15 17" class="brand-back" />
           <path d="m17 15 5.500-5.500" class="brand-front" />
         </svg>
-        Baton
+        <span class="brand-name">Baton</span>
       </a>
       <nav aria-label="Pages">
         <a href="./#/" aria-current={here === 'overview' ? 'page' : undefined}>
           Overview
+        </a>
+        <a href="./#/webhooks" aria-current={here === 'webhooks' ? 'page' : undefined}>
+          Webhooks
         </a>
         <a href="docs" aria-current={here === 'reference' ? 'page' : undefined}>
           API

@@ -1,4 +1,4 @@
-import type { InstanceState, PartitionState, TaskState } from '@baton/protocol'
+import type { DeliveryState, InstanceState, PartitionState, TaskState } from '@baton/protocol'
 
 /** The words of the page, in the order in which it shows them. Keyed by the protocol's own types, so that none can be missing. */
 export const taskStateWords: Record<TaskState, string> = {
@@ -35,6 +35,13 @@ export const instanceStateWords: Record<InstanceState, string> = {
   lost: 'Lost',
   draining: 'Draining',
   down: 'Down',
+}
+
+export const deliveryStateWords: Record<DeliveryState, string> = {
+  pending: 'Pending',
+  delivered: 'Delivered',
+  failed: 'Failed',
+  kept: 'Kept',
 }
 
 export const taskStatesAsShown = Object.keys(taskStateWords) as TaskState[]

@@ -1,4 +1,4 @@
-import type { ControlAnswer, TaskView } from '@baton/protocol'
+import type { TaskView } from '@baton/protocol'
 import { useRef, useState } from 'preact/hooks'
 import { say } from '../parts/notices.tsx'
 import { explainedOrder, noteRefusedOrder } from '../service/connection.ts'
@@ -9,15 +9,15 @@ type Fault = (words: string) => void
 const tellBeside: Fault = (words) => say('failed', words)
 
 /**
- * Runs one order at a time, says what came of it, and has the task looked at again. While it is busy, buttons say so
+ * Runs one order at a time, says what came of it, and has what it is about looked at again. While it is busy, buttons say so
  * with `aria-disabled` and not with `disabled`, which would take the focus from them.
  */
 export function useControl(refresh: () => void) {
   const [busy, setBusy] = useState(false)
   const running = useRef(false)
-  const order = async (
-    run: () => Promise<ControlAnswer>,
-    words: (answer: ControlAnswer) => string,
+  const order = async <Answer>(
+    run: () => Promise<Answer>,
+    words: (answer: Answer) => string,
     fault: Fault = tellBeside,
   ): Promise<boolean> => {
     if (running.current) return false

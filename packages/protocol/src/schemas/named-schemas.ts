@@ -43,6 +43,7 @@ import {
   subscriptionListSchema,
   subscriptionSchema,
   subscriptionSecretSchema,
+  subscriptionStatusSchema,
   unsubscribeAnswerSchema,
 } from './subscription.ts'
 import {
@@ -116,6 +117,7 @@ export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly
     RotateSecretRequest: rotateSecretRequestSchema,
     Subscription: subscriptionSchema,
     SubscriptionSecret: subscriptionSecretSchema,
+    SubscriptionStatus: subscriptionStatusSchema,
     SubscriptionList: subscriptionListSchema,
     UnsubscribeAnswer: unsubscribeAnswerSchema,
     Delivery: deliverySchema,

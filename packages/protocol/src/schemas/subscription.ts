@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { MAX_TASK_ID_LENGTH } from '../limits.ts'
+import { MAX_COUNTED_DELIVERIES, MAX_TASK_ID_LENGTH } from '../limits.ts'
 import { deliveryStates, subscriptionStates, webhookEventTypes } from '../states.ts'
 import { wellFormedText } from '../text-form.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
@@ -66,6 +66,12 @@ export type RotateSecretRequest = Static<typeof rotateSecretRequestSchema>
 
 const subscriptionFields = {
   id: Type.String({ examples: ['sub_Zk3vU0f1pQ7cXw2d'] }),
+  name: orNull(
+    Type.String({
+      description: 'Its name in the subscriptions file; null if it was made over HTTP',
+      examples: ['pipeline'],
+    }),
+  ),
   url: orNull({ ...url, description: 'Null: events are not posted, they are kept to be read' }),
   types,
   taskPrefix: Type.String({ examples: ['orders-'] }),
@@ -83,7 +89,27 @@ export const subscriptionSecretSchema = Type.Object(
 )
 export type SubscriptionSecret = Static<typeof subscriptionSecretSchema>
 
-export const subscriptionListSchema = Type.Object({ subscriptions: Type.Array(subscriptionSchema) })
+export const subscriptionStatusSchema = Type.Object(
+  {
+    ...subscriptionFields,
+    pending: Type.Integer({
+      minimum: 0,
+      maximum: MAX_COUNTED_DELIVERIES,
+      description: 'Events still to be delivered; this is the largest number that is counted to',
+      examples: [3],
+    }),
+    oldestPendingAt: orNull(timestamp({ description: 'When the oldest event that is pending happened' })),
+    circuitOpenUntil: orNull(
+      timestamp({
+        description: 'The receiver failed too often, or asked for a pause: nothing is sent before this time',
+      }),
+    ),
+  },
+  { description: 'A subscription and what is still to be delivered' },
+)
+export type SubscriptionStatus = Static<typeof subscriptionStatusSchema>
+
+export const subscriptionListSchema = Type.Object({ subscriptions: Type.Array(subscriptionStatusSchema) })
 export type SubscriptionList = Static<typeof subscriptionListSchema>
 
 export const unsubscribeAnswerSchema = Type.Object(

@@ -76,6 +76,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     outbox: {
       subscriptions: guarded(() => disk.outbox.subscriptions()),
       deliveries: guarded((query) => disk.outbox.deliveries(query)),
+      backlogs: guarded((subscriptions) => disk.outbox.backlogs(subscriptions)),
     },
     probe: guarded((now) => disk.probe(now)),
     hasSpace: () => disk.hasSpace(),

@@ -53,7 +53,7 @@ export interface HandOffOptions {
 }
 
 export interface Companion {
-  start(): void
+  start(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -159,7 +159,7 @@ export class HandOff {
   async start(): Promise<void> {
     await this.#instances.start()
     this.#maintenance.start()
-    this.#companion?.start()
+    await this.#companion?.start()
   }
 
   /** How the service is set; tasks may have settings of their own. */

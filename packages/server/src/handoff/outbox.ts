@@ -18,6 +18,32 @@ export interface StoredSubscription {
   readonly createdAt: number
   /** Events up to this number may have been deleted by retention. */
   readonly deletedTo: number
+  /** Its name in the subscriptions file; absent if it was made over HTTP. */
+  readonly name?: string
+}
+
+/** A subscription of the subscriptions file. */
+export interface DefinedSubscription {
+  readonly name: string
+  readonly url: string
+  readonly types: readonly WebhookEventType[]
+  readonly taskPrefix: string
+  readonly secret: string
+}
+
+/** A subscription with what is still to be delivered. */
+export interface SubscriptionStatus {
+  readonly subscription: StoredSubscription
+  readonly backlog: DeliveryBacklog
+  /** The receiver failed too often or asked for a pause: nothing is sent before this. */
+  readonly circuitOpenUntil: number | null
+}
+
+export interface DeliveryBacklog {
+  /** Up to `MAX_COUNTED_DELIVERIES`. */
+  readonly pending: number
+  /** When the oldest pending event happened. */
+  readonly oldestAt: number | null
 }
 
 /** How it is kept. */
@@ -166,6 +192,8 @@ export interface OutboxDisk {
   subscriptions(): Promise<StoredSubscription[]>
   /** By event. */
   deliveries(query: DeliveryQuery): Promise<StoredDelivery[]>
+  /** What is pending of each of these subscriptions, in the same order. */
+  backlogs(subscriptions: readonly string[]): Promise<DeliveryBacklog[]>
 }
 
 /** What operators and readers ask of the outbox. */
@@ -178,7 +206,7 @@ export type SubscriptionOrder =
       readonly taskPrefix: string
       readonly secret: string
     }
-  | { readonly ask: 'remove'; readonly id: string }
+  | { readonly ask: 'remove'; readonly id: string; readonly mayBeOfFile: boolean }
   | { readonly ask: 'enable'; readonly id: string }
   | {
       readonly ask: 'rotate'
@@ -186,6 +214,7 @@ export type SubscriptionOrder =
       readonly secret: string
       /** How long the secret before goes on signing. */
       readonly overlapMillis: number
+      readonly mayBeOfFile: boolean
     }
   | {
       readonly ask: 'deliveries'
@@ -197,7 +226,7 @@ export type SubscriptionOrder =
   | { readonly ask: 'redeliver'; readonly id: string; readonly event: number }
 
 export type SubscriptionResult =
-  | { readonly kind: 'subscriptions'; readonly subscriptions: readonly StoredSubscription[] }
+  | { readonly kind: 'subscriptions'; readonly subscriptions: readonly SubscriptionStatus[] }
   | { readonly kind: 'subscription'; readonly subscription: StoredSubscription }
   | {
       readonly kind: 'deliveries'
@@ -210,16 +239,20 @@ export type SubscriptionResult =
   /** It has no URL to deliver to. */
   | { readonly kind: 'subscription_has_no_url' }
   | { readonly kind: 'too_many_subscriptions' }
+  /** The subscriptions file has it, so it is changed there. */
+  | { readonly kind: 'subscription_in_file'; readonly name: string }
 
 /** What the node that leads does about deliveries. */
 export type DeliveryOrder =
-  | { readonly ask: 'targets' }
+  | { readonly ask: 'targets'; readonly openCircuits: ReadonlyMap<string, number> }
   | (Pick<DeliveryQuery, 'subscription' | 'taskId' | 'after' | 'limit'> & { readonly ask: 'pending' })
   | {
       readonly ask: 'record'
       readonly changes: readonly DeliveryChange[]
       readonly disable: readonly { readonly id: string; readonly reason: string }[]
     }
+  /** The store is to have these of the subscriptions file, and no others of it. */
+  | { readonly ask: 'define'; readonly subscriptions: readonly DefinedSubscription[] }
 
 export interface DeliveryAnswer {
   readonly subscriptions: readonly StoredSubscription[]

@@ -203,7 +203,7 @@ export async function buildHttp({
   app.addHook('onClose', async () => budget.stop())
   answerExpectHeader(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())
-  auditReloads(audit, admission.tokens, tls)
+  auditReloads(audit, admission.tokens, tls, service.webhooks.file)
   if (tls !== null) serveTls(app, tls)
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())

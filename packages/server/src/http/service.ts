@@ -3,6 +3,7 @@ import type { HandOff } from '../handoff/hand-off.ts'
 import type { Log } from '../handoff/log.ts'
 import type { AddressRule } from '../webhooks/address-rule.ts'
 import type { Deliverer } from '../webhooks/deliverer.ts'
+import type { LiveSubscriptions } from '../webhooks/live-subscriptions.ts'
 import type { Callers, KeyOwner } from './requests/callers.ts'
 import type { RequestTracing } from './requests/request-tracing.ts'
 
@@ -27,6 +28,8 @@ export interface Service {
 
 export interface Webhooks {
   readonly rule: AddressRule
+  /** Null: there is no subscriptions file. */
+  readonly file: LiveSubscriptions | null
   readonly deliverer: Pick<Deliverer, 'counts' | 'broken'>
   /** `source` of the events. */
   readonly source: string

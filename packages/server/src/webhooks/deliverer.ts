@@ -1,6 +1,12 @@
+import { definitionChanges } from '../handoff/defined-subscriptions.ts'
 import type { Log } from '../handoff/log.ts'
 import { PeriodicTask } from '../handoff/maintenance.ts'
-import type { DeliveryAnswer, DeliveryChange, StoredDelivery } from '../handoff/outbox.ts'
+import type {
+  DefinedSubscription,
+  DeliveryAnswer,
+  DeliveryChange,
+  StoredDelivery,
+} from '../handoff/outbox.ts'
 import { type Store, StoreUnavailable } from '../handoff/store.ts'
 import { CLOUD_EVENT_TYPE, cloudEvent } from './cloud-event.ts'
 import type { Posted, Poster } from './posting.ts'
@@ -25,6 +31,8 @@ export interface DelivererOptions {
   readonly source: string
   readonly userAgent: string
   readonly log: Log
+  /** Subscriptions of a file, as it is now. */
+  readonly file?: { readonly current: readonly DefinedSubscription[] } | null
 }
 
 export interface DeliveryCounts {
@@ -54,6 +62,8 @@ export class Deliverer {
   #abort = new AbortController()
   #nextEvent = 0
   #revision = 0
+  /** The clock of the store, as of its last answer. */
+  #now = 0
   #isStopping = false
   #poster: Promise<Poster> | undefined
 
@@ -66,8 +76,15 @@ export class Deliverer {
     return [...this.#targets.values()].filter(({ isBroken }) => isBroken).length
   }
 
-  start(): void {
+  async start(): Promise<void> {
+    // Before the first request, so that subscriptions of the file are told of everything from then on.
+    if (this.#options.file != null) await this.#look().catch(() => undefined)
     this.#recurring.start()
+  }
+
+  /** The file changed. */
+  lookNow(): void {
+    this.#recurring.dueIn(0)
   }
 
   /** What was delivered is recorded, if that takes no longer than a moment. */
@@ -84,8 +101,9 @@ export class Deliverer {
   async #run(): Promise<number> {
     try {
       await this.#record()
-      const answer = await this.#options.store.deliver({ ask: 'targets' })
+      const answer = await this.#look()
       if (answer === null) return this.#rest()
+      this.#now = answer.now
       this.#adopt(answer)
       if (this.#targets.size === 0) return IDLE_MILLIS
       await this.#send(answer.now)
@@ -95,6 +113,25 @@ export class Deliverer {
         this.#options.log.error({ err: error }, 'delivering webhooks failed')
       return this.#rest()
     }
+  }
+
+  /** What there is to do. Brings what the file has into the store first. Null where another node leads. */
+  async #look(): Promise<DeliveryAnswer | null> {
+    const { store, file } = this.#options
+    const answer = await store.deliver({ ask: 'targets', openCircuits: this.#openCircuits() })
+    if (answer === null || file == null) return answer
+    const { made, changed } = definitionChanges(answer.subscriptions, file.current, answer.now)
+    if (made.length + changed.length === 0) return answer
+    return store.deliver({ ask: 'define', subscriptions: file.current })
+  }
+
+  #openCircuits(): ReadonlyMap<string, number> {
+    const open = new Map<string, number>()
+    for (const [id, target] of this.#targets) {
+      const until = target.openUntil(this.#now)
+      if (until !== null) open.set(id, until)
+    }
+    return open
   }
 
   /** Another node leads, or the store is away: what this one knows is no longer true. */

@@ -85,6 +85,11 @@ export class Target {
     return this.#failures >= FAILURES_TO_BREAK
   }
 
+  /** Until when nothing is sent, because it failed too often or asked for a pause. */
+  openUntil(now: number): number | null {
+    return this.isBroken || this.#openUntil > now ? this.#openUntil : null
+  }
+
   get sending(): number {
     return this.#sending
   }

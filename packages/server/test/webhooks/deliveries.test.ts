@@ -1,4 +1,4 @@
-import type { Delivery } from '@baton/protocol'
+import type { Delivery, SubscriptionStatus } from '@baton/protocol'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../../test/support/until.ts'
@@ -156,6 +156,12 @@ describe('a receiver that fails', () => {
     await receiver.down()
     for (let at = 0; at < 20; at += 1) await finish(baton, `t${at}`)
     await until(async () => (await deliveries(baton, id)).some(({ attempts }) => attempts > 1))
+    const open = await until(async () => {
+      const [found] = (await baton.get('/subscriptions')).body.subscriptions as SubscriptionStatus[]
+      return found?.circuitOpenUntil === null ? undefined : found
+    })
+    expect(open).toMatchObject({ pending: 40, state: 'active' })
+    expect(Date.parse(open.oldestPendingAt ?? '')).toBeLessThanOrEqual(Date.now())
     const [failed] = (await deliveries(baton, id)).filter(({ attempts }) => attempts > 0)
     expect(failed?.error).toContain('ECONNREFUSED')
     await receiver.up()
@@ -270,7 +276,8 @@ describe('over HTTP', () => {
     const { body } = await baton.post('/subscriptions', { url: 'https://a.example/hooks' })
     const { secret, ...rest } = body
     expect(secret).toMatch(/^whsec_/)
-    expect((await baton.get('/subscriptions')).body.subscriptions).toEqual([rest])
+    const status = { pending: 0, oldestPendingAt: null, circuitOpenUntil: null }
+    expect((await baton.get('/subscriptions')).body.subscriptions).toEqual([{ ...rest, ...status }])
     expect((await baton.ask('DELETE', `/subscriptions/${body.id}`)).body).toEqual({
       id: body.id,
       removed: true,

@@ -183,6 +183,7 @@ export class MemoryDisk implements Disk {
   readonly outbox: OutboxDisk = {
     subscriptions: async () => this.#outbox().subscriptions(),
     deliveries: async (query) => this.#outbox().deliveries(query),
+    backlogs: async (subscriptions) => this.#outbox().backlogs(subscriptions),
   }
 
   #outbox(): MemoryOutbox {

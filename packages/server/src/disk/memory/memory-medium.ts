@@ -1,5 +1,12 @@
+import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
 import { type Appended, type Images, KnownKeys } from '../../handoff/disk.ts'
-import type { DeliveryQuery, OutboxImages, StoredDelivery, StoredSubscription } from '../../handoff/outbox.ts'
+import type {
+  DeliveryBacklog,
+  DeliveryQuery,
+  OutboxImages,
+  StoredDelivery,
+  StoredSubscription,
+} from '../../handoff/outbox.ts'
 import type { IndexRun } from '../../handoff/rules/index-runs.ts'
 import { StoreUnavailable } from '../../handoff/store.ts'
 import type {
@@ -52,6 +59,15 @@ export class MemoryOutbox {
         (newestFirst ? one.event < after : one.event > after),
     )
     return (newestFirst ? found.reverse() : found).slice(0, limit)
+  }
+
+  backlogs(subscriptions: readonly string[]): DeliveryBacklog[] {
+    return subscriptions.map((subscription) => {
+      const pending = this.#inOrder().filter(
+        (one) => one.subscription === subscription && one.progress.state === 'pending',
+      )
+      return { pending: Math.min(pending.length, MAX_COUNTED_DELIVERIES), oldestAt: pending[0]?.at ?? null }
+    })
   }
 
   #inOrder(): StoredDelivery[] {

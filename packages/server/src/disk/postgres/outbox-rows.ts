@@ -1,4 +1,6 @@
+import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
 import type {
+  DeliveryBacklog,
   DeliveryQuery,
   OutboxDisk,
   OutboxImages,
@@ -81,6 +83,24 @@ export function deliveriesStatement(query: DeliveryQuery): Statement {
   }
 }
 
+const backlogsStatement = (subscriptions: readonly string[]): Statement => ({
+  text: `SELECT c.pending::int AS pending, o.at::text AS oldest_at
+    FROM unnest($1::text[]) WITH ORDINALITY AS s (id, place)
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS pending FROM (
+        SELECT 1 FROM baton.delivery d WHERE d.subscription = s.id AND d.pending LIMIT $2) AS counted) AS c
+    LEFT JOIN LATERAL (
+      SELECT d.at FROM baton.delivery d WHERE d.subscription = s.id AND d.pending ORDER BY d.event LIMIT 1) AS o
+      ON true
+    ORDER BY s.place`,
+  values: [textArray(subscriptions), MAX_COUNTED_DELIVERIES],
+})
+
+const readBacklog = ({ pending, oldest_at: at }: Row): DeliveryBacklog => ({
+  pending: Number(pending),
+  oldestAt: at === null ? null : Number(at),
+})
+
 const readDelivery = ({ row }: Row): StoredDelivery => deliveryColumns.read(row as unknown[])
 
 /** Reads by way of `run`. */
@@ -90,4 +110,5 @@ export const postgresOutbox = (run: (statement: Statement) => Promise<Row[]>): O
     return rows.map((row) => row['body'] as StoredSubscription)
   },
   deliveries: async (query) => (await run(deliveriesStatement(query))).map(readDelivery),
+  backlogs: async (subscriptions) => (await run(backlogsStatement(subscriptions))).map(readBacklog),
 })

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { MAX_COUNTED_DELIVERIES } from '@baton/protocol'
 import type {
+  DeliveryBacklog,
   DeliveryQuery,
   OutboxImages,
   StoredDelivery,
@@ -55,6 +57,15 @@ export class OutboxRows {
     if (taskId === null) return pendingOnes.all(subscription, after, limit)
     return pendingOfTask.all(subscription, taskId, after, limit)
   }
+
+  backlogs(subscriptions: readonly string[]): DeliveryBacklog[] {
+    return subscriptions.map((subscription) => {
+      const [oldest] = this.#sql.pendingOnes.all(subscription, 0, 1)
+      if (oldest === undefined) return { pending: 0, oldestAt: null }
+      const row = this.#sql.pendingCount.get(subscription, MAX_COUNTED_DELIVERIES)
+      return { pending: Number(row?.['pending']), oldestAt: oldest.at }
+    })
+  }
 }
 
 function prepare(db: DatabaseSync) {
@@ -70,6 +81,10 @@ function prepare(db: DatabaseSync) {
     newest: deliveries('WHERE subscription = ? AND event < ? ORDER BY event DESC LIMIT ?'),
     pendingOnes: deliveries(
       'INDEXED BY delivery_pending WHERE subscription = ? AND pending IS NOT NULL AND event > ? ORDER BY event LIMIT ?',
+    ),
+    pendingCount: db.prepare(
+      `SELECT count(*) AS pending FROM (
+        SELECT 1 FROM delivery INDEXED BY delivery_pending WHERE subscription = ? AND pending IS NOT NULL LIMIT ?)`,
     ),
     pendingOfTask: deliveries(
       'INDEXED BY delivery_pending_of_task WHERE subscription = ? AND pending IS NOT NULL AND task_id = ? AND event > ? ORDER BY event LIMIT ?',

@@ -127,6 +127,7 @@ export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promi
     outbox: {
       subscriptions: () => call(({ outbox }) => outbox.subscriptions()),
       deliveries: (query) => call(({ outbox }) => outbox.deliveries(query)),
+      backlogs: (subscriptions) => call(({ outbox }) => outbox.backlogs(subscriptions)),
     },
     probe: (now) => call((session) => session.probe(now)),
     hasSpace() {

@@ -1,4 +1,6 @@
+import { definitionChanges } from '../defined-subscriptions.ts'
 import type {
+  DefinedSubscription,
   DeliveryAnswer,
   DeliveryOrder,
   OutboxDisk,
@@ -25,6 +27,8 @@ export class Outbox {
   readonly #inTurn: InTurn
   readonly #view: View
   #revision = 0
+  /** Until when the receivers of which subscriptions are left alone, as the deliverer of this node says. */
+  #openCircuits: ReadonlyMap<string, number> = new Map()
 
   constructor(disk: OutboxDisk, runner: Runner, inTurn: InTurn, view: View) {
     this.#disk = disk
@@ -36,8 +40,17 @@ export class Outbox {
   async order(order: SubscriptionOrder): Promise<SubscriptionResult> {
     switch (order.ask) {
       case 'list': {
-        const subscriptions = await this.#subscriptions()
-        return { kind: 'subscriptions', subscriptions: subscriptions.filter(isListed) }
+        const subscriptions = (await this.#subscriptions()).filter(isListed)
+        const ids = subscriptions.map(({ id }) => id)
+        const backlogs = await this.#view(() => this.#disk.backlogs(ids))
+        return {
+          kind: 'subscriptions',
+          subscriptions: subscriptions.map((subscription, at) => ({
+            subscription,
+            backlog: backlogs[at] ?? { pending: 0, oldestAt: null },
+            circuitOpenUntil: this.#openCircuits.get(subscription.id) ?? null,
+          })),
+        }
       }
       case 'deliveries': {
         const subscription = (await this.#subscriptions()).find(({ id }) => id === order.id)
@@ -60,7 +73,9 @@ export class Outbox {
       const { subscription, taskId, after, limit } = order
       const query = { subscription, pending: true, taskId, after, newestFirst: false, limit }
       deliveries = await this.#view(() => this.#disk.deliveries(query))
-    } else if (order.ask === 'record') await this.#inTurn(() => this.#record(order))
+    } else if (order.ask === 'targets') this.#openCircuits = order.openCircuits
+    else if (order.ask === 'record') await this.#inTurn(() => this.#record(order))
+    else await this.#inTurn(() => this.#define(order.subscriptions))
     return this.#inTurn(async () => {
       const { subscriptions, nextIds } = await this.#runner.open()
       return {
@@ -161,6 +176,15 @@ export class Outbox {
     })
   }
 
+  #define(defined: readonly DefinedSubscription[]): Promise<void> {
+    this.#revision += 1
+    return this.#transact((tx) => {
+      const { made, changed } = definitionChanges(tx.memory.subscriptions.values(), defined, tx.now)
+      for (const row of changed) put(tx, row)
+      for (const one of made) put(tx, { ...newSubscription(tx, one), name: one.name })
+    })
+  }
+
   /** Needs nothing that is not in memory. */
   #transact<Result>(work: (tx: Transaction) => Result): Promise<Result> {
     // biome-ignore lint/correctness/useYield: engine code that needs nothing
@@ -176,6 +200,8 @@ function change(tx: Transaction, order: ChangeOrder): SubscriptionResult {
   if (order.ask === 'create') return create(tx, order)
   const row = listed(tx.memory, order.id)
   if (row === undefined) return { kind: 'subscription_unknown' }
+  if (order.ask !== 'enable' && row.name !== undefined && !order.mayBeOfFile)
+    return { kind: 'subscription_in_file', name: row.name }
   switch (order.ask) {
     case 'remove':
       return put(tx, { ...row, state: 'removed' })
@@ -191,10 +217,15 @@ function change(tx: Transaction, order: ChangeOrder): SubscriptionResult {
 }
 
 function create(tx: Transaction, order: Extract<SubscriptionOrder, { ask: 'create' }>): SubscriptionResult {
-  const { url, types, taskPrefix, secret } = order
   if ([...tx.memory.subscriptions.values()].filter(isListed).length >= MAX_SUBSCRIPTIONS)
     return { kind: 'too_many_subscriptions' }
-  return put(tx, {
+  return put(tx, newSubscription(tx, order))
+}
+
+type Wish = Pick<Extract<SubscriptionOrder, { ask: 'create' }>, 'url' | 'types' | 'taskPrefix' | 'secret'>
+
+function newSubscription(tx: Transaction, { url, types, taskPrefix, secret }: Wish): StoredSubscription {
+  return {
     id: `sub_${tx.secret()}`,
     url,
     types,
@@ -204,7 +235,7 @@ function create(tx: Transaction, order: Extract<SubscriptionOrder, { ask: 'creat
     reason: null,
     createdAt: tx.now,
     deletedTo: 0,
-  })
+  }
 }
 
 function put(tx: Transaction, subscription: StoredSubscription): SubscriptionResult {

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type FileWatch, watchFiles } from '../../file-watch.ts'
 import type { Log } from '../../handoff/log.ts'
-import { SettingsError } from '../../settings-error.ts'
+import { ReloadedFile } from '../../reloaded-file.ts'
 import type { Caller, Callers } from '../requests/callers.ts'
 import { revoked } from './admission.ts'
 import type { KnownToken, Tokens } from './tokens.ts'
@@ -17,25 +16,28 @@ export type TokensReload =
  * removed, or whose rights change, end the streams and waiting pulls that it opened.
  */
 export class LiveTokens implements Callers {
-  readonly #path: string
-  readonly #log: Log
-  readonly #watch: FileWatch
+  readonly #file: ReloadedFile<Tokens>
   readonly #ends = new Map<Caller, Set<() => void>>()
-  #tokens: Tokens
   readonly #listeners: ((reload: TokensReload) => void)[] = []
 
   constructor(path: string, log: Log) {
-    this.#path = path
-    this.#log = log
-    this.#watch = watchFiles([path], () => this.reload())
-    try {
-      const { tokens, warnings } = readTokensFile(path)
-      this.#tokens = tokens
-      for (const warning of warnings) log.warn({}, warning)
-    } catch (error) {
-      this.#watch.close()
-      throw error
-    }
+    this.#file = new ReloadedFile<Tokens>({
+      path,
+      read: (before) => {
+        const { tokens, warnings } = readTokensFile(path)
+        return { value: before === undefined ? tokens : tokens.keeping(before), warnings }
+      },
+      refusal: 'the tokens file changed and cannot be used: the tokens of before stay valid',
+      log,
+    })
+    this.#file.onReload((reload) => {
+      if (reload.outcome === 'refused') return this.#tell(reload)
+      const { before, now } = reload
+      const removed = [...before.all].filter((token) => !now.has(token))
+      const added = [...now.all].filter((token) => !before.has(token))
+      this.#tell({ outcome: 'applied', added: namesOf(added), removed: namesOf(removed) })
+      for (const token of removed) this.#endAll(token)
+    })
   }
 
   ofHeader(authorization: string | undefined): KnownToken | undefined {
@@ -72,30 +74,12 @@ export class LiveTokens implements Callers {
     }
   }
 
-  reload(): void {
-    const before = this.#tokens
-    try {
-      const { tokens, warnings } = readTokensFile(this.#path)
-      this.#tokens = tokens.keeping(before)
-      for (const warning of warnings) this.#log.warn({}, warning)
-    } catch (error) {
-      if (!(error instanceof SettingsError)) throw error
-      const faults = error.lines
-      this.#log.error(
-        { faults },
-        'the tokens file changed and cannot be used: the tokens of before stay valid',
-      )
-      this.#tell({ outcome: 'refused', faults })
-      return
-    }
-    const removed = [...before.all].filter((token) => !this.#tokens.has(token))
-    const added = [...this.#tokens.all].filter((token) => !before.has(token))
-    this.#tell({ outcome: 'applied', added: namesOf(added), removed: namesOf(removed) })
-    for (const token of removed) this.#endAll(token)
+  close(): void {
+    this.#file.close()
   }
 
-  close(): void {
-    this.#watch.close()
+  get #tokens(): Tokens {
+    return this.#file.current
   }
 
   #tell(reload: TokensReload): void {

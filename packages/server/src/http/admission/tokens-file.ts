@@ -1,7 +1,7 @@
-import { readFileSync, statSync } from 'node:fs'
 import { descriptorSchema, MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
-import { Check, Errors } from 'typebox/schema'
+import { Check } from 'typebox/schema'
+import { formFaults, openToOthers, type PlainFault, readJsonFile, schemaFaults } from '../../json-file.ts'
 import { SettingsError } from '../../settings-error.ts'
 import { digestOf, type KnownToken, type Role, roles, Tokens } from './tokens.ts'
 
@@ -21,6 +21,7 @@ export function weakness(token: string): string | undefined {
 
 export { digestOf, roles }
 
+const NAME = 'the tokens file'
 const closed = { additionalProperties: false }
 const fileSchema = Type.Object({ tokens: Type.Array(Type.Unknown(), { minItems: 1 }) }, closed)
 const tokenSchema = Type.Object(
@@ -37,7 +38,7 @@ const tokenSchema = Type.Object(
   closed,
 )
 /** What a field breaks, where the schema's own words are not for people. */
-const inPlainWords: readonly { readonly of: RegExp; readonly fault: string }[] = [
+const inPlainWords: readonly PlainFault[] = [
   {
     of: /^\/token$/,
     fault: 'must be one or more visible ASCII characters without spaces, or clients could not send it',
@@ -57,54 +58,26 @@ export interface TokensFile {
 /** Throws a SettingsError with everything that is wrong with the file. */
 export function readTokensFile(path: string): TokensFile {
   const read = tokensIn(contentOf(path), path)
-  return { ...read, warnings: [...openToOthers(path), ...read.warnings] }
+  return { ...read, warnings: [...openToOthers(path, NAME), ...read.warnings] }
 }
 
 /** The JSON of a tokens file, whatever it holds. */
-export function contentOf(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    const unreadable = (error as NodeJS.ErrnoException).code
-    // Not the parser's message: it quotes what it stumbled over, and that may be a token.
-    const fault = unreadable === undefined ? 'is not JSON' : `cannot be read (${unreadable})`
-    throw new SettingsError([`the tokens file ${path} ${fault}`])
-  }
-}
+export const contentOf = (path: string): unknown => readJsonFile(path, NAME)
 
 /** The same for what is to become the content of a file. */
 export function tokensIn(content: unknown, path: string): TokensFile {
   const refuse = (faults: readonly string[]) =>
     new SettingsError(faults.map((fault) => `the tokens file ${path} ${fault}`))
-  if (!Check(fileSchema, content)) throw refuse(inWords(faultsOf(fileSchema, content, '')))
+  if (!Check(fileSchema, content))
+    throw refuse(formFaults(schemaFaults(fileSchema, content, '', inPlainWords), FORM))
   const { tokens } = content
-  const departing = tokens.flatMap((token, at) => faultsOf(tokenSchema, token, `/tokens/${at}`))
+  const departing = tokens.flatMap((token, at) =>
+    schemaFaults(tokenSchema, token, `/tokens/${at}`, inPlainWords),
+  )
   const entries = tokens.filter((token) => Check(tokenSchema, token))
   const { known, faults } = tokensOf(entries)
-  if (departing.length + faults.length > 0) throw refuse([...inWords(departing), ...faults])
+  if (departing.length + faults.length > 0) throw refuse([...formFaults(departing, FORM), ...faults])
   return { tokens: new Tokens(known), warnings: inClear(path, entries) }
-}
-
-/** The places that depart from the form, never what stands there: the name of a field may be a token, too. */
-function faultsOf(schema: typeof fileSchema | typeof tokenSchema, content: unknown, at: string): string[] {
-  const [, errors] = Errors(schema, content)
-  return errors.flatMap(({ keyword, instancePath, message }) => {
-    // Beside each of these stands one about the object that has the field.
-    if (keyword === 'boolean') return []
-    const fault =
-      keyword === 'additionalProperties'
-        ? `must not have other fields than ${Object.keys(schema.properties).join(', ')}`
-        : (inPlainWords.find(({ of }) => of.test(instancePath))?.fault ?? message)
-    return [`${at}${instancePath}`.replace(/^$/, '/').concat(`, which ${fault}`)]
-  })
-}
-
-function inWords([first, ...others]: readonly string[]): string[] {
-  if (first === undefined) return []
-  return [
-    `is not of the form ${FORM}: see ${first}`,
-    ...others.map((fault) => `departs from its form: see ${fault}`),
-  ]
 }
 
 type Entry = Static<typeof tokenSchema>
@@ -148,12 +121,6 @@ function limitFaults({ name, roles: granted, tasks, tables }: Entry): string[] {
       `limits "${name}" to tasks or tables, but pulls of workers cannot be limited: leave the limit out, or the role worker`,
     )
   return faults
-}
-
-/** Windows has no such modes. */
-function openToOthers(path: string): string[] {
-  if (process.platform === 'win32' || (statSync(path).mode & 0o007) === 0) return []
-  return [`the tokens file ${path} is open to all users of the machine: chmod 600 it`]
 }
 
 function inClear(path: string, entries: readonly Entry[]): string[] {

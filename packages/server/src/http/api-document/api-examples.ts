@@ -60,6 +60,7 @@ const worker = {
 
 const subscription = {
   id: 'sub_Zk3vU0f1pQ7cXw2d',
+  name: null,
   url: 'https://pipeline.example/hooks/baton',
   types: ['task.done', 'task.stalled'],
   taskPrefix: 'orders-',
@@ -292,7 +293,13 @@ export function operationExamples(tableField: string): Readonly<Record<string, O
       request: { url: subscription.url, types: subscription.types, taskPrefix: subscription.taskPrefix },
       answer: { ...subscription, secret },
     },
-    listSubscriptions: { answer: { subscriptions: [subscription] } },
+    listSubscriptions: {
+      answer: {
+        subscriptions: [
+          { ...subscription, pending: 3, oldestPendingAt: at('12:01:00'), circuitOpenUntil: null },
+        ],
+      },
+    },
     unsubscribe: { answer: { id: subscription.id, removed: true } },
     rotateSecret: { request: { overlapSeconds: 3600 }, answer: { ...subscription, secret } },
     enableSubscription: { answer: subscription },

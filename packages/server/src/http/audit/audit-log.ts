@@ -1,5 +1,6 @@
 import type { auditKinds } from '@baton/protocol'
 import type { Log } from '../../handoff/log.ts'
+import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/live-subscriptions.ts'
 import type { LiveTokens, TokensReload } from '../admission/live-tokens.ts'
 import type { TlsFiles, TlsReload } from '../tls.ts'
 
@@ -107,7 +108,12 @@ const isAlike = (one: Audited, other: Audited): boolean =>
   one.outcome === other.outcome && one.name === other.name
 
 /** Notes when files of the service were read again. */
-export function auditReloads(audit: AuditLog, tokens: LiveTokens | null, tls: TlsFiles | null): void {
+export function auditReloads(
+  audit: AuditLog,
+  tokens: LiveTokens | null,
+  tls: TlsFiles | null,
+  subscriptions: LiveSubscriptions | null,
+): void {
   const note = (action: string, outcome: 'applied' | 'refused', detail: string) => {
     audit.note({
       kind: 'reload',
@@ -119,6 +125,7 @@ export function auditReloads(audit: AuditLog, tokens: LiveTokens | null, tls: Tl
     })
   }
   tokens?.onReload((reload) => note('tokens file', reload.outcome, tokensDetail(reload)))
+  subscriptions?.onReload((reload) => note('subscriptions file', reload.outcome, subscriptionsDetail(reload)))
   tls?.onReload((reload) => note('certificate', reload.outcome, tlsDetail(reload)))
 }
 

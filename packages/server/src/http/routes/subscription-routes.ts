@@ -6,6 +6,7 @@ import {
   type EventPage,
   eventPageSchema,
   rotateSecretRequestSchema,
+  type SubscriptionStatus as StatusView,
   type Subscription,
   type SubscriptionSecret,
   subscribeRequestSchema,
@@ -22,8 +23,10 @@ import type {
   StoredSubscription,
   SubscriptionOrder,
   SubscriptionResult,
+  SubscriptionStatus,
 } from '../../handoff/outbox.ts'
 import { cloudEvent, sequenceOf } from '../../webhooks/cloud-event.ts'
+import { receiverUrlFault } from '../../webhooks/receiver-url.ts'
 import { isSigningSecret, newSigningSecret } from '../../webhooks/signature.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { timestampOf, timestampOrNull } from '../answers/views.ts'
@@ -34,9 +37,10 @@ import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from
 
 /** Without its secrets. */
 function viewSubscription(stored: StoredSubscription): Subscription {
-  const { id, url, types, taskPrefix, state, reason, createdAt } = stored
+  const { id, name = null, url, types, taskPrefix, state, reason, createdAt } = stored
   return {
     id,
+    name,
     url,
     types: [...types],
     taskPrefix,
@@ -45,6 +49,13 @@ function viewSubscription(stored: StoredSubscription): Subscription {
     createdAt: timestampOf(createdAt),
   }
 }
+
+const viewStatus = ({ subscription, backlog, circuitOpenUntil }: SubscriptionStatus): StatusView => ({
+  ...viewSubscription(subscription),
+  pending: backlog.pending,
+  oldestPendingAt: timestampOrNull(backlog.oldestAt),
+  circuitOpenUntil: timestampOrNull(circuitOpenUntil),
+})
 
 function viewDelivery({ event, taskId, at, message, progress }: StoredDelivery): Delivery {
   const { state, attempts, nextAt, attemptedAt, status, error, millis } = progress
@@ -73,6 +84,8 @@ const noFields = Type.Object({}, { additionalProperties: false })
 const tags = ['subscriptions']
 
 export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: Service): void {
+  // Without a file, what one of them left behind can be removed.
+  const mayBeOfFile = webhooks.file === null
   const ask = async <Kind extends SubscriptionResult['kind']>(
     order: SubscriptionOrder,
     kind: Kind,
@@ -123,12 +136,17 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       operationId: 'listSubscriptions',
       summary: 'All subscriptions',
       tags,
-      response: answers(subscriptionListSchema, 'The subscriptions, without their secrets'),
+      response: answers(
+        subscriptionListSchema,
+        'The subscriptions without their secrets, and what is pending',
+      ),
     },
     handler: async (_request, reply) => {
       const { subscriptions } = await ask({ ask: 'list' }, 'subscriptions')
-      const oldestFirst = [...subscriptions].sort((a, b) => a.createdAt - b.createdAt)
-      return reply.send({ subscriptions: oldestFirst.map(viewSubscription) })
+      const oldestFirst = [...subscriptions].sort(
+        (a, b) => a.subscription.createdAt - b.subscription.createdAt,
+      )
+      return reply.send({ subscriptions: oldestFirst.map(viewStatus) })
     },
   })
 
@@ -144,7 +162,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
       response: answers(unsubscribeAnswerSchema, 'It is gone'),
     },
     handler: async ({ params: { subscriptionId: id } }, reply) => {
-      await ask({ ask: 'remove', id }, 'subscription')
+      await ask({ ask: 'remove', id, mayBeOfFile }, 'subscription')
       return reply.send({ id, removed: true })
     },
   })
@@ -164,7 +182,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
     handler: async ({ params: { subscriptionId: id }, body }, reply) => {
       const { secret, overlapSeconds = 86_400 } = controlBody(rotateSecretRequestSchema, body)
       const overlapMillis = overlapSeconds * 1000
-      const order = { ask: 'rotate' as const, id, secret: checkedSecret(secret), overlapMillis }
+      const order = { ask: 'rotate' as const, id, secret: checkedSecret(secret), overlapMillis, mayBeOfFile }
       return reply.send(withSecret((await ask(order, 'subscription')).subscription))
     },
   })
@@ -267,15 +285,7 @@ export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: 
   })
 
   function checkUrl(text: string): void {
-    const url = URL.canParse(text) ? new URL(text) : null
-    const fault =
-      url === null || !/^https?:$/.test(url.protocol)
-        ? 'must be a URL that begins with http:// or https://'
-        : url.username !== '' || url.password !== ''
-          ? 'must not hold a user or password; events are signed instead'
-          : webhooks.rule.allowsHost(url.hostname)
-            ? undefined
-            : 'is not on the public internet; an operator can allow its network with --webhook-networks'
+    const fault = receiverUrlFault(text, webhooks.rule)
     if (fault !== undefined) throw brokenControl([{ pointer: '/url', detail: `url ${fault}` }])
   }
 }
@@ -295,8 +305,13 @@ const withSecret = (stored: StoredSubscription): SubscriptionSecret => ({
 const asEvent = (position: unknown): number | undefined =>
   Number.isSafeInteger(position) ? (position as number) : undefined
 
-function problemOf({ kind }: SubscriptionResult): RequestProblem {
-  switch (kind) {
+function problemOf(result: SubscriptionResult): RequestProblem {
+  switch (result.kind) {
+    case 'subscription_in_file':
+      return new RequestProblem(
+        'subscription_in_file',
+        `the subscriptions file has it as "${result.name}": change it there`,
+      )
     case 'delivery_unknown':
       return new RequestProblem('delivery_unknown', 'the subscription has no such event, or no longer')
     case 'subscription_has_no_url':

@@ -1,12 +1,14 @@
 import { type WebhookEventType, webhookEventTypes } from '@baton/protocol'
 import { describe, expect, test } from 'vitest'
-import type {
-  DeliveryAnswer,
-  DeliveryOrder,
-  StoredDelivery,
-  StoredSubscription,
-  SubscriptionOrder,
-  SubscriptionResult,
+import {
+  type DefinedSubscription,
+  type DeliveryAnswer,
+  type DeliveryOrder,
+  notAttempted,
+  type StoredDelivery,
+  type StoredSubscription,
+  type SubscriptionOrder,
+  type SubscriptionResult,
 } from '../../../src/handoff/outbox.ts'
 import { type Driver, one, some } from './driver.ts'
 import { DAY, type StoreHarness, storesOf } from './harness.ts'
@@ -56,6 +58,13 @@ const pending = (subscription: string, taskId: string | null = null, after = 0) 
   after,
   limit: 100,
 })
+
+const stored = ({ secret, ...defined }: DefinedSubscription) => ({
+  ...defined,
+  secrets: [{ secret, until: null }],
+})
+
+const targets = { ask: 'targets' as const, openCircuits: new Map<string, number>() }
 
 export function outboxTopic(harness: StoreHarness): void {
   describe('outbox', () => {
@@ -237,6 +246,40 @@ export function outboxTopic(harness: StoreHarness): void {
       expect((await deliver(store, pending(id))).deliveries).toHaveLength(3)
     })
 
+    test('the list says what is pending, since when, and whose receiver is left alone', async () => {
+      const store = await open()
+      const { id } = await subscribe(store, { types: ['task.cancelled'] })
+      const other = await subscribe(store, { types: ['task.cancelled'], taskPrefix: 'b' })
+      const begun = store.clock.now()
+      for (const task of ['a', 'b']) {
+        await store.callBack(task, some(0, 1))
+        await store.control({ verb: 'cancel', taskId: task })
+        store.clock.advance(1000)
+      }
+      await deliver(store, { ask: 'targets', openCircuits: new Map([[id, 7]]) })
+      const statuses = async () =>
+        new Map(
+          (await ask(store, { ask: 'list' }, 'subscriptions')).subscriptions.map(
+            ({ subscription, ...status }) => [subscription.id, status],
+          ),
+        )
+      expect(await statuses()).toEqual(
+        new Map([
+          [id, { backlog: { pending: 2, oldestAt: begun }, circuitOpenUntil: 7 }],
+          [other.id, { backlog: { pending: 1, oldestAt: begun + 1000 }, circuitOpenUntil: null }],
+        ]),
+      )
+      const { deliveries } = await deliver(store, pending(id))
+      const progress = { ...notAttempted('pending', 0), state: 'delivered' as const }
+      const changes = deliveries.map(({ event }) => ({ subscription: id, event, progress }))
+      await deliver(store, { ask: 'record', changes, disable: [] })
+      await deliver(store, targets)
+      expect((await statuses()).get(id)).toEqual({
+        backlog: { pending: 0, oldestAt: null },
+        circuitOpenUntil: null,
+      })
+    })
+
     test('a disabled subscription is told of nothing until it is enabled', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'] })
@@ -244,7 +287,9 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })
       const { subscriptions } = await ask(store, { ask: 'list' }, 'subscriptions')
-      expect(subscriptions).toMatchObject([{ id, state: 'disabled', reason: 'answered 410' }])
+      expect(subscriptions).toMatchObject([
+        { subscription: { id, state: 'disabled', reason: 'answered 410' } },
+      ])
       await ask(store, { ask: 'enable', id }, 'subscription')
       await store.callBack('b', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'b' })
@@ -254,7 +299,13 @@ export function outboxTopic(harness: StoreHarness): void {
     test('a new secret signs beside the one before for a while', async () => {
       const store = await open()
       const { id } = await subscribe(store)
-      const rotate = { ask: 'rotate' as const, id, secret: 'whsec_2', overlapMillis: DAY }
+      const rotate = {
+        ask: 'rotate' as const,
+        id,
+        secret: 'whsec_2',
+        overlapMillis: DAY,
+        mayBeOfFile: false,
+      }
       const { subscription } = await ask(store, rotate, 'subscription')
       expect(subscription.secrets).toEqual([
         { secret: 'whsec_2', until: null },
@@ -262,14 +313,67 @@ export function outboxTopic(harness: StoreHarness): void {
       ])
     })
 
+    test('those of the file are made, changed and removed with it, and by nothing else', async () => {
+      const store = await open()
+      const own = await subscribe(store)
+      const one = {
+        name: 'pipeline',
+        url: 'http://b.example/',
+        types: ['task.cancelled' as const],
+        taskPrefix: '',
+        secret: 'whsec_1',
+      }
+      const define = async (...subscriptions: DefinedSubscription[]) =>
+        (await deliver(store, { ask: 'define', subscriptions })).subscriptions.filter(
+          ({ id }) => id !== own.id,
+        )
+      const [made] = await define(one)
+      expect(made).toMatchObject({ ...stored(one), state: 'active' })
+      const id = made?.id ?? ''
+      await store.callBack('a', some(0, 1))
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      await store.reopen()
+      expect(await define(one)).toEqual([made])
+      for (const order of [
+        { ask: 'remove' as const, id, mayBeOfFile: false },
+        { ask: 'rotate' as const, id, secret: 'whsec_3', overlapMillis: 0, mayBeOfFile: false },
+      ])
+        expect(await ask(store, order, 'subscription_in_file')).toMatchObject({ name: 'pipeline' })
+      await deliver(store, { ask: 'record', changes: [], disable: [{ id, reason: 'answered 410' }] })
+      const prefixed = { ...one, taskPrefix: 'x', secret: 'whsec_2' }
+      expect(await define(prefixed)).toEqual([
+        {
+          ...made,
+          taskPrefix: 'x',
+          state: 'disabled',
+          reason: 'answered 410',
+          secrets: [
+            { secret: 'whsec_2', until: null },
+            { secret: 'whsec_1', until: store.clock.now() + DAY },
+          ],
+        },
+      ])
+      // Another receiver is tried, and what is pending goes there.
+      const moved = { ...prefixed, url: 'http://c.example/' }
+      expect(await define(moved)).toMatchObject([{ id, url: 'http://c.example/', state: 'active' }])
+      expect(await told(store, id)).toEqual(['task.cancelled a'])
+      await define()
+      await store.maintainAll()
+      expect(await define()).toEqual([])
+      // Without a file, what one left behind can be removed.
+      const [again] = await define(one)
+      await ask(store, { ask: 'remove', id: again?.id ?? '', mayBeOfFile: true }, 'subscription')
+    })
+
     test('one that is removed is gone at once, and its deliveries with the next tidying', async () => {
       const store = await open()
       const { id } = await subscribe(store, { types: ['task.cancelled'] })
       await store.callBack('a', some(0, 1))
       await store.control({ verb: 'cancel', taskId: 'a' })
-      await ask(store, { ask: 'remove', id }, 'subscription')
-      for (const verb of ['remove', 'enable'] as const)
-        await ask(store, { ask: verb, id }, 'subscription_unknown')
+      const remove = { ask: 'remove' as const, id, mayBeOfFile: false }
+      await ask(store, remove, 'subscription')
+      for (const order of [remove, { ask: 'enable' as const, id }])
+        await ask(store, order, 'subscription_unknown')
       await ask(
         store,
         { ask: 'deliveries', id, after: 0, newestFirst: false, limit: 1 },
@@ -278,9 +382,9 @@ export function outboxTopic(harness: StoreHarness): void {
       expect((await ask(store, { ask: 'list' }, 'subscriptions')).subscriptions).toEqual([])
       await store.maintainAll()
       expect((await deliver(store, pending(id))).deliveries).toEqual([])
-      expect((await deliver(store, { ask: 'targets' })).subscriptions).toEqual([])
+      expect((await deliver(store, targets)).subscriptions).toEqual([])
       await store.reopen()
-      expect((await deliver(store, { ask: 'targets' })).subscriptions).toEqual([])
+      expect((await deliver(store, targets)).subscriptions).toEqual([])
     })
 
     test('deliveries are deleted when their time is over, and the subscription says up to where', async () => {
@@ -295,7 +399,7 @@ export function outboxTopic(harness: StoreHarness): void {
       await store.maintainAll(1.5 * DAY)
       expect(await log(store, id)).toEqual([second])
       const { subscriptions } = await ask(store, { ask: 'list' }, 'subscriptions')
-      expect(subscriptions[0]?.deletedTo).toBe(first?.event)
+      expect(subscriptions[0]?.subscription.deletedTo).toBe(first?.event)
     })
 
     test('what is unknown is said to be; there are at most a hundred subscriptions', async () => {

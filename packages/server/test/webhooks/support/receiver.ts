@@ -25,6 +25,9 @@ export class Receiver {
   /** Those that were answered 2xx. */
   readonly taken: Received[] = []
   behave: Behaviour = () => 204
+  /** What was wrong with signatures, if `verifyWith` was called. */
+  readonly unverified: string[] = []
+  #verifier: Webhook | undefined
   #server = createServer((request, response) => this.#serve(request, response))
   #port = 0
 
@@ -42,6 +45,11 @@ export class Receiver {
 
   get port(): number {
     return this.#port
+  }
+
+  /** Checks each request when it comes: the time of a signature is good for five minutes. */
+  verifyWith(secret: string): void {
+    this.#verifier = new Webhook(secret)
   }
 
   /** Accepts connections, on the same port as before. */
@@ -91,6 +99,11 @@ export class Receiver {
     request.on('end', () => {
       const received = { headers: request.headers, text, event: JSON.parse(text) as CloudEvent }
       this.received.push(received)
+      try {
+        this.#verifier?.verify(text, request.headers as Record<string, string>)
+      } catch (error) {
+        this.unverified.push(String(error))
+      }
       const status = this.behave(received, response, request)
       if (status === null || status === undefined) return
       if (status >= 200 && status < 300) this.taken.push(received)

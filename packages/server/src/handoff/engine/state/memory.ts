@@ -114,6 +114,9 @@ export class Memory {
   readonly nextIds: NextIds
   /** The number of the last entry that rows on the disk contain. */
   flushed: number
+  /** So many could not go, or were left: looking through them again before there are more would be in vain. */
+  #lanesHeld = 0
+  #tasksHeld = 0
 
   constructor(nextIds: NextIds, flushed: number) {
     this.nextIds = nextIds
@@ -228,8 +231,16 @@ export class Memory {
   /** Keeps memory within bounds. Nothing goes that is not flushed. */
   evict(bounds: MemoryBounds): void {
     if (this.partitions.size > bounds.partitions) this.#evictPartitions(bounds.partitions >> 1)
-    if (this.lanes.size > bounds.lanes) this.#evictLanes(bounds.lanes >> 1)
-    if (this.tasks.size > bounds.lanes) this.#evictTasks(bounds.lanes >> 1)
+    if (this.lanes.size > Math.max(bounds.lanes, this.#lanesHeld)) {
+      // Finished partitions hold their lanes, and small tasks have many lanes for few partitions.
+      this.#evictPartitions(this.partitions.size >> 1)
+      this.#evictLanes(bounds.lanes >> 1)
+      this.#lanesHeld = this.lanes.size + (bounds.lanes >> 3)
+    }
+    if (this.tasks.size > Math.max(bounds.lanes, this.#tasksHeld)) {
+      this.#evictTasks(bounds.lanes >> 1)
+      this.#tasksHeld = this.tasks.size + (bounds.lanes >> 3)
+    }
     if (this.keys.size > bounds.keys) this.#evictKeys(bounds.keys >> 1)
     if (this.instances.size > bounds.keys) this.instances.clear()
   }

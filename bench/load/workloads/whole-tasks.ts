@@ -1,0 +1,37 @@
+import { type ClientsInput, type HandOffResult, runClients } from '../clients.ts'
+import { callBackBody, newTask } from '../descriptors.ts'
+import { callBackRequest, leaseIds, pullRequest, settleRequest } from '../requests.ts'
+
+export interface WholeTasksInput extends ClientsInput {
+  partitionsPerTask: number
+}
+
+/** Tasks come and end at the same pace: each client calls one back, then pulls and settles as many partitions. */
+export function wholeTasks(input: WholeTasksInput): Promise<HandOffResult> {
+  const { partitionsPerTask } = input
+  return runClients(input, (client) => {
+    const { url, instanceId } = client
+    const pull = pullRequest(url, instanceId, {})
+    const settle = settleRequest(url, instanceId)
+    let left = 0
+    const next = () => {
+      if (left > 0) {
+        left -= 1
+        return client.request(pull, onPulled)
+      }
+      if (!client.goOn()) return client.finish()
+      left = partitionsPerTask
+      client.request(callBackRequest(url, callBackBody(partitionsPerTask, newTask(), 1)), next)
+    }
+    const onPulled = (body: string) => {
+      const leases = leaseIds(body)
+      // Others were faster; as many partitions as were called back are pulled all the same.
+      if (leases.length === 0) return next()
+      client.request(settle(leases), (answer) => {
+        client.settled(leases.length, answer)
+        next()
+      })
+    }
+    next()
+  })
+}

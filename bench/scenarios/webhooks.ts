@@ -1,0 +1,100 @@
+import type { SubscriptionList } from '@baton/protocol'
+import { type Bench, type Scenario, startLoad } from '../harness/bench.ts'
+import { freePort, temporaryFolder } from '../harness/clean-up.ts'
+import { handOffContender } from '../harness/hand-off-contender.ts'
+import { interleave, rowOf } from '../harness/rounds.ts'
+import { type Service, startBaton } from '../harness/services.ts'
+import { quotient, type Row } from '../report/model.ts'
+
+const CLIENTS = 16
+/** So few that at the rate of one service 100,000 tasks end within a minute. */
+const PER_TASK = 2
+
+async function run(bench: Bench) {
+  const load = startLoad(bench)
+  const start = () =>
+    startBaton({ dataFolder: temporaryFolder('data', bench.cleanUp) }, bench.cleanUp, {
+      BATON_WEBHOOK_NETWORKS: '127.0.0.1',
+    })
+  const contender = (label: string, service: Service) =>
+    handOffContender({
+      label,
+      load,
+      watched: [service.pid],
+      firstGuess: 0,
+      run: (client, seconds) =>
+        client.call('wholeTasks', {
+          urls: [service.url],
+          clients: CLIENTS,
+          seconds,
+          partitionsPerTask: PER_TASK,
+        }),
+    })
+
+  const [quiet, telling] = [await start(), await start()]
+  // A port that was free: whoever connects is refused.
+  await subscribe(telling.url, `http://127.0.0.1:${await freePort()}/hooks`)
+  const without = contender('no subscription', quiet)
+  const dead = contender('one whose receiver is dead', telling)
+  const rows = await interleave([without, dead], bench.sizes, bench.progress)
+  const [withoutRow, deadRow] = [rowOf(rows, without), rowOf(rows, dead)]
+  const pending = await pendingOf(telling.url)
+  return {
+    rows,
+    figures: [
+      quotient('pulls with a dead receiver ÷ without a subscription', deadRow, withoutRow, { atLeast: 0.95 }),
+      {
+        label: 'processor time per partition, the same',
+        unit: '×' as const,
+        values: deadRow.measurements.map(
+          (_, round) => cpuPerPartition(deadRow, round) / cpuPerPartition(withoutRow, round),
+        ),
+        goal: { atMost: 1.05 },
+      },
+      {
+        label: 'tasks that end in a minute',
+        unit: '' as const,
+        values: deadRow.measurements.map(({ rate }) => (60 * rate) / PER_TASK),
+        goal: { atLeast: 100_000 },
+      },
+      {
+        label: 'memory with a dead receiver, more than without',
+        unit: 'MB' as const,
+        values: deadRow.measurements.map(
+          ({ serverRssMb = 0 }, round) => serverRssMb - (withoutRow.measurements[round]?.serverRssMb ?? 0),
+        ),
+        goal: { atMost: 64 },
+      },
+    ],
+    notes: [
+      `${CLIENTS} clients call back tasks of ${PER_TASK} partitions and pull and settle them one by one. Each task that ` +
+        `ends is an event. In the end ${pending} of them are pending.`,
+    ],
+  }
+}
+
+const cpuPerPartition = ({ measurements }: Row, round: number): number => {
+  const { rate = Number.NaN, serverCpuSeconds = Number.NaN } = measurements[round] ?? {}
+  return serverCpuSeconds / rate
+}
+
+async function subscribe(service: string, url: string): Promise<void> {
+  const { ok, status } = await fetch(`${service}/subscriptions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ url, types: ['task.done'] }),
+  })
+  if (!ok) throw new Error(`the subscription was answered ${status}`)
+}
+
+async function pendingOf(service: string): Promise<string> {
+  const { subscriptions } = (await (await fetch(`${service}/subscriptions`)).json()) as SubscriptionList
+  const pending = subscriptions[0]?.pending ?? 0
+  return pending === 10_000 ? '10,000 or more' : String(pending)
+}
+
+export const webhooks: Scenario = {
+  name: 'webhooks',
+  title: 'Tasks that end while a receiver of webhooks is dead, SQLite',
+  run,
+}

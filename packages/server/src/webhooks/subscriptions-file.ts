@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { subscribeRequestSchema, webhookEventTypes } from '@baton/protocol'
+import Type, { type Static } from 'typebox'
+import { Check } from 'typebox/schema'
+import type { DefinedSubscription } from '../handoff/outbox.ts'
+import { formFaults, openToOthers, type PlainFault, readJsonFile, schemaFaults } from '../json-file.ts'
+import type { FileContent } from '../reloaded-file.ts'
+import { SettingsError } from '../settings-error.ts'
+import type { AddressRule } from './address-rule.ts'
+import { receiverUrlFault } from './receiver-url.ts'
+import { isSigningSecret } from './signature.ts'
+
+const NAME = 'the subscriptions file'
+const MAX_DEFINED = 100
+
+const closed = { additionalProperties: false }
+const fileSchema = Type.Object(
+  { subscriptions: Type.Array(Type.Unknown(), { maxItems: MAX_DEFINED }) },
+  closed,
+)
+const { types, taskPrefix } = subscribeRequestSchema.properties
+const subscriptionSchema = Type.Object(
+  {
+    name: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$' }),
+    url: Type.String({ minLength: 1, maxLength: 2000 }),
+    types,
+    taskPrefix,
+    secret: Type.Optional(Type.String({ minLength: 1 })),
+    secretFile: Type.Optional(Type.String({ minLength: 1 })),
+    secretEnv: Type.Optional(Type.String({ minLength: 1 })),
+  },
+  closed,
+)
+type Entry = Static<typeof subscriptionSchema>
+
+const FORM =
+  '{"subscriptions":[{"name","url","types"?:[…],"taskPrefix"?,"secret" or "secretFile" or "secretEnv"}]}'
+const inPlainWords: readonly PlainFault[] = [
+  { of: /^\/name$/, fault: 'must be 1 to 100 letters, digits, dots, hyphens or underscores' },
+  { of: /^\/types\/\d+$/, fault: `must be one of ${webhookEventTypes.join(', ')}` },
+]
+
+export interface SubscriptionsFileOptions {
+  readonly rule: AddressRule
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Throws a SettingsError with everything that is wrong with the file, without what stands in it. */
+export function readSubscriptionsFile(
+  path: string,
+  options: SubscriptionsFileOptions,
+  reads: (path: string) => void = () => undefined,
+): FileContent<readonly DefinedSubscription[]> {
+  const content = readJsonFile(path, NAME)
+  const refuse = (faults: readonly string[]) =>
+    new SettingsError(faults.map((fault) => `${NAME} ${path} ${fault}`))
+  if (!Check(fileSchema, content))
+    throw refuse(formFaults(schemaFaults(fileSchema, content, '', inPlainWords), FORM))
+  const { subscriptions } = content
+  const departing = subscriptions.flatMap((one, at) =>
+    schemaFaults(subscriptionSchema, one, `/subscriptions/${at}`, inPlainWords),
+  )
+  const faults: string[] = []
+  const names = new Set<string>()
+  const defined: DefinedSubscription[] = []
+  for (const [at, entry] of subscriptions.entries()) {
+    if (!Check(subscriptionSchema, entry)) continue
+    const place = `/subscriptions/${at}`
+    if (names.has(entry.name))
+      faults.push(`has a fault at ${place}/name, which is the name of another one, too`)
+    names.add(entry.name)
+    const urlFault = receiverUrlFault(entry.url, options.rule)
+    if (urlFault !== undefined) faults.push(`has a fault at ${place}/url, which ${urlFault}`)
+    if (entry.secretFile !== undefined) reads(resolve(dirname(path), entry.secretFile))
+    const secret = secretOf(entry, path, options)
+    if ('fault' in secret) faults.push(`has a fault at ${place}${secret.fault}`)
+    else defined.push(definedBy(entry, secret.text))
+  }
+  if (departing.length + faults.length > 0) throw refuse([...formFaults(departing, FORM), ...faults])
+  const isInClear = subscriptions.some((entry) => (entry as Entry).secret !== undefined)
+  return { value: defined, warnings: isInClear ? openToOthers(path, NAME) : [] }
+}
+
+function definedBy({ name, url: receiver, types: wanted, taskPrefix: prefix }: Entry, secret: string) {
+  return {
+    name,
+    url: receiver,
+    types: webhookEventTypes.filter((type) => wanted === undefined || wanted.includes(type)),
+    taskPrefix: prefix ?? '',
+    secret,
+  }
+}
+
+type Secret = { readonly text: string } | { readonly fault: string }
+
+function secretOf(entry: Entry, path: string, { env }: SubscriptionsFileOptions): Secret {
+  const { secret, secretFile, secretEnv } = entry
+  if ([secret, secretFile, secretEnv].filter((one) => one !== undefined).length !== 1)
+    return { fault: ', which must have exactly one of secret, secretFile and secretEnv' }
+  if (secret !== undefined) return checked(secret, '/secret, which')
+  if (secretEnv !== undefined) {
+    const text = env[secretEnv]
+    if (text === undefined) return { fault: '/secretEnv, which names a variable that is not set' }
+    return checked(text, '/secretEnv, which names a variable that')
+  }
+  try {
+    const text = readFileSync(resolve(dirname(path), secretFile ?? ''), 'utf8')
+    return checked(text, '/secretFile, which names a file that')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return { fault: `/secretFile, which names a file that cannot be read (${code})` }
+  }
+}
+
+/** The line break at the end of a file does not count. */
+function checked(text: string, where: string): Secret {
+  const secret = text.trim()
+  if (isSigningSecret(secret)) return { text: secret }
+  return { fault: `${where} must be whsec_ and 24 to 64 bytes in base64` }
+}
