@@ -28,7 +28,9 @@ say(`bounds met: ${JSON.stringify(outcome.boundsMet)}`)
 say(
   `honest: ${honest.done} partitions done, ${honest.requests} requests, sent again: ${JSON.stringify(honest.refused)}`,
 )
-say(`/livez: ${probes.count} probes, median ${probes.medianMillis} ms, slowest ${probes.slowestMillis} ms`)
+say(
+  `/livez: ${probes.count} probes, median ${probes.medianMillis} ms, 99 % within ${probes.p99Millis} ms, slowest ${probes.slowestMillis} ms`,
+)
 say(`memory: ${before.residentMb} MB before, ${peakResidentMb} MB at most, ${after.residentMb} MB after`)
 say(
   `handles: ${before.handles} before, ${after.handles} after; connections: ${before.connections}, ${after.connections}`,

@@ -17,7 +17,7 @@ export interface SiegeOutcome {
   readonly before: Footprint
   readonly peakResidentMb: number
   readonly after: Footprint
-  readonly probes: { readonly count: number; readonly slowestMillis: number; readonly medianMillis: number }
+  readonly probes: ReturnType<Prober['summary']>
   readonly honest: {
     readonly done: number
     readonly requests: number
@@ -38,7 +38,7 @@ const QUIET_MILLIS = 2000
  * What was freed is not all given back: the allocator of the system keeps some, and V8 lets garbage lie about. Bodies and
  * answers that were kept would be more than that within a minute.
  */
-const KEPT_MB = 400
+const KEPT_MB = 250
 
 /** Floods of all kinds beside producers and workers who keep to the protocol. */
 export async function besiege({
@@ -138,7 +138,7 @@ async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint>
   for (let looks = 0; ; looks += 1) {
     const now = await besieged.footprint()
     const isCalm = leftovers(before, now).length === 0
-    if (isCalm || looks > 200) return now
+    if (isCalm || looks > 100) return now
     await pause(200)
   }
 }

@@ -22,7 +22,8 @@ export const bounds = {
   },
   'connection-requests': {
     flag: '--max-requests-per-connection',
-    effect: 'the request waits, and nothing more is read from the connection',
+    effect:
+      'nothing more is read from the connection until earlier requests are answered; pulls on it do not wait',
   },
   'waiting-pulls': {
     flag: '--max-waiting-pulls',

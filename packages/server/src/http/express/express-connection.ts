@@ -7,6 +7,7 @@ import type { Exchange } from '../requests/exchange.ts'
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
 import type { KeyOwner } from '../requests/key-owner.ts'
+import { readOn, stopReading } from '../requests/sent-ahead.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
 import { type ExpressRequest, KnownHeads, type RouteOf } from './known-heads.ts'
 
@@ -87,7 +88,7 @@ export class ExpressConnection {
       this.#waiting.push(bytes)
       this.#keep(bytes.length)
       // Who sends ahead without end is not read ahead without end.
-      if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) this.#socket.pause()
+      if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) stopReading(this.#socket)
     } else this.#read(this.#withWaiting(bytes))
   }
 
@@ -183,7 +184,7 @@ export class ExpressConnection {
       return
     }
     this.#isAnswering = false
-    if (this.#socket.isPaused()) this.#socket.resume()
+    if (this.#socket.isPaused()) readOn(this.#socket)
     if (this.#waitingBytes > 0) this.#read(this.#withWaiting(NO_BYTES))
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { whenNotRead } from './sent-ahead.ts'
 import { SharedListeners } from './shared-listeners.ts'
 
 const ends = new SharedListeners('end')
@@ -20,8 +21,8 @@ export function hasHungUp(socket: Socket): boolean {
 }
 
 /**
- * Lets `work` know when there is nobody left to wait for, or `orWhen` says that it is over. Most of it does not wait, and is
- * spared the watching.
+ * Lets `work` know when there is nobody left to wait for, when that could not be noticed, or when `orWhen` says that it is
+ * over. Most of it does not wait, and is spared the watching.
  */
 export function whileWatched<Result>(
   socket: Socket,
@@ -42,11 +43,13 @@ class ClientWatch {
   readonly #socket: Socket
   readonly #controller = new AbortController()
   readonly end = () => this.#controller.abort()
+  readonly #stopWatchingReads: () => void
 
   constructor(socket: Socket) {
     this.#socket = socket
     ends.add(socket, this.end)
     closes.add(socket, this.end)
+    this.#stopWatchingReads = whenNotRead(socket, this.end)
     if (socket.destroyed || socket.readableEnded) this.#controller.abort()
   }
 
@@ -57,6 +60,7 @@ class ClientWatch {
   stop(): void {
     ends.remove(this.#socket, this.end)
     closes.remove(this.#socket, this.end)
+    this.#stopWatchingReads()
   }
 }
 

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { readOn, stopReading } from './sent-ahead.ts'
 
 /**
- * Bounds the requests under way per connection. Further ones wait until earlier ones are answered, and meanwhile
- * nothing more is read from the connection. The express lane serves one at a time and needs no such bound.
+ * Bounds the requests under way per connection. Further ones begin when earlier ones are answered. Meanwhile nothing more
+ * is read from the connection, and pulls on it do not wait. The express lane serves one at a time and needs no such bound.
  */
 export function boundPipelining(
   app: FastifyInstance,
@@ -43,12 +44,12 @@ class Pipeline {
 
   enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
     const start = () => {
-      this.#underWay += 1
       // When the answer was given to the socket. If the connection closes before, nothing that waits is served.
       response.once('close', this.#answered)
       serve()
     }
     if (this.#waiting.length === 0 && this.#hasRoomFor(isLarge)) {
+      this.#underWay += 1
       start()
       return
     }
@@ -56,7 +57,7 @@ class Pipeline {
     if (!this.#isFull) return
     this.#met(request.socket.remoteAddress)
     this.#watch()
-    request.socket.pause()
+    stopReading(request.socket)
   }
 
   /** There are more than may be under way: nothing further is read. */
@@ -74,10 +75,12 @@ class Pipeline {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       if (!this.#hasRoomFor(next.isLarge)) break
       this.#waiting.shift()
+      this.#underWay += 1
+      // Before it starts: it may wait again, and may need the rest of its body.
+      if (!this.#isFull) readOn(this.#socket)
       next.start()
     }
-    // The last one may need the rest of its body.
-    if (!this.#isFull) this.#socket.resume()
+    if (!this.#isFull) readOn(this.#socket)
   }
 
   /** Node resumes a connection after each answer and for each body. */
