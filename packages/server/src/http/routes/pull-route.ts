@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { revoked } from '../admission/admission.ts'
 import type { AdmissionBudget } from '../admission/budget.ts'
+import { handedOutWithinLimits, pullWithinLimits } from '../admission/reach.ts'
 import { handedOutWriter } from '../answers/handed-out-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { ExpressLane } from '../express/express-lane.ts'
@@ -28,7 +29,8 @@ export function pullRoute(
 
   const pull: Serve = async ({ asked, socket, answer }) => {
     const caller = () => budget.callerOf(asked.headers, socket)
-    const order = asked.pull
+    const token = callers.of(asked.headers)
+    const order = pullWithinLimits(token, asked.pull)
     const hangUpsAreRead = standstill.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
@@ -36,14 +38,18 @@ export function pullRoute(
         isRevoked = true
         end()
       })
-    const { partitions, waited } = await budget.waiting.within(order.waitMillis, caller, (waitMillis) =>
-      whileWatched(
-        socket,
-        waitMillis > 0,
-        (signal) => handOff.pull({ ...order, waitMillis }, signal),
-        whenRevoked,
-      ),
+    const { partitions: handedOut, waited } = await budget.waiting.within(
+      order.waitMillis,
+      caller,
+      (waitMillis) =>
+        whileWatched(
+          socket,
+          waitMillis > 0,
+          (signal) => handOff.pull({ ...order, waitMillis }, signal),
+          whenRevoked,
+        ),
     )
+    const partitions = handedOutWithinLimits(token, handedOut)
     if (isRevoked && partitions.length === 0) throw revoked()
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
     const more: string[] = []
