@@ -1,4 +1,7 @@
 import { parseArgs } from 'node:util'
+import { attackTable } from './support/attack-table.ts'
+import { attacked } from './support/attacked.ts'
+import { attacks } from './support/attacks.ts'
 import { besiege } from './support/siege.ts'
 
 const { values } = parseArgs({
@@ -6,6 +9,8 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
     store: { type: 'string', default: 'sqlite' },
+    attacks: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
     verbose: { type: 'boolean', default: false },
   },
 })
@@ -19,6 +24,16 @@ const say = (text: string) => {
 
 const seed = Number(values.seed)
 const seconds = Number(values.seconds)
+if (values.attacks) {
+  // One after the other: what each costs honest clients.
+  const reports = []
+  for (const attack of attacks.filter(({ name }) => name.includes(values.only))) {
+    say(attack.name)
+    reports.push(await attacked(attack, seconds))
+  }
+  process.stdout.write(`${attackTable(reports)}\n`)
+  process.exit(0)
+}
 say(`seed ${seed}, ${seconds} s on ${store}`)
 const outcome = await besiege({ store, seconds, seed, tell: values.verbose ? say : () => {} })
 const { findings, before, after, peakResidentMb, probes, honest } = outcome

@@ -10,6 +10,7 @@ import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
 import type { AdmissionLimits } from './http/admission/limits.ts'
 import { LiveTokens } from './http/admission/live-tokens.ts'
+import { Listeners } from './http/listeners.ts'
 import { nobody } from './http/requests/callers.ts'
 import { keyOwners } from './http/requests/key-owner.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
@@ -42,6 +43,7 @@ export interface App {
   readonly keptIn: KeptIn
   /** Null: it speaks plain HTTP. */
   readonly tls: TlsFiles | null
+  listen(host: string, port: number): Promise<void>
   /** Where there are other nodes: it listens, and this is how they reach it. Before that it cannot hand off. */
   join(url: string): Promise<void>
   /** Answers what is under way, then closes the store. */
@@ -76,6 +78,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       companion: deliverer,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
+    const listeners = new Listeners()
     const http = await buildHttp({
       service: {
         handOff,
@@ -95,6 +98,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       tls,
       trustedProxies: config.trustProxy,
       peers,
+      listeners,
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     http.addHook('onClose', async () => closeFiles(files))
@@ -110,6 +114,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       store,
       keptIn,
       tls,
+      listen: (host, port) => listeners.open(http, host, port),
       join: peers === null ? async () => {} : join,
       close: () => http.close(),
     }

@@ -2,9 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { dial, readUntil } from '../../support/hostile-client.ts'
 
-const PROBE_EVERY_MILLIS = 200
 /** Generous: this machine may be busy with the floods themselves. */
 const PATIENCE_MILLIS = 30_000
+
+export interface ProbeTarget {
+  readonly port: number
+  readonly everyMillis: number
+  /** Where probes come from. */
+  readonly address: string | undefined
+}
 
 /** One probe, as it is told to whoever started the thread. */
 export interface Probe {
@@ -13,7 +19,7 @@ export interface Probe {
   readonly fault?: string
 }
 
-const { port } = workerData as { port: number }
+const { port, everyMillis, address } = workerData as ProbeTarget
 let isStopped = false
 parentPort?.once('message', () => {
   isStopped = true
@@ -21,13 +27,13 @@ parentPort?.once('message', () => {
 
 while (!isStopped) {
   parentPort?.postMessage(await probe())
-  await pause(PROBE_EVERY_MILLIS)
+  await pause(everyMillis)
 }
 
 /** Over a new connection. */
 async function probe(): Promise<Probe> {
   const began = performance.now()
-  const socket = await dial(port)
+  const socket = await dial(port, address)
   const timer = setTimeout(() => socket.destroy(), PATIENCE_MILLIS)
   socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   const text = await readUntil(socket, (seen) => seen.includes('\r\n\r\n'))

@@ -1,25 +1,25 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { Probe } from './prober-thread.ts'
+import type { Probe, ProbeTarget } from './prober-thread.ts'
 
 /**
  * Asks whether the service lives, over a new connection each time, as whoever runs it does. On a thread of its own: this
  * process is busy with the floods, and would measure itself.
  */
 export class Prober {
-  readonly #port: number
-  readonly #millis: number[] = []
+  readonly #target: ProbeTarget
+  #millis: number[] = []
   readonly findings: string[] = []
   #thread: Worker | undefined
 
-  constructor(port: number) {
-    this.#port = port
+  constructor(port: number, { everyMillis = 200, address }: Partial<Omit<ProbeTarget, 'port'>> = {}) {
+    this.#target = { port, everyMillis, address }
   }
 
   /** Until it is stopped. */
   async run(): Promise<void> {
     const thread = new Worker(new URL('./prober-thread.ts', import.meta.url), {
-      workerData: { port: this.#port },
+      workerData: this.#target,
     })
     this.#thread = thread
     thread.on('message', ({ millis, fault }: Probe) => {
@@ -31,6 +31,11 @@ export class Prober {
 
   stop(): void {
     this.#thread?.postMessage('stop')
+  }
+
+  /** From here on a summary tells of later probes only. */
+  forget(): void {
+    this.#millis = []
   }
 
   summary() {

@@ -2,9 +2,16 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { ExpressLane } from './express/express-lane.ts'
+import type { Listeners } from './listeners.ts'
 import type { Peers } from './peers.ts'
 
 const IDLE_CHECK_MILLIS = 50
+
+export interface Closing {
+  readonly handOff: HandOff
+  readonly peers: Peers | null
+  readonly listeners: Listeners
+}
 
 /**
  * Closing: nothing more is handed out and waiting pulls are answered at once. While requests under way finish, the
@@ -15,7 +22,7 @@ const IDLE_CHECK_MILLIS = 50
 export function closeInOrder(
   app: FastifyInstance,
   lane: ExpressLane,
-  { handOff, peers }: { readonly handOff: HandOff; readonly peers: Peers | null },
+  { handOff, peers, listeners }: Closing,
   patienceMillis: number,
 ): void {
   // Fastify says it to requests that come from now on. Those that came before would use their connection again.
@@ -26,18 +33,24 @@ export function closeInOrder(
     handOff.drain()
     await peers?.leave()
     const deadline = performance.now() + patienceMillis
-    while ((await connectionsUnderWay(app, lane)) > 0 && performance.now() < deadline)
+    while ((await connectionsUnderWay(app, lane, listeners)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()
     lane.closeAll()
+    listeners.close()
   })
   app.addHook('onClose', () => handOff.stop())
 }
 
-function connectionsUnderWay({ server }: FastifyInstance, lane: ExpressLane): Promise<number> {
+async function connectionsUnderWay(
+  { server }: FastifyInstance,
+  lane: ExpressLane,
+  listeners: Listeners,
+): Promise<number> {
   server.closeIdleConnections()
   lane.closeIdle()
-  return new Promise((resolve, reject) => {
+  const own = await new Promise<number>((resolve, reject) => {
     server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
   })
+  return own + (await listeners.connections())
 }

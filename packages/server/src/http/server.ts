@@ -19,6 +19,7 @@ import { closeInOrder } from './closing.ts'
 import { eventsRoute } from './events/events.ts'
 import { OpenStreams } from './events/open-streams.ts'
 import { ExpressLane } from './express/express-lane.ts'
+import { Listeners } from './listeners.ts'
 import { metricsRoute } from './metrics/metrics-route.ts'
 import { apiReferenceRoute } from './page/api-reference.ts'
 import { pageRoutes } from './page/page.ts'
@@ -62,6 +63,7 @@ export interface HttpOptions {
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: Peers | null
+  readonly listeners?: Listeners
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -90,6 +92,7 @@ export async function buildHttp({
   tls = null,
   trustedProxies = [],
   peers = null,
+  listeners = new Listeners(),
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -205,7 +208,7 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())
-  closeInOrder(app, lane, { handOff: service.handOff, peers }, closeMillis)
+  closeInOrder(app, lane, { handOff: service.handOff, peers, listeners }, closeMillis)
   return app
 }
 
