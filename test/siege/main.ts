@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { attackTable } from './support/attack-table.ts'
 import { attacked } from './support/attacked.ts'
 import { attacks } from './support/attacks.ts'
+import { footprintTable } from './support/footprints.ts'
 import { besiege } from './support/siege.ts'
 
 const { values } = parseArgs({
@@ -46,9 +47,10 @@ say(
 say(
   `/livez: ${probes.count} probes, median ${probes.medianMillis} ms, 99 % within ${probes.p99Millis} ms, slowest ${probes.slowestMillis} ms`,
 )
+process.stdout.write(`${footprintTable(outcome.samples)}\n`)
 say(`memory: ${before.residentMb} MB before, ${peakResidentMb} MB at most, ${after.residentMb} MB after`)
 say(
-  `handles: ${before.handles} before, ${after.handles} after; connections: ${before.connections}, ${after.connections}`,
+  `handles: ${before.handles} before, ${after.handles} after; timers: ${before.timers}, ${after.timers}; connections: ${before.connections}, ${after.connections}`,
 )
 say(`${findings.length} findings`)
 process.exit(findings.length === 0 ? 0 : 1)

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Chance } from '../../chaos/support/chance.ts'
 import { Besieged, type Footprint, type StoreName } from './besieged.ts'
 import { floods, prepareFloods } from './floods.ts'
+import type { Sample } from './footprints.ts'
 import { Honest, Ledger } from './honest.ts'
 import { Prober } from './prober.ts'
 
@@ -16,6 +17,7 @@ export interface SiegeOutcome {
   readonly findings: readonly string[]
   readonly before: Footprint
   readonly peakResidentMb: number
+  readonly samples: readonly Sample[]
   readonly after: Footprint
   readonly probes: ReturnType<Prober['summary']>
   readonly honest: {
@@ -66,12 +68,15 @@ export async function besiege({
     tell(`before: ${JSON.stringify(before)}`)
     const counts: Record<string, number> = {}
     let peakResidentMb = before.residentMb
+    const samples: Sample[] = []
+    const began = performance.now()
     const over = AbortSignal.timeout(seconds * 1000)
     const watching = (async () => {
       while (!over.aborted) {
         await pause(1000)
         const now = await besieged.footprint().catch(() => undefined)
         if (now === undefined) continue
+        samples.push({ second: Math.round((performance.now() - began) / 1000), ...now })
         peakResidentMb = Math.max(peakResidentMb, now.residentMb)
         tell(`${ledger.done.size} done, ${JSON.stringify(now)}`)
       }
@@ -112,6 +117,7 @@ export async function besiege({
       findings,
       before,
       peakResidentMb,
+      samples,
       after,
       probes: prober.summary(),
       honest: { done: ledger.done.size, requests: ledger.requests, refused: ledger.refused },
@@ -154,6 +160,7 @@ function leftovers(before: Footprint, after: Footprint): string[] {
   most('receivedBytes', 0)
   most('streams', 0)
   most('connections', before.connections + OWN_CONNECTIONS)
+  most('timers', before.timers + OWN_CONNECTIONS)
   if (before.handles !== null) most('handles', before.handles + OWN_CONNECTIONS)
   most('residentMb', before.residentMb + KEPT_MB)
   return found
