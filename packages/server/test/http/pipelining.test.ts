@@ -43,7 +43,7 @@ describe('a connection with more requests than are served at once', () => {
   test('has its pulls answered without a wait, except for the last that there is room for', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
-    const sent = 20 * MAX_UNDER_WAY
+    const sent = 5 * MAX_UNDER_WAY
     const empty = answersWith(client, '{"partitions":[]}')
     client.send(waitingPull.repeat(sent))
     await until(() => empty() + baton.app.handOff.waitingPulls === sent)

@@ -6,7 +6,7 @@ import { RequestProblem } from '../answers/problems.ts'
 import { securityHeaders } from '../answers/security-headers.ts'
 import { problemAnswers } from '../api-document/documented.ts'
 import { leaveUntimed } from '../requests/request-counts.ts'
-import { whenNotRead } from '../requests/sent-ahead.ts'
+import { whenCrowded } from '../requests/sent-ahead.ts'
 import type { Service } from '../service.ts'
 import { EventFollower } from './event-follower.ts'
 import { MOST_STREAMS, type OpenStreams } from './open-streams.ts'
@@ -78,11 +78,11 @@ export function eventsRoute(
       )
       const unwatch = callers.watch(headers, () => follower.end())
       const hungUp = () => response.destroy()
-      const stopWatchingReads = whenNotRead(socket, () => follower.end())
+      const stopWatchingCrowd = whenCrowded(socket, () => follower.end())
       socket.once('end', hungUp)
       response.once('close', () => {
         socket.off('end', hungUp)
-        stopWatchingReads()
+        stopWatchingCrowd()
         unfollow()
         unwatch()
         streams.remove(follower)

@@ -7,7 +7,7 @@ import type { Exchange } from '../requests/exchange.ts'
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
 import type { KeyOwner } from '../requests/key-owner.ts'
-import { readOn, stopReading } from '../requests/sent-ahead.ts'
+import { allowWaits, endWaits } from '../requests/sent-ahead.ts'
 import { type AnswerText, answerText, problemText, type Staying } from './express-answer.ts'
 import { type ExpressRequest, KnownHeads, type RouteOf } from './known-heads.ts'
 
@@ -88,7 +88,10 @@ export class ExpressConnection {
       this.#waiting.push(bytes)
       this.#keep(bytes.length)
       // Who sends ahead without end is not read ahead without end.
-      if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) stopReading(this.#socket)
+      if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) {
+        endWaits(this.#socket)
+        this.#socket.pause()
+      }
     } else this.#read(this.#withWaiting(bytes))
   }
 
@@ -184,7 +187,10 @@ export class ExpressConnection {
       return
     }
     this.#isAnswering = false
-    if (this.#socket.isPaused()) readOn(this.#socket)
+    if (this.#socket.isPaused()) {
+      allowWaits(this.#socket)
+      this.#socket.resume()
+    }
     if (this.#waitingBytes > 0) this.#read(this.#withWaiting(NO_BYTES))
   }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { whenNotRead } from './sent-ahead.ts'
+import { whenCrowded } from './sent-ahead.ts'
 import { SharedListeners } from './shared-listeners.ts'
 
 const ends = new SharedListeners('end')
@@ -43,13 +43,13 @@ class ClientWatch {
   readonly #socket: Socket
   readonly #controller = new AbortController()
   readonly end = () => this.#controller.abort()
-  readonly #stopWatchingReads: () => void
+  readonly #stopWatchingCrowd: () => void
 
   constructor(socket: Socket) {
     this.#socket = socket
     ends.add(socket, this.end)
     closes.add(socket, this.end)
-    this.#stopWatchingReads = whenNotRead(socket, this.end)
+    this.#stopWatchingCrowd = whenCrowded(socket, this.end)
     if (socket.destroyed || socket.readableEnded) this.#controller.abort()
   }
 
@@ -60,7 +60,7 @@ class ClientWatch {
   stop(): void {
     ends.remove(this.#socket, this.end)
     closes.remove(this.#socket, this.end)
-    this.#stopWatchingReads()
+    this.#stopWatchingCrowd()
   }
 }
 

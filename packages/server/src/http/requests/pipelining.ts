@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { readOn, stopReading } from './sent-ahead.ts'
+import { allowWaits, endWaits } from './sent-ahead.ts'
 
 /**
- * Bounds the requests under way per connection. Further ones begin when earlier ones are answered. Meanwhile nothing more
- * is read from the connection, and pulls on it do not wait. The express lane serves one at a time and needs no such bound.
+ * Bounds the requests under way per connection. Further ones begin when earlier ones are answered, a few at a time, so that
+ * other connections get their turn. Meanwhile nothing more is read from the connection, and pulls on it do not wait. The express lane serves one at a time and needs no such bound.
  */
 export function boundPipelining(
   app: FastifyInstance,
@@ -25,7 +25,8 @@ export function boundPipelining(
 
 /** Their answers may be large, and an answer waits in memory until those before it were read. */
 const LARGE: ReadonlySet<string> = new Set(['view', 'overview', 'task', 'audit', 'open', 'anyone'])
-const MAX_LARGE_UNDER_WAY = 8
+/** Of large ones, and of all while others wait for their turn. */
+const FEW_UNDER_WAY = 8
 
 class Pipeline {
   readonly #socket: Socket
@@ -57,7 +58,8 @@ class Pipeline {
     if (!this.#isFull) return
     this.#met(request.socket.remoteAddress)
     this.#watch()
-    stopReading(request.socket)
+    endWaits(request.socket)
+    request.socket.pause()
   }
 
   /** There are more than may be under way: nothing further is read. */
@@ -66,7 +68,8 @@ class Pipeline {
   }
 
   #hasRoomFor(isLarge: boolean): boolean {
-    return this.#underWay < (isLarge ? MAX_LARGE_UNDER_WAY : this.#most)
+    const isFew = isLarge || this.#waiting.length > 0
+    return this.#underWay < (isFew ? Math.min(FEW_UNDER_WAY, this.#most) : this.#most)
   }
 
   readonly #answered = (): void => {
@@ -76,11 +79,12 @@ class Pipeline {
       if (!this.#hasRoomFor(next.isLarge)) break
       this.#waiting.shift()
       this.#underWay += 1
-      // Before it starts: it may wait again, and may need the rest of its body.
-      if (!this.#isFull) readOn(this.#socket)
+      // Before it starts: it may wait.
+      if (this.#waiting.length === 0) allowWaits(this.#socket)
       next.start()
     }
-    if (!this.#isFull) readOn(this.#socket)
+    // The last one may need the rest of its body.
+    if (!this.#isFull) this.#socket.resume()
   }
 
   /** Node resumes a connection after each answer and for each body. */

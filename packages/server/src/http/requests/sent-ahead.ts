@@ -3,31 +3,29 @@ import type { Socket } from 'node:net'
 /** Ends the wait of one request. */
 type EndWait = () => void
 
-const notRead = new WeakSet<Socket>()
+const crowded = new WeakSet<Socket>()
 const waits = new WeakMap<Socket, Set<EndWait>>()
 
 /**
- * Pauses a connection whose client has sent more ahead than is served at once. While a connection is not read its
- * hang-up goes unnoticed, so nothing on it may wait: requests that wait for work are answered now, as if their time was up.
+ * For a connection whose client has sent more ahead than is served at once. It is not read meanwhile, so its hang-up
+ * would go unnoticed: requests on it that wait for work are answered now, as if their time was up, and later ones do not
+ * wait.
  */
-export function stopReading(socket: Socket): void {
-  socket.pause()
-  if (notRead.has(socket)) return
-  notRead.add(socket)
+export function endWaits(socket: Socket): void {
+  if (crowded.has(socket)) return
+  crowded.add(socket)
   const ends = waits.get(socket) ?? []
   waits.delete(socket)
   for (const end of ends) end()
 }
 
-/** Reads the connection again, and lets later requests wait. */
-export function readOn(socket: Socket): void {
-  notRead.delete(socket)
-  socket.resume()
+export function allowWaits(socket: Socket): void {
+  crowded.delete(socket)
 }
 
-/** Calls `end` when the connection is no longer read, or now if that is so. The returned function cancels that. */
-export function whenNotRead(socket: Socket, end: EndWait): () => void {
-  if (notRead.has(socket)) {
+/** Calls `end` when nothing on the connection may wait, at once if that is so. The returned function cancels that. */
+export function whenCrowded(socket: Socket, end: EndWait): () => void {
+  if (crowded.has(socket)) {
     end()
     return () => undefined
   }
