@@ -133,10 +133,14 @@ export async function besiege({
 
 /** Whether anything is left to be done. A partition that an attacker settled is done, although no worker of ours did it. */
 async function isOpen({ url }: Besieged): Promise<boolean> {
-  const answer = await fetch(`${url}/totals`)
-  if (answer.status !== 200) return true
-  const { partitions } = (await answer.json()) as { partitions: Record<string, number> }
-  return ['ready', 'held', 'leased', 'delayed', 'parked'].some((state) => (partitions[state] ?? 0) > 0)
+  // Not /totals: its numbers may be some seconds old.
+  for (const state of ['open', 'stalled']) {
+    const answer = await fetch(`${url}/tasks?state=${state}&limit=1`)
+    if (answer.status !== 200) return true
+    const { tasks } = (await answer.json()) as { tasks: readonly unknown[] }
+    if (tasks.length > 0) return true
+  }
+  return false
 }
 
 /** Connections of the floods close by themselves, the last of them when their answers are given up. */
