@@ -48,6 +48,25 @@ describe('where the service asks for tokens', () => {
     expect(await page.evaluate('[localStorage.length, document.cookie]')).toEqual([0, ''])
   })
 
+  test('an operator sees who called a task back, and who gave which order; a viewer is told that this is not for it', async () => {
+    const { url } = await startGuardedService()
+    const page = await visit(url)
+    await give(page, tokenNamed('operator'))
+    await page.getByRole('link', { name: 'orders' }).click()
+    await page.getByText(', by compute').waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    await page.getByRole('link', { name: 'Overview' }).first().click()
+    await page.getByRole('button', { name: 'Show audit' }).click()
+    const entries = page.getByRole('list', { name: 'Audit entries' })
+    await entries.getByText('oncall POST /tasks/orders/pause').waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+    await page.getByRole('button', { name: 'Change token' }).click()
+    await give(page, tokenNamed('viewer'))
+    await page.getByRole('button', { name: 'Show audit' }).click()
+    await page.getByText('it takes operator').waitFor()
+  })
+
   test('a token that is wanted is not called a lost connection, not for a moment', async () => {
     const { url } = await startGuardedService()
     let heard: () => readonly string[] = () => []

@@ -76,8 +76,8 @@ describe('baton token create', () => {
     [['create', '--name', 'x', '--role', 'admin'], '/tokens/0/roles/0, which must be one of producer'],
     [['create', '--name', 'x', '--role', 'producer', '--tables', 'orders'], 'must be a table in the form'],
     [
-      ['create', '--name', 'x', '--role', 'worker', '--tables', 'results.orders'],
-      'the entry limits "x" to tasks or tables, but pulls of workers cannot be limited',
+      ['create', '--name', 'x', '--role', 'worker', '--tasks', 'sales-'],
+      'the entry limits "x" to tasks, but pulls of workers cannot be limited by prefixes of tasks',
     ],
   ])('%j is refused: %s', async (argv, fault) => {
     const { code, stdout, stderr } = await baton(['token', ...argv])

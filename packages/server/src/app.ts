@@ -10,6 +10,7 @@ import type { Store } from './handoff/store.ts'
 import { HostRule } from './http/admission/host-rule.ts'
 import { LiveTokens } from './http/admission/live-tokens.ts'
 import type { AdmissionLimits } from './http/budget/bounds.ts'
+import { Listeners } from './http/listeners.ts'
 import { anonymous, keyOwners } from './http/requests/callers.ts'
 import type { RequestLog } from './http/requests/request-log.ts'
 import { untraced } from './http/requests/request-tracing.ts'
@@ -44,6 +45,7 @@ export interface App {
   readonly keptIn: KeptIn
   /** Null: it speaks plain HTTP. */
   readonly tls: TlsFiles | null
+  listen(host: string, port: number): Promise<void>
   /** Where there are other nodes: it listens, and this is how they reach it. Before that it cannot hand off. */
   join(url: string): Promise<void>
   /** Answers what is under way, then closes the store. */
@@ -81,6 +83,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       tracing,
       ...(clock === undefined ? {} : { clock, stopwatch: clock }),
     })
+    const listeners = new Listeners()
     const http = await buildHttp({
       service: {
         handOff,
@@ -103,6 +106,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       tls,
       trustedProxies: config.trustProxy,
       peers,
+      listeners,
       ...(timeouts === undefined ? {} : { timeouts }),
     })
     http.addHook('onClose', async () => closeFiles(files))
@@ -118,6 +122,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       store,
       keptIn,
       tls,
+      listen: (host, port) => listeners.open(http, host, port),
       join: peers === null ? async () => {} : join,
       close: () => http.close(),
     }

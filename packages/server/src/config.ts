@@ -155,7 +155,8 @@ export const configSchema = Type.Object({
     minimum: 1,
     maximum: 10_000,
     default: 100,
-    description: 'requests of one connection that are served at once; further ones wait',
+    description:
+      'requests of one connection that are served at once; further ones are served as those are answered',
   }),
   maxWaitingPulls: Type.Integer({
     minimum: 0,

@@ -67,10 +67,10 @@ async function start(argv: readonly string[]): Promise<void> {
   process.stdout.write(`Baton listening on ${url}\n`)
 }
 
-async function listen({ http, close }: App, config: Config): Promise<string> {
+async function listen({ http, listen: open, close }: App, config: Config): Promise<string> {
   const { host, port } = config
   try {
-    await http.listen({ host, port })
+    await open(host, port)
   } catch (error) {
     await close()
     throw error

@@ -7,7 +7,7 @@ import { PostgresServer } from '../../postgres/support/postgres-server.ts'
 export type StoreName = 'sqlite' | 'postgres'
 
 /** Low enough that floods of a moderate size meet them. Attackers take leases and leave: these run out soon, at no cost. */
-const settings = [
+const LOW: readonly string[] = [
   ...['--max-connections', '600', '--max-connections-per-address', '300'],
   ...['--max-waiting-pulls-per-caller', '100', '--max-received-mb', '48', '--max-unsent-mb', '16'],
   ...['--request-seconds', '5', '--answer-seconds', '2', '--body-limit-mb', '32'],
@@ -21,6 +21,7 @@ export interface Footprint {
   readonly heapMb: number
   /** Open files and connections; null where the system does not tell. */
   readonly handles: number | null
+  readonly timers: number
   readonly connections: number
   readonly waitingPulls: number
   readonly receivedBytes: number
@@ -37,7 +38,7 @@ export class Besieged {
     this.#dispose = dispose
   }
 
-  static async start(store: StoreName): Promise<Besieged> {
+  static async start(store: StoreName, settings: readonly string[] = LOW): Promise<Besieged> {
     if (store === 'sqlite') {
       const folder = await mkdtemp(join(tmpdir(), 'baton-siege-'))
       const node = await NodeProcess.start('besieged', [...settings, '--data', folder])
@@ -69,6 +70,7 @@ export class Besieged {
       residentMb: mebibytes('baton_process_resident_memory_bytes'),
       heapMb: mebibytes('baton_process_heap_used_bytes'),
       handles: await this.#handles(),
+      timers: value('baton_process_timers'),
       connections: value('baton_connections'),
       waitingPulls: value('baton_waiting_pulls'),
       receivedBytes: value('baton_received_bytes'),

@@ -56,9 +56,8 @@ export const floods: Readonly<Record<string, Flood>> = {
   'waiting pulls, sent ahead': async (target) => {
     const { chance, over } = target
     const sockets = await connections(target, chance.between(1, 5))
-    // Where more is sent ahead than is served at once, a hang-up is noticed when these have waited long enough.
     for (const socket of sockets)
-      socket.write(get('/pull', 'Prefer: wait=10\r\nX-Instance-Id: bad\r\n').repeat(chance.between(10, 3000)))
+      socket.write(get('/pull', 'Prefer: wait=60\r\nX-Instance-Id: bad\r\n').repeat(chance.between(10, 3000)))
     await stay(chance.between(10, 1000), over)
     leave(sockets, chance)
   },

@@ -1,51 +1,46 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { dial, readUntil } from '../../support/hostile-client.ts'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import type { Probe, ProbeTarget } from './prober-thread.ts'
 
-const PROBE_EVERY_MILLIS = 200
-/** Generous: this machine may be busy with the floods themselves. */
-const PATIENCE_MILLIS = 60_000
-
-/** Asks whether the service lives, over a new connection each time, as whoever runs it does. */
+/**
+ * Asks whether the service lives, over a new connection each time, as whoever runs it does. On a thread of its own: this
+ * process is busy with the floods, and would measure itself.
+ */
 export class Prober {
-  readonly #port: number
-  readonly #millis: number[] = []
+  readonly #target: ProbeTarget
+  #millis: number[] = []
   readonly findings: string[] = []
-  #isStopped = false
+  #thread: Worker | undefined
 
-  constructor(port: number) {
-    this.#port = port
+  constructor(port: number, { everyMillis = 200, address }: Partial<Omit<ProbeTarget, 'port'>> = {}) {
+    this.#target = { port, everyMillis, address }
+  }
+
+  /** Until it is stopped. */
+  async run(): Promise<void> {
+    const thread = new Worker(new URL('./prober-thread.ts', import.meta.url), {
+      workerData: this.#target,
+    })
+    this.#thread = thread
+    thread.on('message', ({ millis, fault }: Probe) => {
+      this.#millis.push(millis)
+      if (fault !== undefined) this.findings.push(`/livez was answered ${fault}`)
+    })
+    await once(thread, 'exit')
   }
 
   stop(): void {
-    this.#isStopped = true
+    this.#thread?.postMessage('stop')
   }
 
-  async run(): Promise<void> {
-    while (!this.#isStopped) {
-      await this.#probe()
-      await pause(PROBE_EVERY_MILLIS)
-    }
+  /** From here on a summary tells of later probes only. */
+  forget(): void {
+    this.#millis = []
   }
 
   summary() {
     const sorted = this.#millis.toSorted((a, b) => a - b)
-    const rounded = (millis: number | undefined) => Math.round(millis ?? 0)
-    return {
-      count: sorted.length,
-      slowestMillis: rounded(sorted.at(-1)),
-      medianMillis: rounded(sorted[Math.floor(sorted.length / 2)]),
-    }
-  }
-
-  async #probe(): Promise<void> {
-    const began = performance.now()
-    const socket = await dial(this.#port)
-    const timer = setTimeout(() => socket.destroy(), PATIENCE_MILLIS)
-    socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-    const text = await readUntil(socket, (seen) => seen.includes('\r\n\r\n'))
-    clearTimeout(timer)
-    socket.destroy()
-    if (!text.startsWith('HTTP/1.1 200')) this.findings.push(`/livez was answered ${JSON.stringify(text)}`)
-    this.#millis.push(performance.now() - began)
+    const at = (share: number) => Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0)
+    return { count: sorted.length, medianMillis: at(0.5), p99Millis: at(0.99), slowestMillis: at(1) }
   }
 }

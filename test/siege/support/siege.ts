@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Chance } from '../../chaos/support/chance.ts'
 import { Besieged, type Footprint, type StoreName } from './besieged.ts'
 import { floods, prepareFloods } from './floods.ts'
+import type { Sample } from './footprints.ts'
 import { Honest, Ledger } from './honest.ts'
 import { Prober } from './prober.ts'
 
@@ -16,8 +17,9 @@ export interface SiegeOutcome {
   readonly findings: readonly string[]
   readonly before: Footprint
   readonly peakResidentMb: number
+  readonly samples: readonly Sample[]
   readonly after: Footprint
-  readonly probes: { readonly count: number; readonly slowestMillis: number; readonly medianMillis: number }
+  readonly probes: ReturnType<Prober['summary']>
   readonly honest: {
     readonly done: number
     readonly requests: number
@@ -38,7 +40,7 @@ const QUIET_MILLIS = 2000
  * What was freed is not all given back: the allocator of the system keeps some, and V8 lets garbage lie about. Bodies and
  * answers that were kept would be more than that within a minute.
  */
-const KEPT_MB = 400
+const KEPT_MB = 250
 
 /** Floods of all kinds beside producers and workers who keep to the protocol. */
 export async function besiege({
@@ -66,12 +68,15 @@ export async function besiege({
     tell(`before: ${JSON.stringify(before)}`)
     const counts: Record<string, number> = {}
     let peakResidentMb = before.residentMb
+    const samples: Sample[] = []
+    const began = performance.now()
     const over = AbortSignal.timeout(seconds * 1000)
     const watching = (async () => {
       while (!over.aborted) {
         await pause(1000)
         const now = await besieged.footprint().catch(() => undefined)
         if (now === undefined) continue
+        samples.push({ second: Math.round((performance.now() - began) / 1000), ...now })
         peakResidentMb = Math.max(peakResidentMb, now.residentMb)
         tell(`${ledger.done.size} done, ${JSON.stringify(now)}`)
       }
@@ -112,6 +117,7 @@ export async function besiege({
       findings,
       before,
       peakResidentMb,
+      samples,
       after,
       probes: prober.summary(),
       honest: { done: ledger.done.size, requests: ledger.requests, refused: ledger.refused },
@@ -127,10 +133,14 @@ export async function besiege({
 
 /** Whether anything is left to be done. A partition that an attacker settled is done, although no worker of ours did it. */
 async function isOpen({ url }: Besieged): Promise<boolean> {
-  const answer = await fetch(`${url}/totals`)
-  if (answer.status !== 200) return true
-  const { partitions } = (await answer.json()) as { partitions: Record<string, number> }
-  return ['ready', 'held', 'leased', 'delayed', 'parked'].some((state) => (partitions[state] ?? 0) > 0)
+  // Not /totals: its numbers may be some seconds old.
+  for (const state of ['open', 'stalled']) {
+    const answer = await fetch(`${url}/tasks?state=${state}&limit=1`)
+    if (answer.status !== 200) return true
+    const { tasks } = (await answer.json()) as { tasks: readonly unknown[] }
+    if (tasks.length > 0) return true
+  }
+  return false
 }
 
 /** Connections of the floods close by themselves, the last of them when their answers are given up. */
@@ -138,7 +148,7 @@ async function calmed(besieged: Besieged, before: Footprint): Promise<Footprint>
   for (let looks = 0; ; looks += 1) {
     const now = await besieged.footprint()
     const isCalm = leftovers(before, now).length === 0
-    if (isCalm || looks > 200) return now
+    if (isCalm || looks > 100) return now
     await pause(200)
   }
 }
@@ -154,6 +164,7 @@ function leftovers(before: Footprint, after: Footprint): string[] {
   most('receivedBytes', 0)
   most('streams', 0)
   most('connections', before.connections + OWN_CONNECTIONS)
+  most('timers', before.timers + OWN_CONNECTIONS)
   if (before.handles !== null) most('handles', before.handles + OWN_CONNECTIONS)
   most('residentMb', before.residentMb + KEPT_MB)
   return found

@@ -1,4 +1,5 @@
 import { tasks, tasksLoad } from '../service/tasks.ts'
+import { AuditPanel } from './audit-panel.tsx'
 import { Figures } from './figures.tsx'
 import { FirstCallBack } from './first-call-back.tsx'
 import { InstancePanel } from './instance-panel.tsx'
@@ -21,6 +22,7 @@ export function Overview() {
         <div class="column">
           {isEmpty ? null : <LevelBacklog />}
           <InstancePanel />
+          <AuditPanel />
         </div>
       </div>
     </main>

@@ -7,6 +7,7 @@ import { brief, duration } from '../parts/times.ts'
 import { isAway } from '../service/live.ts'
 
 const TABLES_NAMED = 3
+const NAMES_SHOWN = 3
 
 /** How far, how fast, how long still; and what the task is made of. */
 export function TaskFacts({ view }: { view: TaskView }) {
@@ -24,6 +25,7 @@ export function TaskFacts({ view }: { view: TaskView }) {
       {view.finishedAt === null ? <ComingFacts view={view} /> : <EndFacts view={view} at={view.finishedAt} />}
       <Fact name="First call-back" value={<Ago at={view.firstCallBackAt} />}>
         last <Ago at={view.lastCallBackAt} />
+        {view.calledBackBy.length === 0 ? null : `, by ${namesOf(view.calledBackBy)}`}
       </Fact>
       <Fact name="Compute table" value={tables[0] ?? '–'} small>
         {tables.length > 1
@@ -33,6 +35,11 @@ export function TaskFacts({ view }: { view: TaskView }) {
       </Fact>
     </dl>
   )
+}
+
+function namesOf(names: readonly string[]): string {
+  const others = names.length - NAMES_SHOWN
+  return `${names.slice(0, NAMES_SHOWN).join(', ')}${others > 0 ? ` and ${counted(others, 'other')}` : ''}`
 }
 
 /** Of a task that is under way: how fast, and how long still. */

@@ -4,6 +4,8 @@ import { StoreRefused } from '../handoff/store.ts'
 
 /** For this user alone: it holds lease ids. */
 const FILE_MODE = 0o600
+/** What ends a command from outside. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
  * A file that appears under its name when it is complete, and not before. Until then it has another name beside it, so
@@ -24,6 +26,7 @@ export class PrivateOutput {
     // Whatever the umask.
     fchmodSync(file, FILE_MODE)
     closeSync(file)
+    for (const signal of SIGNALS) process.once(signal, this.#onSignal)
   }
 
   /** The file is complete: it is on the disk under its name when this returns. */
@@ -40,10 +43,23 @@ export class PrivateOutput {
       rmSync(this.temporary)
     }
     sync(dirname(this.#path))
+    this.#stopListening()
   }
 
   discard(): void {
-    rmSync(this.temporary, { force: true })
+    this.#stopListening()
+    // SQLite may have a journal beside it.
+    for (const path of [this.temporary, `${this.temporary}-journal`]) rmSync(path, { force: true })
+  }
+
+  /** The process ends by the signal all the same. */
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    this.discard()
+    process.kill(process.pid, signal)
+  }
+
+  #stopListening(): void {
+    for (const signal of SIGNALS) process.off(signal, this.#onSignal)
   }
 
   #isThere(): StoreRefused {

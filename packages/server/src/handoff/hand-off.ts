@@ -190,11 +190,11 @@ export class HandOff {
   }
 
   async settle(request: SettleRequest, signal?: AbortSignal): Promise<Settled> {
-    const { instance, settlements, pull } = request
+    const { instance, settlements, pull, tables = null } = request
     const mentions = new DistinctSettlements(settlements)
     const { epoch } = this.#pulls
     const answer = await this.#batcher.ask({
-      settle: { instance, settlements: mentions.settlements },
+      settle: { instance, settlements: mentions.settlements, tables },
       pull: this.#pulls.orderBeside(pull),
     })
     const outcome = mentions.outcome(answer.settle ?? [])
@@ -206,10 +206,15 @@ export class HandOff {
     return { settled, parked, refused, pulled }
   }
 
-  async renew(leaseIds: readonly string[], instance: string | null): Promise<Renewal[]> {
+  /** `tables`: what the caller is limited to. */
+  async renew(
+    leaseIds: readonly string[],
+    instance: string | null,
+    tables: readonly string[] | null = null,
+  ): Promise<Renewal[]> {
     const known = leaseIds.map((leaseId) => ({ leaseId, lease: parseLeaseId(leaseId) }))
     const leases = known.flatMap(({ lease }) => (lease === undefined ? [] : [lease]))
-    const answer = leases.length === 0 ? undefined : await this.#batcher.ask({ renew: { leases } })
+    const answer = leases.length === 0 ? undefined : await this.#batcher.ask({ renew: { leases, tables } })
     this.#instances.noteSeen(instance, 'worker')
     const verdicts = (answer?.renew ?? []).values()
     const renewals = known.map(({ leaseId, lease }) => {

@@ -13,6 +13,8 @@ export interface Pulled extends PullResult {
 
 export interface SettleRequest {
   readonly instance: string | null
+  /** Compute tables that the caller is limited to. */
+  readonly tables?: readonly string[] | null
   readonly settlements: readonly { readonly leaseId: string; readonly order: SettlementOrder }[]
   /** Also hand out the next partitions, in the same transaction. */
   readonly pull: PullRequest | null

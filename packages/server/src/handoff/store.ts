@@ -198,6 +198,8 @@ export interface GrantedLease {
 
 export interface SettleOrder {
   readonly instance: string | null
+  /** Leases of other compute tables are unknown to the caller; null or absent: it may settle any. */
+  readonly tables?: readonly string[] | null
   readonly settlements: readonly { readonly lease: LeaseRef; readonly order: SettlementOrder }[]
 }
 
@@ -205,6 +207,8 @@ export interface SettleOrder {
 export type SettleResult = readonly (RefusalCode | null)[]
 
 export interface RenewOrder {
+  /** As for a settle. */
+  readonly tables?: readonly string[] | null
   readonly leases: readonly LeaseRef[]
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
+import type { Listeners } from './listeners.ts'
 
 /** The other nodes of the same service, and what they ask this one. */
 export interface Peers {
@@ -32,6 +33,12 @@ export function admitPeers(server: Server, basePath: string, peers: Peers): void
 
 const IDLE_CHECK_MILLIS = 50
 
+interface Closing {
+  readonly handOff: HandOff
+  readonly peers: Peers | null
+  readonly listeners: Listeners
+}
+
 /**
  * Closing: nothing more is handed out and waiting pulls are answered at once. While requests under way finish, the
  * port stays open, so that a probe reads 503 instead of nothing and settlements of other connections still arrive;
@@ -41,7 +48,7 @@ const IDLE_CHECK_MILLIS = 50
 export function closeInOrder(
   app: FastifyInstance,
   fastPath: FastPath,
-  { handOff, peers }: { readonly handOff: HandOff; readonly peers: Peers | null },
+  { handOff, peers, listeners }: Closing,
   headTimeoutMillis: number,
 ): void {
   // Fastify says it to requests that come from now on. Those that came before would use their connection again.
@@ -52,18 +59,24 @@ export function closeInOrder(
     handOff.drain()
     await peers?.leave()
     const deadline = performance.now() + headTimeoutMillis
-    while ((await connectionsUnderWay(app, fastPath)) > 0 && performance.now() < deadline)
+    while ((await connectionsUnderWay(app, fastPath, listeners)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()
     fastPath.closeAll()
+    listeners.close()
   })
   app.addHook('onClose', () => handOff.stop())
 }
 
-function connectionsUnderWay({ server }: FastifyInstance, fastPath: FastPath): Promise<number> {
+async function connectionsUnderWay(
+  { server }: FastifyInstance,
+  fastPath: FastPath,
+  listeners: Listeners,
+): Promise<number> {
   server.closeIdleConnections()
   fastPath.closeIdle()
-  return new Promise((resolve, reject) => {
+  const own = await new Promise<number>((resolve, reject) => {
     server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
   })
+  return own + (await listeners.connections())
 }

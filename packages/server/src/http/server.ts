@@ -18,6 +18,7 @@ import { admitPeers, closeInOrder, type Peers } from './closing.ts'
 import { OpenStreams } from './events/event-streams.ts'
 import { eventsRoute } from './events/events.ts'
 import { FastPath } from './fast-path/fast-path.ts'
+import { Listeners } from './listeners.ts'
 import { metricsRoute } from './metrics/metrics-route.ts'
 import { apiReferenceRoute, pageRoutes } from './page/page.ts'
 import { readPageFiles } from './page/page-files.ts'
@@ -60,6 +61,7 @@ export interface HttpOptions {
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: Peers | null
+  readonly listeners?: Listeners
   readonly timeouts?: Partial<Timeouts>
 }
 
@@ -89,6 +91,7 @@ export async function buildHttp({
   trustedProxies = [],
   isFastPathOn = true,
   peers = null,
+  listeners = new Listeners(),
   timeouts,
 }: HttpOptions): Promise<FastifyInstance> {
   const { requestMillis, checkMillis, closeMillis } = {
@@ -207,7 +210,7 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Before the others are waited for.
   app.addHook('preClose', async () => streams.end())
-  closeInOrder(app, fastPath, { handOff: service.handOff, peers }, closeMillis)
+  closeInOrder(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
   return app
 }
 

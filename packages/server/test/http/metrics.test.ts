@@ -274,6 +274,7 @@ describe('a node', () => {
     expect(health(scrape)).toEqual([1, 0, 1])
     expect(scrape.value(`baton_build_info{version="0.1.0",node="${process.versions.node}"}`)).toBe(1)
     expect(scrape.value('baton_process_resident_memory_bytes')).toBeGreaterThan(1e6)
+    expect(scrape.value('baton_process_timers')).toBeGreaterThan(0)
   })
 
   test('whose store is away answers with all that it knows by itself', async () => {

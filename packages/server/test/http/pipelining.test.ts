@@ -18,6 +18,18 @@ async function served() {
   return { baton, port, sockets }
 }
 
+/** How many answers with such a body have arrived. */
+function answersWith({ socket }: RawConnection, body: string): () => number {
+  let text = ''
+  let count = 0
+  socket.on('data', (chunk: Buffer) => {
+    const [first = '', ...others] = (text + chunk.toString('latin1')).split(body)
+    count += others.length
+    text = others.at(-1) ?? first
+  })
+  return () => count
+}
+
 /** Other connections are answered, several times over: what has arrived was read as far as it is going to be. */
 async function turns(port: number): Promise<void> {
   const other = await RawConnection.open(port)
@@ -28,35 +40,50 @@ async function turns(port: number): Promise<void> {
 }
 
 describe('a connection with more requests than are served at once', () => {
-  test('has that many under way, and all of them are answered in the end', async () => {
+  test('has its pulls answered without a wait, except for the last that there is room for', async () => {
     const { baton, port } = await served()
     const client = await RawConnection.open(port)
-    const sent = 20 * MAX_UNDER_WAY
+    const sent = 5 * MAX_UNDER_WAY
+    const empty = answersWith(client, '{"partitions":[]}')
     client.send(waitingPull.repeat(sent))
-    await until(() => baton.app.handOff.waitingPulls >= MAX_UNDER_WAY)
+    await until(() => empty() + baton.app.handOff.waitingPulls === sent)
     await turns(port)
-    expect(baton.app.handOff.waitingPulls).toBe(MAX_UNDER_WAY)
+    const waiting = baton.app.handOff.waitingPulls
+    expect(empty()).toBe(sent - waiting)
+    expect(waiting).toBeLessThanOrEqual(MAX_UNDER_WAY)
+    for (let answers = 0; answers < sent - waiting; answers += 1)
+      expect((await client.answer()).headers['retry-after']).toBe('1')
     await baton.callBack(...descriptors('orders', sent))
     const names = new Set<string>()
-    for (let answers = 0; answers < sent; answers += 1)
+    for (let answers = 0; answers < waiting; answers += 1)
       names.add((await client.answer()).body.partitions[0].partition_name)
-    expect(names.size).toBe(sent)
+    expect(names.size).toBe(waiting)
+  })
+
+  test('has an event stream that was asked for before them ended', async () => {
+    const { baton, port } = await served()
+    const client = await RawConnection.open(port)
+    client.send('GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await until(() => client.socket.bytesRead > 0)
+    client.send(waitingPull.repeat(MAX_UNDER_WAY + 1))
+    await until(() => baton.app.handOff.waitingPulls > 0)
+    client.socket.destroy()
+    await until(() => baton.app.handOff.waitingPulls === 0)
   })
 
   test('is read to the end of a body that was sent behind them', async () => {
-    const { baton, port } = await served()
+    const { port } = await served()
     const client = await RawConnection.open(port)
     const body = JSON.stringify(descriptors('orders', 2000))
+    const pulls = MAX_UNDER_WAY + 50
     const head = 'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
-    client.send(waitingPull.repeat(MAX_UNDER_WAY + 50))
+    client.send(waitingPull.repeat(pulls))
     client.send(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
-    await until(() => baton.app.handOff.waitingPulls === MAX_UNDER_WAY)
-    await turns(port)
-    expect((await baton.get('/tasks/orders')).status).toBe(404)
-    await baton.callBack(...descriptors('first', MAX_UNDER_WAY + 50))
-    for (let answers = 0; answers < MAX_UNDER_WAY + 50; answers += 1)
-      expect((await client.answer()).body.partitions).toHaveLength(1)
+    const handedOut: number[] = []
+    for (let answers = 0; answers < pulls; answers += 1)
+      handedOut.push((await client.answer()).body.partitions.length)
     expect((await client.answer()).body).toMatchObject({ accepted: 2000 })
+    expect(handedOut[0]).toBe(0)
   })
 
   test('is answered in order where there is nothing to wait for, on any path', async () => {
@@ -69,6 +96,23 @@ describe('a connection with more requests than are served at once', () => {
 })
 
 describe('a hang-up of a connection with many requests under way', () => {
+  const later = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2000)
+
+  test.each([
+    ['more requests than are served at once', waitingPull.repeat(20 * MAX_UNDER_WAY), ''],
+    ['one pull that waits, and many bytes behind it', waitingPull, later],
+  ])('is noticed at once: %s', async (_, first, behind) => {
+    const { baton, port, sockets } = await served()
+    const client = await RawConnection.open(port)
+    client.send(first)
+    await until(() => baton.app.handOff.waitingPulls > 0)
+    client.send(behind)
+    await turns(port)
+    client.socket.destroy()
+    await until(() => baton.app.handOff.waitingPulls === 0)
+    await until(() => sockets[0]?.destroyed === true)
+  })
+
   test('finds no listener per request', async () => {
     const { baton, port, sockets } = await served()
     const client = await RawConnection.open(port)
@@ -94,13 +138,15 @@ describe('a hang-up of a connection with many requests under way', () => {
     }
     const cpuSeconds = () => measured('baton_process_cpu_seconds_total{mode="user"}')
     const client = await RawConnection.open(service.port)
+    const empty = answersWith(client, '{"partitions":[]}')
     client.send(waitingPull.repeat(10_000))
-    await until(async () => (await measured('baton_waiting_pulls')) >= MAX_UNDER_WAY)
+    await until(() => empty() > 0)
     const before = await cpuSeconds()
     client.socket.destroy()
     for (let asked = 0; asked < 10; asked += 1) expect((await fetch(`${service.url}/livez`)).status).toBe(200)
     // In processor time, which does not depend on what else the machine does. It took more than four seconds.
     expect((await cpuSeconds()) - before).toBeLessThan(1)
+    await until(async () => (await measured('baton_waiting_pulls')) === 0)
   })
 })
 

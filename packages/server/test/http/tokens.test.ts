@@ -211,9 +211,16 @@ describe('a tokens file', () => {
       'limits "ops" to tables, but operators and viewers deal with whole tasks',
     ],
     [
-      'with a worker who is limited',
+      'with a worker who is limited to tasks',
       { tokens: [{ ...token, roles: ['worker'], tasks: ['sales-'] }] },
-      'pulls of workers cannot be limited',
+      'pulls of workers cannot be limited by prefixes of tasks',
+    ],
+    [
+      'with a worker who is limited to more tables than a pull may choose',
+      {
+        tokens: [{ ...token, roles: ['worker'], tables: Array.from({ length: 51 }, (_, at) => `a.b${at}`) }],
+      },
+      'a pull chooses among at most 50',
     ],
     ['with a misspelt field', { tokens: [{ ...token, role: 'operator' }] }, '/tokens/0'],
   ])('%s is refused, without showing a token', async (_, content, said) => {

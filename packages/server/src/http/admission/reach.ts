@@ -1,5 +1,7 @@
 import type { CallBack } from '@baton/protocol'
 import type { Tick } from '../../handoff/events.ts'
+import type { PullRequest } from '../../handoff/requests.ts'
+import type { PulledPartition } from '../../handoff/store.ts'
 import type { InstanceRecord } from '../../handoff/views/records.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import type { Caller } from '../requests/callers.ts'
@@ -64,6 +66,28 @@ export function requireCallBackLimits(caller: Caller | null, { taskId, partition
   throw limited(
     `the token is limited to partitions of ${named(caller.tables)}, and the element at /${at} is of ${JSON.stringify(table)}; nothing was stored`,
   )
+}
+
+/** What a pull may take: of the tables that it names, or else of all that the token is limited to. */
+export function pullWithinLimits(caller: Caller | null, pull: PullRequest): PullRequest {
+  if (caller === null || caller.tables === null) return pull
+  const { tables } = caller
+  const outside = pull.tables?.find((table) => !tables.includes(table))
+  if (outside !== undefined)
+    throw limited(
+      `the token is limited to partitions of ${named(tables)}, and the pull asks for ${JSON.stringify(outside)}`,
+    )
+  return pull.tables === null ? { ...pull, tables } : pull
+}
+
+/** A key may have been given leases before the limits of its token changed. */
+export function handedOutWithinLimits(
+  caller: Caller | null,
+  partitions: readonly PulledPartition[],
+): readonly PulledPartition[] {
+  if (caller === null || caller.tables === null) return partitions
+  const allowed = caller.tables
+  return partitions.filter(({ computeTableName }) => allowed.includes(computeTableName))
 }
 
 const isWithin = (prefixes: readonly string[] | null, taskId: string): boolean =>

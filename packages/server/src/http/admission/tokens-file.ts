@@ -1,4 +1,4 @@
-import { descriptorSchema, MAX_TASK_ID_LENGTH } from '@baton/protocol'
+import { descriptorSchema, MAX_CHOSEN, MAX_TASK_ID_LENGTH } from '@baton/protocol'
 import Type, { type Static } from 'typebox'
 import { Check } from 'typebox/schema'
 import { formFaults, openToOthers, type PlainFault, readJsonFile, schemaFaults } from '../../json-file.ts'
@@ -116,9 +116,13 @@ function limitFaults({ name, roles: granted, tasks, tables }: Entry): string[] {
     faults.push(
       `limits "${name}" to tables, but operators and viewers deal with whole tasks: limit it by tasks, or give it other roles`,
     )
-  if ((tables !== undefined || tasks !== undefined) && has('worker'))
+  if (tasks !== undefined && has('worker'))
     faults.push(
-      `limits "${name}" to tasks or tables, but pulls of workers cannot be limited: leave the limit out, or the role worker`,
+      `limits "${name}" to tasks, but pulls of workers cannot be limited by prefixes of tasks: limit it to tables, or leave out the role worker`,
+    )
+  if (tables !== undefined && has('worker') && tables.length > MAX_CHOSEN)
+    faults.push(
+      `limits "${name}" to ${tables.length} tables, but a pull chooses among at most ${MAX_CHOSEN}: give it several tokens`,
     )
   return faults
 }

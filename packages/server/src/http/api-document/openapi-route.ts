@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import { version } from '../../version.ts'
+import { JSON_TYPE } from '../service.ts'
 import { actorOf, completeDocument, type OperationFacts } from './api-document.ts'
 import { problemsOf } from './api-problems.ts'
 
@@ -67,11 +68,16 @@ export async function describeRoutes(
 }
 
 export function openapiRoute(app: FastifyInstance): void {
+  // Written once: it is large, and the same for everyone.
+  let document: Buffer | undefined
   app.route({
     method: 'GET',
     url: '/openapi.json',
     config: { access: 'anyone' },
     schema: { hide: true },
-    handler: (_request, reply) => reply.send(app.swagger()),
+    handler: (_request, reply) => {
+      document ??= Buffer.from(JSON.stringify(app.swagger()))
+      return reply.type(JSON_TYPE).send(document)
+    },
   })
 }

@@ -40,7 +40,8 @@ export const bounds = {
   },
   'connection-requests': {
     flag: '--max-requests-per-connection',
-    effect: 'the request waits, and nothing more is read from the connection',
+    effect:
+      'nothing more is read from the connection until earlier requests are answered, 8 at a time; pulls on it do not wait',
   },
   'waiting-pulls': {
     flag: '--max-waiting-pulls',

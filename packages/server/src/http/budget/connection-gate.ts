@@ -28,8 +28,8 @@ export function addressOf({ remoteAddress }: Socket): string | undefined {
   return remoteAddress === undefined ? undefined : networkOf(remoteAddress)
 }
 
-/** For the store, the log, other nodes and what the system needs. */
-const RESERVED_HANDLES = 64
+/** For the store, the log, listening sockets, other nodes and what the system needs. */
+const RESERVED_HANDLES = 80
 /** However few files the process may open, some connections are tried. */
 const FEWEST_CONNECTIONS = 16
 

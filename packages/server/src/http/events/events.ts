@@ -6,6 +6,7 @@ import { RequestProblem } from '../answers/problems.ts'
 import { securityHeaders } from '../answers/security-headers.ts'
 import { problemAnswers } from '../api-document/documented.ts'
 import { exemptFromTimeout } from '../requests/request-counts.ts'
+import { whenCrowded } from '../requests/sent-ahead.ts'
 import type { Service } from '../service.ts'
 import { EventFollower, MOST_STREAMS, type OpenStreams } from './event-streams.ts'
 
@@ -76,9 +77,11 @@ export function eventsRoute(
       )
       const unwatch = callers.watch(headers, () => follower.end())
       const hungUp = () => response.destroy()
+      const stopWatchingCrowd = whenCrowded(socket, () => follower.end())
       socket.once('end', hungUp)
       response.once('close', () => {
         socket.off('end', hungUp)
+        stopWatchingCrowd()
         unfollow()
         unwatch()
         streams.remove(follower)

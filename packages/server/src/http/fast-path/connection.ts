@@ -10,6 +10,7 @@ import { type AnswerHeaders, commonHeaders, type Exchange } from '../requests/ex
 import { hasHungUp } from '../requests/hang-up.ts'
 import { parsedBody } from '../requests/json-body.ts'
 import type { LogAnswer } from '../requests/request-log.ts'
+import { allowWaits, endWaits } from '../requests/sent-ahead.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './head-cache.ts'
 
 /** What becomes of the connection after an answer. */
@@ -145,7 +146,10 @@ export class FastConnection {
       this.#waiting.push(bytes)
       this.#keep(bytes.length)
       // Who sends ahead without end is not read ahead without end.
-      if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) this.#socket.pause()
+      if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) {
+        endWaits(this.#socket)
+        this.#socket.pause()
+      }
     } else this.#read(this.#withWaiting(bytes))
   }
 
@@ -255,7 +259,10 @@ export class FastConnection {
       return
     }
     this.#isAnswering = false
-    if (this.#socket.isPaused()) this.#socket.resume()
+    if (this.#socket.isPaused()) {
+      allowWaits(this.#socket)
+      this.#socket.resume()
+    }
     if (this.#waitingBytes > 0) this.#read(this.#withWaiting(NO_BYTES))
   }
 

@@ -87,6 +87,12 @@ export const nodeMetrics: readonly Metric[] = [
     () => process.memoryUsage().heapUsed,
   ),
   gauge(
+    'baton_process_timers',
+    [],
+    'timers that run: of waiting pulls, idle connections and the service itself',
+    () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length,
+  ),
+  gauge(
     'baton_process_start_time_seconds',
     [],
     'when the process started, since 1970',

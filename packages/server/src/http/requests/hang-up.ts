@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { whenCrowded } from './sent-ahead.ts'
 
 /** Longer than the loop of a node under load ever takes for a turn. */
 const STOOD_STILL_MILLIS = 100
@@ -74,8 +75,8 @@ export function hasHungUp(socket: Socket): boolean {
 }
 
 /**
- * Lets `work` know when there is nobody left to wait for, or `orWhen` says that it is over. Most of it does not wait, and is
- * spared the watching.
+ * Lets `work` know when there is nobody left to wait for, when that could not be noticed, or when `orWhen` says that it is
+ * over. Most of it does not wait, and is spared the watching.
  */
 export function whileWatched<Result>(
   socket: Socket,
@@ -96,11 +97,13 @@ class ClientWatch {
   readonly #socket: Socket
   readonly #controller = new AbortController()
   readonly end = () => this.#controller.abort()
+  readonly #stopWatchingCrowd: () => void
 
   constructor(socket: Socket) {
     this.#socket = socket
     ends.add(socket, this.end)
     closes.add(socket, this.end)
+    this.#stopWatchingCrowd = whenCrowded(socket, this.end)
     if (socket.destroyed || socket.readableEnded) this.#controller.abort()
   }
 
@@ -111,6 +114,7 @@ class ClientWatch {
   stop(): void {
     ends.remove(this.#socket, this.end)
     closes.remove(this.#socket, this.end)
+    this.#stopWatchingCrowd()
   }
 }
 

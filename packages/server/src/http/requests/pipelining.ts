@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { allowWaits, endWaits } from './sent-ahead.ts'
 
 /**
- * Bounds the requests under way per connection. Further ones wait until earlier ones are answered, and meanwhile
- * nothing more is read from the connection. The fast path serves one at a time and needs no such bound.
+ * Bounds the requests under way per connection. Further ones begin when earlier ones are answered, a few at a time, so that
+ * other connections get their turn. Meanwhile nothing more is read from the connection, and pulls on it do not wait. The fast path serves one at a time and needs no such bound.
  */
 export function boundPipelining(
   app: FastifyInstance,
@@ -24,7 +25,8 @@ export function boundPipelining(
 
 /** Their answers may be large, and an answer waits in memory until those before it were read. */
 const LARGE: ReadonlySet<string> = new Set(['view', 'overview', 'task', 'audit', 'open', 'anyone'])
-const MAX_LARGE_UNDER_WAY = 8
+/** Of large ones, and of all while others wait for their turn. */
+const FEW_UNDER_WAY = 8
 
 class Pipeline {
   readonly #socket: Socket
@@ -43,12 +45,12 @@ class Pipeline {
 
   enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
     const start = () => {
-      this.#underWay += 1
       // When the answer was given to the socket. If the connection closes before, nothing that waits is served.
       response.once('close', this.#answered)
       serve()
     }
     if (this.#waiting.length === 0 && this.#hasRoomFor(isLarge)) {
+      this.#underWay += 1
       start()
       return
     }
@@ -56,6 +58,7 @@ class Pipeline {
     if (!this.#isFull) return
     this.#met(request.socket.remoteAddress)
     this.#watch()
+    endWaits(request.socket)
     request.socket.pause()
   }
 
@@ -65,7 +68,8 @@ class Pipeline {
   }
 
   #hasRoomFor(isLarge: boolean): boolean {
-    return this.#underWay < (isLarge ? MAX_LARGE_UNDER_WAY : this.#most)
+    const isFew = isLarge || this.#waiting.length > 0
+    return this.#underWay < (isFew ? Math.min(FEW_UNDER_WAY, this.#most) : this.#most)
   }
 
   readonly #answered = (): void => {
@@ -74,6 +78,9 @@ class Pipeline {
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       if (!this.#hasRoomFor(next.isLarge)) break
       this.#waiting.shift()
+      this.#underWay += 1
+      // Before it starts: it may wait.
+      if (this.#waiting.length === 0) allowWaits(this.#socket)
       next.start()
     }
     // The last one may need the rest of its body.

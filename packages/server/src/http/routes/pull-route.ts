@@ -2,6 +2,7 @@ import { pullAnswerSchema } from '@baton/protocol'
 import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import { revoked } from '../admission/admission.ts'
+import { handedOutWithinLimits, pullWithinLimits } from '../admission/reach.ts'
 import { pulledPartitionWriter } from '../answers/hand-off-json.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
@@ -27,7 +28,8 @@ export function pullRoute(
 
   const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
     const caller = () => budget.callerOf(asked.headers, socket)
-    const order = asked.pull
+    const token = callers.of(asked.headers)
+    const order = pullWithinLimits(token, asked.pull)
     const hangUpsAreRead = standstill.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
@@ -35,14 +37,18 @@ export function pullRoute(
         isRevoked = true
         end()
       })
-    const { partitions, waited } = await budget.waiting.within(order.waitMillis, caller, (waitMillis) =>
-      whileWatched(
-        socket,
-        waitMillis > 0,
-        (signal) => handOff.pull({ ...order, waitMillis }, signal),
-        whenRevoked,
-      ),
+    const { partitions: handedOut, waited } = await budget.waiting.within(
+      order.waitMillis,
+      caller,
+      (waitMillis) =>
+        whileWatched(
+          socket,
+          waitMillis > 0,
+          (signal) => handOff.pull({ ...order, waitMillis }, signal),
+          whenRevoked,
+        ),
     )
+    const partitions = handedOutWithinLimits(token, handedOut)
     if (isRevoked && partitions.length === 0) throw revoked()
     if (hangUpsAreRead !== undefined) await hangUpsAreRead()
     const more: string[] = []

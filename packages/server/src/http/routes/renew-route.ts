@@ -8,7 +8,7 @@ import { answers, instanceHeader } from '../api-document/documented.ts'
 import { callerOf } from '../requests/request-headers.ts'
 import { JSON_TYPE, LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
-export function renewRoute(app: FastifyInstance, { handOff, tracing }: Service): void {
+export function renewRoute(app: FastifyInstance, { handOff, callers, tracing }: Service): void {
   app.route({
     method: 'POST',
     url: '/renew',
@@ -25,7 +25,11 @@ export function renewRoute(app: FastifyInstance, { handOff, tracing }: Service):
     handler: tracing.handler('POST /renew', async (request, reply) => {
       const checked = checkRenewal(request.body)
       if (!checked.ok) throw brokenContract('the lease ids break the contract', checked)
-      const renewals = await handOff.renew(checked.leaseIds, callerOf(request.raw.headers))
+      const renewals = await handOff.renew(
+        checked.leaseIds,
+        callerOf(request.raw.headers),
+        callers.of(request.raw.headers)?.tables ?? null,
+      )
       const renewed = []
       const refused = []
       for (const renewal of renewals) {

@@ -10,11 +10,13 @@ import type { FastifyInstance } from 'fastify'
 import Type from 'typebox'
 import type { Settled } from '../../handoff/requests.ts'
 import type { SettlementOrder } from '../../handoff/rules/settlement.ts'
+import { handedOutWithinLimits, pullWithinLimits } from '../admission/reach.ts'
 import { pulledPartitionWriter, refusalsJson } from '../answers/hand-off-json.ts'
 import { brokenContract, RequestProblem } from '../answers/problems.ts'
 import { answers, pullHeaders, pullParameters } from '../api-document/documented.ts'
 import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
+import type { Caller } from '../requests/callers.ts'
 import { exchangeOver } from '../requests/exchange.ts'
 import { StallTimer, whileWatched } from '../requests/hang-up.ts'
 import { exemptFromTimeout } from '../requests/request-counts.ts'
@@ -31,13 +33,16 @@ export function settleRoute(
   const standstill = new StallTimer()
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
-  const settledJson = ({ settled, parked, refused, pulled }: Settled) =>
-    `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(pulled?.partitions ?? [])}}`
+  const settledJson = (token: Caller | null, { settled, parked, refused, pulled }: Settled) => {
+    const partitions = handedOutWithinLimits(token, pulled?.partitions ?? [])
+    return `{"settled":${JSON.stringify(settled)},${parkedJson(parked)}"refused":${refusalsJson(refused)},"partitions":${write(partitions)}}`
+  }
 
   const settle = tracing.serve('POST /settle', async ({ asked, socket, answer }, body) => {
     const checked = checkSettlements(body)
     if (!checked.ok) throw brokenContract('the settlements break the contract', checked)
-    const pull = asksToPull(asked.preferences) ? asked.pull : null
+    const token = callers.of(asked.headers)
+    const pull = asksToPull(asked.preferences) ? pullWithinLimits(token, asked.pull) : null
     if (pull === null) {
       asked.checkKey()
       if (asked.chooses)
@@ -46,7 +51,12 @@ export function settleRoute(
           'table and task say what a settle may pull, and this one pulls nothing; add batch=1 to pull',
         )
     }
-    const order = { instance: asked.caller, settlements: checked.settlements.map(settlementOf), pull }
+    const order = {
+      instance: asked.caller,
+      tables: token?.tables ?? null,
+      settlements: checked.settlements.map(settlementOf),
+      pull,
+    }
     const hangUpsAreRead = pull === null ? undefined : standstill.noteRequest()
     const caller = () => budget.callerOf(asked.headers, socket)
     // With a revoked token the wait ends; what was settled is settled, and is answered.
@@ -66,7 +76,7 @@ export function settleRoute(
       // With a key the client settles and asks again, and gets these very leases.
       if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
     }
-    answer(settledJson(outcome), more, pull === null ? null : lost)
+    answer(settledJson(token, outcome), more, pull === null ? null : lost)
     return { waited: outcome.pulled?.waited ?? false }
   })
   fastPath.open('POST', app.prefix, '/settle', 'urgent', settle)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nameOf, one, pullOrder, some } from './driver.ts'
+import { leaseOf, nameOf, one, pullOrder, settlement, some } from './driver.ts'
 import { MINUTE, type StoreHarness, storesOf } from './harness.ts'
 
 const sales = { computeTableName: 'results.sales' }
@@ -20,6 +20,20 @@ export function chooseTopic(harness: StoreHarness): void {
       expect((await store.pull({ batch: 10, tables: SALES })).partitions).toEqual([])
       expect((await store.pull({ batch: 10, tables: ['results.sale'] })).partitions).toEqual([])
       expect((await store.pullAll()).map(nameOf)).toEqual(['a-0-0', 'a-2-0'])
+    })
+
+    test('a caller that is limited to tables knows no leases of others', async () => {
+      const store = await open()
+      await store.callBack('a', [one(0, 0, orders), one(0, 1, sales)])
+      const leases = (await store.pull({ batch: 2 })).partitions.map(({ lease }) => leaseOf(lease?.id ?? ''))
+      const settlements = leases.map((lease) => ({ lease, order: settlement() }))
+      const { settles, renews } = await store.batch({
+        settles: [{ instance: null, settlements, tables: SALES }],
+        renews: [{ leases, tables: ORDERS }],
+      })
+      expect(settles).toEqual([['lease_unknown', null]])
+      expect(renews).toMatchObject([[{ refused: null }, { refused: 'lease_unknown' }]])
+      expect(await store.states('a')).toEqual({ '0-0': 'leased', '0-1': 'done' })
     })
 
     test('a pull that names a task is given nothing else, lowest level first', async () => {

@@ -31,11 +31,14 @@ import { load, type Steps, type Transaction, yieldToEventLoop } from '../transac
 
 export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<SettleResult[]> {
   const results: SettleResult[] = []
-  for (const { instance, settlements } of orders) {
+  for (const { instance, settlements, tables = null } of orders) {
     const verdicts: SettleResult[number][] = []
     for (const [at, { lease, order }] of settlements.entries()) {
       if (settlements.length > 1) yield* yieldToEventLoop(at)
-      const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
+      const partition = within(
+        tables,
+        tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease)),
+      )
       const verdict = judgeSettlement(
         leaseStateOf(partition),
         lease,
@@ -67,17 +70,23 @@ function settleOne(
 
 export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<RenewResult[]> {
   const results: RenewResult[] = []
-  for (const { leases } of orders) {
+  for (const { leases, tables = null } of orders) {
     const verdicts: RenewResult[number][] = []
     for (const [at, lease] of leases.entries()) {
       yield* yieldToEventLoop(at)
       const partition = tx.memory.partitions.get(lease.partition) ?? (yield* partitionOf(tx, lease))
-      verdicts.push(renewOne(tx, partition, lease))
+      verdicts.push(renewOne(tx, within(tables, partition), lease))
     }
     results.push(verdicts)
   }
   return results
 }
+
+/** To a caller that is limited to some tables, partitions of others do not exist. */
+const within = (tables: readonly string[] | null, partition: Partition | undefined): Partition | undefined =>
+  tables === null || partition === undefined || tables.includes(partition.computeTable)
+    ? partition
+    : undefined
 
 function renewOne(tx: Transaction, partition: Partition | undefined, lease: LeaseRef): RenewResult[number] {
   const verdict = judgeRenewal(leaseStateOf(partition), lease)

@@ -1,0 +1,84 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { freePort } from '../../../bench/harness/clean-up.ts'
+import { spawnService } from '../../support/spawn-service.ts'
+import type { Attack } from './attacks.ts'
+import { Prober } from './prober.ts'
+import { residentMb } from './resident.ts'
+
+/** What honest clients and probes saw of one attack. */
+export interface AttackReport {
+  readonly name: string
+  /** Partitions done a second. */
+  readonly rateBefore: number
+  readonly rateDuring: number
+  /** Milliseconds of `/livez` on new connections. */
+  readonly probesBefore: ReturnType<Prober['summary']>
+  readonly probesDuring: ReturnType<Prober['summary']>
+  readonly probesAfter: ReturnType<Prober['summary']>
+  readonly residentMbBefore: number
+  readonly residentMbAtMost: number
+}
+
+const HONEST = '127.0.0.9'
+const SETTLING_MILLIS = 2000
+const AFTER_MILLIS = 3000
+
+/** Runs one attack beside honest clients, against a service with the settings that it has by default. */
+export async function attacked({ name, openFiles, run }: Attack, seconds: number): Promise<AttackReport> {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-attack-'))
+  const port = await freePort()
+  const options = openFiles === undefined ? {} : { openFiles }
+  const child = spawnService(['--port', String(port), '--data', folder, '--log-level', 'error'], options)
+  const pid = child.pid ?? 0
+  await new Promise((resolve) => child.stdout?.once('data', resolve))
+  const steady = new Worker(new URL('./steady-thread.ts', import.meta.url), {
+    workerData: { port, address: HONEST },
+  })
+  let done = 0
+  steady.on('message', (count: number) => {
+    done = count
+  })
+  const prober = new Prober(port, { everyMillis: 50, address: HONEST })
+  const probing = prober.run()
+  let residentMbAtMost = 0
+  const watching = setInterval(() => {
+    residentMbAtMost = Math.max(residentMbAtMost, residentMb(pid))
+  }, 100)
+  const during = async (work: Promise<unknown>) => {
+    const [began, before] = [performance.now(), done]
+    prober.forget()
+    await work
+    const rate = ((done - before) * 1000) / (performance.now() - began)
+    return { rate: Math.round(rate), probes: prober.summary() }
+  }
+  try {
+    await pause(SETTLING_MILLIS)
+    const quiet = await during(pause(seconds * 1000))
+    const residentMbBefore = residentMb(pid)
+    residentMbAtMost = residentMbBefore
+    const hard = await during(run(port, AbortSignal.timeout(seconds * 1000)))
+    const after = await during(pause(AFTER_MILLIS))
+    return {
+      name,
+      rateBefore: quiet.rate,
+      rateDuring: hard.rate,
+      probesBefore: quiet.probes,
+      probesDuring: hard.probes,
+      probesAfter: after.probes,
+      residentMbBefore,
+      residentMbAtMost,
+    }
+  } finally {
+    clearInterval(watching)
+    prober.stop()
+    await probing
+    await steady.terminate()
+    child.kill('SIGKILL')
+    await new Promise((resolve) => child.once('close', resolve))
+    await rm(folder, { recursive: true, force: true })
+  }
+}
