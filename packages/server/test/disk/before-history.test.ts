@@ -42,9 +42,14 @@ async function expectHistoryFromNowOn(driver: Driver): Promise<void> {
 describe('a file of schema version 7', () => {
   const schemaOf = (folder: string) => {
     const db = new DatabaseSync(join(folder, 'baton.db'))
-    const found = db.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY type, name').all()
+    const columns = db.prepare(
+      `SELECT t.name AS "table", c.name, c.type, c."notnull" FROM sqlite_schema t, pragma_table_info(t.name) c
+       WHERE t.type = 'table' ORDER BY 1, 2`,
+    )
+    const indexes = db.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name")
+    const found = [...columns.all(), ...indexes.all()].map((row) => ({ ...row }))
     db.close()
-    return found.map((row) => ({ ...row }))
+    return found
   }
 
   test('is opened, and has the schema of today then', async () => {
