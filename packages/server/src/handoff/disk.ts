@@ -224,7 +224,10 @@ export interface Needs {
   }[]
 }
 
-/** Rows that were asked for, in the order asked for within each part, and those they belong to. Later duplicates are harmless. */
+/**
+ * Rows that were asked for, in the order asked for within each part, and those they belong to; but for `fresh` and
+ * `returned`, which name lanes that memory has. Later duplicates are harmless.
+ */
 export interface Loaded {
   readonly tasks: readonly StoredTask[]
   readonly lanes: readonly StoredLane[]

@@ -9,7 +9,8 @@ import type { CallBackOrder, CallBackResult, KnownConflict } from '../store.ts'
 import { type PartitionDescriptor, untouched } from '../stored.ts'
 import { type Lane, nameOfTime, type Task } from './memory.ts'
 import { applySettings } from './settings.ts'
-import { firstWaiting, load, type Steps, type Transaction } from './transaction.ts'
+import { load, type Steps, type Transaction } from './transaction.ts'
+import { firstWaiting } from './waiting-lines.ts'
 
 /** A lane as far as a comparison goes: rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
@@ -236,7 +237,7 @@ function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
     tx.addRange(lane.id, first, last)
     if (lane.lastIndex !== null && last > lane.lastIndex) lane.lastIndex = last
   }
-  tx.enqueueFresh(lane, waitedBefore, tables)
+  tx.lines.enqueueFresh(lane, waitedBefore, tables)
   if (isLaneOpen(lane.owner, lane.level))
     for (const [table, ready] of tables) tx.readied.add(lane.owner.taskId, table, ready)
 }

@@ -121,7 +121,7 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
 
 /** Every lane of the task may serve again, as far as its barrier says. */
 function open(tx: Transaction, task: Task): void {
-  tx.reopen(task)
+  tx.lines.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
 }
 
@@ -243,7 +243,7 @@ function wait(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): 
   partition.dueAt = tx.now
   partition.attempts = 0
   partition.releases = 0
-  tx.enqueue(partition)
+  tx.lines.enqueue(partition)
 }
 
 /** The first step at once; the others follow by `advanceRerun`, so that an order repeated does not begin again. */

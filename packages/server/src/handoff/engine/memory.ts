@@ -63,6 +63,8 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   readonly lines: Lines
   /** All of them; a lane without rows has none. */
   readonly tables: Map<string, LaneTable>
+  /** Null where there are several, or none. */
+  onlyTable: LaneTable | null
   /** The largest index that was ever called back here; null for a lane that was read, whose indexes are on the disk. */
   lastIndex: number | null
   /** Partitions in memory that point here. */
@@ -108,15 +110,22 @@ export class Memory {
   readonly tableOrders = new TableOrders<LaneTable>(this.lanes)
   readonly rotations = new Rotations()
   readonly nextIds: NextIds
-  /** The number of the last entry that rows on the disk contain. */
-  flushed: number
+  #flushed: number
+  /** Partitions whose last images were flushed since memory was evicted. */
+  #flushedLately: Iterable<number>[] = []
 
   constructor(nextIds: NextIds, flushed: number) {
     this.nextIds = nextIds
-    this.flushed = flushed
+    this.#flushed = flushed
   }
 
-  isClean = ({ changedIn }: Changing): boolean => changedIn <= this.flushed
+  isClean = ({ changedIn }: Changing): boolean => changedIn <= this.#flushed
+
+  /** Rows on the disk contain all entries up to this number, and with them these partitions. */
+  flushed(upTo: number, partitions: Iterable<number>): void {
+    this.#flushed = upTo
+    this.#flushedLately.push(partitions)
+  }
 
   take(loaded: LoadedRows): void {
     for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
@@ -174,6 +183,7 @@ export class Memory {
       changedIn: 0,
       lastIndex: isNew ? -1 : null,
       tables: new Map(),
+      onlyTable: null,
       aside: owner.aside,
       heapIndex: -1,
       pins: 0,
@@ -202,6 +212,7 @@ export class Memory {
     }
     time.lanes += 1
     lane.tables.set(row.table, added)
+    lane.onlyTable = lane.tables.size === 1 ? added : null
     return added
   }
 
@@ -221,11 +232,22 @@ export class Memory {
 
   /** Keeps memory within bounds. Nothing goes that is not flushed. */
   evict(bounds: MemoryBounds): void {
+    this.#dropFinished()
     if (this.partitions.size > bounds.partitions) this.#evictPartitions(bounds.partitions >> 1)
     if (this.lanes.size > bounds.lanes) this.#evictLanes(bounds.lanes >> 1)
     if (this.tasks.size > bounds.lanes) this.#evictTasks(bounds.lanes >> 1)
     if (this.keys.size > bounds.keys) this.#evictKeys(bounds.keys >> 1)
     if (this.instances.size > bounds.keys) this.instances.clear()
+  }
+
+  /** What is done is rarely named again. Kept, it would live long enough to be dear to the garbage collector. */
+  #dropFinished(): void {
+    for (const ids of this.#flushedLately)
+      for (const id of ids) {
+        const partition = this.partitions.get(id)
+        if (partition?.state === 'done' && this.isClean(partition)) this.dropPartition(partition)
+      }
+    this.#flushedLately = []
   }
 
   /** The oldest first. Those at the front of a line stay: they go with their lane. */

@@ -50,7 +50,7 @@ export function* purge(tx: Transaction, task: Task): Steps<void> {
   for (const { lane, rows } of yield* firstRows(tx, lanes, left)) {
     if (left <= 0) return
     for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
-    tx.requeue(lane)
+    tx.lines.requeue(lane)
     left -= rows.length
   }
 }
@@ -85,7 +85,7 @@ function* firstRows(
 /** Of a cancelled task partitions may still wait: with their rows they leave the order. */
 function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   const { state, recordCount } = partition
-  if (state === 'ready') tx.dequeue(partition)
+  if (state === 'ready') tx.lines.dequeue(partition)
   if (state !== 'done') tx.count(lane, state, 'cancelled', recordCount)
   lane.purged += 1
   lane.purgedRecords += recordCount

@@ -168,7 +168,7 @@ export class Runner {
     const memory = this.#memory
     const flushing = this.#disk.flush(images, upTo).then(
       () => {
-        if (memory !== null) memory.flushed = upTo
+        memory?.flushed(upTo, images.partitions.keys())
         if (this.#flushing === flushing) this.#flushing = null
       },
       (error: unknown) => {

@@ -22,6 +22,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   laneTables: [],
   tableTimes: [],
   nextIds: null,
+  at: 0,
 })
 
 const states = (flushable: ReturnType<Unflushed['takeAll']>) =>
