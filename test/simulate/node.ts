@@ -1,6 +1,6 @@
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended } from '../../packages/server/src/handoff/disk.ts'
-import { decodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
+import { decodeEntry, encodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Call } from './calls.ts'
@@ -20,8 +20,27 @@ export interface Append {
   isJudged: boolean
 }
 
-/** How the body of an entry ends that is about tasks alone, or about nothing. */
-const TASKS_ALONE = `${',[]'.repeat(10)},null]`
+const NOTHING = encodeEntry({
+  tasks: [],
+  lanes: [],
+  levels: [],
+  partitions: [],
+  keys: [],
+  pace: [],
+  paceOver: [],
+  ranges: [],
+  tables: [],
+  produced: [],
+  instances: [],
+  totals: [],
+  nextIds: null,
+  laneTables: [],
+  tableTimes: [],
+  outbox: null,
+  at: 0,
+})
+/** How the body of an entry that is about tasks alone, or about nothing, goes on behind its tasks, up to its time. */
+const TASKS_ALONE = NOTHING.slice('[[]'.length, -'0]'.length)
 
 /** One process of a node, which may be killed, freeze, and think that it leads. */
 export class SimulatedNode implements Host {
@@ -154,7 +173,7 @@ export class SimulatedNode implements Host {
 
   /** An entry is appended also where nothing changed, or to say again that a call-back is not under way. */
   #isEmpty({ body }: Appended): boolean {
-    if (!body.endsWith(TASKS_ALONE)) return false
+    if (!body.slice(0, body.lastIndexOf(',') + 1).endsWith(TASKS_ALONE)) return false
     return decodeEntry(body).tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns }) => {
       const task = this.simulation.model.tasks.get(taskId)
       if (task === undefined) return true

@@ -111,6 +111,8 @@ export class Memory {
   readonly rotations = new Rotations()
   readonly nextIds: NextIds
   #flushed: number
+  /** Of what could not be evicted as far as it should: what was flushed then, and how much was left. */
+  readonly #stuck = new Map<ReadonlyMap<unknown, unknown>, { flushed: number; left: number }>()
   /** Partitions whose last images were flushed since memory was evicted. */
   #flushedLately: Iterable<number>[] = []
 
@@ -233,11 +235,25 @@ export class Memory {
   /** Keeps memory within bounds. Nothing goes that is not flushed. */
   evict(bounds: MemoryBounds): void {
     this.#dropFinished()
-    if (this.partitions.size > bounds.partitions) this.#evictPartitions(bounds.partitions >> 1)
-    if (this.lanes.size > bounds.lanes) this.#evictLanes(bounds.lanes >> 1)
-    if (this.tasks.size > bounds.lanes) this.#evictTasks(bounds.lanes >> 1)
-    if (this.keys.size > bounds.keys) this.#evictKeys(bounds.keys >> 1)
+    this.#evictFrom(this.partitions, bounds.partitions, (left) => this.#evictPartitions(left))
+    this.#evictFrom(this.lanes, bounds.lanes, (left) => this.#evictLanes(left))
+    this.#evictFrom(this.tasks, bounds.lanes, (left) => this.#evictTasks(left))
+    this.#evictFrom(this.keys, bounds.keys, (left) => this.#evictKeys(left))
     if (this.instances.size > bounds.keys) this.instances.clear()
+  }
+
+  /**
+   * A quarter at a time, so that no transaction takes long for it. Where less could go, because it is not flushed, looking
+   * through all of it again is worth its time only after the next flush, or when much was added.
+   */
+  #evictFrom(rows: ReadonlyMap<unknown, unknown>, most: number, evict: (left: number) => void): void {
+    if (rows.size <= most) return
+    const stuck = this.#stuck.get(rows)
+    if (stuck !== undefined && stuck.flushed === this.#flushed && rows.size < stuck.left + (most >> 2)) return
+    const left = Math.max(most >> 1, rows.size - (most >> 2))
+    evict(left)
+    if (rows.size > left) this.#stuck.set(rows, { flushed: this.#flushed, left: rows.size })
+    else this.#stuck.delete(rows)
   }
 
   /** What is done is rarely named again. Kept, it would live long enough to be dear to the garbage collector. */
@@ -280,11 +296,9 @@ export class Memory {
 
   #dropLane(lane: Lane): boolean {
     const { owner, time, tables } = lane
-    const buffered = new Set(itemsOf(lane.lines))
-    for (const { lines } of tables.values())
-      if (lines !== null) for (const partition of itemsOf(lines)) buffered.add(partition)
+    const buffered = this.isClean(lane) ? bufferedOf(lane) : null
     const isFree =
-      this.isClean(lane) &&
+      buffered !== null &&
       lane.pins === buffered.size &&
       [...tables.values(), ...buffered].every(this.isClean)
     if (!isFree) {
@@ -349,6 +363,14 @@ export const itemsOf = ({ fresh, released, retry }: Lines): Partition[] => [
   ...released.items,
   ...retry.items,
 ]
+
+/** Partitions that are in memory because they are next on a line of this lane. */
+function bufferedOf({ lines, tables }: Lane): Set<Partition> {
+  const buffered = new Set(itemsOf(lines))
+  for (const { lines: ofTable } of tables.values())
+    if (ofTable !== null) for (const partition of itemsOf(ofTable)) buffered.add(partition)
+  return buffered
+}
 
 export interface MemoryBounds {
   readonly partitions: number

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Entry, imageOfStatus } from '../../../src/handoff/engine/entry.ts'
-import { Unflushed } from '../../../src/handoff/engine/images.ts'
+import { imagesOf, inPieces, Unflushed } from '../../../src/handoff/engine/images.ts'
 import { noTotals } from '../../../src/handoff/shown/instance-record.ts'
 import { type PartitionStatus, type StoredTask, untouched } from '../../../src/handoff/stored.ts'
 import { aTask } from '../../disk/conformance/builders.ts'
@@ -71,4 +71,16 @@ test('what is in one entry alone is written although a later one changed the tas
   const newer = unflushed.takeAll()
   expect(newer?.images.tasks.get(1)).toMatchObject({ state: 'paused', failures: null })
   expect(newer?.images.totals.get('w')?.totals.done).toBe(2)
+})
+
+test('a large flush is cut into pieces: each row once, totals and the rest in the last', () => {
+  const many = Array.from({ length: 25 }, (_, at): [number, Partial<PartitionStatus>] => [at + 1, {}])
+  const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals: { ...noTotals(), done: 1 } }
+  const images = imagesOf([{ ...entry(...many), tasks: [aTask(1)], totals: [added] }])
+  const pieces = inPieces(images, 10)
+  expect(pieces.map(({ partitions }) => partitions.size)).toEqual([10, 10, 5])
+  expect(new Set(pieces.flatMap(({ partitions }) => [...partitions.keys()])).size).toBe(25)
+  expect(pieces.map(({ totals }) => totals.size)).toEqual([0, 0, 1])
+  expect(pieces.map(({ tasks }) => tasks.size)).toEqual([0, 0, 1])
+  expect(inPieces(images, 25)).toEqual([images])
 })
