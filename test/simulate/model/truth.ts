@@ -1,6 +1,5 @@
 import type { MemoryMedium } from '../../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Images } from '../../../packages/server/src/handoff/disk.ts'
-import { decodeEntry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import { addToImages, noImages } from '../../../packages/server/src/handoff/engine/images.ts'
 import type {
   PartitionStatus,
@@ -9,6 +8,7 @@ import type {
   StoredPartition,
   StoredTask,
 } from '../../../packages/server/src/handoff/stored.ts'
+import { decoded } from './decoded.ts'
 import type { ModelLane, ModelPartition } from './model-task.ts'
 
 /** What is durable: the rows, and the entries that rows do not contain yet. */
@@ -19,7 +19,7 @@ export class Truth {
 
   constructor(medium: MemoryMedium) {
     this.#medium = medium
-    for (const body of medium.unflushed()) addToImages(this.#images, decodeEntry(body))
+    for (const body of medium.unflushed()) addToImages(this.#images, decoded(body))
     for (const task of this.#images.tasks.values()) this.#tasks.set(task.taskId, task)
   }
 

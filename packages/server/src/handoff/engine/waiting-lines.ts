@@ -1,20 +1,29 @@
+import type { Readied } from '../readied.ts'
 import { advance, cost, drain } from '../rules/fair-order.ts'
 import { isLaneOpen } from '../rules/lane-rules.ts'
 import { weightOfTask } from '../rules/task-settings.ts'
 import type { Line } from '../stored.ts'
-import type { Lane, LaneTable, Memory, Partition, Task } from './memory.ts'
-import type { Source } from './source.ts'
-import type { Transaction } from './transaction.ts'
+import type { Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './memory.ts'
+
+/** What of a transaction this needs. */
+interface Changes {
+  readonly memory: Memory
+  readonly readied: Readied
+  touchLane(lane: Lane): void
+  touchLevel(level: Level): void
+  touchLaneTable(table: LaneTable): void
+  touchTableTime(time: TableTime): void
+}
 
 /**
  * How a transaction changes who waits: partitions join and leave the lines of their lane, the order is charged for what is
  * handed out, and the turns of lanes and of their tables follow.
  */
 export class WaitingLines {
-  readonly #tx: Transaction
+  readonly #tx: Changes
   readonly #memory: Memory
 
-  constructor(tx: Transaction) {
+  constructor(tx: Changes) {
     this.#tx = tx
     this.#memory = tx.memory
   }
@@ -220,17 +229,17 @@ export class WaitingLines {
 }
 
 /** How many wait on the first line of a lane, or of one of its tables: fresh, or given back unused. */
-export const firstWaiting = (source: Source): number => waitingOf(source) - retriesOf(source)
+export const firstWaiting = (source: Lane | LaneTable): number => waitingOf(source) - retriesOf(source)
 
 /** A lane's only table keeps no counts of its own. */
-export const waitingOf = (source: Source): number =>
+export const waitingOf = (source: Lane | LaneTable): number =>
   'partitions' in source
     ? source.partitions.ready
     : source.home.onlyTable === source
       ? source.home.partitions.ready
       : source.ready
 
-export const retriesOf = (source: Source): number =>
+export const retriesOf = (source: Lane | LaneTable): number =>
   'home' in source && source.home.onlyTable === source ? source.home.retries : source.retries
 
 /** Null where its lane has no other: then no counts are kept by table. */
