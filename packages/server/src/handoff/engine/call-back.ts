@@ -75,7 +75,12 @@ export function* locate(
   const task = yield* taskNamed(tx, taskId)
   const levels = new Set<number>()
   const tables = new Map<string, { level: number; table: string }>()
-  for (const { level, computeTableName: table } of partitions) {
+  let before: CalledBackPartition | undefined
+  for (const partition of partitions) {
+    const { level, computeTableName: table } = partition
+    // Nearly always the same: there may be hundreds of thousands of them.
+    if (before !== undefined && before.level === level && before.computeTableName === table) continue
+    before = partition
     levels.add(level)
     const name = nameOfTime({ level, table })
     if (!tx.memory.tableTimes.has(name)) tables.set(name, { level, table })
