@@ -4,7 +4,9 @@ import { COMPILE_CACHE } from './helper-process.ts'
 import { type ServerProcess, startServer } from './server-process.ts'
 
 const SOURCE_CONDITION = '--conditions=baton-source'
-const BATON_MAIN = fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
+/** That of another checkout where `BENCH_SERVICE` names its main.ts: the same load on the version before. */
+const BATON_MAIN =
+  process.env['BENCH_SERVICE'] ?? fileURLToPath(new URL('../../packages/server/src/main.ts', import.meta.url))
 const NULL_SERVER = fileURLToPath(new URL('../limits/null-server.ts', import.meta.url))
 
 export interface Service {

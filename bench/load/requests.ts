@@ -46,6 +46,17 @@ export function settleRequest(
   }
 }
 
+export function renewRequest(url: string, instanceId: string): (leaseIds: readonly string[]) => string {
+  const start = head('POST', '/renew', url, {
+    'X-Instance-Id': instanceId,
+    'Content-Type': 'application/json',
+  })
+  return (leaseIds) => {
+    const body = JSON.stringify(leaseIds)
+    return `${start}Content-Length: ${body.length}\r\n\r\n${body}`
+  }
+}
+
 export function callBackRequest(url: string, body: string): Buffer {
   const headers = { 'Content-Type': 'application/json', Accept: '*/*', 'Cache-Control': 'no-cache' }
   return Buffer.from(

@@ -11,6 +11,7 @@ import { longPolls } from './long-polls.ts'
 import { oneByOne } from './one-by-one.ts'
 import { orders } from './orders.ts'
 import { postgresBatches } from './postgres-batches.ts'
+import { postgresBesideProducer } from './postgres-beside-producer.ts'
 import { postgresNodes } from './postgres-nodes.ts'
 import { postgresOneByOne } from './postgres-one-by-one.ts'
 import { settleAndPull } from './settle-and-pull.ts'
@@ -26,6 +27,7 @@ export const scenarios: readonly Scenario[] = [
   batches,
   postgresOneByOne,
   postgresBatches,
+  postgresBesideProducer,
   postgresNodes,
   failOver,
   callBack,

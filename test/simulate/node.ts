@@ -1,10 +1,11 @@
 import type { MemoryMedium } from '../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Appended } from '../../packages/server/src/handoff/disk.ts'
-import { decodeEntry, encodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
+import { encodeEntry } from '../../packages/server/src/handoff/engine/entry.ts'
 import type { EngineOptions } from '../../packages/server/src/handoff/engine/runner.ts'
 import { type Store, StoreUnavailable } from '../../packages/server/src/handoff/store.ts'
 import type { Call } from './calls.ts'
 import { type Appending, FaultyDisk, type Host } from './faulty-disk.ts'
+import { decoded } from './model/decoded.ts'
 import type { Simulation } from './simulation.ts'
 
 /** An append, and the calls that it makes durable. */
@@ -20,8 +21,7 @@ export interface Append {
   isJudged: boolean
 }
 
-/** How the body of an entry ends that is about tasks alone, or about nothing. */
-const TASKS_ALONE = encodeEntry({
+const NOTHING = encodeEntry({
   tasks: [],
   lanes: [],
   levels: [],
@@ -39,7 +39,10 @@ const TASKS_ALONE = encodeEntry({
   tableTimes: [],
   outbox: null,
   throughput: [],
-}).slice('[[]'.length)
+  at: 0,
+})
+/** How the body of an entry that is about tasks alone, or about nothing, goes on behind its tasks, up to its time. */
+const TASKS_ALONE = NOTHING.slice('[[]'.length, -'0]'.length)
 
 /** One process of a node, which may be killed, freeze, and think that it leads. */
 export class SimulatedNode implements Host {
@@ -172,8 +175,8 @@ export class SimulatedNode implements Host {
 
   /** An entry is appended also where nothing changed, or to say again that a call-back is not under way. */
   #isEmpty({ body }: Appended): boolean {
-    if (!body.endsWith(TASKS_ALONE)) return false
-    return decodeEntry(body).tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns }) => {
+    if (!body.slice(0, body.lastIndexOf(',') + 1).endsWith(TASKS_ALONE)) return false
+    return decoded(body).tasks.every(({ taskId, paused, cancelled, sealed, levelBarrier, reruns }) => {
       const task = this.simulation.model.tasks.get(taskId)
       if (task === undefined) return true
       const isSame = task.paused === paused && task.cancelled === cancelled && task.sealed === sealed
@@ -185,9 +188,7 @@ export class SimulatedNode implements Host {
   #stagedBy({ body }: Appended): string | null {
     const { staging } = this.simulation
     if (staging.size === 0 && !body.includes('{"first":')) return null
-    const changed = decodeEntry(body).tasks.find(
-      (task) => (task.staging !== null) !== staging.has(task.taskId),
-    )
+    const changed = decoded(body).tasks.find((task) => (task.staging !== null) !== staging.has(task.taskId))
     return changed?.taskId ?? null
   }
 

@@ -90,6 +90,9 @@ export class Simulation {
         keys: chance.pick([5, 20_000]),
         flushRows: chance.pick([10, 100, 1500]),
         flushEntries: chance.pick([2, 10, 50]),
+        flushPiece: chance.pick([5, 40, 1000]),
+        // Calls are told apart by their order.
+        flushBeside: Number.POSITIVE_INFINITY,
         largeCallBack: this.largeCallBack,
         piece: chance.pick([3, 20]),
       },

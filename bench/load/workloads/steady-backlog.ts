@@ -1,7 +1,7 @@
 import { type HandOffResult, runClients } from '../clients.ts'
 import { callBackBody, type Task } from '../descriptors.ts'
 import { HttpConnection } from '../http-connection.ts'
-import { callBackRequest, leaseIds, pullRequest, settleRequest } from '../requests.ts'
+import { callBackRequest, leaseIds, pullRequest, renewRequest, settleRequest } from '../requests.ts'
 
 export interface SteadyBacklogInput {
   url: string
@@ -9,6 +9,8 @@ export interface SteadyBacklogInput {
   seconds: number
   /** What the backlog is made of. The caller goes on with the tasks that come back. */
   tasks: readonly Task[]
+  /** Each lease is renewed once before it is settled, as by workers that take long. */
+  renews?: boolean
 }
 
 const PER_CALL_BACK = 250
@@ -50,6 +52,12 @@ export async function steadyBacklog(
     const result = await runClients({ ...input, urls: [input.url] }, (client) => {
       const pull = pullRequest(client.url, client.instanceId)
       const settle = settleRequest(client.url, client.instanceId)
+      const renew = renewRequest(client.url, client.instanceId)
+      const settleThem = (leases: readonly string[]) =>
+        client.request(settle(leases), (answer) => {
+          client.settled(leases.length, answer)
+          next()
+        })
       const next = () => {
         if (failure || !client.goOn()) return client.finish()
         client.request(pull, (body) => {
@@ -59,10 +67,8 @@ export async function steadyBacklog(
             return client.finish()
           }
           taken(leases.length)
-          client.request(settle(leases), (answer) => {
-            client.settled(leases.length, answer)
-            next()
-          })
+          if (input.renews) client.request(renew(leases), () => settleThem(leases))
+          else settleThem(leases)
         })
       }
       next()

@@ -1,6 +1,5 @@
 import type { MemoryMedium } from '../../../packages/server/src/disk/memory/memory-medium.ts'
 import type { Images } from '../../../packages/server/src/handoff/disk.ts'
-import { decodeEntry } from '../../../packages/server/src/handoff/engine/entry.ts'
 import { addToImages, noImages } from '../../../packages/server/src/handoff/engine/state/images.ts'
 import type {
   PartitionStatus,
@@ -9,6 +8,7 @@ import type {
   StoredPartition,
   StoredTask,
 } from '../../../packages/server/src/handoff/stored.ts'
+import { decoded } from './decoded.ts'
 import type { ModelLane, ModelPartition } from './model-task.ts'
 
 type Done = { readonly partitions: number; readonly records: number }
@@ -22,7 +22,7 @@ export class Truth {
 
   constructor(medium: MemoryMedium) {
     this.#medium = medium
-    for (const body of medium.unflushed()) addToImages(this.#images, decodeEntry(body))
+    for (const body of medium.unflushed()) addToImages(this.#images, decoded(body))
     for (const task of this.#images.tasks.values()) this.#tasks.set(task.taskId, task)
   }
 

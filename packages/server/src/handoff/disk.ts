@@ -48,7 +48,11 @@ export interface Disk {
    */
   append(entry: Appended): Promise<void>
 
-  /** Writes the images into rows, in one transaction, and forgets the entries up to this number. */
+  /**
+   * Writes the images into rows, in one transaction, and forgets the entries up to this number. A large flush comes in
+   * pieces: those before the last name the number of the flush before. Rows may get lost with everything that was written
+   * after them, as long as the entries are there.
+   */
   flush(images: Images, upTo: number): Promise<void>
 
   /** Writes rows of a call-back that do not count yet: their ids lie beyond the tails of their lanes. */
@@ -234,7 +238,10 @@ export interface Needs {
   }[]
 }
 
-/** Rows that were asked for, in the order asked for within each part, and those they belong to. Later duplicates are harmless. */
+/**
+ * Rows that were asked for, in the order asked for within each part, and those they belong to; but for `fresh` and
+ * `returned`, which name lanes that memory has. Later duplicates are harmless.
+ */
 export interface Loaded {
   readonly tasks: readonly StoredTask[]
   readonly lanes: readonly StoredLane[]

@@ -190,6 +190,43 @@ export const untouched = (): PartitionStatus => ({
   history: null,
 })
 
+/** The same with what was called back. Written out: every partition comes into memory through here. */
+export const untouchedPartition = (
+  id: number,
+  lane: number,
+  index: number,
+  recordCount: number,
+  computeTable: string,
+  spelling: string | null,
+  calledBackAt: number,
+  extraFields: string | null,
+  traceparent: string | null,
+): StoredPartition => ({
+  id,
+  lane,
+  index,
+  recordCount,
+  computeTable,
+  spelling,
+  calledBackAt,
+  extraFields,
+  traceparent,
+  state: 'ready',
+  line: 'fresh',
+  term: 0,
+  attempts: 0,
+  releases: 0,
+  holder: null,
+  secret: '',
+  outcome: null,
+  dueAt: null,
+  leasedAt: null,
+  settledAt: null,
+  reportedRecords: null,
+  reason: null,
+  history: null,
+})
+
 /** The virtual time of a level; 64-bit. */
 export interface StoredLevel {
   readonly level: number

@@ -61,8 +61,13 @@ class Collected {
   partition(id: number): void {
     const partition = this.#medium.partitions.rows.get(id)
     if (partition === undefined || this.partitions.has(id)) return
-    this.partitions.set(id, copyPartition(partition))
+    this.partitionAlone(id)
     this.lane(partition.lane)
+  }
+
+  partitionAlone(id: number): void {
+    const partition = this.#medium.partitions.rows.get(id)
+    if (partition !== undefined) this.partitions.set(id, copyPartition(partition))
   }
 
   rows(): LoadedRows {
@@ -88,6 +93,10 @@ export function loadFrom(medium: MemoryMedium, needs: Needs): Loaded {
     for (const id of ids) found.partition(id)
     return ids
   }
+  const waiting = (ids: readonly number[]) => {
+    for (const id of ids) found.partitionAlone(id)
+    return ids
+  }
   for (const name of needs.taskNames ?? []) found.task(medium.tasksByName.get(name) ?? 0)
   for (const id of needs.tasks ?? []) found.task(id)
   lanes(needs.lanes ?? [])
@@ -110,8 +119,8 @@ export function loadFrom(medium: MemoryMedium, needs: Needs): Loaded {
     order: needs.order === undefined ? [] : lanes(inOrder(medium, needs.order)),
     nextLanes: (needs.nextLanes ?? []).map((asked) => lanes(nextLanes(medium, asked))),
     rows: (needs.rows ?? []).map((asked) => partitions(rowsByIndex(medium, asked))),
-    fresh: (needs.fresh ?? []).map((asked) => partitions(freshOf(medium, asked))),
-    returned: (needs.returned ?? []).map((asked) => partitions(returnedOf(medium, asked))),
+    fresh: (needs.fresh ?? []).map((asked) => waiting(freshOf(medium, asked))),
+    returned: (needs.returned ?? []).map((asked) => waiting(returnedOf(medium, asked))),
     keys,
     ...found.rows(),
   }

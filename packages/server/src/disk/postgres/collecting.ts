@@ -23,6 +23,8 @@ type Found = ReadonlyMap<number, readonly number[]>
 export class Collecting {
   readonly #values: unknown[] = []
   readonly #partitions: string[] = []
+  /** Parts of partitions whose lanes are read with them. */
+  readonly #withLanes: string[] = []
   readonly #lanes: string[] = []
   readonly #tasks: string[] = []
   readonly #levels: string[] = []
@@ -35,7 +37,13 @@ export class Collecting {
     return `$${this.#values.length}::${type}`
   }
 
+  /** Partitions with their lanes. */
   partitions(part: string, order: string, from: string): void {
+    this.#withLanes.push(`'${part}'`)
+    this.partitionsAlone(part, order, from)
+  }
+
+  partitionsAlone(part: string, order: string, from: string): void {
     this.#partitions.push(
       `SELECT '${part}' AS part, ${order}, r.lane, ${partitionColumns.asJson('r')} AS row FROM ${from}`,
     )
@@ -83,14 +91,13 @@ export class Collecting {
     const tasks = [...this.#tasks]
     const levels = [...this.#levels]
     const times = [...this.#tableTimes]
-    if (this.#partitions.length > 0) {
-      take('partitions', this.#partitions)
+    if (this.#partitions.length > 0) take('partitions', this.#partitions)
+    if (this.#withLanes.length > 0)
       lanes.push(
         `SELECT 'of' AS part, 0 AS n, 0 AS a, 0 AS b, r.id AS lane, r.task, r.level, ${laneColumns.asJson('r')} AS row
-         FROM (SELECT DISTINCT lane FROM partitions) p CROSS JOIN LATERAL
+         FROM (SELECT DISTINCT lane FROM partitions WHERE part IN (${this.#withLanes.join(', ')})) p CROSS JOIN LATERAL
            (SELECT * FROM baton.lane WHERE id = p.lane OFFSET 0) r`,
       )
-    }
     if (lanes.length > 0) {
       take('lanes', lanes)
       tasks.push('SELECT task FROM lanes')

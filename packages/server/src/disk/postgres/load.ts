@@ -182,7 +182,7 @@ const isOfTable = (parts: Collecting, table: string | undefined): string =>
 
 function addFreshOfTables(parts: Collecting, asked: Requested<'fresh'>): void {
   for (const [at, { lane, table, after, tail, limit }] of asked.entries()) {
-    parts.partitions(
+    parts.partitionsAlone(
       'fresh',
       `${at + 1} AS n, r.id AS a, 0 AS b`,
       `(SELECT * FROM baton.partition WHERE lane = ${parts.value(lane, 'bigint')}
@@ -194,7 +194,7 @@ function addFreshOfTables(parts: Collecting, asked: Requested<'fresh'>): void {
 
 function addReturnedOfTables(parts: Collecting, asked: Requested<'returned'>): void {
   for (const [at, { lane, table, line, after, limit }] of asked.entries()) {
-    parts.partitions(
+    parts.partitionsAlone(
       'returned',
       `${at + 1} AS n, r.returned_at AS a, r.id AS b`,
       `(SELECT * FROM baton.partition WHERE lane = ${parts.value(lane, 'bigint')}
@@ -212,7 +212,7 @@ function addFresh(parts: Collecting, asked: Requested<'fresh'>): void {
   }
   const column = (field: 'lane' | 'after' | 'tail' | 'limit') =>
     parts.value(plainArray(asked.map((one) => one[field])), 'bigint[]')
-  parts.partitions(
+  parts.partitionsAlone(
     'fresh',
     'w.n, r.id AS a, 0 AS b',
     `unnest(${column('lane')}, ${column('after')}, ${column('tail')}, ${column('limit')})
@@ -228,7 +228,7 @@ function addReturned(parts: Collecting, asked: Requested<'returned'>): void {
     return
   }
   const numbers = (values: readonly number[]) => parts.value(plainArray(values), 'bigint[]')
-  parts.partitions(
+  parts.partitionsAlone(
     'returned',
     'w.n, r.returned_at AS a, r.id AS b',
     `unnest(${numbers(asked.map(({ lane }) => lane))}, ${parts.value(textArray(asked.map(({ line }) => line)), 'text[]')},

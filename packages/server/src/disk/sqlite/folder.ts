@@ -30,7 +30,7 @@ const steps: ReadonlyMap<number, Step> = new Map([
 ])
 
 /** Brings a file to the version that this program speaks, each step in a transaction of its own. A new one starts with it. */
-function migrate(db: DatabaseSync, path: string): void {
+export function migrate(db: DatabaseSync, path: string): void {
   const version = versionOf(db)
   if (version > SCHEMA_VERSION)
     throw new StoreRefused(

@@ -7,7 +7,7 @@ import {
   type StoredPartition,
   type StoredTableTime,
   type StoredTask,
-  untouched,
+  untouchedPartition,
 } from '../../handoff/stored.ts'
 import { arrayQuery } from './query.ts'
 import { laneHas, PLACE, partitionIs } from './schema.ts'
@@ -48,13 +48,13 @@ export class Loads {
       nextLanes: (needs.nextLanes ?? []).map((need) => found.addLanes(this.#nextLanes(need))),
       rows: (needs.rows ?? []).map((need) => found.addPartitions(this.#rows(need))),
       fresh: (needs.fresh ?? []).map(({ lane, table, after, tail, limit }) =>
-        found.addPartitions(
+        found.addWaiting(
           table === undefined
             ? this.#fresh(lane, after, tail, limit)
             : this.#sql.freshOfTable.all(lane, after, tail, table, limit),
         ),
       ),
-      returned: (needs.returned ?? []).map((need) => found.addPartitions(this.#returned(need))),
+      returned: (needs.returned ?? []).map((need) => found.addWaiting(this.#returned(need))),
     }
     return { ...found.withOwners(), ...listed }
   }
@@ -114,18 +114,19 @@ export class Loads {
     const found: StoredPartition[] = []
     for (const row of this.#sql.fresh.all(lane, after, tail, limit)) {
       const [id, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent] = row
-      found.push({
-        id,
-        lane,
-        index,
-        recordCount,
-        computeTable,
-        spelling,
-        calledBackAt,
-        extraFields,
-        traceparent,
-        ...untouched(),
-      })
+      found.push(
+        untouchedPartition(
+          id,
+          lane,
+          index,
+          recordCount,
+          computeTable,
+          spelling,
+          calledBackAt,
+          extraFields,
+          traceparent,
+        ),
+      )
     }
     return found
   }
@@ -149,6 +150,8 @@ class Found {
   readonly #levels = new Map<number, StoredLevel>()
   readonly #tableTimes = new Map<string, StoredTableTime>()
   readonly #partitions = new Map<number, StoredPartition>()
+  /** Of lanes that are known to who asks. */
+  readonly #waiting: StoredPartition[] = []
 
   constructor(sql: ReturnType<typeof prepare>) {
     this.#sql = sql
@@ -184,6 +187,11 @@ class Found {
     return idsOf(found)
   }
 
+  addWaiting(found: readonly StoredPartition[]): number[] {
+    for (const partition of found) this.#waiting.push(partition)
+    return idsOf(found)
+  }
+
   withOwners(): LoadedRows {
     const homes = new Set<number>()
     for (const { lane } of this.#partitions.values()) homes.add(lane)
@@ -204,7 +212,7 @@ class Found {
       levels: [...this.#levels.values()],
       laneTables: found,
       tableTimes: [...this.#tableTimes.values()],
-      partitions: [...this.#partitions.values()],
+      partitions: [...this.#partitions.values(), ...this.#waiting],
     }
   }
 }

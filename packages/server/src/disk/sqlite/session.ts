@@ -81,6 +81,7 @@ export class Session {
   readonly #commit: StatementSync
   readonly #probe: StatementSync
   readonly #key: StatementSync
+  #mode: 'FULL' | 'NORMAL' = 'FULL'
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -115,25 +116,47 @@ export class Session {
   }
 
   flush(images: Images, upTo: number): void {
-    this.transaction(() => {
+    this.#unsynced(() => {
       this.#images.write(images)
       this.#entries.forget(upTo)
     })
   }
 
   stage(rows: readonly PartitionDescriptor[]): void {
-    this.transaction(() => this.#newRows.insert(rows))
+    this.#unsynced(() => this.#newRows.insert(rows))
   }
 
   unstage(ids: StagedIds): void {
-    this.transaction(() => this.#newRows.remove(ids))
+    this.#unsynced(() => this.#newRows.remove(ids))
   }
 
   probe(now: number): void {
     this.transaction(() => this.#probe.run(now))
   }
 
+  /**
+   * For what can be lost as long as everything after it is lost, too, which is what the log of SQLite guarantees: rows are
+   * flushed from entries that are durable, and staged rows count by an entry that comes later. That one is synced, and with
+   * it all that is before it in the log.
+   */
+  #unsynced(work: () => void): void {
+    this.#syncing('NORMAL')
+    this.#run(work)
+  }
+
   transaction<Result>(work: () => Result): Result {
+    this.#syncing('FULL')
+    return this.#run(work)
+  }
+
+  /** Before each transaction: one that failed leaves nothing behind for the next. */
+  #syncing(mode: 'FULL' | 'NORMAL'): void {
+    if (this.#mode === mode) return
+    this.#db.exec(`PRAGMA synchronous = ${mode}`)
+    this.#mode = mode
+  }
+
+  #run<Result>(work: () => Result): Result {
     this.#begin.run()
     try {
       const result = work()

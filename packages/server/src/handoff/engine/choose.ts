@@ -6,7 +6,8 @@ import { firstOf, LINES_AT_A_TIME } from './state/load-lines.ts'
 import type { Lane, LaneTable, Partition, Task } from './state/memory.ts'
 import type { Order } from './state/order.ts'
 import type { Rotation } from './state/rotation.ts'
-import { load, type Steps, type Transaction, waitingOf } from './transaction.ts'
+import { load, type Steps, type Transaction } from './transaction.ts'
+import { waitingOf } from './waiting-lines.ts'
 
 const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
@@ -100,7 +101,7 @@ function* frontOf(tx: Transaction, order: Order<LaneTable>, name: string): Steps
       const table = tx.memory.lanes.get(id)?.tables.get(name)
       if (table === undefined || table.turn === null || table.heapIndex >= 0) continue
       order.put(table)
-      if (isLaneOpen(table.owner, table.level)) tx.catchUpTable(table)
+      if (isLaneOpen(table.owner, table.level)) tx.lines.catchUpTable(table)
     }
     const last = rows.find(({ lane, table }) => lane === found.at(-1) && table === name)
     if (last !== undefined && last.turn !== null)
@@ -135,7 +136,5 @@ function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | nu
 const tablesWaiting = ({ tables }: Lane, names: readonly string[]): LaneTable[] =>
   names.flatMap((name) => {
     const table = tables.get(name)
-    if (table === undefined) return []
-    const { first, retries } = waitingOf(table)
-    return first + retries > 0 ? [table] : []
+    return table !== undefined && waitingOf(table) > 0 ? [table] : []
   })

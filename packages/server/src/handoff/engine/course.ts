@@ -37,7 +37,7 @@ export function* setBarrier(tx: Transaction, task: Task, enabled: boolean): Step
   tx.touchTask(task)
   if (enabled) yield* placeBarrier(tx, task, 0)
   else {
-    tx.reopen(task)
+    tx.lines.reopen(task)
     if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
   }
   return true
@@ -55,7 +55,7 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
   tx.touchTask(task)
   // Everything below is finished, so this is the only lane that can open.
   if (lane === undefined || !isLaneOpen(task, lane.level)) return
-  tx.reopenLane(lane)
+  tx.lines.reopenLane(lane)
   tx.readied.add(task.taskId, null, lane.partitions.ready)
 }
 

@@ -89,7 +89,8 @@ export class EngineStore implements Store {
     this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
     const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
     this.#outbox = new Outbox(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
-    this.#maintenance = new Maintenance(options.disk, this.#runner, inTurn, this.#outbox)
+    const flushed = <Result>(work: () => Promise<Result>) => this.#flushed(work)
+    this.#maintenance = new Maintenance(options.disk, this.#runner, flushed, this.#outbox)
     this.#changes = new ChangeLog(options.secret().slice(0, 8).replaceAll('-', '_'))
   }
 
@@ -205,7 +206,7 @@ export class EngineStore implements Store {
   }
 
   sweep({ limit, expireLeases }: SweepOrder): Promise<SweepResult> {
-    return this.#inTurn(async () => {
+    return this.#inTurnBehindRows(async () => {
       const { now } = this.#runner
       if (expireLeases && this.#quietUntil > now) return nothingDue(this.#quietUntil, now)
       await this.#runner.flush()
@@ -237,19 +238,18 @@ export class EngineStore implements Store {
   }
 
   control(order: ControlOrder): Promise<ControlResult> {
-    return this.#inTurn(async () => {
-      // These look for partitions by their state.
-      const looks = order.verb === 'retry' || order.verb === 'skip-parked'
-      if (looks) await this.#runner.flush()
+    // These look for partitions by their state.
+    const looks = order.verb === 'retry' || order.verb === 'skip-parked'
+    const inTurn = <Result>(work: () => Promise<Result>) => (looks ? this.#flushed(work) : this.#inTurn(work))
+    return inTurn(async () => {
       const lastSettledAt = order.verb === 'retry' && order.done ? await this.#lastSettledAt(order.taskId) : 0
       return this.#runner.transact((tx) => control(tx, order, lastSettledAt))
     })
   }
 
   releaseInstance({ instanceId, limit }: ReleaseOrder): Promise<ReleaseResult> {
-    return this.#inTurn(async () => {
-      // Leases are found by their holder.
-      await this.#runner.flush()
+    // Leases are found by their holder.
+    return this.#flushed(async () => {
       const held = await this.#disk.heldBy(instanceId, limit)
       if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
       return this.#runner.transact(function* (tx) {
@@ -338,6 +338,20 @@ export class EngineStore implements Store {
     return this.#closed ? Promise.reject(storeClosed()) : this.#queue(work)
   }
 
+  /** In its turn, with everything in rows. */
+  #flushed<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#inTurnBehindRows(async () => {
+      await this.#runner.flush()
+      return work()
+    })
+  }
+
+  /** For work that has rows written: others go on while the most of many are. */
+  #inTurnBehindRows<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (!this.#runner.isFarBehind) return this.#inTurn(work)
+    return this.#runner.flushBeside().then(() => this.#inTurn(work))
+  }
+
   /** One after the other, in the order of the calls. If memory was dropped, the disk is asked first. */
   #queue<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = this.#turn
@@ -361,7 +375,7 @@ export class EngineStore implements Store {
 
   /** Rows are written first. Reading them needs no turn: a view that takes long holds nothing up. */
   async #view<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
-    await this.#inTurn(() => this.#runner.flush())
+    await this.#flushed(async () => undefined)
     const result = await read(this.#runner.now)
     await nextTurn()
     return result

@@ -3,13 +3,16 @@ import type { OutboxEntry } from '../outbox.ts'
 import { emptyTally, type Tally } from '../rules/task-facts.ts'
 import type {
   IndexRangeOfLane,
+  Line,
   NextIds,
   PartitionStatus,
   StoredKey,
   StoredLane,
   StoredLaneTable,
   StoredLevel,
+  StoredOutcome,
   StoredPace,
+  StoredState,
   StoredTableTime,
   StoredTask,
 } from '../stored.ts'
@@ -46,6 +49,8 @@ export interface Entry {
   readonly outbox: OutboxEntry | null
   /** What became done, to be added to the history of its task. */
   readonly throughput: readonly DoneWithin[]
+  /** When it was made. The times of partitions are written relative to it: they are short then. */
+  readonly at: number
 }
 
 const taskFields = [
@@ -133,7 +138,7 @@ export function encodeEntry(entry: Entry): string {
       packTally(lane.records),
     ]),
     entry.levels.map(({ level, virtual, served }) => [level, virtual.toString(), served.toString()]),
-    entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status))),
+    entry.partitions.map(([id, status]) => (status === null ? [id] : packStatus(id, status, entry.at))),
     entry.keys,
     entry.pace.map(({ task, second, partitions, records }) => [task, second, partitions, records]),
     entry.paceOver,
@@ -169,6 +174,7 @@ export function encodeEntry(entry: Entry): string {
       partitions,
       records,
     ]),
+    entry.at,
   ])
 }
 
@@ -193,6 +199,8 @@ export function decodeEntry(body: string): Entry {
     tableTimes,
     // Schema 7 of SQLite and 12 of PostgreSQL had no such part.
     throughput = [],
+    // An entry that was written before there was this has absolute times.
+    at = 0,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
     [unknown[], string, string, string | null, number[], number[]][],
@@ -211,6 +219,7 @@ export function decodeEntry(body: string): Entry {
     [number, string, number, string, string, string | null, number, number, number, number][],
     [number, string, string][],
     [number, number, number, number, number][]?,
+    number?,
   ]
   return {
     tasks: tasks.map(([values, counts, sums]) => ({
@@ -233,7 +242,7 @@ export function decodeEntry(body: string): Entry {
     })),
     partitions: partitions.map(([id, ...values]) => [
       id,
-      values.length === 0 ? null : (unpick(values, statusFields) as PartitionStatus),
+      values.length === 0 ? null : unpackStatus(values, at),
     ]),
     keys,
     pace: pace.map(([task, second, count, records]) => ({ task, second, partitions: count, records })),
@@ -272,6 +281,7 @@ export function decodeEntry(body: string): Entry {
       partitions: count,
       records,
     })),
+    at,
   }
 }
 
@@ -362,28 +372,77 @@ const pick = <Row>(row: Row, fields: readonly (keyof Row)[]): unknown[] => field
 /** By a loop, without pairs in between: tasks pass through here with every entry. */
 function unpick(values: readonly unknown[], fields: readonly string[]): object {
   const row: Record<string, unknown> = {}
-  for (let at = 0; at < fields.length; at += 1) row[fields[at] as string] = values[at]
+  for (let at = 0; at < fields.length; at += 1) row[fields[at] as string] = values[at] ?? null
   return row
 }
 
-/** In the order of `statusFields`. Written out: most of an entry is these. */
-const packStatus = (id: number, status: PartitionStatus): unknown[] => [
-  id,
-  status.state,
-  status.line,
-  status.term,
-  status.attempts,
-  status.releases,
-  status.holder,
-  status.secret,
-  status.outcome,
-  status.dueAt,
-  status.leasedAt,
-  status.settledAt,
-  status.reportedRecords,
-  status.reason,
-  status.history,
-]
+// States and the like are written as numbers. A number keeps its meaning: entries of an earlier version are read, too.
+const stateCodes: Readonly<Record<StoredState, number>> = {
+  ready: 0,
+  leased: 1,
+  delayed: 2,
+  parked: 3,
+  done: 4,
+  cancelled: 5,
+}
+const lineCodes: Readonly<Record<Line, number>> = { fresh: 0, released: 1, retry: 2 }
+const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
+  done: 0,
+  failed: 1,
+  released: 2,
+  expired: 3,
+  delivered: 4,
+}
+
+/** Before there were numbers, names were written. */
+function namesOf<Name extends string>(
+  codes: Readonly<Record<Name, number>>,
+): (written: Name | number) => Name {
+  const names: Name[] = []
+  for (const name of Object.keys(codes) as Name[]) names[codes[name]] = name
+  return (written) => (typeof written === 'number' ? (names[written] as Name) : written)
+}
+
+const stateOf = namesOf(stateCodes)
+const lineOf = namesOf(lineCodes)
+const outcomeOf = namesOf(outcomeCodes)
+
+/**
+ * In the order of `statusFields`, with times relative to that of the entry. Written out: most of an entry is these. Most
+ * partitions have none of the last three fields, which are left out then.
+ */
+function packStatus(id: number, status: PartitionStatus, at: number): unknown[] {
+  const { dueAt, leasedAt, settledAt, reportedRecords, reason, history } = status
+  const packed: unknown[] = [
+    id,
+    stateCodes[status.state],
+    lineCodes[status.line],
+    status.term,
+    status.attempts,
+    status.releases,
+    status.holder,
+    status.secret,
+    status.outcome === null ? null : outcomeCodes[status.outcome],
+    dueAt === null ? null : dueAt - at,
+    leasedAt === null ? null : leasedAt - at,
+    settledAt === null ? null : settledAt - at,
+  ]
+  if (reportedRecords !== null || reason !== null || history !== null)
+    packed.push(reportedRecords, reason, history)
+  return packed
+}
+
+function unpackStatus(values: readonly unknown[], at: number): PartitionStatus {
+  const status = unpick(values, statusFields) as PartitionStatus
+  const { state, line, outcome, dueAt, leasedAt, settledAt } = status
+  status.state = stateOf(state)
+  status.line = lineOf(line)
+  if (outcome !== null) status.outcome = outcomeOf(outcome)
+  if (dueAt !== null) status.dueAt = dueAt + at
+  if (leasedAt !== null) status.leasedAt = leasedAt + at
+  if (settledAt !== null) status.settledAt = settledAt + at
+  return status
+}
 
 const packTally = (tally: Tally): number[] => tallyStates.map((state) => tally[state])
 

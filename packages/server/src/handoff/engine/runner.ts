@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Disk, KnownKeys } from '../disk.ts'
+import { type Disk, type Images, KnownKeys } from '../disk.ts'
 import type { Policy } from '../rules/policy.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { NextIds } from '../stored.ts'
 import { decodeEntry, encodeEntry } from './entry.ts'
-import { type Flushable, imagesOf, Unflushed } from './state/images.ts'
+import { type Flushable, imagesOf, inPieces, Unflushed } from './state/images.ts'
 import { Memory, type MemoryBounds } from './state/memory.ts'
 import { tellEvents } from './tell-events.ts'
 import { type EngineContext, type Steps, type StoreRequest, Transaction } from './transaction.ts'
@@ -25,6 +25,10 @@ export interface EngineLimits extends MemoryBounds {
   /** What is older than this many changes of rows, or this many entries, is written into rows. */
   readonly flushRows: number
   readonly flushEntries: number
+  /** The most rows that are written in one transaction of the disk, about. */
+  readonly flushPiece: number
+  /** More rows than this are written beside other work, before a turn that needs them written. */
+  readonly flushBeside: number
   /** A call-back of more partitions is written in pieces of this many, beside other batches. */
   readonly largeCallBack: number
   readonly piece: number
@@ -36,6 +40,8 @@ const LIMITS: EngineLimits = {
   keys: 20_000,
   flushRows: 3000,
   flushEntries: 200,
+  flushPiece: 2500,
+  flushBeside: 5000,
   largeCallBack: 2000,
   piece: 500,
 }
@@ -60,6 +66,7 @@ export class Runner {
   #last = 0
   #unflushed = new Unflushed()
   #flushing: Promise<void> | null = null
+  #flushedTo = 0
   /** Goes up whenever memory is dropped: what was begun before must not be concluded. */
   epoch = 0
 
@@ -77,11 +84,12 @@ export class Runner {
   /** Becomes ready for transactions: what was appended and not flushed is flushed first. */
   async open(): Promise<Memory> {
     if (this.#memory !== null) return this.#memory
-    await this.#flushing?.catch(() => undefined)
+    while (this.#flushing !== null) await this.#flushing.catch(() => undefined)
     const { last, unflushed, nextIds } = await this.#disk.open()
     const images = imagesOf(unflushed.filter((body) => body !== '').map(decodeEntry))
     if (unflushed.length > 0) await this.#disk.flush(images, last)
     this.#last = last
+    this.#flushedTo = last
     this.#unflushed = new Unflushed()
     return this.#begin(images.nextIds ?? nextIds)
   }
@@ -154,21 +162,37 @@ export class Runner {
     if (weight > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
   }
 
-  /** Everything that is durable is in rows when this resolves. */
+  /** Everything that is durable is in rows when this resolves. In its turn: then nothing is appended meanwhile. */
   async flush(): Promise<void> {
     await this.open()
-    await this.#flushing
+    while (this.#flushing !== null) await this.#flushing
     this.#flush(this.#unflushed.takeAll())
     await this.#flushing
+  }
+
+  /** Whether many rows are not written. */
+  get isFarBehind(): boolean {
+    return this.#memory !== null && this.#unflushed.rows > this.limits.flushBeside
+  }
+
+  /** Before a turn that needs rows to be written, and outside of it. */
+  async flushBeside(): Promise<void> {
+    try {
+      while (this.#flushing !== null) await this.#flushing
+      if (this.#memory !== null) this.#flush(this.#unflushed.takeAll())
+      await this.#flushing
+    } catch {
+      // Memory was dropped. Whoever needs it next reads the disk again, and is told if that fails.
+    }
   }
 
   #flush(flushable: Flushable | null): void {
     if (flushable === null) return
     const { images, upTo } = flushable
     const memory = this.#memory
-    const flushing = this.#disk.flush(images, upTo).then(
+    const flushing = this.#writePieces(images, upTo).then(
       () => {
-        if (memory !== null) memory.flushed = upTo
+        memory?.flushed(upTo, images.partitions.keys())
         if (this.#flushing === flushing) this.#flushing = null
       },
       (error: unknown) => {
@@ -180,6 +204,18 @@ export class Runner {
     // Who waits for it is told; where nothing does, the next transaction begins anew.
     flushing.catch(() => undefined)
     this.#flushing = flushing
+  }
+
+  /** Rows may be newer than the last flushed entry says, never older. Only the last piece moves that number on. */
+  async #writePieces(images: Images, upTo: number): Promise<void> {
+    const pieces = inPieces(images, this.limits.flushPiece)
+    const last = pieces.pop() ?? images
+    for (const piece of pieces) {
+      await this.#disk.flush(piece, this.#flushedTo)
+      await this.yieldToEventLoop()
+    }
+    await this.#disk.flush(last, upTo)
+    this.#flushedTo = upTo
   }
 
   /** What is in memory can no longer be trusted: the disk is asked what is true. */

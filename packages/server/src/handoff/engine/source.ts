@@ -1,7 +1,7 @@
 import type { Line } from '../stored.ts'
 import { LineBuffer } from './state/line-buffer.ts'
 import type { Lane, LaneTable, Lines } from './state/memory.ts'
-import { waitingOf } from './transaction.ts'
+import { firstWaiting, retriesOf } from './waiting-lines.ts'
 
 /** What a pull is served from: a lane, or one table of it. */
 export type Source = Lane | LaneTable
@@ -10,11 +10,11 @@ export const laneOf = (source: Source): Lane => ('home' in source ? source.home 
 
 /** Set where only some partitions of the lane are meant. */
 export const onlyTableOf = (source: Source): string | undefined =>
-  'home' in source && source.home.tables.size > 1 ? source.table : undefined
+  'home' in source && source.home.onlyTable === null ? source.table : undefined
 
 export function linesOf(source: Source): Lines {
   if (!('home' in source)) return source.lines
-  if (source.home.tables.size === 1) return source.home.lines
+  if (source.home.onlyTable === source) return source.home.lines
   source.lines ??= beginLines(source)
   return source.lines
 }
@@ -32,14 +32,8 @@ function beginLines({ home, table }: LaneTable): Lines {
 
 /** Within a lane what was given back goes first; between its first line and its retries the smaller tag does. */
 export function lineToServe(source: Source): Line {
-  const { tag, retryTag } = source
-  if ('home' in source) {
-    const { first, retries } = waitingOf(source)
-    if (first === 0 || (retries > 0 && retryTag < tag)) return 'retry'
-    const { released } = source.home.tables.size === 1 ? source.home : source
-    return released > 0 ? 'released' : 'fresh'
-  }
-  const { retries, released, partitions } = source
-  if (partitions.ready === retries || (retries > 0 && retryTag < tag)) return 'retry'
+  const retries = retriesOf(source)
+  if (firstWaiting(source) === 0 || (retries > 0 && source.retryTag < source.tag)) return 'retry'
+  const { released } = 'home' in source && source.home.onlyTable === source ? source.home : source
   return released > 0 ? 'released' : 'fresh'
 }

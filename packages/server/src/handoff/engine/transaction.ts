@@ -1,15 +1,12 @@
 import type { InstanceRole, InstanceTotals } from '@baton/protocol'
 import type { IndexesOfLane, KnownPartition, Loaded, Needs } from '../disk.ts'
 import { Prepared } from '../readied.ts'
-import { advance, cost, drain, isLaneOpen } from '../rules/lane-rules.ts'
-import { formatLeaseId } from '../rules/lease-id.ts'
 import type { Policy } from '../rules/policy.ts'
-import { isAtLimit, weightOfTask } from '../rules/task-settings.ts'
-import type { GrantedLease, PulledPartition } from '../store.ts'
+import { isAtLimit } from '../rules/task-settings.ts'
 import type {
   IndexRangeOfLane,
-  Line,
   PartitionDescriptor,
+  PartitionStatus,
   StoredKey,
   StoredPace,
   StoredState,
@@ -19,6 +16,7 @@ import { type Entry, imageOfLane, imageOfLaneTable, imageOfStatus, imageOfTask }
 import { OutboxChanges } from './outbox-changes.ts'
 import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
 import { type DoneWithin, doneWithin } from './throughput.ts'
+import { WaitingLines } from './waiting-lines.ts'
 
 /** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
 export type StoreRequest =
@@ -50,6 +48,9 @@ export class Transaction {
   readonly secret: () => string
   /** The number that its entry will have. */
   readonly number: number
+
+  /** Who waits where, and whose turn it is. */
+  readonly lines: WaitingLines
 
   readonly newRows: PartitionDescriptor[] = []
   readonly newKeys: string[] = []
@@ -91,6 +92,7 @@ export class Transaction {
     this.now = now
     this.random = random
     this.secret = secret
+    this.lines = new WaitingLines(this)
   }
 
   get touchedTasks(): readonly Task[] {
@@ -135,16 +137,22 @@ export class Transaction {
     this.#partitions.push(partition)
   }
 
-  #touchLevel(level: Level): void {
+  touchLevel(level: Level): void {
     if (level.changedIn === this.number) return
     level.changedIn = this.number
     this.#levels.push(level)
   }
 
-  #touchLaneTable(table: LaneTable): void {
+  touchLaneTable(table: LaneTable): void {
     if (table.changedIn === this.number) return
     table.changedIn = this.number
     this.#laneTables.push(table)
+  }
+
+  touchTableTime(time: TableTime): void {
+    if (time.changedIn === this.number) return
+    time.changedIn = this.number
+    this.#tableTimes.push(time)
   }
 
   issue(kind: 'task' | 'lane' | 'partition' | 'event', count = 1): number {
@@ -187,211 +195,9 @@ export class Transaction {
 
   /** A task that had as many leases as it may have can have more. */
   #freeLeases(task: Task, count: number): void {
-    this.reopen(task)
+    this.lines.reopen(task)
     if (!task.paused && !task.cancelled)
       this.readied.add(task.taskId, null, Math.min(count, task.partitions.ready))
-  }
-
-  /** A partition begins to wait on a line. Its state, line and place are set, and it is counted as ready. */
-  enqueue(partition: Partition): void {
-    const { home: lane, line } = partition
-    this.#startLine(lane, line, line === 'retry' ? lane.retries : firstWaiting(lane) - 1)
-    if (line === 'retry') lane.retries += 1
-    else if (line === 'released') lane.released += 1
-    lane.lines[line].add(partition)
-    this.#enqueueByTable(partition)
-    this.#turn(lane)
-    if (isLaneOpen(lane.owner, lane.level)) this.readied.add(lane.owner.taskId, partition.computeTable, 1)
-  }
-
-  /** Fresh partitions joined the end of a lane and are counted as ready; `waitedBefore` did so before. */
-  enqueueFresh(lane: Lane, waitedBefore: number, tables: ReadonlyMap<string, number>): void {
-    this.#startLine(lane, 'fresh', waitedBefore)
-    this.#joinTables(lane, tables, waitedBefore)
-    this.#turn(lane)
-  }
-
-  /** A partition that waited is needed elsewhere. To be called before its state, line or place change. */
-  dequeue(partition: Partition): void {
-    const { home: lane, line } = partition
-    lane.lines[line].remove(partition)
-    if (line === 'retry') lane.retries -= 1
-    else if (line === 'released') lane.released -= 1
-    this.#dequeueByTable(partition)
-    this.touchLane(lane)
-  }
-
-  /** The turn of a lane follows from its counters and tags: to be called when those changed. */
-  requeue(lane: Lane): void {
-    this.#turn(lane)
-  }
-
-  /**
-   * Takes a partition out of its line and charges the order from which it was chosen: that of all lanes, that of a table, or
-   * none. It is the first of its line; or the first of its table in it.
-   */
-  serve(partition: Partition, chosenFrom: Lane | LaneTable | null): void {
-    const { home: lane, line, recordCount } = partition
-    if (line === 'fresh') {
-      const { fresh } = lane.lines
-      if (fresh.first === partition) {
-        fresh.items.shift()
-        lane.cursor = partition.id
-      } else fresh.remove(partition)
-      const table = lane.tables.size === 1 ? undefined : lane.tables.get(partition.computeTable)
-      if (table !== undefined) table.cursor = partition.id
-      this.#dequeueByTable(partition)
-    } else this.dequeue(partition)
-    // What was given back unused has been charged before.
-    if (line === 'released' || chosenFrom === null) return
-    const weight = weightOfTask(lane.owner)
-    const start = line === 'retry' ? chosenFrom.retryTag : chosenFrom.tag
-    if ('table' in chosenFrom) {
-      const { time } = chosenFrom
-      if (time.virtual < start) time.virtual = start
-      if (time.changedIn !== this.number) {
-        time.changedIn = this.number
-        this.#tableTimes.push(time)
-      }
-      this.#touchLaneTable(chosenFrom)
-    } else {
-      advance(lane.time, start, recordCount, weight)
-      this.#touchLevel(lane.time)
-    }
-    if (line === 'retry') chosenFrom.retryTag = start + cost(recordCount, weight)
-    else chosenFrom.tag = start + cost(recordCount, weight)
-  }
-
-  /** The turn of a lane for one of its tables, when its tags changed. */
-  requeueTable(table: LaneTable): void {
-    this.#turnOfTable(table)
-  }
-
-  /** A lane that was set aside, or read from the disk, may be behind the level's time. */
-  catchUp(lane: Lane): void {
-    if (lane.turn !== null && lane.turn < lane.time.virtual) this.#turn(lane)
-  }
-
-  catchUpTable(table: LaneTable): void {
-    if (table.turn !== null && table.turn < table.time.virtual) this.#turnOfTable(table)
-  }
-
-  /** Of a task that may serve again: its lanes return to the order at the level's time. */
-  reopen(task: Task): void {
-    const { order, tableOrders } = this.memory
-    if (task.asideForgotten) {
-      task.asideForgotten = false
-      order.rewind()
-      tableOrders.rewind()
-    }
-    for (const lane of task.aside) order.reopen(lane)
-    for (const table of task.asideTables) tableOrders.reopen(table)
-    // Also those that were not met while they might not serve: they kept their place, and others moved on.
-    for (const lane of task.lanes.values()) {
-      this.catchUp(lane)
-      for (const table of lane.tables.values()) this.catchUpTable(table)
-    }
-  }
-
-  reopenLane(lane: Lane): void {
-    this.memory.order.reopen(lane)
-    this.catchUp(lane)
-    for (const table of lane.tables.values()) {
-      this.memory.tableOrders.reopen(table)
-      this.catchUpTable(table)
-    }
-  }
-
-  /** A line that had nothing starts where the level stands. */
-  #startLine(lane: Lane, line: Line, waitedBefore: number): void {
-    if (waitedBefore > 0) return
-    const { time } = lane
-    if (time.queued === 0 && time.virtual < time.served && this.memory.order.isLoadedPast(time.level)) {
-      drain(time)
-      this.#touchLevel(time)
-    }
-    if (line === 'retry') {
-      if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
-    } else if (lane.tag < time.virtual) lane.tag = time.virtual
-  }
-
-  #turn(lane: Lane): void {
-    const { owner, level, time } = lane
-    if (isLaneOpen(owner, level)) {
-      // Behind the time is only one that might not serve for a while, and had not been met since.
-      if (lane.tag < time.virtual) lane.tag = time.virtual
-      if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
-    }
-    const first = firstWaiting(lane) > 0 ? lane.tag : null
-    const retry = lane.retries > 0 ? lane.retryTag : null
-    lane.turn = earlier(first, retry)
-    this.touchLane(lane)
-    this.memory.order.put(lane)
-    const only = onlyTable(lane)
-    if (only !== undefined) this.#turnOfTable(only)
-  }
-
-  /** Fresh partitions arrive. A lane that has one table keeps no counts for it; with the second one it begins to. */
-  #joinTables(lane: Lane, arrived: ReadonlyMap<string, number>, waitedBefore: number): void {
-    const only = onlyTable(lane)
-    for (const name of arrived.keys())
-      if (!lane.tables.has(name))
-        this.#touchLaneTable(this.memory.addLaneTable(lane, newLaneTable(lane, name)))
-    if (lane.tables.size === 1) return
-    if (only !== undefined) {
-      only.ready = waitedBefore + lane.retries
-      only.released = lane.released
-      only.retries = lane.retries
-      only.cursor = lane.cursor
-    }
-    for (const [name, count] of arrived) {
-      const table = lane.tables.get(name) as LaneTable
-      table.ready += count
-      this.#touchLaneTable(table)
-      // What arrived is on the disk, behind all that was read.
-      if (table.lines !== null) table.lines.fresh.isComplete = false
-      this.#turnOfTable(table)
-    }
-    if (only !== undefined) this.#touchLaneTable(only)
-  }
-
-  #enqueueByTable(partition: Partition): void {
-    const { home, line, computeTable } = partition
-    const table = home.tables.get(computeTable)
-    if (table === undefined || home.tables.size === 1) return
-    table.ready += 1
-    if (line === 'retry') table.retries += 1
-    else if (line === 'released') table.released += 1
-    table.lines?.[line].add(partition)
-    this.#touchLaneTable(table)
-    this.#turnOfTable(table)
-  }
-
-  #dequeueByTable(partition: Partition): void {
-    const { home, line, computeTable } = partition
-    const table = home.tables.get(computeTable)
-    if (table === undefined || home.tables.size === 1) return
-    table.ready -= 1
-    if (line === 'retry') table.retries -= 1
-    else if (line === 'released') table.released -= 1
-    table.lines?.[line].remove(partition)
-    this.#touchLaneTable(table)
-    this.#turnOfTable(table)
-  }
-
-  /** Most changes of a lane leave the turn of its table as it is: then nothing is written. */
-  #turnOfTable(table: LaneTable): void {
-    const { owner, level, time } = table
-    const { first, retries } = waitingOf(table)
-    const before = table.turn
-    if (isLaneOpen(owner, level) || (before === null && first + retries > 0)) {
-      if (table.tag < time.virtual) table.tag = time.virtual
-      if (table.retryTag < time.virtual) table.retryTag = time.virtual
-    }
-    table.turn = earlier(first > 0 ? table.tag : null, retries > 0 ? table.retryTag : null)
-    if (table.turn === before) return
-    this.#touchLaneTable(table)
-    this.memory.tableOrders.put(table)
   }
 
   remember(key: string, row: StoredKey | null): void {
@@ -467,17 +273,11 @@ export class Transaction {
   }
 
   entry(): Entry {
-    const removed = new Set(this.#removed)
     return {
       tasks: this.#tasks.map((task) => imageOfTask(task, task.failuresChangedIn === this.number)),
       lanes: this.#lanes.map(imageOfLane),
       levels: this.#levels.map(({ level, virtual, served }) => ({ level, virtual, served })),
-      partitions: [
-        ...this.#partitions
-          .filter(({ id }) => !removed.has(id))
-          .map((partition): Entry['partitions'][number] => [partition.id, imageOfStatus(partition)]),
-        ...this.#removed.map((id): Entry['partitions'][number] => [id, null]),
-      ],
+      partitions: this.#partitionImages(),
       keys: [...this.#keys],
       pace: [...this.#pace].map((pace) => ({ ...pace })),
       paceOver: this.#paceOver,
@@ -491,7 +291,18 @@ export class Transaction {
       tableTimes: this.#tableTimes.map(({ level, table, virtual }) => ({ level, table, virtual })),
       outbox: this.outbox.entry(),
       throughput: this.#done,
+      at: this.now,
     }
+  }
+
+  #partitionImages(): Entry['partitions'] {
+    const images: [number, PartitionStatus | null][] = []
+    for (const partition of this.#partitions) images.push([partition.id, imageOfStatus(partition)])
+    if (this.#removed.length === 0) return images
+    const removed = new Set(this.#removed)
+    const left = images.filter(([id]) => !removed.has(id))
+    for (const id of removed) left.push([id, null])
+    return left
   }
 
   setFailures(task: Task, failures: Task['failures']): void {
@@ -512,67 +323,6 @@ export class Transaction {
         attempts,
         reason,
       }))
-  }
-}
-
-/** How many wait on a lane's first line: fresh, or given back unused. */
-export const firstWaiting = ({ partitions, retries }: Lane): number => partitions.ready - retries
-
-/** The same of one of its tables, and its retries. */
-export function waitingOf(table: LaneTable): { readonly first: number; readonly retries: number } {
-  const { home, ready, retries } = table
-  return home.tables.size === 1
-    ? { first: firstWaiting(home), retries: home.retries }
-    : { first: ready - retries, retries }
-}
-
-/** Undefined where a lane has several, or none. */
-function onlyTable({ tables }: Lane): LaneTable | undefined {
-  if (tables.size !== 1) return undefined
-  const [only] = tables.values()
-  return only
-}
-
-const newLaneTable = ({ id, level }: Lane, table: string) => ({
-  lane: id,
-  table,
-  level,
-  tag: 0n,
-  retryTag: 0n,
-  turn: null,
-  cursor: 0,
-  ready: 0,
-  released: 0,
-  retries: 0,
-})
-
-/** The smaller one, of those that there are. */
-function earlier(first: bigint | null, retry: bigint | null): bigint | null {
-  return first === null ? retry : retry === null || first <= retry ? first : retry
-}
-
-export function handedOut(partition: Partition, lease: GrantedLease | null): PulledPartition {
-  const { home, index, spelling, computeTable, recordCount, extraFields, traceparent } = partition
-  const handed = {
-    taskId: home.owner.taskId,
-    level: home.level,
-    index,
-    spelling,
-    computeTableName: computeTable,
-    recordCount,
-    lease,
-  }
-  return extraFields === null && traceparent === null ? handed : { ...handed, extraFields, traceparent }
-}
-
-export function leaseOf(partition: Partition, now: number): GrantedLease {
-  const { id, term, secret, attempts } = partition
-  const expiresAt = partition.dueAt ?? now
-  return {
-    id: formatLeaseId({ partition: id, term, secret }),
-    attempt: attempts + 1,
-    expiresAt,
-    expiresInMillis: expiresAt - now,
   }
 }
 

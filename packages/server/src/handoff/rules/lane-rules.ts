@@ -30,10 +30,12 @@ export function cost(recordCount: number, weight = 1): bigint {
   return BigInt(costOf(recordCount, weight))
 }
 
-/** A partition that starts here is handed out. */
-export function advance(level: LevelTime, start: bigint, recordCount: number, weight = 1): void {
+/** A partition that starts here is handed out. Returns where the next one of its line starts. */
+export function advance(level: LevelTime, start: bigint, recordCount: number, weight = 1): bigint {
+  const finish = start + cost(recordCount, weight)
   level.virtual = larger(level.virtual, start)
-  level.served = larger(level.served, start + cost(recordCount, weight))
+  level.served = larger(level.served, finish)
+  return finish
 }
 
 /** Nothing on the level waits: what its lanes were owed is settled, and all start equal. */

@@ -1,15 +1,17 @@
 import { expect, test } from 'vitest'
 import { MemoryDisk } from '../../../src/disk/memory/memory-disk.ts'
 import { MemoryMedium } from '../../../src/disk/memory/memory-medium.ts'
-import type { IndexesOfLane, Needs } from '../../../src/handoff/disk.ts'
+import type { Images, IndexesOfLane, Needs } from '../../../src/handoff/disk.ts'
 import { openEngine } from '../../../src/handoff/engine/engine-store.ts'
 import type { PartitionDescriptor } from '../../../src/handoff/stored.ts'
-import { Driver, some } from '../../store/conformance/driver.ts'
+import { Driver, leaseOf, settlement, some } from '../../store/conformance/driver.ts'
 import { TestClock, testPolicy } from '../../store/conformance/harness.ts'
 
 class CountingDisk extends MemoryDisk {
   calls = 0
   readonly pieces: number[] = []
+  /** Lanes of each flush. */
+  readonly flushed: number[] = []
 
   override load(needs: Needs) {
     this.calls += 1
@@ -21,6 +23,11 @@ class CountingDisk extends MemoryDisk {
     return super.stage(rows)
   }
 
+  override flush(images: Images, upTo: number) {
+    this.flushed.push(images.lanes.size)
+    return super.flush(images, upTo)
+  }
+
   override known(asked: readonly IndexesOfLane[]) {
     this.calls += 1
     return super.known(asked)
@@ -29,6 +36,7 @@ class CountingDisk extends MemoryDisk {
 
 const LEVELS = 1000
 const PIECE = 250
+const FLUSH_PIECE = 400
 
 async function setUp() {
   const disk = new CountingDisk(new MemoryMedium())
@@ -40,7 +48,7 @@ async function setUp() {
     random: () => 0,
     secret: () => 'A'.repeat(16),
     // Lanes are read from the disk, as they are after a restart.
-    limits: { lanes: 10, largeCallBack: 100, piece: PIECE },
+    limits: { lanes: 10, largeCallBack: 100, piece: PIECE, flushPiece: FLUSH_PIECE },
   })
   const driver = new Driver({ store, reopen: async () => {}, dispose: async () => {} }, clock)
   const array = Array.from({ length: LEVELS }, (_, level) => some(level, 1)).flat()
@@ -53,6 +61,46 @@ async function setUp() {
 test('a large array with many levels is written in pieces of many levels', async () => {
   const { disk, store } = await setUp()
   expect(disk.pieces).toEqual([PIECE, PIECE, PIECE, PIECE])
+  expect(await store.audit()).toEqual([])
+})
+
+test('the lanes of a large array are flushed in pieces', async () => {
+  const { disk } = await setUp()
+  expect(Math.max(...disk.flushed)).toBeLessThanOrEqual(FLUSH_PIECE / 4 + 1)
+  expect(disk.flushed.reduce((sum, lanes) => sum + lanes, 0)).toBeGreaterThanOrEqual(LEVELS)
+})
+
+test('what is parked on many levels, or done, runs again with a bounded number of reads', async () => {
+  const { disk, store, driver } = await setUp()
+  const settleAll = async (outcome: 'failed' | 'done') => {
+    const handed = await driver.pullAll(LEVELS)
+    expect(handed).toHaveLength(LEVELS)
+    const order = { ...settlement({ outcome }), ...(outcome === 'failed' ? { final: true } : {}) }
+    const settlements = handed.map(({ lease }) => ({ lease: leaseOf(lease?.id ?? ''), order }))
+    const settles = [{ instance: null, settlements }]
+    await store.handOff({ settles, renews: [], undos: [], callBacks: [], pulls: [] })
+  }
+  const retry = { verb: 'retry', taskId: 'wide', level: null, partitions: null } as const
+  await settleAll('failed')
+  await store.audit()
+  disk.calls = 0
+  let [steps, changed] = [0, 0]
+  for (let more = true; more; steps += 1) {
+    const result = await store.control({ ...retry, done: false })
+    if (result.kind !== 'applied') throw new Error(result.kind)
+    changed += result.changed
+    more = result.more
+  }
+  expect(changed).toBe(LEVELS)
+  expect(disk.calls).toBeLessThan(steps * 10)
+  await settleAll('done')
+  await store.audit()
+  disk.calls = 0
+  await store.control({ ...retry, done: true })
+  const order = { retentionMillis: 1e12, forgetInstancesMillis: 1e9, forgetEndedNodesMillis: 1e9 }
+  for (steps = 1; (await store.maintain(order)).more; ) steps += 1
+  expect(disk.calls).toBeLessThan(steps * 10)
+  await settleAll('done')
   expect(await store.audit()).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Entry, imageOfStatus } from '../../../src/handoff/engine/entry.ts'
-import { Unflushed } from '../../../src/handoff/engine/state/images.ts'
+import { imagesOf, inPieces, Unflushed } from '../../../src/handoff/engine/state/images.ts'
 import { type PartitionStatus, type StoredTask, untouched } from '../../../src/handoff/stored.ts'
 import { noTotals } from '../../../src/handoff/views/records.ts'
 import { aTask } from '../../disk/conformance/builders.ts'
@@ -23,6 +23,7 @@ const entry = (...partitions: [id: number, change: Partial<PartitionStatus>][]):
   tableTimes: [],
   throughput: [],
   nextIds: null,
+  at: 0,
 })
 
 const states = (flushable: ReturnType<Unflushed['takeAll']>) =>
@@ -100,4 +101,16 @@ test('what became done is in one flush, added up by minute and by hour', () => {
     row('minute', 62, 4),
     row('hour', 60, 4),
   ])
+})
+
+test('a large flush is cut into pieces: each row once, totals and the rest in the last', () => {
+  const many = Array.from({ length: 25 }, (_, at): [number, Partial<PartitionStatus>] => [at + 1, {}])
+  const added = { instanceId: 'w', role: 'worker' as const, at: 0, totals: { ...noTotals(), done: 1 } }
+  const images = imagesOf([{ ...entry(...many), tasks: [aTask(1)], totals: [added] }])
+  const pieces = inPieces(images, 10)
+  expect(pieces.map(({ partitions }) => partitions.size)).toEqual([9, 10, 6])
+  expect(new Set(pieces.flatMap(({ partitions }) => [...partitions.keys()])).size).toBe(25)
+  expect(pieces.map(({ totals }) => totals.size)).toEqual([0, 0, 1])
+  expect(pieces.map(({ tasks }) => tasks.size)).toEqual([1, 0, 0])
+  expect(inPieces(images, 26)).toEqual([images])
 })

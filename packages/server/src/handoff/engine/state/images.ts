@@ -101,6 +101,11 @@ export class Unflushed {
     return this.#newer.entries.length
   }
 
+  /** All that is not written, about. */
+  get rows(): number {
+    return this.#older.weight + this.#newer.weight
+  }
+
   add(entry: Entry, number: number): void {
     this.#newer.entries.push(entry)
     this.#newer.weight += weightOf(entry)
@@ -132,6 +137,59 @@ export function imagesOf(entries: readonly Entry[]): Images {
   const images = noImages()
   for (const entry of entries) addToImages(images, entry)
   return images
+}
+
+/** A lane has many columns and indexes: as many as this many partitions. */
+const ROWS_PER_LANE = 4
+
+/**
+ * The same images in pieces of about this many rows, so that none holds others up for long. Images are absolute and may be
+ * written twice, but for what is added to totals: that and all that is small is in the last piece.
+ */
+export function inPieces(images: Images, rows: number): Images[] {
+  const { tasks, lanes, laneTables, partitions, ranges } = images
+  const all = tasks.size + ROWS_PER_LANE * lanes.size + laneTables.size + partitions.size + ranges.length
+  if (all <= rows) return [images]
+  const pieces: Images[] = []
+  let piece = noImages()
+  let filled = 0
+  const filledBy = (more: number) => {
+    filled += more
+    if (filled < rows) return
+    pieces.push(piece)
+    piece = noImages()
+    filled = 0
+  }
+  // Tasks come first: no row is ever on the disk without those it belongs to.
+  for (const [id, task] of tasks) {
+    piece.tasks.set(id, task)
+    filledBy(1)
+  }
+  for (const [id, lane] of lanes) {
+    piece.lanes.set(id, lane)
+    filledBy(ROWS_PER_LANE)
+  }
+  for (const [name, row] of laneTables) {
+    piece.laneTables.set(name, row)
+    filledBy(1)
+  }
+  for (const [id, status] of partitions) {
+    piece.partitions.set(id, status)
+    filledBy(1)
+  }
+  for (const range of ranges) {
+    piece.ranges.push(range)
+    filledBy(1)
+  }
+  pieces.push({
+    ...images,
+    tasks: piece.tasks,
+    lanes: piece.lanes,
+    laneTables: piece.laneTables,
+    partitions: piece.partitions,
+    ranges: piece.ranges,
+  })
+  return pieces
 }
 
 function removeFromImages(images: Images, entry: Entry): void {

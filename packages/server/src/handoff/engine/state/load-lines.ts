@@ -96,8 +96,9 @@ function* loadLines(
           })),
         }),
   })
-  const rows = new Map(loaded.partitions.map((row) => [row.id, row]))
   for (const [at, one] of fresh.entries()) fillFresh(tx, one, loaded.fresh[at] ?? [])
+  if (returned.length === 0) return
+  const rows = new Map(loaded.partitions.map((row) => [row.id, row]))
   for (const [at, { source, line, limit }] of returned.entries()) {
     const found = loaded.returned[at] ?? []
     const last = rows.get(found.at(-1) ?? -1)

@@ -64,6 +64,8 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   readonly lines: Lines
   /** All of them; a lane without rows has none. */
   readonly tables: Map<string, LaneTable>
+  /** Null where there are several, or none. */
+  onlyTable: LaneTable | null
   /** The largest index that was ever called back here; null for a lane that was read, whose indexes are on the disk. */
   lastIndex: number | null
   /** Partitions in memory that point here. */
@@ -112,18 +114,24 @@ export class Memory {
   readonly tableOrders = new TableOrders<LaneTable>(this.lanes)
   readonly rotations = new Rotations()
   readonly nextIds: NextIds
-  /** The number of the last entry that rows on the disk contain. */
-  flushed: number
-  /** So many could not go, or were left: looking through them again before there are more would be in vain. */
-  #lanesHeld = 0
-  #tasksHeld = 0
+  #flushed: number
+  /** Of what could not be evicted as far as it should: what was flushed then, and how much was left. */
+  readonly #stuck = new Map<ReadonlyMap<unknown, unknown>, { flushed: number; left: number }>()
+  /** Partitions whose last images were flushed since memory was evicted. */
+  #flushedLately: Iterable<number>[] = []
 
   constructor(nextIds: NextIds, flushed: number) {
     this.nextIds = nextIds
-    this.flushed = flushed
+    this.#flushed = flushed
   }
 
-  isClean = ({ changedIn }: Changing): boolean => changedIn <= this.flushed
+  isClean = ({ changedIn }: Changing): boolean => changedIn <= this.#flushed
+
+  /** Rows on the disk contain all entries up to this number, and with them these partitions. */
+  flushed(upTo: number, partitions: Iterable<number>): void {
+    this.#flushed = upTo
+    this.#flushedLately.push(partitions)
+  }
 
   take(loaded: LoadedRows): void {
     for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
@@ -181,6 +189,7 @@ export class Memory {
       changedIn: 0,
       lastIndex: isNew ? -1 : null,
       tables: new Map(),
+      onlyTable: null,
       aside: owner.aside,
       heapIndex: -1,
       pins: 0,
@@ -211,6 +220,7 @@ export class Memory {
     }
     time.lanes += 1
     lane.tables.set(row.table, added)
+    lane.onlyTable = lane.tables.size === 1 ? added : null
     return added
   }
 
@@ -230,19 +240,40 @@ export class Memory {
 
   /** Keeps memory within bounds. Nothing goes that is not flushed. */
   evict(bounds: MemoryBounds): void {
-    if (this.partitions.size > bounds.partitions) this.#evictPartitions(bounds.partitions >> 1)
-    if (this.lanes.size > Math.max(bounds.lanes, this.#lanesHeld)) {
+    this.#dropFinished()
+    this.#evictFrom(this.partitions, bounds.partitions, (left) => this.#evictPartitions(left))
+    this.#evictFrom(this.lanes, bounds.lanes, (left) => {
       // Finished partitions hold their lanes, and small tasks have many lanes for few partitions.
       this.#evictPartitions(this.partitions.size >> 1)
-      this.#evictLanes(bounds.lanes >> 1)
-      this.#lanesHeld = this.lanes.size + (bounds.lanes >> 3)
-    }
-    if (this.tasks.size > Math.max(bounds.lanes, this.#tasksHeld)) {
-      this.#evictTasks(bounds.lanes >> 1)
-      this.#tasksHeld = this.tasks.size + (bounds.lanes >> 3)
-    }
-    if (this.keys.size > bounds.keys) this.#evictKeys(bounds.keys >> 1)
+      this.#evictLanes(left)
+    })
+    this.#evictFrom(this.tasks, bounds.lanes, (left) => this.#evictTasks(left))
+    this.#evictFrom(this.keys, bounds.keys, (left) => this.#evictKeys(left))
     if (this.instances.size > bounds.keys) this.instances.clear()
+  }
+
+  /**
+   * A quarter at a time, so that no transaction takes long for it. Where less could go, because it is not flushed, looking
+   * through all of it again is worth its time only after the next flush, or when much was added.
+   */
+  #evictFrom(rows: ReadonlyMap<unknown, unknown>, most: number, evict: (left: number) => void): void {
+    if (rows.size <= most) return
+    const stuck = this.#stuck.get(rows)
+    if (stuck !== undefined && stuck.flushed === this.#flushed && rows.size < stuck.left + (most >> 2)) return
+    const left = Math.max(most >> 1, rows.size - (most >> 2))
+    evict(left)
+    if (rows.size > left) this.#stuck.set(rows, { flushed: this.#flushed, left: rows.size })
+    else this.#stuck.delete(rows)
+  }
+
+  /** What is done is rarely named again. Kept, it would live long enough to be dear to the garbage collector. */
+  #dropFinished(): void {
+    for (const ids of this.#flushedLately)
+      for (const id of ids) {
+        const partition = this.partitions.get(id)
+        if (partition?.state === 'done' && this.isClean(partition)) this.dropPartition(partition)
+      }
+    this.#flushedLately = []
   }
 
   /** The oldest first. Those at the front of a line stay: they go with their lane. */
@@ -275,11 +306,9 @@ export class Memory {
 
   #dropLane(lane: Lane): boolean {
     const { owner, time, tables } = lane
-    const buffered = new Set(itemsOf(lane.lines))
-    for (const { lines } of tables.values())
-      if (lines !== null) for (const partition of itemsOf(lines)) buffered.add(partition)
+    const buffered = this.isClean(lane) ? bufferedOf(lane) : null
     const isFree =
-      this.isClean(lane) &&
+      buffered !== null &&
       lane.pins === buffered.size &&
       [...tables.values(), ...buffered].every(this.isClean)
     if (!isFree) {
@@ -344,6 +373,14 @@ export const itemsOf = ({ fresh, released, retry }: Lines): Partition[] => [
   ...released.items,
   ...retry.items,
 ]
+
+/** Partitions that are in memory because they are next on a line of this lane. */
+function bufferedOf({ lines, tables }: Lane): Set<Partition> {
+  const buffered = new Set(itemsOf(lines))
+  for (const { lines: ofTable } of tables.values())
+    if (ofTable !== null) for (const partition of itemsOf(ofTable)) buffered.add(partition)
+  return buffered
+}
 
 export interface MemoryBounds {
   readonly partitions: number

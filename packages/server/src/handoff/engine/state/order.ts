@@ -107,8 +107,16 @@ export class Order<Lane extends OrderedLane<Lane>> {
     if (this.#heap.length <= keep) return []
     const sorted = this.#heap.toSorted(comparePositions)
     const last = sorted[keep - 1] as Lane
-    const dropped = sorted.slice(keep).filter((lane) => !isKept(lane))
-    for (const lane of dropped) this.remove(lane)
+    const dropped: Lane[] = []
+    this.#heap.length = 0
+    // In their order, lanes are a heap.
+    for (const [at, lane] of sorted.entries())
+      if (at < keep || isKept(lane)) lane.heapIndex = this.#heap.push(lane) - 1
+      else {
+        lane.heapIndex = -1
+        lane.time.queued -= 1
+        dropped.push(lane)
+      }
     // Where nothing was read yet, what is here is not the beginning of the order.
     const isBefore = this.isComplete || (this.loadedTo !== null && comparePositions(last, this.loadedTo) < 0)
     if (isBefore) {

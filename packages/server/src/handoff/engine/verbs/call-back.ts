@@ -14,7 +14,8 @@ import { noTallies, totalOf } from '../../rules/task-facts.ts'
 import type { CallBackOrder, CallBackResult, KnownConflict } from '../../store.ts'
 import { type PartitionDescriptor, untouched } from '../../stored.ts'
 import { type Lane, nameOfTime, type Task } from '../state/memory.ts'
-import { firstWaiting, load, type Steps, type Transaction } from '../transaction.ts'
+import { load, type Steps, type Transaction } from '../transaction.ts'
+import { firstWaiting } from '../waiting-lines.ts'
 import { applySettings } from './settings.ts'
 
 /** A lane as far as a comparison goes: rows beyond its tail do not count. */
@@ -245,7 +246,7 @@ function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
     tx.addRange(lane.id, first, last)
     if (lane.lastIndex !== null && last > lane.lastIndex) lane.lastIndex = last
   }
-  tx.enqueueFresh(lane, waitedBefore, tables)
+  tx.lines.enqueueFresh(lane, waitedBefore, tables)
   if (isLaneOpen(lane.owner, lane.level))
     for (const [table, ready] of tables) tx.readied.add(lane.owner.taskId, table, ready)
 }

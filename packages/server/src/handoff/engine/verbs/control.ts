@@ -2,9 +2,10 @@ import { withFinished } from '../../rules/attempt-history.ts'
 import type { ControlOrder, ControlResult, RetryOrder, SettingsOrder } from '../../rules/control.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { refusalOf, takeBack } from '../../rules/task-course.ts'
-import { unfinishedOf } from '../../rules/task-facts.ts'
+import { totalOf, unfinishedOf } from '../../rules/task-facts.ts'
 import type { Rerun } from '../../stored.ts'
 import { concludeTasks, moveBarriers, placeBarrier, setBarrier, stateOf } from '../course.ts'
+import { firstRows, lanesFrom } from '../rows-of-lanes.ts'
 import type { Lane, Partition, Task } from '../state/memory.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { newTask, taskNamed } from './call-back.ts'
@@ -120,7 +121,7 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
 
 /** Every lane of the task may serve again, as far as its barrier says. */
 function open(tx: Transaction, task: Task): void {
-  tx.reopen(task)
+  tx.lines.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
 }
 
@@ -164,17 +165,21 @@ function* retryParked(
   let changed = 0
   let level = only ?? 0
   while (changed < STEP) {
-    const lane = yield* nextLane(tx, task, level, 'parked')
-    if (lane === undefined || (only !== null && lane.level !== only)) return { changed, more: false }
-    let after = -1
-    while (changed < STEP) {
-      const rows = yield* rowsOf(tx, lane, 'parked', after, STEP - changed)
-      for (const partition of rows) if (partition.state === 'parked') retryOne(tx, partition)
-      changed += rows.length
-      after = rows.at(-1)?.index ?? after
-      if (rows.length === 0) break
+    const found = yield* lanesFrom(tx, task, level, 'parked')
+    const lanes = only === null ? found : found.filter((lane) => lane.level === only)
+    if (lanes.length === 0) return { changed, more: false }
+    const countOf = ({ partitions }: Lane) => partitions.parked
+    for (const { lane, rows } of yield* firstRows(tx, lanes, {
+      state: 'parked',
+      countOf,
+      most: STEP - changed,
+    })) {
+      if (changed >= STEP) break
+      const some = rows.slice(0, STEP - changed)
+      for (const partition of some) if (partition.state === 'parked') retryOne(tx, partition)
+      changed += some.length
+      level = lane.level + 1
     }
-    level = lane.level + 1
   }
   return { changed, more: true }
 }
@@ -242,7 +247,7 @@ function wait(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): 
   partition.dueAt = tx.now
   partition.attempts = 0
   partition.releases = 0
-  tx.enqueue(partition)
+  tx.lines.enqueue(partition)
 }
 
 /** The first step at once; the others follow by `advanceRerun`, so that an order repeated does not begin again. */
@@ -284,18 +289,30 @@ export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<vo
   let { level, index } = rerun
   let left = STEP
   while (left > 0) {
-    const lane = yield* nextLane(tx, task, level, 'rows')
-    if (lane === undefined || (rerun.only !== null && lane.level !== rerun.only)) {
+    const found = yield* lanesFrom(tx, task, level, 'rows')
+    const lanes = rerun.only === null ? found : found.filter((lane) => lane.level === rerun.only)
+    if (lanes.length === 0) {
       save(tx, task, at, null)
       return
     }
-    if (lane.level !== level) index = -1
-    const rows = yield* rowsOf(tx, lane, null, index, left)
-    for (const partition of rows)
-      if (partition.state === 'done' && (partition.settledAt ?? 0) <= rerun.begunAt) rerunOne(tx, partition)
-    left -= rows.length + 1
-    level = rows.length === 0 ? lane.level + 1 : lane.level
-    index = rows.at(-1)?.index ?? -1
+    if (lanes[0]?.level !== level) index = -1
+    const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
+    const most = left
+    for (const { lane, rows } of yield* firstRows(tx, lanes, {
+      state: null,
+      countOf,
+      afterIndex: index,
+      most,
+    })) {
+      if (left <= 0) break
+      const some = rows.slice(0, left)
+      for (const partition of some)
+        if (partition.state === 'done' && (partition.settledAt ?? 0) <= rerun.begunAt) rerunOne(tx, partition)
+      left -= some.length + 1
+      const isThrough = some.length === rows.length && rows.length < most
+      level = isThrough ? lane.level + 1 : lane.level
+      index = isThrough ? -1 : (some.at(-1)?.index ?? -1)
+    }
   }
   save(tx, task, at, { ...rerun, level, index })
 }
@@ -307,27 +324,4 @@ function save(tx: Transaction, task: Task, at: number, rerun: Rerun | null): voi
 
 function* loadLane(tx: Transaction, task: Task, level: number): Steps<void> {
   if (!task.lanes.has(level)) yield* load(tx, { lanesOf: [{ task: task.id, levels: [level] }] })
-}
-
-/** Rows were flushed before: the disk knows all lanes. */
-function* nextLane(
-  tx: Transaction,
-  task: Task,
-  from: number,
-  having: 'parked' | 'rows' | 'any',
-): Steps<Lane | undefined> {
-  if (from > Number.MAX_SAFE_INTEGER) return undefined
-  const { nextLanes } = yield* load(tx, { nextLanes: [{ task: task.id, from, having, limit: 1 }] })
-  return tx.memory.lanes.get(nextLanes[0]?.[0] ?? -1)
-}
-
-function* rowsOf(
-  tx: Transaction,
-  lane: Lane,
-  state: 'parked' | null,
-  afterIndex: number,
-  limit: number,
-): Steps<Partition[]> {
-  const { rows } = yield* load(tx, { rows: [{ lane: lane.id, tail: lane.tail, state, afterIndex, limit }] })
-  return (rows[0] ?? []).flatMap((id) => tx.memory.partitions.get(id) ?? [])
 }

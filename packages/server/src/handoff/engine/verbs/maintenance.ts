@@ -12,7 +12,8 @@ const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
 const TASKS_LOOKED_AT = 100
 
-type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+/** Runs work in its turn, with everything in rows. */
+type Flushed = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 interface Step {
   readonly more: boolean
@@ -25,16 +26,16 @@ const NOTHING: Step = { more: false, readied: 0 }
 export class Maintenance {
   readonly #disk: Disk
   readonly #runner: Runner
-  readonly #inTurn: InTurn
+  readonly #flushed: Flushed
   readonly #outbox: Outbox
   readonly #throughput: ThroughputRetention
   /** By turns: the rerun of a small task does not wait until that of a large one is through. */
   #lastRerun = 0
 
-  constructor(disk: Disk, runner: Runner, inTurn: InTurn, outbox: Outbox) {
+  constructor(disk: Disk, runner: Runner, flushed: Flushed, outbox: Outbox) {
     this.#disk = disk
     this.#runner = runner
-    this.#inTurn = inTurn
+    this.#flushed = flushed
     this.#outbox = outbox
     this.#throughput = new ThroughputRetention(disk)
   }
@@ -52,10 +53,7 @@ export class Maintenance {
     ]
     for (const duty of duties) {
       try {
-        const { more, readied } = await this.#inTurn(async () => {
-          await this.#runner.flush()
-          return duty()
-        })
+        const { more, readied } = await this.#flushed(duty)
         result = { ...result, more: result.more || more, readied: result.readied + readied }
       } catch (error) {
         if (error instanceof StoreUnavailable) throw error

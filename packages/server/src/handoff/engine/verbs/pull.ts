@@ -1,15 +1,15 @@
 import { isLaneOpen } from '../../rules/lane-rules.ts'
-import { parseLeaseId } from '../../rules/lease-id.ts'
+import { formatLeaseId, parseLeaseId } from '../../rules/lease-id.ts'
 import { next } from '../../rules/life-cycle.ts'
 import { KEY_GRACE_MILLIS, leaseMillis } from '../../rules/policy.ts'
 import { addCapped } from '../../rules/task-facts.ts'
 import { policyOf } from '../../rules/task-settings.ts'
-import type { PulledPartition, PullOrder, PullResult } from '../../store.ts'
+import type { GrantedLease, PulledPartition, PullOrder, PullResult } from '../../store.ts'
 import { Choice } from '../choose.ts'
 import { lineToServe } from '../source.ts'
 import { firstOf, LINES_AT_A_TIME } from '../state/load-lines.ts'
 import type { Lane, LaneTable, Partition } from '../state/memory.ts'
-import { handedOut, leaseOf, load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
+import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
 /** Lanes that a load brings at a time. */
@@ -81,11 +81,11 @@ function handOut(
 ): PulledPartition {
   const { home, recordCount } = partition
   const { delivery } = tx.policy
-  tx.serve(partition, chosenFrom)
+  tx.lines.serve(partition, chosenFrom)
   const to = next('ready', delivery === 'at-most-once' ? 'deliver' : 'lease')
   tx.count(home, 'ready', to, recordCount)
-  tx.requeue(home)
-  if (chosenFrom !== null && 'home' in chosenFrom) tx.requeueTable(chosenFrom)
+  tx.lines.requeue(home)
+  if (chosenFrom !== null && 'home' in chosenFrom) tx.lines.requeueTable(chosenFrom)
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
@@ -141,7 +141,7 @@ export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
     const lane = memory.lanes.get(id)
     if (lane === undefined || lane.turn === null || lane.heapIndex >= 0) continue
     memory.order.put(lane)
-    if (isLaneOpen(lane.owner, lane.level)) tx.catchUp(lane)
+    if (isLaneOpen(lane.owner, lane.level)) tx.lines.catchUp(lane)
   }
   const last = found.at(-1)
   const row = last === undefined ? undefined : position.get(last)
@@ -179,5 +179,30 @@ export function* loadKeys(tx: Transaction, names: readonly string[]): Steps<void
     if (tx.memory.keys.has(name)) continue
     const row = keys.find(({ key }) => key === name) ?? null
     tx.memory.keys.set(name, { row, changedIn: 0 })
+  }
+}
+
+function handedOut(partition: Partition, lease: GrantedLease | null): PulledPartition {
+  const { home, index, spelling, computeTable, recordCount, extraFields, traceparent } = partition
+  const handed = {
+    taskId: home.owner.taskId,
+    level: home.level,
+    index,
+    spelling,
+    computeTableName: computeTable,
+    recordCount,
+    lease,
+  }
+  return extraFields === null && traceparent === null ? handed : { ...handed, extraFields, traceparent }
+}
+
+function leaseOf(partition: Partition, now: number): GrantedLease {
+  const { id, term, secret, attempts } = partition
+  const expiresAt = partition.dueAt ?? now
+  return {
+    id: formatLeaseId({ partition: id, term, secret }),
+    attempt: attempts + 1,
+    expiresAt,
+    expiresInMillis: expiresAt - now,
   }
 }

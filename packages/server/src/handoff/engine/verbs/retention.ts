@@ -2,6 +2,7 @@ import { parseLeaseId } from '../../rules/lease-id.ts'
 import { KEY_GRACE_MILLIS } from '../../rules/policy.ts'
 import { totalOf } from '../../rules/task-facts.ts'
 import type { StoredKey } from '../../stored.ts'
+import { firstRows, lanesFrom } from '../rows-of-lanes.ts'
 import type { Lane, Partition, Task } from '../state/memory.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
@@ -9,7 +10,6 @@ import { loadLeases } from './settle.ts'
 /** What is removed when its time is over, a bounded step at a time. Rows are flushed before each step. */
 
 const ROWS_PER_STEP = 500
-const LANES_PER_STEP = 250
 /** Keys are looked at until their leases are so many: each of them is a row to read. */
 export const LEASES_PER_STEP = 1000
 
@@ -45,47 +45,21 @@ export function* purge(tx: Transaction, task: Task): Steps<void> {
     tx.touchTask(task)
     tx.forgetPace(task)
   }
-  const lanes = yield* lanesWithRows(tx, task, LANES_PER_STEP)
+  const lanes = yield* lanesFrom(tx, task, 0, 'rows')
   let left = ROWS_PER_STEP
-  for (const { lane, rows } of yield* firstRows(tx, lanes, left)) {
+  const countOf = ({ partitions, purged }: Lane) => totalOf(partitions) - purged
+  for (const { lane, rows } of yield* firstRows(tx, lanes, { state: null, countOf, most: left })) {
     if (left <= 0) return
     for (const partition of rows.slice(0, left)) removeRow(tx, lane, partition)
-    tx.requeue(lane)
+    tx.lines.requeue(lane)
     left -= rows.length
   }
-}
-
-function* lanesWithRows(tx: Transaction, task: Task, limit: number): Steps<Lane[]> {
-  const { nextLanes } = yield* load(tx, { nextLanes: [{ task: task.id, from: 0, having: 'rows', limit }] })
-  return (nextLanes[0] ?? []).flatMap((id) => tx.memory.lanes.get(id) ?? [])
-}
-
-/** The first rows of as many lanes as it takes, with one load: a task may have thousands of lanes with a row each. */
-function* firstRows(
-  tx: Transaction,
-  lanes: readonly Lane[],
-  wanted: number,
-): Steps<{ lane: Lane; rows: Partition[] }[]> {
-  const chosen: Lane[] = []
-  let expected = 0
-  for (const lane of lanes) {
-    if (expected >= wanted) break
-    chosen.push(lane)
-    expected += totalOf(lane.partitions) - lane.purged
-  }
-  const { rows } = yield* load(tx, {
-    rows: chosen.map(({ id, tail }) => ({ lane: id, tail, state: null, afterIndex: -1, limit: wanted })),
-  })
-  return chosen.map((lane, at) => ({
-    lane,
-    rows: (rows[at] ?? []).flatMap((id) => tx.memory.partitions.get(id) ?? []),
-  }))
 }
 
 /** Of a cancelled task partitions may still wait: with their rows they leave the order. */
 function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   const { state, recordCount } = partition
-  if (state === 'ready') tx.dequeue(partition)
+  if (state === 'ready') tx.lines.dequeue(partition)
   if (state !== 'done') tx.count(lane, state, 'cancelled', recordCount)
   lane.purged += 1
   lane.purgedRecords += recordCount

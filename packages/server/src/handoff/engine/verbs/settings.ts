@@ -13,7 +13,7 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   task.settings = settings
   tx.touchTask(task)
   // Where a limit was raised, its lanes come back; where not, they are set aside again when they are met.
-  tx.reopen(task)
+  tx.lines.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
   return true
 }

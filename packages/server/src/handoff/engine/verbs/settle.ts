@@ -207,7 +207,7 @@ function wake(tx: Transaction, partition: Partition): boolean {
   tx.touchPartition(partition)
   partition.state = to
   if (partition.line === 'released') partition.dueAt = null
-  tx.enqueue(partition)
+  tx.lines.enqueue(partition)
   return true
 }
 
@@ -228,7 +228,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   if (change.event === null) return
   const { to } = change
   const waited = partition.state === 'ready'
-  if (waited) tx.dequeue(partition)
+  if (waited) tx.lines.dequeue(partition)
   tx.count(home, partition.state, to, recordCount)
   partition.state = to
   partition.dueAt = null
@@ -236,7 +236,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     case 'ready':
       if (!change.keepsRank) partition.line = 'retry'
       giveBack(partition, tx.now)
-      tx.enqueue(partition)
+      tx.lines.enqueue(partition)
       break
     case 'leased':
       partition.dueAt = tx.now + leaseMillis(policyFor(tx, partition), recordCount)
@@ -261,7 +261,7 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
     case 'cancelled':
       break
   }
-  if (waited) tx.requeue(home)
+  if (waited) tx.lines.requeue(home)
 }
 
 /** Of an attempt that finished its partition. The rows of its lane and task are touched by the counting of states. */

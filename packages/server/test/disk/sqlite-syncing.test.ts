@@ -1,0 +1,48 @@
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { migrate } from '../../src/disk/sqlite/folder.ts'
+import { Session } from '../../src/disk/sqlite/session.ts'
+import { noImages } from '../../src/handoff/engine/state/images.ts'
+import type { PartitionDescriptor } from '../../src/handoff/stored.ts'
+import { aRow } from './conformance/builders.ts'
+
+const [NORMAL, FULL] = [1, 2]
+
+test('appends are synced, and nothing else changes that; flushes need not be', () => {
+  const db = new DatabaseSync(':memory:')
+  migrate(db, ':memory:')
+  db.exec('PRAGMA synchronous = FULL')
+  const session = new Session(db)
+  const syncing = () => db.prepare('PRAGMA synchronous').get()?.['synchronous']
+  const append = (number: number) => {
+    let during: unknown
+    const newRows: PartitionDescriptor[] = [aRow(number, 1)]
+    newRows.slice = () => {
+      during = syncing()
+      return []
+    }
+    session.append({ number, body: '[]', newRows, newKeys: [] })
+    return during
+  }
+  const flush = (failing: boolean) => {
+    let during: unknown
+    const images = noImages()
+    images.levels.values = () => {
+      during = syncing()
+      if (failing) throw new Error('broken')
+      return [].values()
+    }
+    try {
+      session.flush(images, 0)
+    } catch {
+      // As wanted.
+    }
+    return during
+  }
+  expect(append(1)).toBe(FULL)
+  expect(flush(false)).toBe(NORMAL)
+  expect(append(2)).toBe(FULL)
+  expect(flush(true)).toBe(NORMAL)
+  expect(append(3)).toBe(FULL)
+  db.close()
+})
