@@ -42,7 +42,7 @@ import {
 } from './call-options.ts'
 import type { BatonClientOptions } from './client-options.ts'
 import { UnsendableError } from './errors.ts'
-import { answerLines, followEvents } from './event-stream.ts'
+import { followEvents, textLines } from './event-stream.ts'
 import { persist } from './persistence.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
@@ -196,7 +196,7 @@ export class BatonClient {
     const path = `${taskPath(taskId)}/manifest`
     const spec = { method: 'GET', path, query: { state, level }, ...limits(options) } as const
     const body = await this.#persist(() => this.#transport.stream(spec), options)
-    for await (const line of answerLines(body, options.signal)) {
+    for await (const line of textLines(body, options)) {
       if (line !== '') yield this.#table.fromWire(JSON.parse(line) as ManifestLine)
     }
   }

@@ -1,18 +1,82 @@
 import type { StreamEvent } from '@baton/protocol'
-import { readEvents, StreamBroken, textLines } from '@baton/protocol/core'
+import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/core'
 import { UnreachableError } from './errors.ts'
 import { backOffMillis, pause } from './persistence.ts'
 
-/** The lines of an answer; one that breaks off is an unreachable service. */
-export async function* answerLines(
+interface TextLinesOptions {
+  readonly signal?: AbortSignal | undefined
+  /** A connection on which nothing comes for longer counts as broken. */
+  readonly longestSilenceMillis?: number
+}
+
+/** The lines of a body, however it is cut into chunks. A last line without a line break counts. */
+export async function* textLines(
+  body: ReadableStream<Uint8Array>,
+  { signal, longestSilenceMillis }: TextLinesOptions = {},
+): AsyncGenerator<string, void, undefined> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  const interrupt = () => void reader.cancel(signal?.reason).catch(() => {})
+  signal?.addEventListener('abort', interrupt, { once: true })
+  let rest = ''
+  try {
+    while (true) {
+      const { done, value } = await nextChunk(reader, longestSilenceMillis)
+      signal?.throwIfAborted()
+      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n')
+      rest = lines.pop() ?? ''
+      yield* lines
+      if (done) break
+    }
+    if (rest !== '') yield rest
+  } finally {
+    signal?.removeEventListener('abort', interrupt)
+    // A caller that leaves early must not leave the connection open.
+    await reader.cancel().catch(() => {})
+  }
+}
+
+async function nextChunk(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  longestSilenceMillis: number | undefined,
+) {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const silence = new Promise<never>((_, reject) => {
+    if (longestSilenceMillis === undefined) return
+    timer = setTimeout(() => reject(new Error('nothing came for too long')), longestSilenceMillis)
+  })
+  try {
+    return await Promise.race([reader.read(), silence])
+  } catch (error) {
+    throw new UnreachableError('the answer broke off in the middle', { cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+interface ReceivedEvent {
+  readonly id: string | undefined
+  /** Undefined for a block without data, such as one that only gives an id. */
+  readonly event: StreamEvent | undefined
+}
+
+/** Reads the parts of server-sent events that the service uses: id, event, one line of data, and comments. */
+export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   signal?: AbortSignal,
-): AsyncGenerator<string, void, undefined> {
-  try {
-    yield* textLines(body, { signal })
-  } catch (error) {
-    if (!(error instanceof StreamBroken)) throw error
-    throw new UnreachableError(error.message, { cause: error.cause })
+): AsyncGenerator<ReceivedEvent, void, undefined> {
+  let fields: Record<string, string> = {}
+  const longestSilenceMillis = LONGEST_SILENCE_SECONDS * 1000
+  for await (const line of textLines(body, { signal, longestSilenceMillis })) {
+    if (line !== '') {
+      const [, name = '', value = ''] = /^([a-z]*): ?(.*)$/s.exec(line) ?? []
+      if (name !== '') fields[name] = value
+      continue
+    }
+    const { id, event: name, data } = fields
+    const event = name === undefined || data === undefined ? undefined : { name, data: JSON.parse(data) }
+    yield { id, event: event as StreamEvent | undefined }
+    fields = {}
   }
 }
 
@@ -32,8 +96,7 @@ export async function* followEvents(
       }
     } catch (error) {
       // Opening has retried already; a stream that breaks off is opened again.
-      const isAway = error instanceof UnreachableError || error instanceof StreamBroken
-      if (!isAway || signal?.aborted) throw error
+      if (!(error instanceof UnreachableError) || signal?.aborted) throw error
     }
     await pause(backOffMillis(1), signal)
   }

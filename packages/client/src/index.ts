@@ -90,6 +90,7 @@ export {
   UnsendableError,
   WorkerStoppedError,
 } from './errors.ts'
+export { readEvents } from './event-stream.ts'
 export {
   type DoneOutcome,
   Failed,

@@ -11,7 +11,6 @@ export {
   refusalCodes,
   refusalDetail,
 } from './error-codes.ts'
-export { type ReceivedEvent, readEvents, StreamBroken, textLines } from './event-stream.ts'
 export { InexactNumber, parseExactJson } from './exact-json.ts'
 export { didYouMean, objectFaults } from './field-faults.ts'
 export {

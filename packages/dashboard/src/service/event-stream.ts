@@ -1,5 +1,6 @@
+import { readEvents } from '@baton/client'
 import type { EventName, StreamEvent } from '@baton/protocol'
-import { LONGEST_SILENCE_SECONDS, readEvents } from '@baton/protocol/core'
+import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/core'
 
 /** A service that does not answer for longer counts as away. */
 const SILENCE_MILLIS = LONGEST_SILENCE_SECONDS * 1000
