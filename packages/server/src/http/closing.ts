@@ -5,17 +5,18 @@ import type { HandOff } from '../handoff/hand-off.ts'
 import type { FastPath } from './fast-path/fast-path.ts'
 import type { Listeners } from './listeners.ts'
 
-/** The other nodes of the same service, and what they ask this one. */
+/** The interface to the other nodes of the same service. */
 export interface Peers {
-  /** `verb` is what stands behind `/peer/` in the path. */
+  /** Serves a request of another node. `verb` is the part of the path after `/peer/`. */
   serve(verb: string, request: IncomingMessage, response: ServerResponse): void
-  /** This node takes nothing new: another one may take its place. */
+  /** Called when this node drains: it gives up leadership if another node can take over. */
   leave(): Promise<void>
 }
 
 /**
- * Lets other nodes in before everything else: they prove who they are by a signature, so neither the Host rule nor tokens
- * are for them, and a batch of requests should cost one request, not the hooks of Fastify beside it.
+ * Routes requests of other nodes before Fastify sees them. Nodes authenticate by a signature, so the Host
+ * rule and tokens do not apply. A peer request carries a batch of requests, and should not pay for Fastify's
+ * hooks.
  */
 export function admitPeers(server: Server, basePath: string, peers: Peers): void {
   const prefix = `${basePath}/peer/`
@@ -40,25 +41,30 @@ interface Closing {
 }
 
 /**
- * Closing: nothing more is handed out and waiting pulls are answered at once. While requests under way finish, the
- * port stays open, so that a probe reads 503 instead of nothing and settlements of other connections still arrive;
- * connections close as they fall idle, and new ones are given a moment for their first request. Then the port closes,
- * and the hand-off stops and lets go of its store.
+ * Closes the service gracefully:
+ *
+ * 1. Nothing more is handed out, and waiting pulls are answered immediately.
+ *
+ * 2. The port stays open while requests in progress finish, so that probes get 503 and settles on other
+ * connections still arrive. Idle connections are closed; new ones get a moment to send their first request.
+ *
+ * 3. The port closes, and the hand-off stops and closes its store.
  */
 export function closeInOrder(
   app: FastifyInstance,
   fastPath: FastPath,
   { handOff, peers, listeners }: Closing,
-  headTimeoutMillis: number,
+  closeMillis: number,
 ): void {
-  // Fastify says it to requests that come from now on. Those that came before would use their connection again.
+  // Fastify sends this header only in response to requests that arrive after closing began. Earlier ones need
+  // it too, or their clients would reuse the connection.
   app.addHook('onSend', async (_, reply) => {
     if (handOff.isDraining) reply.header('connection', 'close')
   })
   app.addHook('preClose', async () => {
     handOff.drain()
     await peers?.leave()
-    const deadline = performance.now() + headTimeoutMillis
+    const deadline = performance.now() + closeMillis
     while ((await connectionsUnderWay(app, fastPath, listeners)) > 0 && performance.now() < deadline)
       await pause(IDLE_CHECK_MILLIS)
     app.server.closeAllConnections()

@@ -3,12 +3,13 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * From each listening socket the event loop accepts one connection per turn. With a single one, a probe waits behind a
- * flood of connections for as many turns; with several, the system spreads connections over them.
+ * The event loop accepts one connection per listening socket and turn. With a single socket, a probe waits
+ * behind a flood of connections for one turn each; with several, the kernel distributes connections over
+ * them.
  */
 const LISTENERS = 16
 
-/** Several listening sockets on one address, where the system can share it among them. */
+/** Several listening sockets on one address, where the system supports SO_REUSEPORT with load balancing. */
 export class Listeners {
   readonly #others: Server[] = []
 
@@ -17,12 +18,12 @@ export class Listeners {
       await http.listen({ host, port })
       return
     }
-    // A shared port would also be shared with another service of the same user.
+    // With SO_REUSEPORT, another service of the same user could already be listening on this port.
     if (port !== 0) await requireFree(host, port)
     await http.listen({ host, port, ...SHARED })
     const bound = http.server.address() as AddressInfo
     for (let count = 1; count < LISTENERS; count += 1) {
-      // Half-open as the connections of an HTTP server are.
+      // The same options as the sockets of an HTTP server.
       const other = createServer({ allowHalfOpen: true, noDelay: true })
       other.on('connection', (socket) => http.server.emit('connection', socket))
       other.listen({ host: bound.address, port: bound.port, ...SHARED })
@@ -31,7 +32,7 @@ export class Listeners {
     }
   }
 
-  /** Connections that came in beside those of the HTTP server's own socket. */
+  /** The number of connections that were not accepted by the HTTP server's own socket. */
   async connections(): Promise<number> {
     const counts = this.#others.map(
       (other) =>
@@ -49,7 +50,9 @@ export class Listeners {
 
 const SHARED = { reusePort: true }
 
-/** Other systems than Linux share a port without spreading connections; Node knows how from 23.1 on. */
+/**
+ * Only Linux distributes connections over sockets that share a port. Node supports `reusePort` since 23.1.
+ */
 function canShare(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   return process.platform === 'linux' && (major > 23 || (major === 23 && minor >= 1))

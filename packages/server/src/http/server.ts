@@ -49,15 +49,15 @@ export interface HttpOptions {
   readonly service: Omit<Service, 'isSecure'>
   readonly admission: AdmissionOptions
   readonly limits: AdmissionLimits
-  /** Empty, or a path without a slash at its end. */
+  /** Empty, or a path without a trailing slash. */
   readonly basePath: string
   /** Whether plain pulls and settles bypass Node's HTTP server. */
   readonly isFastPathOn?: boolean
   /** Null: requests are not logged. */
   readonly requestLog: RequestLog | null
-  /** Null: the service speaks plain HTTP. */
+  /** Null: the service serves plain HTTP. */
   readonly tls?: TlsFiles | null
-  /** Addresses and networks of proxies whose X-Forwarded headers are believed. */
+  /** Addresses and networks of the proxies whose X-Forwarded headers are trusted. */
   readonly trustedProxies?: readonly string[]
   /** Null: this node is the only one. */
   readonly peers?: Peers | null
@@ -66,18 +66,18 @@ export interface HttpOptions {
 }
 
 export interface Timeouts {
-  /** For a request to arrive, headers and body. */
+  /** How long a request may take to arrive, headers and body. */
   readonly requestMillis: number
-  /** How often late requests are looked for. */
+  /** How often requests are checked for this timeout. */
   readonly checkMillis: number
-  /** For requests under way when the service closes. */
+  /** How long a closing service waits for requests in progress. */
   readonly closeMillis: number
 }
 
-/** Docker waits ten seconds before it kills; whoever has not read its answer by then will not. */
+/** `closeMillis` is below the ten seconds that Docker waits before it kills a container. */
 const standardTimeouts: Omit<Timeouts, 'requestMillis'> = { checkMillis: 5000, closeMillis: 8000 }
 
-/** The characters of a task id, up to four bytes each, percent-encoded. */
+/** The longest task id, at four bytes per character, percent-encoded. */
 const LONGEST_SEGMENT = MAX_TASK_ID_LENGTH * 4 * 3
 const HEADERS_LIMIT_BYTES = 2 * 16_384
 
@@ -118,20 +118,20 @@ export async function buildHttp({
     }))
   const fastPath = new FastPath(entry, { refuse, service, requests, proxies, logAnswer })
   const app: FastifyInstance = Fastify({
-    // Fastify's own logging costs every request a logger and two listeners, also where nothing is logged.
+    // Fastify's logger adds a child logger and two listeners to each request, even when nothing is logged.
     logger: false,
     bodyLimit: LEASE_LIMIT_BYTES,
     requestTimeout: requestMillis,
-    // While the node drains, requests on open connections are still answered, each as its last.
+    // While the node drains, it still answers requests on open connections, with `Connection: close`.
     return503OnClosing: false,
-    // The router does not look at the first character of a path and would take `*` for `/`, and `*pull` for `/pull`.
+    // The router ignores the first character of a path: it would match `*` as `/`, and `*pull` as `/pull`.
     rewriteUrl: ({ url = '/' }) => (url.startsWith('*') ? `/${url}` : url),
     routerOptions: { maxParamLength: LONGEST_SEGMENT, caseSensitive: true },
     ...serverOptions(tls, {
       maxHeaderSize: HEADERS_LIMIT_BYTES,
       connectionsCheckingInterval: checkMillis,
       headersTimeout: Math.min(requestMillis, 60_000),
-      // Node would refuse without a word; admission.ts says what is missing.
+      // Node would refuse the request without an explanation; admission.ts returns a problem document.
       requireHostHeader: false,
     }),
     schemaController: descriptiveSchemas,
@@ -197,29 +197,29 @@ export async function buildHttp({
   )
   answerStalledUploads(app.server)
   if (peers !== null) admitPeers(app.server, basePath, peers)
-  // Switched off, the fast path still has connections until their first bytes: Node's server takes one without a
-  // request for busy, and closing would wait for it.
+  // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
+  // counts a connection without a request as busy, and closing would wait for it.
   if (!isFastPathOn) fastPath.serveNothing()
   fastPath.before(app.server)
-  // In front of both ways.
+  // Runs first, for connections of the fast path and of Node's server alike.
   budget.before(app.server)
   app.addHook('onClose', async () => budget.stop())
   answerExpectHeader(app, Math.max(service.callBackLimitBytes, LEASE_LIMIT_BYTES))
   admission.tokens?.onReload(() => fastPath.forgetHeads())
   auditReloads(audit, admission.tokens, tls, service.webhooks.file)
   if (tls !== null) serveTls(app, tls)
-  // Before the others are waited for.
+  // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
   closeInOrder(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
   return app
 }
 
-/** Descriptors have five fields; others may be ignored. */
+/** Descriptors have five fields; the limit leaves space for additional fields that are ignored. */
 function callBackShape({ callBackPartitions }: AdmissionLimits): ShapeLimits {
   return { elements: callBackPartitions, values: Math.max(1_000_000, 8 * callBackPartitions) }
 }
 
-/** An answer is true when it is given: whoever asks again wants to know what is true then. */
+/** Responses describe the current state, so they must not be cached. */
 function keepOutOfCaches(routes: FastifyInstance): void {
   routes.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')

@@ -7,18 +7,18 @@ import type { LiveSubscriptions } from '../webhooks/live-subscriptions.ts'
 import type { Callers, KeyOwner } from './requests/callers.ts'
 import type { RequestTracing } from './requests/request-tracing.ts'
 
-/** What the routes work with. */
+/** The dependencies of the routes. */
 export interface Service {
   readonly handOff: HandOff
   readonly log: Log
-  /** The wire's name for the table field. */
+  /** The name of the table field in the wire format. */
   readonly tableField: string
   readonly unknownFields: UnknownFields
   readonly callBackLimitBytes: number
   readonly callBackLevels: number
   readonly keyOwner: KeyOwner
   readonly callers: Callers
-  /** The service speaks TLS. */
+  /** Whether the service serves TLS. */
   readonly isSecure: boolean
   readonly webhooks: Webhooks
   /** The default of `target` in `/scale`, and the target of `baton_desired_workers`. */
@@ -31,11 +31,11 @@ export interface Webhooks {
   /** Null: there is no subscriptions file. */
   readonly file: LiveSubscriptions | null
   readonly deliverer: Pick<Deliverer, 'counts' | 'broken'>
-  /** `source` of the events. */
+  /** The `source` attribute of the events. */
   readonly source: string
 }
 
-/** Settlements and renewals name at most ten thousand leases; more than this cannot be right. */
+/** The body limit of settle and renew requests. They name at most 10,000 leases, which need far less. */
 export const LEASE_LIMIT_BYTES = 8 * 2 ** 20
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

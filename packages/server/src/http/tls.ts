@@ -13,7 +13,7 @@ interface TlsPaths {
   readonly key: string
 }
 
-/** What became of files that changed. */
+/** The result of reloading changed files. */
 export type TlsReload =
   | { readonly outcome: 'applied'; readonly subject: string; readonly validTo: string }
   | { readonly outcome: 'refused'; readonly fault: string }
@@ -24,7 +24,10 @@ interface Pair {
   readonly certificate: X509Certificate
 }
 
-/** Certificate and key of the service. When the files change, new connections get the new ones; open ones stay. */
+/**
+ * Certificate and key of the service. When the files change, new connections use the new ones; open
+ * connections keep the old.
+ */
 export class TlsFiles {
   readonly #paths: TlsPaths
   readonly #log: Log
@@ -33,11 +36,11 @@ export class TlsFiles {
   #server: Server | undefined
   readonly #listeners: ((reload: TlsReload) => void)[] = []
 
-  /** Throws a SettingsError when they cannot be used. */
+  /** Throws a SettingsError when the files cannot be used. */
   constructor(paths: TlsPaths, log: Log) {
     this.#paths = paths
     this.#log = log
-    // Two files that belong together: one may be written some time before the other.
+    // The two files belong together, and one may be written some time before the other.
     this.#watch = watchFiles([paths.cert, paths.key], () => this.reload(), { whenQuiet: true })
     try {
       this.#pair = readPair(paths)
@@ -53,7 +56,7 @@ export class TlsFiles {
     return { cert, key }
   }
 
-  /** Whether clients that ask for this host, a name or an address, accept the certificate. */
+  /** Whether clients that connect to this host, a name or an address, accept the certificate. */
   isFor(host: string): boolean {
     const name = host.replace(/^\[|\]$/g, '')
     const { certificate } = this.#pair
@@ -75,19 +78,19 @@ export class TlsFiles {
     } catch (error) {
       const fault = (error as Error).message
       this.#log.error({ fault }, 'the certificate changed and cannot be used: the one of before stays')
-      this.#tell({ outcome: 'refused', fault })
+      this.#notify({ outcome: 'refused', fault })
       return
     }
     const { subject, validTo } = this.#pair.certificate
     this.#warnIfExpired()
-    this.#tell({ outcome: 'applied', subject: subject ?? '', validTo })
+    this.#notify({ outcome: 'applied', subject: subject ?? '', validTo })
   }
 
   close(): void {
     this.#watch.close()
   }
 
-  #tell(reload: TlsReload): void {
+  #notify(reload: TlsReload): void {
     for (const listener of this.#listeners) listener(reload)
   }
 
@@ -135,18 +138,20 @@ function read(what: string, path: string): Buffer {
   }
 }
 
-/** A client that takes longer to agree on keys is not one. */
+/** The timeout of the TLS handshake. */
 const HANDSHAKE_MILLIS = 10_000
 
-/** What Fastify makes its server with: it takes the same options for both kinds, under another name. */
+/** The server options for Fastify, which expects them under `http` or `https`. */
 export function serverOptions(tls: TlsFiles | null, options: ServerOptions): { http: ServerOptions } {
   if (tls === null) return { http: options }
   const https = { ...options, ...tls.options, handshakeTimeout: HANDSHAKE_MILLIS, allowHalfOpen: true }
-  // By its types that would be another kind of instance, and each route another kind of route.
+  // In Fastify's types, `https` options give a different instance type, and every route would need both.
   return { https } as unknown as { http: ServerOptions }
 }
 
-/** Follows the files, and lets go of connections that are still to agree on keys when the service closes. */
+/**
+ * Applies reloaded certificates, and on shutdown destroys connections that have not finished their handshake.
+ */
 export function serveTls(app: FastifyInstance, tls: TlsFiles): void {
   const server = app.server as unknown as Server
   tls.follow(server)
@@ -168,5 +173,5 @@ export function serveTls(app: FastifyInstance, tls: TlsFiles): void {
   })
 }
 
-/** The same for a connection and what is secured on it. */
+/** Identifies a connection: the same for the raw socket and the TLS socket on top of it. */
 const endOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`

@@ -9,12 +9,19 @@ import type { LiveTokens } from './live-tokens.ts'
 import { type Role, roles } from './tokens.ts'
 
 /**
- * What a route asks of a caller: `probe` nothing at all, `open` no token, `anyone` whatever token there is. `view` is for
- * those who may look, and shows each what its token covers; `overview` shows everything, so a token that is limited to some
- * tasks is refused; `task` looks at one task, as its producer may, too; `audit` is for operators. The others change
- * something: `subscriptions` is for operators whose token is not limited, `seal` is for operators and the producers of the task, and the rest for the role of that name.
- * something: `seal` is for operators and the producers of the task, `fleet` for operators of all tasks, and the rest for
- * the role of that name.
+ * Who may call a route.
+ *
+ * Without a token: `probe` is not checked at all, and `open` needs no token.
+ *
+ * Reading: `anyone` accepts every valid token. `view` is for operators and viewers, and shows only what the
+ * token covers. `overview` is for the same roles, and shows all tasks. `task` shows one task, also to its
+ * producer. `audit` is for operators.
+ *
+ * Changing: `subscriptions` and `fleet` are for operators. `seal` and `settings` are for operators and the
+ * producers of the task. The others are for the role of the same name.
+ *
+ * `overview`, `audit`, `subscriptions` and `fleet` concern all tasks: a token that is limited to some is
+ * refused.
  */
 export type Access = keyof typeof admitted | 'probe'
 
@@ -26,11 +33,11 @@ declare module 'fastify' {
 
 export interface AdmissionOptions {
   readonly hosts: HostRule
-  /** Null: nobody is asked for a token, and the Host header is looked at instead. */
+  /** Null: no tokens are required, and the Host header is checked instead. */
   readonly tokens: LiveTokens | null
 }
 
-/** Null: not even a token is asked for. */
+/** Roles that may call a route, by access. Null: no token is required. */
 const admitted = {
   open: null,
   anyone: roles,
@@ -47,7 +54,7 @@ const admitted = {
   settings: ['operator', 'producer'],
 } as const satisfies Record<string, readonly Role[] | null>
 
-/** Roles by access, for those who describe routes; null where no token is asked for. */
+/** The roles that may call a route, for the API document; null where no token is required. */
 export const rolesFor = (access: Access): readonly Role[] | null =>
   access === 'probe' ? null : admitted[access]
 
@@ -60,7 +67,7 @@ const changing: ReadonlySet<Access> = new Set([
   'seal',
   'settings',
 ])
-/** What a token with a limit to tasks or tables can be refused on. */
+/** Accesses that a token limited to tasks or tables may be refused. */
 const limited: ReadonlySet<Access> = new Set([
   'overview',
   'task',
@@ -72,12 +79,12 @@ const limited: ReadonlySet<Access> = new Set([
   'seal',
   'settings',
 ])
-/** Shows or does what no limit to tasks can narrow. */
+/** Accesses that concern all tasks, so a token limited to some tasks is always refused. */
 const unlimitedOnly: ReadonlySet<Access> = new Set(['overview', 'audit', 'subscriptions', 'fleet'])
 
 export const hasEffect = (access: Access): boolean => changing.has(access)
 
-/** What a caller of such a route can be refused with, for those who describe routes. */
+/** The problems with which admission can refuse a request, for the API document. */
 export function admissionProblems(access: Access): readonly ProblemCode[] {
   if (access === 'probe') return []
   const found: ProblemCode[] = ['host_refused', 'overloaded', 'rate_limited']
@@ -86,18 +93,18 @@ export function admissionProblems(access: Access): readonly ProblemCode[] {
   if (allowed === null) return found
   found.push('token_missing', 'token_unknown')
   if (limited.has(access)) found.push('token_limited')
-  // A token has at least one role: where any will do, none is refused.
+  // Every token has at least one role. If all roles are allowed, no token is refused for its roles.
   if (roles.some((role) => !allowed.includes(role))) found.push('token_refused')
   return found
 }
 
-/** Why a request must not be served; undefined when it may be. */
+/** Returns why a request is refused; undefined when it is admitted. */
 export type Admission = (request: RequestHead) => UnwrittenProblem | undefined
 
-/** All of a request that decides about it. */
+/** The parts of a request on which admission depends. */
 type RequestHead = Pick<IncomingMessage, 'headers' | 'rawHeaders' | 'httpVersion'>
 
-/** Sees to it that every route says who may call it, and puts the check in front of everything else. */
+/** Requires every route to declare who may call it, and adds the check as its first hook. */
 export function admitCallers(app: FastifyInstance, options: AdmissionOptions): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const access = route.config?.access
@@ -117,7 +124,7 @@ function refusing(refusalOf: Admission) {
   }
 }
 
-/** One function per route, decided once: requests pay only for the rules that apply to them. */
+/** Builds the check of one route, so that each request only runs the rules that apply to it. */
 export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: AdmissionOptions): Admission {
   const allowed = rolesFor(access)
   const needsAll = unlimitedOnly.has(access)
@@ -138,7 +145,10 @@ export function admission(access: Exclude<Access, 'probe'>, { hosts, tokens }: A
   }
 }
 
-/** Loopback names are trustworthy to browsers: there they say where a request comes from. */
+/**
+ * Browsers treat loopback names as secure and send Sec-Fetch headers to them, so only other names need this
+ * check.
+ */
 function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | undefined {
   const { host } = headers
   if (host !== undefined && hosts.isLoopback(host)) return undefined
@@ -148,17 +158,17 @@ function strangerFault(headers: IncomingHttpHeaders, hosts: HostRule): string | 
 export const HOST_REFUSED =
   'the Host header names neither this machine nor an allowed host; an operator can add it to BATON_ALLOWED_HOSTS'
 
-/** Also for paths that no route has: a foreign page learns nothing about what is here. */
+/** Also used for unknown paths, so that a page of another site learns nothing about the service. */
 export function hostRefusal(
   { headers: { host }, rawHeaders, httpVersion }: RequestHead,
   hosts: HostRule,
 ): UnwrittenProblem | undefined {
   if (host === undefined) {
-    // Left out by old clients only; HTTP/1.1 demands it. Node's parser also takes HTTP/2.0, which no client sends here.
+    // Only HTTP/1.0 clients may omit it. Node's parser also accepts HTTP/2.0, which no client sends here.
     if (httpVersion === '1.0') return undefined
     return { code: 'bad_request', detail: 'the request needs a Host header' }
   }
-  // Node takes the first. Whoever stands in between may have gone by the other.
+  // Node uses the first one; a proxy in between may have used the other.
   const isHost = (text: string, at: number) => at % 2 === 0 && text.toLowerCase() === 'host'
   if (rawHeaders.filter(isHost).length > 1)
     return { code: 'bad_request', detail: 'the Host header must be given once' }
@@ -172,7 +182,7 @@ export const UNKNOWN_TOKEN: UnwrittenProblem = {
   options: { headers: { 'www-authenticate': 'Bearer realm="Baton", error="invalid_token"' } },
 }
 
-/** For a request whose token was revoked while it waited. */
+/** The problem for a request whose token was revoked after admission. */
 export function revoked(): RequestProblem {
   const { code, detail, options = {} } = UNKNOWN_TOKEN
   return new RequestProblem(code, detail, options)

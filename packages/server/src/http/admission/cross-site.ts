@@ -3,11 +3,12 @@ import { remembered } from '../requests/remembered.ts'
 import type { HostRule } from './host-rule.ts'
 
 /**
- * Why a request looks like a browser's that no page of this service sent; undefined when it does not. For services
- * without tokens under a name that is not loopback: to such a name, over plain HTTP, browsers send none of the
- * Sec-Fetch headers, and an image of another site is a GET like any other.
+ * Returns why a request appears to come from a browser but not from a page of this service; undefined when it
+ * does not.
  *
- * A page can leave out the Referer and choose what to accept, but not who the browser says it is.
+ * Used by services without tokens that are reached under a name other than loopback. Over plain HTTP,
+ * browsers send no Sec-Fetch headers to such a name, and an image of another site is a GET like any other. A
+ * page can omit the Referer and choose the Accept header, but it cannot change the User-Agent.
  */
 export function browserFault(
   { referer, accept, origin, 'user-agent': userAgent, 'sec-fetch-site': site }: IncomingHttpHeaders,
@@ -17,7 +18,7 @@ export function browserFault(
     return `the request comes from a page of another site (Referer)${REMEDY}`
   if (accept !== undefined && wantsToShow(accept))
     return `the request asks for an image or a document, as browsers do (Accept)${REMEDY}`
-  // A browser that says where the request comes from was judged by that.
+  // If the browser names the origin of the request, the checks of these headers have already decided.
   const isOfOwnPage = referer !== undefined || origin !== undefined || site !== undefined
   if (!isOfOwnPage && userAgent !== undefined && isBrowser(userAgent))
     return `the request comes from a browser that does not say from which page (User-Agent)${REMEDY}`
@@ -26,19 +27,22 @@ export function browserFault(
 
 const REMEDY = '; without tokens, only programs and pages of the service itself may do this'
 
-/** What browsers ask for first to show it: images, documents, styles, media. Scripts may be anything. */
+/**
+ * The media types that browsers list first when they load images, documents, styles or media. Scripts accept
+ * anything.
+ */
 const SHOWN = /^\s*(?:image|text\/html|text\/css|application\/xhtml\+xml|video|audio|font)\b/i
-/** What Java's HttpURLConnection asks for unless it is told otherwise. */
+/** The default Accept header of Java's HttpURLConnection. */
 const JAVA = /^text\/html, image\/gif, image\/jpeg, \*/
 
 const wantsToShow = remembered((accept) => SHOWN.test(accept) && !JAVA.test(accept))
 
-/** All browsers begin like this. So does PowerShell, which says its name. */
+/** Every browser's User-Agent begins with `Mozilla/`. So does PowerShell's, which also contains its name. */
 const isBrowser = remembered((userAgent) => /^Mozilla\//.test(userAgent) && !/PowerShell\//.test(userAgent))
 
 /**
- * Why a request looks as if a browser had been tricked or had guessed its way into sending it; undefined when it
- * does not. Programs send none of these headers, and browsers do not let a page set them.
+ * Returns why a request appears to be sent by a browser for a page of another site, by a navigation or by a
+ * prefetch; undefined when it does not. Programs send none of these headers, and pages cannot set them.
  */
 export function crossSiteFault(headers: IncomingHttpHeaders, hosts: HostRule): string | undefined {
   const site = headers['sec-fetch-site']
@@ -63,8 +67,8 @@ function isPrefetch(purpose: string | string[] | undefined): boolean {
 }
 
 /**
- * Whether an Origin or a Referer names this service. The scheme is left out: a proxy may have ended TLS. Where one also
- * changed the Host, its name can be allowed.
+ * Whether an Origin or a Referer names this service. The scheme is ignored, because a proxy may terminate
+ * TLS. If the proxy also changes the Host, its name can be added to the allowed hosts.
  */
 export function isOwnAddress(address: string, host: string | undefined, hosts: HostRule): boolean {
   const named = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]+)/i.exec(address)?.[1]

@@ -1,6 +1,6 @@
 import { remembered } from '../requests/remembered.ts'
 
-/** Names and addresses that lead back to the machine itself, with no port. IPv6 with or without brackets. */
+/** Whether a host without a port is a loopback name or address. IPv6 is accepted with or without brackets. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase()
   if (name === 'localhost' || name.endsWith('.localhost')) return true
@@ -8,13 +8,14 @@ export function isLoopback(host: string): boolean {
   return /^127(?:\.(?:25[0-5]|2[0-4]\d|1?\d?\d)){3}$/.test(name)
 }
 
-/** Listens on every address of the machine, and is none by which others reach it. */
+/** Whether an address means all interfaces. Clients cannot connect to such an address. */
 export const isWildcard = (host: string): boolean =>
   ['0.0.0.0', '::', '[::]', '*'].includes(host) || /^[0:]+$/.test(host)
 
 /**
- * A page of another site can have a browser call this service under that site's own name, by pointing the name at
- * 127.0.0.1. The Host header then gives it away: only loopback names and hosts that the operator named are served.
+ * Protects against DNS rebinding: another site can point its own name at 127.0.0.1 and have a browser call
+ * this service. The Host header then has that site's name. Only loopback names and hosts that the operator
+ * allowed are served.
  */
 export class HostRule {
   readonly #allowed: ReadonlySet<string>
@@ -32,7 +33,7 @@ export class HostRule {
     return this.#isLoopback(host)
   }
 
-  /** Whether the operator named it, with this port or without any. */
+  /** Whether the operator allowed the host, with this port or without a port. */
   isNamed(host: string): boolean {
     const name = host.toLowerCase()
     return this.#allowed.has(name) || this.#allowed.has(withoutPort(name))

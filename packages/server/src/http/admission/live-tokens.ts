@@ -6,14 +6,14 @@ import { revoked } from './admission.ts'
 import type { KnownToken, Tokens } from './tokens.ts'
 import { readTokensFile } from './tokens-file.ts'
 
-/** What became of a file that changed. Names of tokens, never tokens. */
+/** The result of reloading a changed file. Contains names of tokens, never tokens. */
 export type TokensReload =
   | { readonly outcome: 'applied'; readonly added: readonly string[]; readonly removed: readonly string[] }
   | { readonly outcome: 'refused'; readonly faults: readonly string[] }
 
 /**
- * The tokens of the file as it is now. A new file that cannot be used leaves the old tokens in force. With a token that is
- * removed, or whose rights change, end the streams and waiting pulls that it opened.
+ * The tokens of the file in its current version. If a new version cannot be used, the previous tokens stay
+ * valid. When a token is removed, or its rights change, its event streams and waiting pulls are ended.
  */
 export class LiveTokens implements Callers {
   readonly #file: ReloadedFile<Tokens>
@@ -31,11 +31,11 @@ export class LiveTokens implements Callers {
       log,
     })
     this.#file.onReload((reload) => {
-      if (reload.outcome === 'refused') return this.#tell(reload)
+      if (reload.outcome === 'refused') return this.#notify(reload)
       const { before, now } = reload
       const removed = [...before.all].filter((token) => !now.has(token))
       const added = [...now.all].filter((token) => !before.has(token))
-      this.#tell({ outcome: 'applied', added: namesOf(added), removed: namesOf(removed) })
+      this.#notify({ outcome: 'applied', added: namesOf(added), removed: namesOf(removed) })
       for (const token of removed) this.#endAll(token)
     })
   }
@@ -60,7 +60,7 @@ export class LiveTokens implements Callers {
 
   watch(headers: IncomingHttpHeaders, end: () => void): () => void {
     const caller = this.#tokens.ofHeader(headers.authorization)
-    // Revoked since the request was admitted.
+    // The token was revoked after the request was admitted.
     if (caller === undefined) {
       end()
       return () => undefined
@@ -82,7 +82,7 @@ export class LiveTokens implements Callers {
     return this.#file.current
   }
 
-  #tell(reload: TokensReload): void {
+  #notify(reload: TokensReload): void {
     for (const listener of this.#listeners) listener(reload)
   }
 

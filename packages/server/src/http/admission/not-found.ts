@@ -4,21 +4,21 @@ import { sendProblem } from '../answers/problems.ts'
 import { countingStrays, type RequestCounts } from '../requests/request-counts.ts'
 import { type AdmissionOptions, hostRefusal } from './admission.ts'
 
-/** A task id may be thousands of characters long, and a hint is read by people. */
+/** Paths may contain very long task ids; longer hints are omitted. */
 const LONGEST_HINT = 200
 
-/** The paths of the routes, for those who miss one by a slash, a capital letter or a slip. */
+/** The paths of all routes, to suggest one when a path differs in a slash, in case or by a typo. */
 class KnownPaths {
   readonly #patterns = new Map<string, readonly string[]>()
 
-  /** `url` as a route has it, with `:name` for what varies. */
+  /** `url` is the URL of a route, with `:name` for parameters. */
   add(url: string): void {
     if (!url.includes('*')) this.#patterns.set(url, segmentsOf(url))
   }
 
-  /** The known path that this one most likely stands for. */
+  /** The known path that was most likely intended. */
   like(path: string): string | undefined {
-    // No hint would come of longer ones, and 32,000 slashes took two seconds to look through.
+    // Longer paths never produce a hint, and comparing them is expensive.
     if (path.length > 2 * LONGEST_HINT) return undefined
     const given = segmentsOf(path)
     const meant = this.#alike(given) ?? this.#near(given) ?? this.#lackingSegment(given)
@@ -26,10 +26,10 @@ class KnownPaths {
     return url === undefined || url.length > LONGEST_HINT ? undefined : url
   }
 
-  /** Differs by nothing but slashes and the case of letters. */
+  /** A route that differs only in slashes and case. */
   #alike(given: readonly string[]): readonly string[] | undefined {
     for (const pattern of this.#patterns.values()) {
-      // Within a path with a task id two slashes are a task id that is missing, not a slash too many.
+      // In a path with a task id, two slashes mean a missing task id, not a superfluous slash.
       const segments = pattern.some(isVariable) ? given : given.filter((segment) => segment !== '')
       if (fits(pattern, segments) && same(fixedOf(pattern, pattern), fixedOf(pattern, segments)))
         return filled(pattern, segments)
@@ -37,7 +37,10 @@ class KnownPaths {
     return undefined
   }
 
-  /** Differs as a misspelt field does. What varies is what it is, so those that vary in the same places are held together. */
+  /**
+   * A route that differs by a typo in a fixed segment. Routes with parameters in the same positions are
+   * compared together.
+   */
   #near(given: readonly string[]): readonly string[] | undefined {
     const fitting = [...this.#patterns.values()].filter((pattern) => fits(pattern, given))
     const shapes = Map.groupBy(fitting, (pattern) => pattern.map(isVariable).join())
@@ -50,7 +53,7 @@ class KnownPaths {
     return undefined
   }
 
-  /** As `/instance-status` is for `/test/instance-status`. */
+  /** A route with one more segment, such as `/test/instance-status` for `/instance-status`. */
   #lackingSegment(given: readonly string[]): readonly string[] | undefined {
     const byText = new Map<string, readonly string[]>()
     for (const pattern of this.#patterns.values()) {
@@ -61,7 +64,7 @@ class KnownPaths {
   }
 }
 
-/** Without the slashes at both ends. */
+/** The segments of a path, without leading and trailing slashes. */
 function segmentsOf(path: string): readonly string[] {
   const inner = path.replace(/^\/+/, '').replace(/\/+$/, '')
   return inner === '' ? [] : inner.split('/')
@@ -71,7 +74,7 @@ function isVariable(part: string): boolean {
   return part.startsWith(':')
 }
 
-/** As many segments, and something wherever the pattern leaves open what. */
+/** Whether the number of segments matches and no parameter is empty. */
 function fits(pattern: readonly string[], segments: readonly string[]): boolean {
   return (
     pattern.length === segments.length &&
@@ -79,7 +82,7 @@ function fits(pattern: readonly string[], segments: readonly string[]): boolean 
   )
 }
 
-/** Those of the segments that stand where the pattern leaves nothing open, as one text. */
+/** The segments at the positions of the pattern that are not parameters, joined. */
 function fixedOf(pattern: readonly string[], segments: readonly string[]): string {
   return segments.filter((_, at) => !isVariable(pattern[at] ?? '')).join('/')
 }
@@ -92,10 +95,13 @@ function same(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-/** What others call the two probes: one word for both questions. */
+/** Common names of health probes that do not distinguish liveness from readiness. */
 const HEALTH = new Set(['/health', '/healthz', '/healthcheck'])
 
-/** Paths without a route, and routes without the method. `basePath` is empty, or has no slash at its end. */
+/**
+ * Answers requests for unknown paths and for methods that a path does not support. `basePath` is empty, or
+ * has no trailing slash.
+ */
 export function answerUnknownRoutes(
   app: FastifyInstance,
   { hosts, tokens }: AdmissionOptions,
@@ -120,7 +126,7 @@ export function answerUnknownRoutes(
     const detail = `this path takes ${methods}`
     sendProblem(reply, { code: 'method_not_allowed', detail, options: { headers: { allow: methods } } })
   }
-  // As a hook it runs before the body is read: a wrong path is answered as such, whatever is sent to it.
+  // A hook runs before the body is read, so a wrong path is reported whatever the body is.
   const onRequest = [countingStrays(requests), answer]
   app.setNotFoundHandler({ onRequest, preHandler: [] } as { preHandler: [] }, answer)
 }

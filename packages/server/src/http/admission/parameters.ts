@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { RequestProblem } from '../answers/problems.ts'
 
 /**
- * What can be wrong with the parameters of a request whatever they mean, for every route and behind admission. The
- * fast path serves nothing that this would refuse: neither a query nor a header that is sent twice.
+ * Checks that apply to the parameters of every route, after admission. The fast path does not need them: it
+ * parses queries strictly, and does not serve requests with a repeated header.
  */
 export function checkParameters(app: FastifyInstance): void {
   app.addHook('onRoute', (route: RouteOptions) => {
@@ -19,15 +19,15 @@ export function checkParameters(app: FastifyInstance): void {
   })
 }
 
-/** Undefined for a route that has none: what is misspelt there was never meant for it. */
+/** The query parameters of a route; undefined when it has none, and then its query is not checked. */
 function parametersOf({ schema }: RouteOptions): readonly string[] | undefined {
   const query = schema?.querystring as { properties?: object } | undefined
   return query?.properties === undefined ? undefined : Object.keys(query.properties)
 }
 
 /**
- * A misspelt parameter that is passed over would turn a question about something into one about everything. What is like
- * none of ours was never meant for us.
+ * Ignoring a misspelt filter would return everything instead of a selection. Parameters that resemble none of
+ * the route's are ignored: they are probably meant for something else.
  */
 function queryFault({ url, query }: FastifyRequest, known: readonly string[]): RequestProblem | undefined {
   const at = url.indexOf('?')
@@ -55,7 +55,7 @@ function isEncoded(text: string): boolean {
   }
 }
 
-/** Node joins what is sent twice, and the joint text may well be a name. */
+/** Node joins repeated headers with a comma, and the result may be a valid name. */
 function senderFault({ headers, rawHeaders }: IncomingMessage): RequestProblem | undefined {
   if (!String(headers['x-instance-id'] ?? '').includes(',')) return undefined
   const names = rawHeaders.filter((_, at) => at % 2 === 0)

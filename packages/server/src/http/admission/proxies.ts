@@ -2,15 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** More hops than any request takes; the rest is not looked at. */
+/** More hops than any real request has. Earlier hops are ignored. */
 const MOST_HOPS = 20
 
-/** Proxies whose X-Forwarded headers are believed. Those of anyone else are passed over. */
+/** The proxies whose X-Forwarded headers are trusted. The headers of all other clients are ignored. */
 export class Proxies {
   readonly #trusted = new BlockList()
   readonly #isEmpty: boolean
 
-  /** Addresses, or networks as `10.0.0.0/8`. Each has been checked by `isNetwork`. */
+  /** Addresses, or networks in CIDR notation. Each must have passed `isNetwork`. */
   constructor(trusted: readonly string[]) {
     this.#isEmpty = trusted.length === 0
     for (const network of trusted) {
@@ -21,14 +21,15 @@ export class Proxies {
     }
   }
 
-  /** The address of the client: that of the connection, or what the trusted hops before it say. */
+  /** The address of the client: the peer address, or what trusted proxies report in X-Forwarded-For. */
   addressOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | null {
     let address = plain(socket.remoteAddress)
     if (address === null || !this.isTrusted(address)) return address
     const hops = String(headers['x-forwarded-for'] ?? '')
       .split(',')
       .slice(-MOST_HOPS)
-    // The last one was written by the hop that connects here, and so on: up to the first that is not ours.
+    // Each proxy appends the address it received the request from. Walk back from the last to the first
+    // untrusted one.
     for (const hop of hops.toReversed()) {
       const named = plain(withoutPort(hop.trim()))
       if (named === null || isIP(named) === 0) return address
@@ -38,13 +39,13 @@ export class Proxies {
     return address
   }
 
-  /** The name under which the client reached the first proxy, where a trusted one says so. */
+  /** The host that the client used, as reported by a trusted proxy, or else the Host header. */
   hostOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | undefined {
     const forwarded = this.#forwarded(socket, headers['x-forwarded-host'])
     return forwarded ?? headers.host
   }
 
-  /** How the client reached the first proxy: `http` or `https`, where a trusted one says so. */
+  /** The scheme that the client used, `http` or `https`, as reported by a trusted proxy. */
   schemeOf(socket: Pick<Socket, 'remoteAddress'>, headers: IncomingHttpHeaders): string | undefined {
     const forwarded = this.#forwarded(socket, headers['x-forwarded-proto'])?.toLowerCase()
     return forwarded === 'http' || forwarded === 'https' ? forwarded : undefined
@@ -55,7 +56,7 @@ export class Proxies {
     return this.#trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   }
 
-  /** The last of several: what the hop that connects here wrote. */
+  /** Proxies append their value, so the last one is from the proxy that is connected to this node. */
   #forwarded(
     { remoteAddress }: Pick<Socket, 'remoteAddress'>,
     header: string | string[] | undefined,
@@ -68,7 +69,7 @@ export class Proxies {
   }
 }
 
-/** Where a trusted proxy says under which name it was reached, that is the Host of the request. Before other hooks. */
+/** Replaces the Host header by the host that a trusted proxy reports. Must run before other hooks. */
 export function believeProxies(app: FastifyInstance, proxies: Proxies): void {
   app.addHook('onRequest', ({ raw: { headers, socket } }, _reply, done) => {
     const host = proxies.hostOf(socket, headers)
@@ -77,19 +78,19 @@ export function believeProxies(app: FastifyInstance, proxies: Proxies): void {
   })
 }
 
-/** An IPv4 address as such, also where a socket for both kinds writes it as IPv6. */
+/** Converts an IPv4-mapped IPv6 address, as dual-stack sockets report it, to IPv4. */
 function plain(address: string | undefined): string | null {
   if (address === undefined || address === '') return null
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address
 }
 
-/** Some proxies add one. */
+/** Some proxies add the port of the client. */
 function withoutPort(address: string): string {
   const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(address)?.[1]
   return bracketed ?? address.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1')
 }
 
-/** Whether a text is an address, or a network with its length. */
+/** Whether a text is an IP address or a network in CIDR notation. */
 export function isNetwork(text: string): boolean {
   const [address = '', bits, ...others] = text.split('/')
   const version = isIP(address)

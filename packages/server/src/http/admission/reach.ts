@@ -6,7 +6,7 @@ import type { InstanceRecord } from '../../handoff/views/records.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import type { Caller } from '../requests/callers.ts'
 
-/** What of a task decides who may see it. */
+/** The fields of a task that decide who may see it. */
 export interface OwnedTask {
   readonly taskId: string
   /** Names of the tokens that called it back. */
@@ -16,13 +16,16 @@ export interface OwnedTask {
 /** How many prefixes or tables a refusal names. */
 const MOST_NAMED = 5
 
-/** Throws where the token is limited to other tasks: before anything is looked up, so that nothing is told of the task. */
+/**
+ * Throws if the token is limited to other tasks. Called before the task is looked up, so that the answer does
+ * not reveal whether the task exists.
+ */
 export function requireTaskLimit(caller: Caller | null, taskId: string): void {
   if (isWithinLimit(caller, taskId)) return
   throw limited(`the token is limited to tasks whose id begins with ${named(caller?.tasks ?? [])}`)
 }
 
-/** Throws where a producer asks for a task that it did not call back. */
+/** Throws if a producer requests a task that it did not call back. */
 export function requireOwn(caller: Caller | null, task: OwnedTask): void {
   requireTaskLimit(caller, task.taskId)
   if (isOwn(caller, task)) return
@@ -34,18 +37,21 @@ export function isWithinLimit(caller: Caller | null, taskId: string): boolean {
   return caller === null || isWithin(caller.tasks, taskId)
 }
 
-/** Whether the caller may deal with tasks that others called back. */
+/** Whether the caller may access tasks that others called back. */
 export function mayOthers(caller: Caller | null, ...roles: readonly string[]): boolean {
   return caller === null || roles.some((role) => caller.roles.has(role))
 }
 
-/** The record without tasks that the token does not cover. */
+/** The record, without the tasks that the token does not cover. */
 export function withinLimits(caller: Caller | null, instance: InstanceRecord): InstanceRecord {
   if (caller === null || caller.tasks === null) return instance
   return { ...instance, tasks: instance.tasks.filter(({ taskId }) => isWithin(caller.tasks, taskId)) }
 }
 
-/** The tick without what the token does not cover. Instances belong to no task, and are left out. */
+/**
+ * The tick, without the events that the token does not cover. Instances belong to no task, so their events
+ * are removed for a limited token.
+ */
 export function tickWithinLimits({ tasks }: Pick<Caller, 'tasks'>, tick: Tick): Tick {
   if (tasks === null) return tick
   const events = tick.events.filter((event) => {
@@ -55,7 +61,7 @@ export function tickWithinLimits({ tasks }: Pick<Caller, 'tasks'>, tick: Tick): 
   return { ...tick, events }
 }
 
-/** Throws where the token is limited to other tasks or tables than those of the call-back. */
+/** Throws if the token is limited to other tasks or tables than those of the call-back. */
 export function requireCallBackLimits(caller: Caller | null, { taskId, partitions }: CallBack): void {
   requireTaskLimit(caller, taskId)
   if (caller === null || caller.tables === null) return
@@ -68,7 +74,10 @@ export function requireCallBackLimits(caller: Caller | null, { taskId, partition
   )
 }
 
-/** What a pull may take: of the tables that it names, or else of all that the token is limited to. */
+/**
+ * Restricts a pull to the tables it names or, if it names none, to the tables that the token is limited to.
+ * Throws if it names a table outside that limit.
+ */
 export function pullWithinLimits(caller: Caller | null, pull: PullRequest): PullRequest {
   if (caller === null || caller.tables === null) return pull
   const { tables } = caller
@@ -80,7 +89,10 @@ export function pullWithinLimits(caller: Caller | null, pull: PullRequest): Pull
   return pull.tables === null ? { ...pull, tables } : pull
 }
 
-/** A key may have been given leases before the limits of its token changed. */
+/**
+ * Filters leases that are returned again for an idempotency key: the limits of the token may have changed
+ * since.
+ */
 export function handedOutWithinLimits(
   caller: Caller | null,
   partitions: readonly PulledPartition[],

@@ -7,10 +7,12 @@ import { digestOf, type KnownToken, type Role, roles, Tokens } from './tokens.ts
 
 /** 128 random bits take 22 characters of base64url, or 32 hex digits. */
 const SHORTEST_TOKEN = 22
-/** A random token of that length has more different characters than this but for one in many millions. */
+/** A random token of that length almost certainly has at least this many different characters. */
 const FEWEST_DIFFERENT = 8
 
-/** What is weak about a token that stands in the file in clear; undefined when nothing is. Never quotes it. */
+/**
+ * Why a token that is stored in clear is weak; undefined when it is not. The text does not contain the token.
+ */
 export function weakness(token: string): string | undefined {
   if (token.length < SHORTEST_TOKEN)
     return `is shorter than ${SHORTEST_TOKEN} characters, which can be guessed`
@@ -37,7 +39,7 @@ const tokenSchema = Type.Object(
   },
   closed,
 )
-/** What a field breaks, where the schema's own words are not for people. */
+/** Messages that replace those of the schema validator where the latter are hard to understand. */
 const inPlainWords: readonly PlainFault[] = [
   {
     of: /^\/token$/,
@@ -51,20 +53,20 @@ const FORM = `{"tokens":[{"name","token" or "sha256","roles":[${roles.join('|')}
 
 export interface TokensFile {
   readonly tokens: Tokens
-  /** Worth telling, no reason to refuse the file. */
+  /** Problems that are logged but do not make the file invalid. */
   readonly warnings: readonly string[]
 }
 
-/** Throws a SettingsError with everything that is wrong with the file. */
+/** Throws a SettingsError that lists everything wrong with the file. */
 export function readTokensFile(path: string): TokensFile {
   const read = tokensIn(contentOf(path), path)
   return { ...read, warnings: [...openToOthers(path, NAME), ...read.warnings] }
 }
 
-/** The JSON of a tokens file, whatever it holds. */
+/** The parsed JSON of a tokens file, not validated. */
 export const contentOf = (path: string): unknown => readJsonFile(path, NAME)
 
-/** The same for what is to become the content of a file. */
+/** Validates the content of a tokens file that may not be written yet. */
 export function tokensIn(content: unknown, path: string): TokensFile {
   const refuse = (faults: readonly string[]) =>
     new SettingsError(faults.map((fault) => `the tokens file ${path} ${fault}`))
@@ -108,7 +110,7 @@ function weakTokenFaults({ name, token }: Entry): string[] {
   return [`gives "${name}" a token that ${weak}: make one with \`baton token create\``]
 }
 
-/** A limit that would not be kept is refused, so that nobody relies on it. */
+/** Refuses limits that would not be enforced for the roles of the token. */
 function limitFaults({ name, roles: granted, tasks, tables }: Entry): string[] {
   const has = (...some: Role[]) => granted.some((role) => some.includes(role))
   const faults: string[] = []

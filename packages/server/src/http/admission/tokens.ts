@@ -4,7 +4,7 @@ import { bearerToken, type Caller } from '../requests/callers.ts'
 export const roles = ['producer', 'worker', 'operator', 'viewer'] as const
 export type Role = (typeof roles)[number]
 
-/** One entry of the tokens file. Entries that share a name are one identity with several tokens. */
+/** One entry of the tokens file. Entries with the same name are one identity with several tokens. */
 export interface KnownToken extends Caller {
   /** SHA-256 of the token in hex. */
   readonly digest: string
@@ -14,10 +14,10 @@ export interface KnownToken extends Caller {
 const MOST_REMEMBERED = 10_000
 const LONGEST_REMEMBERED = 512
 
-/** The tokens of one reading of the file. */
+/** The tokens of one version of the file. */
 export class Tokens {
   readonly #byDigest: ReadonlyMap<string, KnownToken>
-  /** By the header as it was sent: hashing a token costs more than the rest of admission. Known tokens only. */
+  /** Caches valid tokens by Authorization header, because hashing is the most expensive part of admission. */
   readonly #byHeader = new Map<string, KnownToken>()
 
   constructor(known: readonly KnownToken[]) {
@@ -28,7 +28,7 @@ export class Tokens {
     return this.#byDigest.values()
   }
 
-  /** Looked up by digest: how long that takes says nothing about what a token looks like. */
+  /** Looks a token up by its digest, so that the time it takes reveals nothing about valid tokens. */
   find(token: string): KnownToken | undefined {
     return this.#byDigest.get(digestOf(token))
   }
@@ -46,7 +46,7 @@ export class Tokens {
     return known
   }
 
-  /** These tokens, with the entries of `earlier` in place of those that did not change. */
+  /** Returns these tokens, but reuses the entries of `earlier` that did not change. */
   keeping(earlier: Tokens): Tokens {
     return new Tokens(
       [...this.all].map((token) => {

@@ -4,8 +4,8 @@ import { PROBLEM_MEDIA_TYPE, type ProblemCode, problem } from '@baton/protocol'
 import { securityHeaders } from './security-headers.ts'
 
 /**
- * Node's words for each status. Not by an import: for that Node reads everything that node:http has, a client for
- * WebSockets among it, which takes 0.07 s of a processor at every start.
+ * The reason phrase of each status. An import would load all of node:http, including its WebSocket client,
+ * which slows down every start (bench scenario cold-start).
  */
 export const { STATUS_CODES: statusWords } = process.getBuiltinModule('node:http')
 
@@ -13,19 +13,25 @@ interface ClientError extends Error {
   readonly code?: string
 }
 
-/** Connections on which requests before the fault are still to be answered; what else arrives there is not looked at. */
+/**
+ * Connections that sent invalid bytes while an earlier request was in progress. Further errors on them are
+ * ignored until that request is answered.
+ */
 const faulty = new WeakSet<Socket>()
 
-/** Bytes that never became a request: there is no reply to answer with, so the answer is written by hand. */
+/**
+ * Answers bytes that could not be parsed as a request. There is no reply object, so the response is written
+ * to the socket.
+ */
 export function answerClientError(error: ClientError, socket: Socket): void {
   if (error.code !== 'ECONNRESET' && faulty.has(socket)) return
-  // Nobody is left to read an answer.
+  // The client cannot read an answer.
   if (error.code === 'ECONNRESET' || isHandshakeFault(error) || !socket.writable) {
     socket.destroy()
     return
   }
   const earlier = answerUnderWay(socket)
-  // Those who sent something else after a request are answered what that request came to, and then this.
+  // The client sent invalid bytes after a valid request: answer that request first.
   if (earlier !== undefined && isBoundToEnd(earlier)) {
     faulty.add(socket)
     earlier.once('finish', () => {
@@ -34,7 +40,7 @@ export function answerClientError(error: ClientError, socket: Socket): void {
     })
     return
   }
-  // In the middle of an earlier answer, anything written here would become part of it.
+  // Anything written here would become part of the response in progress.
   if (earlier?.headersSent === true) {
     socket.destroy(error)
     return
@@ -53,17 +59,20 @@ export function answerClientError(error: ClientError, socket: Socket): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon())
 }
 
-/** Without a handshake there is no way to answer. */
+/** Without a completed TLS handshake, no response can be sent. */
 const isHandshakeFault = ({ code = '' }: ClientError) => /^ERR_(?:SSL|TLS)_/.test(code)
 
 type Answer = ServerResponse<IncomingMessage>
 
-/** Of the first request on the connection that is not answered yet. */
+/** The response to the first unanswered request on the connection. */
 function answerUnderWay(socket: Socket): Answer | undefined {
   return (socket as { _httpMessage?: Answer | null })._httpMessage ?? undefined
 }
 
-/** Its request is here as a whole, and it is no stream that has begun: that may go on for good. */
+/**
+ * Whether the response will end: its request has arrived completely, and it is not an open stream, which may
+ * never end.
+ */
 function isBoundToEnd({ req, headersSent, writableEnded }: Answer): boolean {
   return req.complete && (!headersSent || writableEnded)
 }

@@ -7,7 +7,7 @@ import { RequestProblem, sendProblem, type UnwrittenProblem } from './problems.t
 
 export const UNEXPECTED = 'something went wrong inside the service; its log has the details'
 
-/** What Fastify itself finds wrong with a request, by its error code. */
+/** Problems for the errors that Fastify raises, by error code. */
 const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: string }>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'unsupported_media_type',
@@ -17,7 +17,7 @@ const frameworkFaults: Readonly<Record<string, { code: ProblemCode; detail: stri
   FST_ERR_MAX_PARAM_LENGTH: { code: 'bad_request', detail: 'a segment of the path is too long' },
 }
 
-/** Which request it was, for the log. */
+/** The request that failed, for the log. */
 interface Requested {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -25,7 +25,7 @@ interface Requested {
 
 export type Refuse = (error: unknown, asked: Requested) => UnwrittenProblem
 
-/** The one place where an error becomes a problem. */
+/** Converts errors to problems. All errors of requests pass through here. */
 export function refusals({ log }: Pick<Service, 'log'>): Refuse {
   return (error, { method, url }) => {
     if (error instanceof RequestProblem) return error
@@ -47,8 +47,8 @@ export function refusals({ log }: Pick<Service, 'log'>): Refuse {
 /** Fastify's error handler. */
 export function errorAnswers({ handOff }: Pick<Service, 'handOff'>, refuse: Refuse) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    // Fastify ends the connection after any fault in a body. Where the whole body was read that only costs the
-    // client a new one; where it was not, discarding the rest lets the client read the answer first.
+    // Fastify closes the connection after any error in a body. If the body was read completely, that only
+    // forces the client to reconnect. If it was not, discarding the rest lets the client read the response.
     if (reply.hasHeader('connection') && !handOff.isDraining) reply.removeHeader('connection')
     if (frameworkFaults[codeOf(error)] !== undefined) request.raw.resume()
     return sendProblem(reply, refuse(error, request))
@@ -64,7 +64,7 @@ const inMebibytes = (bytes: number) => `${Number((bytes / 2 ** 20).toFixed(3))} 
 const otherTooLarge = (limitBytes: number) =>
   `the body is larger than ${inMebibytes(limitBytes)}, the most that this takes`
 
-/** The limit of a call-back is a setting; that of the others is not. */
+/** Only the limit of call-backs can be configured, so only this message names the setting. */
 export function callBackTooLarge(limitBytes: number): string {
   const limit = inMebibytes(limitBytes)
   return `the body is larger than ${limit}, the most that a call-back may have here; call the task back in several arrays, or raise the limit with --body-limit-mb`
@@ -74,7 +74,10 @@ function codeOf(error: unknown): string {
   return String((error as { code?: unknown } | null)?.code)
 }
 
-/** The connection broke while the body arrived, or the like: Fastify marks these with a status of its own. */
+/**
+ * Whether the client caused the error, for example by closing the connection while it sent the body. Fastify
+ * sets a 4xx `statusCode` on these errors.
+ */
 function isClientFault(error: unknown): boolean {
   const status = (error as { statusCode?: unknown } | null)?.statusCode
   return typeof status === 'number' && status >= 400 && status < 500

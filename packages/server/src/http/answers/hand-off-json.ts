@@ -4,9 +4,9 @@ import type { GrantedLease, PulledPartition } from '../../handoff/store.ts'
 import { secondsOf, timestampOf } from './views.ts'
 
 /**
- * Writes handed-out partitions as the JSON text of the wire. By hand, because this is most of what the service ever
- * sends and its shape is fixed; texts from outside are quoted by JSON.stringify. What is handed out together mostly
- * has its task and table in common: quoting those only when they change makes 50 partitions 33 µs instead of 71.
+ * Serializes handed-out partitions to JSON. They are most of what the service sends and have a fixed shape,
+ * so this does not use JSON.stringify for whole objects, only to quote strings. Partitions of one answer
+ * mostly share their task and table, so these are quoted only when they change (bench scenario batches).
  */
 export function pulledPartitionWriter(
   tableField: string,
@@ -30,13 +30,13 @@ export function pulledPartitionWriter(
   }
 }
 
-/** What few partitions have. Fields beyond the contract are JSON already. */
+/** The optional fields. `extraFields` is a JSON object already. */
 function keptJson({ extraFields = null, traceparent = null }: PulledPartition): string {
   const trace = traceparent === null ? '' : `,"traceparent":"${traceparent}"`
   return extraFields === null ? trace : `${trace},${extraFields.slice(1, -1)}`
 }
 
-/** Remembers the last text. */
+/** Quotes strings as JSON, and caches the last one. */
 function quoter(): (text: string) => string {
   let last = ''
   let quoted = '""'
@@ -49,7 +49,7 @@ function quoter(): (text: string) => string {
   }
 }
 
-/** A lease id consists of characters that JSON leaves as they are. */
+/** Lease ids contain no characters that JSON escapes. */
 function leaseJson({ id, attempt, expiresAt, expiresInMillis }: GrantedLease): string {
   return (
     `{"id":"${id}","attempt":${attempt},"expiresAt":"${timestampOf(expiresAt)}"` +
@@ -62,7 +62,7 @@ interface RefusedLease {
   readonly code: RefusalCode
 }
 
-/** The wire's list of leases for which a request had no effect, each with words for a person. */
+/** The JSON array of refused leases, each with its code and a readable explanation. */
 export function refusalsJson(refused: readonly RefusedLease[]): string {
   if (refused.length === 0) return '[]'
   return JSON.stringify(refused.map(({ leaseId, code }) => ({ leaseId, code, detail: refusalDetail(code) })))

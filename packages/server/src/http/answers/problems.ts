@@ -13,14 +13,14 @@ export interface ProblemOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Why a request is not carried out, before it is put into the words of HTTP. */
+/** Why a request is refused, before it is converted to an HTTP response. */
 export interface UnwrittenProblem {
   readonly code: ProblemCode
   readonly detail: string
   readonly options?: ProblemOptions
 }
 
-/** Thrown where a request cannot be carried out; the error handler answers with it. */
+/** Thrown to refuse a request; the error handler sends it as the response. */
 export class RequestProblem extends Error implements UnwrittenProblem {
   override name = 'RequestProblem'
   readonly code: ProblemCode
@@ -37,14 +37,14 @@ export class RequestProblem extends Error implements UnwrittenProblem {
   }
 }
 
-/** For a body that was read and is not what the contract says. */
+/** The problem for a body that is valid JSON but breaks the contract. */
 export function brokenContract(detail: string, failure: CheckFailure): RequestProblem {
   return new RequestProblem('contract_violation', `${detail}; see errors`, {
     extra: listedViolations(failure),
   })
 }
 
-/** How long a client should leave a problem alone that goes away by itself. */
+/** `Retry-After` for problems that resolve without action by the client. */
 const retryAfterSeconds: Partial<Record<ProblemCode, number>> = {
   store_unavailable: 1,
   store_full: 10,
@@ -54,7 +54,7 @@ const retryAfterSeconds: Partial<Record<ProblemCode, number>> = {
 
 const sent = new WeakMap<FastifyReply, UnwrittenProblem>()
 
-/** What a request was refused with, for those who note it. */
+/** The problem with which a request was refused, for the audit log. */
 export const problemOf = (reply: FastifyReply): UnwrittenProblem | undefined => sent.get(reply)
 
 export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): FastifyReply {
@@ -63,7 +63,9 @@ export function sendProblem(reply: FastifyReply, problem: UnwrittenProblem): Fas
   return reply.code(status).headers(headers).send(body)
 }
 
-/** As bytes: to a text Fastify would add a charset, which this media type does not have. */
+/**
+ * The body is a Buffer, because Fastify would add a charset to a string, which this media type does not have.
+ */
 export function writtenProblem({ code, detail, options: { extra, headers } = {} }: UnwrittenProblem): {
   status: number
   headers: Record<string, string>

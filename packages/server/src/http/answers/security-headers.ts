@@ -1,22 +1,25 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * What every answer tells browsers: to take it for nothing but what it says it is, to run, load and frame nothing of it, and
- * to keep it from pages of other sites. The page has a wider policy of its own.
+ * The security headers of all responses: browsers must not sniff the type, must not run, load or frame
+ * anything, and must not expose the response to other sites. The dashboard has its own, wider policy.
  */
-const leaseState = {
+const plainHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 }
-/** Over TLS: browsers ask this host for nothing in clear for a year. */
-const standingOverTls = { ...leaseState, 'strict-transport-security': 'max-age=31536000' }
+/** Over TLS, browsers use only HTTPS for this host for one year. */
+const headersOverTls = { ...plainHeaders, 'strict-transport-security': 'max-age=31536000' }
 
 export const securityHeaders = (isSecure: boolean): Readonly<Record<string, string>> =>
-  isSecure ? standingOverTls : leaseState
+  isSecure ? headersOverTls : plainHeaders
 
-/** For all that Fastify answers. Before other hooks: what they refuse is an answer, too. */
+/**
+ * Adds the headers to all responses of Fastify. Must run before other hooks, so that their refusals have them
+ * too.
+ */
 export function secureAnswers(app: FastifyInstance, isSecure: boolean): void {
   const headers = securityHeaders(isSecure)
   app.addHook('onRequest', (_request, reply, done) => {

@@ -7,7 +7,10 @@ import {
   weightOfTask,
 } from '../../handoff/rules/task-settings.ts'
 
-/** What was set for a task, in the words of the wire; whatever was not is as the service is set. */
+/**
+ * The effective settings of a task in the wire format. Settings that the task does not override are those of
+ * the service.
+ */
 export function viewSettings(
   policy: Policy,
   task: { readonly settings: TaskSettings | null; readonly levelBarrier: boolean },

@@ -36,7 +36,10 @@ import { viewSettings } from './task-settings-view.ts'
 
 let formatted = { millis: Number.NaN, text: '' }
 
-/** A time as the wire has it. Leases that were granted together end together: most are formatted already. */
+/**
+ * A time in the wire format. The last result is cached, because leases that are granted together expire
+ * together.
+ */
 export function timestampOf(millis: number): string {
   if (formatted.millis !== millis) formatted = { millis, text: new Date(millis).toISOString() }
   return formatted.text
@@ -46,10 +49,9 @@ export function timestampOrNull(millis: number | null): string | null {
   return millis === null ? null : timestampOf(millis)
 }
 
-/** How long something goes on, as the wire has it. */
+/** A duration in seconds, as in the wire format. Never negative. */
 export const secondsOf = (millis: number): number => Math.max(millis, 0) / 1000
 
-/** An instance as the wire shows it. */
 export function viewInstance(instance: InstanceRecord): InstanceStatus {
   const { instanceId, role, firstSeenAt, lastSeenAt, leases, totals, node, tasks } = instance
   return {
@@ -67,7 +69,6 @@ export function viewInstance(instance: InstanceRecord): InstanceStatus {
   }
 }
 
-/** A partition as the wire shows it. */
 export function viewPartition(facts: TaskFacts, record: PartitionRecord): PartitionRow {
   const { state, attempts, holder, leaseEndsAt, readyAt } = partitionView(facts, record)
   return {
@@ -117,7 +118,7 @@ function viewAttempt({
   }
 }
 
-/** What those who follow events are told of a partition that was parked. */
+/** The event for a partition that was parked. */
 export function viewParked({ taskId, level, index, spelling, attempts, reason }: ParkedNotice): ParkedEvent {
   return {
     taskId,
@@ -128,7 +129,7 @@ export function viewParked({ taskId, level, index, spelling, attempts, reason }:
   }
 }
 
-/** As it was called back, if that is not how it is usually spelled. */
+/** The name of a partition: as the producer spelled it, if that differs from the canonical spelling. */
 export function nameOf(
   taskId: string,
   { level, index, spelling }: { level: number; index: number; spelling: string | null },
@@ -136,7 +137,6 @@ export function nameOf(
   return spelling ?? partitionName(taskId, level, index)
 }
 
-/** A task as the wire shows it. */
 export function viewTask(record: TaskRecord, policy: Policy): TaskView {
   const { facts } = record
   return {
@@ -194,7 +194,7 @@ function viewTiming({
   }
 }
 
-/** More digits would promise more than is known. */
+/** Two significant digits: the values are estimates. */
 const rounded = (millis: number): number => Number((millis / 1000).toPrecision(2))
 
 function viewFailures(failures: TaskRecord['failures']): Pick<TaskView, 'failures' | 'failuresOmitted'> {
