@@ -1,6 +1,6 @@
 import type { Log } from '../../handoff/log.ts'
 
-/** How much callers may ask for at once. Each has a setting. */
+/** Limits on concurrent use of the service. Each has a setting. */
 export interface AdmissionLimits {
   readonly connections: number
   readonly connectionsPerAddress: number
@@ -14,17 +14,17 @@ export interface AdmissionLimits {
   readonly requestMillis: number
   readonly answerMillis: number
   readonly overloadMillis: number
-  /** 0: as many as they like. */
+  /** 0: no limit. */
   readonly requestsPerSecond: number
 }
 
 interface Bound {
   readonly flag: string
-  /** What becomes of whoever meets it. */
+  /** What happens when the bound is reached. */
   readonly effect: string
 }
 
-/** Every bound on what callers may do at once. A test holds the table in docs/operations.md against it. */
+/** All bounds on concurrent use. A test compares the table in docs/operations.md with this list. */
 export const bounds = {
   connections: {
     flag: '--max-connections',
@@ -79,10 +79,12 @@ export type BoundName = keyof typeof bounds
 
 export const boundNames = Object.keys(bounds) as BoundName[]
 
-/** Whoever floods the service must not flood its log, too. */
+/** A client that floods the service must not flood the log as well. */
 const LOG_EVERY_MILLIS = 10_000
 
-/** Counts how often bounds were met, and logs it: at once, and then every ten seconds at most. */
+/**
+ * Counts how often bounds were reached, and logs it: the first time at once, then at most every ten seconds.
+ */
 export class BoundsMet {
   readonly counts = Object.fromEntries(boundNames.map((name) => [name, 0])) as Record<BoundName, number>
   readonly #log: Log
@@ -92,7 +94,7 @@ export class BoundsMet {
     this.#log = log
   }
 
-  /** `address` of the caller, where it is known. */
+  /** `address` is that of the caller, where it is known. */
   met(name: BoundName, address?: string | undefined): void {
     this.counts[name] += 1
     const now = performance.now()

@@ -12,21 +12,24 @@ import { UnreadAnswers } from './unread-answers.ts'
 
 type Limits = Pick<AdmissionLimits, 'waitingPulls' | 'waitingPullsPerCaller'>
 
-/** Bounds the pulls that wait for work: in all, and those of one caller, so that one cannot keep the others from waiting. */
+/**
+ * Bounds the pulls that wait for work, in total and per caller, so that one caller cannot use the whole
+ * capacity.
+ */
 class WaitingShare {
   readonly #limits: Limits
   readonly #waiting: () => number
   readonly #met: BoundsMet
   readonly #byCaller = new Map<string, number>()
 
-  /** `waiting` tells how many pulls wait on this node. */
+  /** `waiting` returns the number of pulls that wait on this node. */
   constructor(limits: Limits, waiting: () => number, met: BoundsMet) {
     this.#limits = limits
     this.#waiting = waiting
     this.#met = met
   }
 
-  /** Has a pull wait for as long as it asked to, or not at all where too many wait already. */
+  /** Runs a pull with the requested wait, or without waiting if too many pulls wait already. */
   within<Result>(
     waitMillis: number,
     callerOf: () => string,
@@ -56,7 +59,10 @@ class WaitingShare {
   }
 }
 
-/** Callers that are remembered; those who have sent nothing for a second are as good as new. */
+/**
+ * The maximum number of buckets. A caller that has been idle for a second has a full bucket, which can be
+ * dropped.
+ */
 const MOST_CALLERS = 10_000
 
 interface Bucket {
@@ -64,7 +70,7 @@ interface Bucket {
   at: number
 }
 
-/** So many requests a second for each caller, of which a second's worth may come at once. */
+/** A token bucket per caller: `perSecond` requests per second, with a burst of one second's worth. */
 export class RateLimit {
   readonly #perSecond: number
   readonly #capacity: number
@@ -79,7 +85,7 @@ export class RateLimit {
     return this.#perSecond > 0
   }
 
-  /** Zero: it may be served. Otherwise after how many seconds it may be sent again. */
+  /** Returns zero when the request may be served, or else the seconds after which it may be retried. */
   secondsToWait(caller: string, now = performance.now()): number {
     const bucket = this.#bucketOf(caller, now)
     const refilled = bucket.left + ((now - bucket.at) / 1000) * this.#perSecond
@@ -112,11 +118,11 @@ interface BudgetOptions {
   readonly callers: Pick<Callers, 'nameOf'>
   readonly proxies: Proxies
   readonly log: Log
-  /** How many pulls wait on this node. */
+  /** Returns the number of pulls that wait on this node. */
   readonly waitingPulls: () => number
 }
 
-/** All that bounds what callers ask for at once, the same for both ways that requests take. */
+/** All bounds on what callers use at once. Requests of the fast path and of Fastify share one instance. */
 export class AdmissionBudget {
   readonly limits: AdmissionLimits
   readonly met: BoundsMet
@@ -144,7 +150,7 @@ export class AdmissionBudget {
     this.#rate = new RateLimit(limits.requestsPerSecond)
   }
 
-  /** From here on connections of `server` come here first. */
+  /** Checks connections of `server` before its own listeners get them. */
   before(server: Server): void {
     this.#gate.before(server)
   }
@@ -161,19 +167,21 @@ export class AdmissionBudget {
     return this.#unread.unsentBytes
   }
 
-  /** By whom pulls and requests are counted: the name of the token, or without tokens the address. */
+  /**
+   * The key by which pulls and requests are counted: the name of the token or, without tokens, the address.
+   */
   callerOf(headers: IncomingHttpHeaders, socket: Socket): string {
     const name = this.#callers.nameOf(headers)
     if (name !== null) return `token ${name}`
     return networkOf(this.#proxies.addressOf(socket, headers) ?? 'gone')
   }
 
-  /** Whether nothing has to be looked at for a request to be served. */
+  /** Whether requests can be served without calling `check`: there is no rate limit and no overload. */
   get isOpen(): boolean {
     return !this.#rate.isOn && !this.overload.isBehind
   }
 
-  /** Throws the problem with which a request must be refused now. */
+  /** Throws a problem if the request must be refused now. */
   check(urgency: Urgency, headers: IncomingHttpHeaders, socket: Socket): void {
     if (this.overload.refuses(urgency)) {
       this.met.met('overload', socket.remoteAddress)

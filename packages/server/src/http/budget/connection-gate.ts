@@ -8,7 +8,10 @@ import type { AdmissionLimits, BoundName, BoundsMet } from './bounds.ts'
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 const NETWORK_GROUPS = 4
 
-/** Whoever has one address of a /64 network of IPv6 has all of them: they count as one. */
+/**
+ * The key by which connections are counted. A client with one IPv6 address usually has the whole /64 network,
+ * so that counts as one address.
+ */
 export const networkOf = remembered((address: string): string => {
   const plain = MAPPED_IPV4.exec(address)?.[1] ?? address
   if (!isIPv6(plain)) return plain
@@ -23,17 +26,17 @@ export const networkOf = remembered((address: string): string => {
     .join(':')}::/64`
 })
 
-/** What connections are counted by. Undefined: the other side is gone already. */
+/** The key of a connection's address. Undefined: the client has already disconnected. */
 export function addressOf({ remoteAddress }: Socket): string | undefined {
   return remoteAddress === undefined ? undefined : networkOf(remoteAddress)
 }
 
-/** For the store, the log, listening sockets, other nodes and what the system needs. */
+/** File descriptors reserved for the store, the log, listening sockets, other nodes and the runtime. */
 const RESERVED_HANDLES = 80
-/** However few files the process may open, some connections are tried. */
+/** The minimum number of connections, however low the limit on open files is. */
 const FEWEST_CONNECTIONS = 16
 
-/** How many files, connections among them, this process may have open. */
+/** The maximum number of open files of this process, which includes connections. */
 export function openFilesLimit(): number {
   try {
     const [, limit] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
@@ -43,7 +46,7 @@ export function openFilesLimit(): number {
   }
 }
 
-/** Where there is no /proc. A report takes some milliseconds to make. */
+/** For systems without /proc. Creating a report is slow. */
 function limitByReport(): number {
   const report = Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
@@ -51,27 +54,33 @@ function limitByReport(): number {
   return Number.isFinite(limit) && limit > 0 ? limit : Number.POSITIVE_INFINITY
 }
 
-/** At the limit itself the system refuses connections without a word, and the store cannot open a file. */
+/**
+ * Stays below the limit: when it is reached, the kernel refuses connections without a response, and the store
+ * cannot open files.
+ */
 function connectionsFor(openFiles: number): number {
   return Math.max(FEWEST_CONNECTIONS, openFiles - RESERVED_HANDLES)
 }
 
 const TOO_MANY_CONNECTIONS = 'too many connections are open; try again with fewer'
 
-/** A client that has sent something already reads the answer only if that was read. So some of the refused stay a moment. */
+/**
+ * How long a refused connection stays open. A client that has already sent a request can only read the
+ * response if that request was read from the socket.
+ */
 const LINGER_MILLIS = 500
-/** They take file handles that are kept for others. */
+/** The maximum number of refused connections that stay open. They use reserved file descriptors. */
 const MOST_LINGERING = 16
 
-/** Bounds the connections, in all and of one address, before anything is read from them. */
+/** Bounds the connections, in total and per address, before anything is read from them. */
 export class ConnectionGate {
   readonly #met: BoundsMet
   readonly #most: number
   readonly #mostPerAddress: number
   readonly #boundInAll: BoundName
-  /** Behind a proxy there are many clients. */
+  /** Proxies are exempt from the bound per address, because they have many clients. */
   readonly #isProxy: (address: string) => boolean
-  /** Of each address its connections, the oldest first. */
+  /** The connections of each address, oldest first. */
   readonly #byAddress = new Map<string, Set<Socket>>()
   readonly #sockets = new Set<Socket>()
   #encrypted: Set<Socket> | undefined
@@ -87,7 +96,7 @@ export class ConnectionGate {
     this.#isProxy = isProxy
     this.#most = Math.min(connections, connectionsFor(openFiles))
     this.#boundInAll = this.#most < connections ? 'file-handles' : 'connections'
-    // In proportion: one address must not take all that few files allow.
+    // If the limit on open files lowers the total, the bound per address is lowered in proportion.
     const share = Math.ceil((connectionsPerAddress * this.#most) / connections)
     this.#mostPerAddress = Math.min(connectionsPerAddress, share)
   }
@@ -96,15 +105,15 @@ export class ConnectionGate {
     return this.#sockets.size
   }
 
-  /** Those that answers are written to. */
+  /** The sockets that responses are written to: with TLS, the TLS sockets. */
   get sockets(): ReadonlySet<Socket> {
     return this.#encrypted ?? this.#sockets
   }
 
-  /** From here on connections of `server` come here first. */
+  /** Checks connections of `server` before its own listeners get them. */
   before(server: Server): void {
     const others = server.listeners('connection') as ((socket: Socket) => void)[]
-    // Over TLS nothing can be said before the handshake, which is what a flood wants us to do.
+    // Over TLS, a response would need a handshake, and a flood of connections aims at that cost.
     const isEncrypted = 'setSecureContext' in server
     if (isEncrypted) this.#encrypted = secureSocketsOf(server)
     server.removeAllListeners('connection')
@@ -119,7 +128,7 @@ export class ConnectionGate {
     })
   }
 
-  /** Undefined: it may stay. */
+  /** Returns the bound that refuses the connection; undefined when it is accepted. */
   #enter(socket: Socket): BoundName | undefined {
     const address = addressOf(socket) ?? 'gone'
     const ofAddress = this.#byAddress.get(address)
@@ -140,7 +149,10 @@ export class ConnectionGate {
     if (ofAddress?.size === 0) this.#byAddress.delete(address)
   }
 
-  /** Those who have few connections get in, so that a flood from elsewhere keeps neither workers nor probes out. */
+  /**
+   * Closes the oldest connection of the address with the most, if that has more than `fewer`. So a flood from
+   * one address cannot lock out workers and probes. Returns whether a connection was closed.
+   */
   #makeRoom(fewer: number): boolean {
     let most: [address: string, sockets: Set<Socket>] | undefined
     for (const entry of this.#byAddress) if (entry[1].size > (most?.[1].size ?? fewer)) most = entry

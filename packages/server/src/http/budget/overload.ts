@@ -1,13 +1,16 @@
-/** What is given up first when the node is behind comes first. */
+/** Kinds of requests, in the order in which an overloaded node sheds them. */
 export const sheddingOrder = ['call-back', 'view', 'pull', 'urgent'] as const
 export type Urgency = (typeof sheddingOrder)[number]
 
-/** The delay, in times of what counts as overload, from which each is refused. */
+/** The event loop delay from which each kind is refused, as a multiple of the threshold. */
 const refusedFrom: Readonly<Record<Urgency, number>> = { 'call-back': 1, view: 2, pull: 4, urgent: 8 }
-/** One long turn of the loop is no overload, nor is a process that was stopped for a while. */
+/**
+ * The number of consecutive late samples that count as overload. A single slow turn, or a suspended process,
+ * does not.
+ */
 const LOOKS = 3
 
-/** Whether the event loop is so late that requests must be refused, and which. */
+/** Decides from the event loop delay which requests are refused. */
 export class Overload {
   readonly #thresholdMillis: number
   readonly #late: number[] = Array(LOOKS).fill(0)
@@ -17,7 +20,7 @@ export class Overload {
     this.#thresholdMillis = thresholdMillis
   }
 
-  /** How late the loop was at a look; looks come one after the other. */
+  /** Records a sample of the event loop delay. */
   note(lateMillis: number): void {
     this.#late.shift()
     this.#late.push(lateMillis)

@@ -1,14 +1,15 @@
 import type { BodyHold, HoldBody } from '../requests/arriving-body.ts'
 import type { BoundsMet } from './bounds.ts'
 
-/** Kept for requests that workers lose leases without. */
+/** Reserves capacity for renews and settles, without which workers lose their leases. */
 const URGENT_SHARE = 1.25
-/** Some room is made at once, so that not every chunk looks for more. */
+/** Frees somewhat more than needed, so that not every chunk has to evict another body. */
 const MADE_ROOM_SHARE = 0.95
 
 /**
- * Bounds the bodies that were received and are not answered yet, by the bytes that are here and not by those that were
- * announced. Beyond it, those that are still arriving give way: first those that have held most for longest.
+ * Bounds the bytes of request bodies in memory that are not answered yet. It counts received bytes, not
+ * announced ones. Over the limit, bodies that are still arriving are refused, starting with those that have
+ * held the most memory for the longest time.
  */
 export class ReceivedBytes {
   readonly #limit: number
@@ -42,7 +43,7 @@ export class ReceivedBytes {
     return body
   }
 
-  /** For bytes that are kept for a moment, by those who can do without. */
+  /** Whether `bytes` more fit below the limit. */
   hasRoomFor(bytes: number): boolean {
     return this.#held + bytes <= this.#limit
   }
@@ -51,7 +52,7 @@ export class ReceivedBytes {
     this.#held += bytes
   }
 
-  /** Whether there is room for `newest` now. */
+  /** Evicts other bodies; returns whether `newest` fits now. */
   #makeRoom(newest: ReceivedBody, limit: number): boolean {
     const now = performance.now()
     const costly = [...this.#arriving].sort((a, b) => b.costAt(now) - a.costAt(now))
@@ -104,7 +105,7 @@ class ReceivedBody implements BodyHold {
     if (this.#holders === 0) this.#account.free(this.#bytes)
   }
 
-  /** How much memory for how long. */
+  /** Memory multiplied by the time for which it was held. */
   costAt(now: number): number {
     return this.#bytes * (now - this.#beganAt)
   }

@@ -5,12 +5,15 @@ import type { Urgency } from './overload.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** When the node is behind; what is not named here follows from who may call the route. */
+    /** When an overloaded node sheds the request. The default depends on the access of the route. */
     urgency?: Urgency
   }
 }
 
-/** Renews and settles, and orders of operators, who may be about to end the overload. */
+/**
+ * The urgency of each access. Renews, settles and operator requests are urgent; the latter may resolve the
+ * overload.
+ */
 const urgencies: Readonly<Record<Exclude<Access, 'probe'>, Urgency>> = {
   producer: 'call-back',
   open: 'view',
@@ -27,7 +30,7 @@ const urgencies: Readonly<Record<Exclude<Access, 'probe'>, Urgency>> = {
   subscriptions: 'urgent',
 }
 
-/** Refuses requests, behind admission, while the node is behind or their caller sends too many. */
+/** Refuses requests, after admission, while the node is overloaded or the caller exceeds its rate limit. */
 export function shedRequests(app: FastifyInstance, budget: AdmissionBudget): void {
   app.addHook('onRoute', (route: RouteOptions) => {
     const { access, urgency } = route.config ?? {}

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { AdmissionLimits, BoundsMet } from './bounds.ts'
 
-/** Taking less than this in all the time that there is for it counts as taking nothing. */
+/** A client that reads fewer bytes than this within the timeout counts as stalled. */
 const LEAST_TAKEN_BYTES = 64 * 1024
 const LOOK_EVERY_MILLIS = 1000
 
@@ -9,20 +9,20 @@ interface Connections {
   readonly sockets: Iterable<Socket>
 }
 
-/** What a connection had not taken when it was first seen so. */
+/** The state of a connection when it was first seen with unread data. */
 interface Unread {
   readonly since: number
   readonly sent: number
 }
 
-/** Closes connections whose clients do not take their answers: each would keep its answer in memory for good. */
+/** Closes connections whose clients do not read their responses, which would otherwise stay in memory. */
 export class UnreadAnswers {
   readonly #connections: Connections
   readonly #limits: Pick<AdmissionLimits, 'answerMillis' | 'unsentBytes'>
   readonly #met: BoundsMet
   readonly #unread = new WeakMap<Socket, Unread>()
   readonly #timer: NodeJS.Timeout
-  /** As of the last look. */
+  /** As of the last check. */
   unsentBytes = 0
 
   constructor(
@@ -71,7 +71,7 @@ export class UnreadAnswers {
     return now - known.since >= this.#limits.answerMillis
   }
 
-  /** Those with the most first. */
+  /** Closes the connections with the most unsent bytes first. */
   #closeSome(behind: readonly Socket[], unsent: number): number {
     let left = unsent
     for (const socket of behind.toSorted((a, b) => b.writableLength - a.writableLength)) {
@@ -88,9 +88,12 @@ export class UnreadAnswers {
   }
 }
 
-/** What the system took of all that was written. A single write is taken bit by bit, which only its queue shows. */
+/**
+ * The bytes that the kernel has accepted. A large write is accepted in parts, which only the write queue
+ * shows.
+ */
 function sentBytes(socket: Socket): number {
-  // Not documented; Node's own time-outs of sockets go by the same numbers.
+  // Not documented. Node's own socket timeouts use the same numbers.
   const { _handle: handle } = socket as Socket & { _handle?: Partial<StreamHandle> | null }
   return (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0)
 }

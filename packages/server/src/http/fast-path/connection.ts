@@ -13,15 +13,15 @@ import type { LogAnswer } from '../requests/request-log.ts'
 import { allowWaits, endWaits } from '../requests/sent-ahead.ts'
 import { type FastRequest, HeadCache, type RouteOf } from './head-cache.ts'
 
-/** What becomes of the connection after an answer. */
+/** What decides whether the connection stays open after a response. */
 interface Staying {
-  /** It is over TLS. */
+  /** Whether the connection uses TLS. */
   readonly isSecure: boolean
   readonly keepAliveMillis: number
   isLast(): boolean
 }
 
-/** The text of an answer as it goes to the socket. */
+/** A complete response, ready to be written to the socket. */
 interface AnswerText {
   readonly text: string
   readonly encoding: 'latin1' | 'utf8'
@@ -35,7 +35,7 @@ function answerText(body: string, headers: AnswerHeaders, staying: Staying): Ans
   const bytes = Buffer.byteLength(body)
   return {
     text: `${staying.isSecure ? OK_HEAD_OVER_TLS : OK_HEAD}${fieldLines(headers)}${lastLines(bytes, staying)}${body}`,
-    // ASCII is the same in both; as Latin-1 it is copied and not converted.
+    // ASCII has the same bytes in both encodings; Latin-1 is copied without conversion.
     encoding: bytes === body.length ? 'latin1' : 'utf8',
   }
 }
@@ -61,18 +61,21 @@ function lastLines(contentLength: number, { isLast, keepAliveMillis }: Staying):
 
 let formatted = { second: Number.NaN, text: '' }
 
-/** Formatted once a second. */
+/** The Date header, formatted once per second. */
 function dateNow(): string {
   const second = Math.floor(Date.now() / 1000)
   if (formatted.second !== second) formatted = { second, text: new Date(second * 1000).toUTCString() }
   return formatted.text
 }
 
-/** A thousand settlements with reasons; what is larger is not where a request's own cost counts. */
+/**
+ * Larger requests go to Node's server. This is enough for a thousand settlements with reasons; beyond it, the
+ * fixed cost of a request does not matter.
+ */
 const LONGEST_PLAIN_REQUEST = 256 * 1024
-/** What is read ahead of an answer. What follows it is left in the socket. */
+/** How many bytes are read while a request is being answered. Further bytes stay in the socket. */
 const MAX_SENT_AHEAD_BYTES = 16 * 1024
-/** A connection that has just come is not idle: its first request may be on the way, or wait to be read. */
+/** For this long a new connection does not count as idle: its first request may be in transit or unread. */
 const FIRST_REQUEST_MILLIS = 1000
 
 interface FastPathRules extends Staying {
@@ -81,31 +84,39 @@ interface FastPathRules extends Staying {
   readonly refuse: Refuse
   readonly budget: AdmissionBudget
   readonly logAnswer: LogAnswer | null
-  /** A body may come after its head, but those who keep us waiting for so long are left to Node's timers. */
+  /**
+   * How long to wait for the rest of a request. After that the connection goes to Node's server, whose
+   * timeouts apply.
+   */
   readonly headTimeoutMillis: number
-  /** Gives the socket to Node's HTTP server. */
+  /** Passes the socket to Node's HTTP server. */
   handOver(): void
-  /** The connection is closed, or is no longer ours. */
+  /** Called when the connection is closed or was passed to Node's HTTP server. */
   left(): void
 }
 
-/** One connection, one request after the other, until a request comes that is for others to serve. */
+/**
+ * Serves one connection, one request after the other, until a request arrives that the fast path does not
+ * serve.
+ */
 export class FastConnection {
   readonly #socket: Socket
   readonly #rules: FastPathRules
   readonly #heads: HeadCache
   readonly #openedAt = performance.now()
-  /** Not the socket's own timer: that starts anew with all that is read and written, which took 2 % of each request. */
+  /**
+   * Used instead of the socket's timeout, which restarts on every read and write (bench scenario one-by-one).
+   */
   #idleTimer: NodeJS.Timeout
   #idleCheck: NodeJS.Immediate | undefined
   #idleSince = this.#openedAt
   #isAnswering = false
-  /** Something was sent to whoever made the request at hand. */
+  /** Whether a response to the current request was written. */
   #isAnswered = false
-  /** The beginning of a request, or what was sent ahead while another is answered. */
+  /** The first part of a request, or bytes that arrived while another request is being answered. */
   #waiting: Buffer[] = []
   #waitingBytes = 0
-  /** How many bytes make it worth looking at what waits. */
+  /** How many bytes must be there before they are parsed again. */
   #neededBytes = 0
   #headTimer: NodeJS.Timeout | undefined
 
@@ -123,7 +134,7 @@ export class FastConnection {
     this.#socket.destroy()
   }
 
-  /** Admits each head again. */
+  /** Clears the cache, so that the next request is admitted again. */
   forgetHeads(): void {
     this.#heads.forget()
   }
@@ -132,7 +143,7 @@ export class FastConnection {
     if (!this.#isBusy && !this.#isFresh) this.close()
   }
 
-  /** Also while the rest of a request is to come. */
+  /** True also while the rest of a request is missing. */
   get #isBusy(): boolean {
     return this.#isAnswering || this.#waitingBytes > 0
   }
@@ -145,7 +156,7 @@ export class FastConnection {
     if (this.#isAnswering || this.#waitingBytes + bytes.length < this.#neededBytes) {
       this.#waiting.push(bytes)
       this.#keep(bytes.length)
-      // Who sends ahead without end is not read ahead without end.
+      // Stop reading, so that a client cannot fill the memory by pipelining requests.
       if (this.#isAnswering && this.#waitingBytes > MAX_SENT_AHEAD_BYTES) {
         endWaits(this.#socket)
         this.#socket.pause()
@@ -163,11 +174,11 @@ export class FastConnection {
     return all
   }
 
-  /** `bytes` begin with a request. */
+  /** Handles the request at the start of `bytes`. */
   #read(bytes: Buffer): void {
     const request = this.#heads.read(bytes)
     const end = request === undefined ? 0 : request.headBytes + request.bodyBytes
-    // Node's server works on several requests of a connection at once; whoever sends ahead is better off there.
+    // Node's server processes pipelined requests concurrently, which is better for clients that pipeline.
     if (request === undefined || end > LONGEST_PLAIN_REQUEST || bytes.length > end) {
       this.#handOver(bytes)
       return
@@ -181,7 +192,7 @@ export class FastConnection {
   }
 
   #waitForRest(bytes: Buffer, neededBytes: number): void {
-    // Where bodies are refused for lack of room, Node's server does that.
+    // At the limit on received bytes, Node's server refuses the body.
     if (!this.#rules.budget.received.hasRoomFor(neededBytes)) {
       this.#handOver(bytes)
       return
@@ -193,7 +204,7 @@ export class FastConnection {
     this.#headTimer = setTimeout(giveUp, this.#rules.headTimeoutMillis)
   }
 
-  /** What waits counts as received. */
+  /** Counts buffered bytes against the limit on received bytes. */
   #keep(bytes: number): void {
     this.#waitingBytes += bytes
     this.#rules.budget.received.keep(bytes)
@@ -246,9 +257,9 @@ export class FastConnection {
     if (!this.#socket.writable) return
     this.#isAnswered = true
     const isRead = this.#socket.write(text, encoding)
-    // Whoever has stopped sending gets this answer and no other.
+    // The client has closed its side: this is the last response.
     if (this.#rules.isLast() || this.#socket.readableEnded) this.#socket.end()
-    // The next request waits until this answer is on its way.
+    // Continue with the next request once this response is flushed.
     else if (isRead && this.#waitingBytes === 0) this.#isAnswering = false
     else if (isRead) process.nextTick(this.#goOn)
   }
@@ -272,7 +283,7 @@ export class FastConnection {
 
   readonly #onIdle = (): void => {
     if (this.#idleLeftMillis > 0) this.#idleTimer = setTimeout(this.#onIdle, this.#idleLeftMillis)
-    // Timers come before what has arrived is read: a request that is here already keeps the connection.
+    // Timers run before pending reads: a request that has already arrived keeps the connection open.
     else this.#idleCheck = setImmediate(this.#closeIfStillIdle)
   }
 

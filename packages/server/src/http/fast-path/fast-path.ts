@@ -24,11 +24,12 @@ interface FastPathParts {
 }
 
 /**
- * Serves the two requests that workers make all day without Node's HTTP server and Fastify (bench scenarios "one by
- * one").
+ * Serves the two most frequent requests of workers, pull and settle, without Node's HTTP server and Fastify
+ * (bench scenario one-by-one).
  *
- * It serves only requests that are plain in every respect and that admission lets pass. With the first other request,
- * the connection and all bytes of that request go to Node's server and stay there. The same functions serve both.
+ * It serves only plain requests (see `parseHead`) that pass admission. On the first other request, the
+ * connection is passed to Node's server with all bytes of that request, and stays there. Both paths use the
+ * same handlers.
  */
 export class FastPath {
   readonly #admission: Admission
@@ -57,12 +58,12 @@ export class FastPath {
     this.#routes.set(`${method} ${prefix}${path}`, { serve, counts, urgency })
   }
 
-  /** Every connection goes to Node's server with its first bytes. */
+  /** Passes every connection to Node's server with its first bytes. */
   serveNothing(): void {
     this.#routes.clear()
   }
 
-  /** From here on new connections of `server` come here first. */
+  /** Handles new connections of `server` before its own listeners do. */
   before(server: Server, headTimeoutMillis = HEAD_TIMEOUT_MILLIS): void {
     const { refuse, service, logAnswer } = this.#parts
     const { isSecure, keyOwner, handOff } = service
@@ -89,7 +90,7 @@ export class FastPath {
     })
   }
 
-  /** Tokens have changed: what was admitted may be refused now. */
+  /** Called when tokens have changed: requests that were admitted before may be refused now. */
   forgetHeads(): void {
     for (const connection of this.#connections) connection.forgetHeads()
   }
@@ -104,11 +105,11 @@ export class FastPath {
 
   #routeOf(head: ParsedHead, socket: Socket): FastRoute | undefined {
     const at = head.url.indexOf('?')
-    // A query that says nothing is not plain.
+    // A request with an empty query is not plain, and matches no route.
     const path = at === -1 || at === head.url.length - 1 ? head.url : head.url.slice(0, at)
     const route = this.#routes.get(`${head.method} ${path}`)
     if (route === undefined) return undefined
-    // A plain head has no field twice, which is all that is looked for in raw headers.
+    // Admission only checks raw headers for repeated fields, and a plain head has none.
     const headers = { ...head.headers, host: this.#parts.proxies.hostOf(socket, head.headers) }
     const asked = { headers, rawHeaders: [], httpVersion: '1.1' }
     return this.#admission(asked) === undefined ? route : undefined

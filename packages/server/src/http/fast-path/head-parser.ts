@@ -1,28 +1,28 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What the head of a plain request says. */
+/** The parsed head of a plain request. */
 export interface ParsedHead {
   readonly method: 'GET' | 'POST'
   readonly url: string
   readonly headers: IncomingHttpHeaders
-  /** As it came, with the empty line at its end. */
+  /** The original text, including the empty line at the end. */
   readonly text: string
   readonly bodyBytes: number
 }
 
-/** Workers' heads have some 200 bytes; a token may add as many. */
+/** Heads of workers have about 200 bytes; a token may double that. */
 export const MAX_HEAD_LENGTH = 4096
 
 const HEAD_END = '\r\n\r\n'
 const REQUEST_LINE = /^(GET|POST) (\/[\x21-\x7e]*) HTTP\/1\.1$/
 /**
- * The field names of RFC 9110, and values of what is printable. Blanks around a value are taken off afterwards: a pattern
- * that looks for their end begins anew at each blank, which took 40 ms for a head full of them.
+ * Field names as in RFC 9110, and printable values. Blanks around a value are trimmed separately: a pattern
+ * that also matches trailing blanks backtracks at every blank.
  */
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 const BLANKS = ' \t'
 
-/** Fields that change how a message is read, or what becomes of the connection. */
+/** Fields that change how a message is parsed, or whether the connection stays open. */
 const OUT_OF_THE_ORDINARY = [
   'transfer-encoding',
   'content-encoding',
@@ -30,14 +30,14 @@ const OUT_OF_THE_ORDINARY = [
   'upgrade',
   'te',
   'trailer',
-  // Node's parser reads it as it reads Connection.
+  // Node's parser treats it like Connection.
   'proxy-connection',
 ]
 
 /**
- * Reads the head at the beginning of `text`, if there is a whole one and nothing about it is out of the ordinary:
- * one request line, each field once, no folding, a body of JSON with its length or none, a connection that stays.
- * Whatever departs from that by a hair is undefined, and for Node's own parser to judge.
+ * Parses the head at the start of `text` if it is complete and plain: one request line, each field once, no
+ * line folding, a JSON body with a Content-Length or no body, and a connection that stays open. Returns
+ * undefined for everything else, which is left to Node's parser.
  */
 export function parseHead(text: string): ParsedHead | undefined {
   const end = text.indexOf(HEAD_END)

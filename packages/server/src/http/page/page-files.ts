@@ -9,12 +9,12 @@ export interface PageFile {
   readonly type: string
   readonly etag: string
   readonly body: Buffer
-  /** Written beside the file when the page was built. */
+  /** Compressed when the page was built; stored next to the file. */
   readonly brotli: Buffer | undefined
   readonly gzip: Buffer | undefined
 }
 
-/** In the published package the page lies beside the code; in the repository it is a package of its own. */
+/** In the published package, the page is next to the code; in the repository, it is a separate package. */
 const folders = [
   new URL('../../page/', import.meta.url),
   new URL('../../../../dashboard/dist/', import.meta.url),
@@ -30,8 +30,8 @@ const mediaTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * The built page by path, all of it in memory: it is small, and a request can only ever name what was found here.
- * Empty when the page was not built.
+ * The files of the built page by path. They are small and kept in memory, and requests can only reach files
+ * in this map. Empty when the page was not built.
  */
 export function readPageFiles(): ReadonlyMap<string, PageFile> {
   const files = new Map<string, PageFile>()
@@ -56,7 +56,7 @@ function readIfThere(path: string): Buffer | undefined {
   return existsSync(path) ? readFileSync(path) : undefined
 }
 
-/** Nothing but what this service itself serves may run, load or be called; nobody may frame it. */
+/** The page may only load, run and call what this service serves, and must not be framed. */
 export const pageHeaders = {
   ...securityHeaders(false),
   'content-security-policy': [
@@ -74,7 +74,7 @@ export const pageHeaders = {
   'cross-origin-opener-policy': 'same-origin',
 }
 
-/** Files with a hash in their name never change; the two pages that name them are asked for anew each time. */
+/** Files with a hash in their name never change; the two HTML pages that refer to them are revalidated. */
 export const IMMUTABLE = 'public, max-age=31536000, immutable'
 export const REVALIDATE = 'no-cache'
 

@@ -3,7 +3,10 @@ import { IMMUTABLE, type PageFile, pageHeaders, REVALIDATE, sendPageFile } from 
 
 const open = { config: { access: 'open' as const }, schema: { hide: true } }
 
-/** The page at `/`, and beside it every file that it loads: a route each, so that no path leads anywhere else. */
+/**
+ * The page at `/` and the files that it loads. Each file has its own route, so that no other path can be
+ * reached.
+ */
 export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
   const index = files.get('index.html')
   app.route({
@@ -12,7 +15,7 @@ export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, Page
     ...open,
     handler: async (request, reply) => {
       const segment = unfinishedSegment(request)
-      // Under a base path the page's relative links need the slash at the end.
+      // Under a base path, relative links of the page need the trailing slash.
       if (segment !== undefined) return reply.redirect(`${segment}/`, 308)
       return index === undefined ? sendUnbuilt(reply) : sendPageFile(request, reply, index, REVALIDATE)
     },
@@ -29,7 +32,10 @@ export function pageRoutes(app: FastifyInstance, files: ReadonlyMap<string, Page
   }
 }
 
-/** The last segment of a path that does not end with a slash; relative, so that proxies may add a prefix of theirs. */
+/**
+ * The last segment of a path without a trailing slash; undefined when there is one. The redirect is relative,
+ * because a proxy may add a prefix to the path.
+ */
 function unfinishedSegment(request: FastifyRequest): string | undefined {
   const segment = request.url.split('?', 1)[0]?.split('/').at(-1)
   return segment === '' ? undefined : segment
@@ -51,7 +57,7 @@ function sendUnbuilt(reply: FastifyReply): FastifyReply {
     .send(UNBUILT)
 }
 
-/** The API reference at `/docs`: a page that reads `/openapi.json` and shows it. */
+/** The API reference at `/docs`: a page that loads and renders `/openapi.json`. */
 export function apiReferenceRoute(app: FastifyInstance, files: ReadonlyMap<string, PageFile>): void {
   const docs = files.get('docs.html')
   app.route({
