@@ -5,15 +5,15 @@ import { problemOf } from '../answers/problems.ts'
 import type { Callers } from '../requests/callers.ts'
 import type { AuditLog } from './audit-log.ts'
 
-/** What has an effect as part of the hand-off. All else that has one is an order. */
+/** Changes that are part of the hand-off. All other changes are orders, which are audited. */
 const handingOff: ReadonlySet<Access> = new Set(['producer', 'worker'])
 const refusing: ReadonlySet<string> = new Set(['token_unknown', 'token_refused', 'token_limited'])
-/** A task id may be long. */
+/** Task ids in the path may be long. */
 const LONGEST_ACTION = 300
 
 /**
- * Notes each order and each token that is refused, for every route by what it says about who may call it. Requests without
- * any token are not noted: nobody tried to log in.
+ * Records every order and every refused token, on each route according to its access. Requests without a
+ * token are not recorded: they are not an attempt to log in.
  */
 export function auditRequests(
   app: FastifyInstance,

@@ -4,12 +4,17 @@ import { type LiveSubscriptions, subscriptionsDetail } from '../../webhooks/live
 import type { LiveTokens, TokensReload } from '../admission/live-tokens.ts'
 import type { TlsFiles, TlsReload } from '../tls.ts'
 
-/** Orders and reloads that are kept, and refusals: each kind has room of its own, so that a flood of one leaves the other. */
+/**
+ * How many entries are kept: orders and reloads, and refusals. Each has its own limit, so that a flood of
+ * refusals does not evict orders.
+ */
 const MOST_KEPT = 1000
 const MOST_REFUSALS_KEPT = 1000
-/** Refusals that follow each other within this time, from one address and for one reason, are one entry. */
+/** Refusals within this time, from the same address and for the same reason, are merged into one entry. */
 const TOGETHER_MILLIS = 60_000
-/** Lines about refusals in the log per minute. Beyond them only the entries count on. */
+/**
+ * The maximum number of log lines about refusals per minute. Further ones are only counted in the entries.
+ */
 const MOST_LINES_A_MINUTE = 60
 
 interface Audited {
@@ -22,13 +27,16 @@ interface Audited {
 }
 
 interface AuditRecord extends Audited {
-  /** Grows with each entry: a place in the list. */
+  /** Increases with each entry; used as the cursor. */
   readonly number: number
   readonly at: number
   readonly times: number
 }
 
-/** Who did what on this node since it started. The log has each as a line, and is what outlives the node. */
+/**
+ * Who did what on this node since it started. Every entry is also logged, because the entries are lost when
+ * the node stops.
+ */
 export class AuditLog {
   readonly #log: Log
   readonly #now: () => number
@@ -51,7 +59,7 @@ export class AuditLog {
     }
   }
 
-  /** Newest first, behind the entry of that number. */
+  /** A page of entries, newest first, starting after the entry with the number `before`. */
   page(before: number | null, limit: number): { entries: readonly AuditRecord[]; next: number | null } {
     const found = [...this.#kept, ...this.#refusals]
       .filter(({ number }) => before === null || number < before)
@@ -107,7 +115,7 @@ export class AuditLog {
 const isAlike = (one: Audited, other: Audited): boolean =>
   one.outcome === other.outcome && one.name === other.name
 
-/** Notes when files of the service were read again. */
+/** Records reloads of the service's files. */
 export function auditReloads(
   audit: AuditLog,
   tokens: LiveTokens | null,

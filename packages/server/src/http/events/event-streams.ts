@@ -3,13 +3,13 @@ import { type EventName, HEARTBEAT_SECONDS } from '@baton/protocol'
 import type { BatonEvent, Tick } from '../../handoff/events.ts'
 import { summariseTask, viewInstance, viewParked } from '../answers/views.ts'
 
-/** Each tick is written once, however many follow and whenever they catch up. */
+/** Each tick is serialized once for all followers. */
 const written = new WeakMap<Tick, Buffer>()
 
 /**
- * A tick as it goes over the wire. The id stands with the last event alone: a connection that breaks in the middle
- * of a tick resumes before it, and hears the whole of it again. Without events it stands alone: readers remember it
- * and dispatch nothing.
+ * A tick as server-sent events. Only the last event has the id: a client that loses its connection in the
+ * middle of a tick resumes before it, and receives the whole tick again. A tick without events is sent as an
+ * id alone, which clients store without dispatching an event.
  */
 function tickText(tick: Tick): Buffer {
   let text = written.get(tick)
@@ -39,19 +39,19 @@ function eventText(event: BatonEvent): string {
   }
 }
 
-/** JSON has no raw line breaks, so one data line always holds it. */
+/** JSON text contains no raw line breaks, so it fits one data line. */
 function named(name: EventName, data: object): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-/** A follower may lag behind by so much before ticks are kept from it. */
+/** A follower with more unread bytes than this receives no further ticks until it has caught up. */
 const MOST_UNREAD_BYTES = 512 * 1024
-/** A follower that reads nothing for so many heartbeats is let go. */
+/** A follower that is behind for more than this many heartbeats is disconnected. */
 const MOST_BEATS_BEHIND = 2
 
 /**
- * One open event stream. What its reader has not taken yet waits in memory, so there is a bound: beyond it ticks
- * are skipped, and when the reader has caught up it is told to look at everything anew.
+ * One open event stream. Data that the client has not read yet is buffered in memory, up to a limit. Beyond
+ * it, ticks are skipped, and a client that has caught up gets a `reset`: it must load everything again.
  */
 export class EventFollower {
   readonly #response: ServerResponse
@@ -62,7 +62,7 @@ export class EventFollower {
   constructor(response: ServerResponse) {
     this.#response = response
     response.on('drain', () => this.#caughtUp())
-    // A connection that broke is closed by Node; there is nobody to answer.
+    // Node closes a broken connection; no response is possible.
     response.on('error', () => {})
   }
 
@@ -73,7 +73,7 @@ export class EventFollower {
     else this.#response.write(tickText(tick))
   }
 
-  /** A comment line: proves to both ends, and to proxies between them, that the connection lives. */
+  /** Sends a comment line, which shows both ends, and proxies between them, that the connection is alive. */
   beat(): void {
     if (!this.#isBehind) {
       this.#response.write(':\n\n')
@@ -85,7 +85,7 @@ export class EventFollower {
 
   end(): void {
     this.#response.end()
-    // Whoever does not read would keep the node from closing.
+    // A client that does not read would prevent the node from closing.
     if (this.#isBehind) this.#response.destroy()
   }
 
@@ -97,10 +97,13 @@ export class EventFollower {
   }
 }
 
-/** Each costs a connection and at most half a megabyte; beyond this somebody has a loop. */
+/**
+ * Each stream uses a connection and up to half a megabyte. Reaching this limit means that a client opens
+ * streams in a loop.
+ */
 export const MOST_STREAMS = 1000
 
-/** The event streams that are open on this node. One heartbeat serves them all, and stops with the last. */
+/** The open event streams of this node. They share one heartbeat timer, which stops with the last stream. */
 export class OpenStreams {
   readonly #followers = new Set<EventFollower>()
   #heartbeat: NodeJS.Timeout | undefined
@@ -121,7 +124,7 @@ export class OpenStreams {
     this.#heartbeat = undefined
   }
 
-  /** They would otherwise go on for ever, and the node wait for them. */
+  /** Ends all streams. They never end on their own, and closing would wait for them. */
   end(): void {
     for (const follower of this.#followers) follower.end()
   }

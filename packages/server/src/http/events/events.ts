@@ -17,7 +17,7 @@ const streamHead = (isSecure: boolean) => ({
   ...securityHeaders(isSecure),
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
-  // Proxies in front would otherwise gather events until a buffer is full.
+  // Keeps nginx and similar proxies from buffering the stream.
   'x-accel-buffering': 'no',
 })
 
@@ -86,16 +86,16 @@ export function eventsRoute(
         unwatch()
         streams.remove(follower)
       })
-      // Who sees the stream open may rely on being told of what it does next.
+      // A client that sees the stream open expects to receive everything that happens from then on.
       await handOff.events.begun()
-      // Meanwhile it may have hung up, or the node may be shutting down.
+      // Meanwhile the client may have disconnected, or the node may be shutting down.
       if (!response.writableEnded && !response.destroyed)
         response.write(`retry: ${RECONNECT_AFTER_MILLIS}\n\n`)
     },
   })
 }
 
-/** In a document JSON Schema can describe the data of an event, not the lines around it. */
+/** JSON Schema can describe the data of an event, but not the lines around it. */
 const streamSchema = Type.Unsafe<string>({
   type: 'string',
   description: 'Lines of `id`, `event` and `data`. The data of an event, by its name, is as in x-events.',

@@ -3,7 +3,10 @@ import { type CallBackCheck, type CheckFailure, checkCallBack } from '@baton/pro
 import { NotJson, parseJsonBytes } from '../requests/json-bytes.ts'
 import { type CalledBackColumns, columnsOf, ownedBy } from './called-back-columns.ts'
 
-/** Reads large call-backs where it holds nobody up, and hands them back in pieces. */
+/**
+ * The message to the thread that parses and checks large call-backs, off the event loop. It replies with the
+ * partitions in pieces.
+ */
 export interface ReadingOrder {
   readonly id: number
   readonly body: ArrayBuffer
@@ -17,7 +20,10 @@ export type ReadingReply =
   | { readonly id: number; readonly kind: 'not-json'; readonly detail: string }
   | { readonly id: number; readonly kind: 'failed'; readonly detail: string }
 
-/** Ten thousand partitions take the event loop half a millisecond to receive. */
+/**
+ * Partitions per message, so that receiving one does not block the event loop (bench scenario
+ * call-back-stall).
+ */
 const PIECE = 10_000
 
 const port = parentPort

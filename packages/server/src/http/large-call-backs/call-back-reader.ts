@@ -11,12 +11,12 @@ interface Reading {
   readonly reject: (error: Error) => void
 }
 
-/** The thread keeps the memory of what it has read, so it ends when there was nothing to read for so long. */
+/** How long an idle thread is kept. It does not release the memory of what it has parsed until it ends. */
 const IDLE_MILLIS = 10_000
 
 type CheckOptions = ReadingOrder['options']
 
-/** Turns the body of a call-back, parsed or still in bytes, into what its check found. */
+/** Checks the body of a call-back. A body that is still in bytes is parsed and checked on a thread. */
 export class CallBackReader {
   readonly #options: CheckOptions
   readonly #idleMillis: number
@@ -54,7 +54,7 @@ export class CallBackReader {
     })
   }
 
-  /** Started with the first large body: most services never see one. */
+  /** Starts the thread with the first large body; most services never receive one. */
   #thread(): Worker {
     if (this.#worker !== undefined) return this.#worker
     const entry = new URL(`./call-back-reader-thread${extname(import.meta.url)}`, import.meta.url)
@@ -100,7 +100,7 @@ export class CallBackReader {
   }
 
   #giveUp(worker: Worker, error: Error): void {
-    // One that failed ends a moment later, when another may have taken its place.
+    // A failed worker emits `exit` after `error`, when another may have replaced it already.
     if (this.#worker !== worker) return
     this.#worker = undefined
     for (const { reject } of this.#readings.values()) reject(error)
@@ -108,7 +108,7 @@ export class CallBackReader {
   }
 }
 
-/** The thread takes the memory over; a view of a shared pool has to be copied out of it first. */
+/** Returns a buffer that can be transferred to the thread. A view of a shared pool has to be copied first. */
 function wholeBufferOf({ buffer, byteOffset, byteLength }: Buffer): ArrayBuffer {
   const isWhole = buffer instanceof ArrayBuffer && byteLength === buffer.byteLength
   return isWhole ? buffer : (buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer)

@@ -6,12 +6,12 @@ import type { RequestCounts } from '../requests/request-counts.ts'
 import type { Webhooks } from '../service.ts'
 
 const SAMPLE_MILLIS = 100
-/** Timers are good to a millisecond, and a store on the event loop holds it for some. */
+/** Timers have a resolution of one millisecond, and a store on the event loop blocks it for a few. */
 const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** How the process is. It looks at the clock ten times a second; the rest Node counts anyway. */
+/** Measures the event loop delay ten times a second. Node provides all other process metrics. */
 export class ProcessHealth {
-  /** How late a timer fired: what a request that arrived just then had to wait before anybody looked at it. */
+  /** How late a timer fired, which is how long a request that arrived at that time had to wait. */
   readonly eventLoopDelay = new Distribution(DELAY_SECONDS)
   #dueAt = performance.now() + SAMPLE_MILLIS
   readonly #timer = setInterval(() => this.#sample(), SAMPLE_MILLIS).unref()
@@ -34,10 +34,10 @@ export class ProcessHealth {
   }
 }
 
-/** As Prometheus has read it since its beginnings, and everything that reads its format. */
+/** The text format of Prometheus, which all compatible systems read. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The values of the labels, in the order of their names, and what stands there. */
+/** Label values, in the order of the label names, and the value of the sample. */
 export type Sample = readonly [labels: readonly string[], value: number | Distribution]
 
 interface MetricHead {
@@ -47,7 +47,7 @@ interface MetricHead {
   readonly meaning: string
 }
 
-/** One metric with all of its samples. Without samples there is nothing to tell, and nothing is told. */
+/** One metric with all of its samples; empty when there are none. */
 export function metricText({ name, type, labels, meaning }: MetricHead, samples: Iterable<Sample>): string {
   let text = ''
   for (const [values, value] of samples) {
@@ -60,7 +60,7 @@ export function metricText({ name, type, labels, meaning }: MetricHead, samples:
     : `# HELP ${name} ${meaning.replaceAll('\\', '\\\\')}\n# TYPE ${name} ${type}\n${text}`
 }
 
-/** Each bucket holds those before it. */
+/** Buckets are cumulative. */
 function histogramLines(
   name: string,
   pairs: readonly string[],
@@ -84,7 +84,7 @@ function escaped(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
 }
 
-/** Where the numbers come from. */
+/** The sources of the values. */
 export interface MetricSources {
   readonly handOff: HandOff
   readonly requests: RequestCounts
@@ -96,7 +96,7 @@ export interface MetricSources {
 }
 
 export interface Metric extends MetricHead {
-  /** None: what it tells of is not known now. */
+  /** Empty when the value is currently unknown. */
   readonly samples: (from: MetricSources) => Iterable<Sample>
 }
 
@@ -115,6 +115,6 @@ export const counter = metric('counter')
 export const gauge = metric('gauge')
 export const histogram = metric('histogram')
 
-/** A sample for each key. */
+/** One sample per key. */
 export const by = (counts: Readonly<Record<string, number>>): Sample[] =>
   Object.entries(counts).map(([key, count]) => [[key], count])

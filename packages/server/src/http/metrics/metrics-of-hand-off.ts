@@ -1,6 +1,6 @@
 import { by, counter, type Metric, type Sample } from './metric.ts'
 
-/** What becomes of partitions and leases on this node. */
+/** Partitions and leases on this node. */
 export const handOffMetrics: readonly Metric[] = [
   counter(
     'baton_called_back_partitions_total',

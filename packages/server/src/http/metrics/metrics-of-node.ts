@@ -1,7 +1,7 @@
 import { version } from '../../version.ts'
 import { by, counter, gauge, histogram, type Metric } from './metric.ts'
 
-/** How much callers ask for at once, and how often they asked for more than they may. */
+/** Concurrent use of this node, and how often bounds were reached. */
 export const boundMetrics: readonly Metric[] = [
   gauge('baton_connections', [], 'connections that are open', ({ budget }) => budget.connections),
   gauge(
@@ -21,7 +21,7 @@ export const boundMetrics: readonly Metric[] = [
   ),
 ]
 
-/** What clients ask of this node. */
+/** Requests to this node. */
 export const requestMetrics: readonly Metric[] = [
   counter(
     'baton_requests_total',
@@ -45,7 +45,7 @@ export const requestMetrics: readonly Metric[] = [
   gauge('baton_event_streams', [], 'event streams that are open', ({ handOff }) => handOff.events.followers),
 ]
 
-/** How this node is. */
+/** The state of this node and its process. */
 export const nodeMetrics: readonly Metric[] = [
   gauge('baton_ready', [], '1 when the node can hand off: what /readyz would say', ({ handOff, store }) =>
     Number(store.canCommit && !handOff.isDraining),

@@ -1,13 +1,13 @@
 import { scaleOf } from '../../handoff/counts/scale.ts'
 import { by, gauge, type Metric, type MetricSources } from './metric.ts'
 
-/** Nothing while the store cannot be read. */
+/** Null while the store cannot be read. */
 const scaleIn = ({ store: { backlog, fleet }, scaleTargetSeconds }: MetricSources) =>
   backlog === null || fleet === null ? null : scaleOf(backlog, fleet, scaleTargetSeconds, false)
 
 /**
- * What `/scale` answers for all tasks. Tasks and tables are not labels: there are more of them with every day, and who
- * scales by some of them asks `/scale`.
+ * The values of `/scale` for all tasks. Tasks and tables are not labels, because their number grows without
+ * limit; `/scale` itself can be filtered by them.
  */
 export const scaleMetrics: readonly Metric[] = [
   gauge(

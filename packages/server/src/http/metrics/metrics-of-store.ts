@@ -3,7 +3,7 @@ import { unfinishedStates } from '../../handoff/rules/life-cycle.ts'
 import type { ViewedCounts } from '../../handoff/views/view-state.ts'
 import { by, counter, gauge, histogram, type Metric } from './metric.ts'
 
-/** What this node has posted. Only the node that leads does. */
+/** Webhook deliveries of this node. Only the leader delivers. */
 export const webhookMetrics: readonly Metric[] = [
   counter(
     'baton_webhook_attempts_total',
@@ -21,7 +21,7 @@ export const webhookMetrics: readonly Metric[] = [
 
 const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** What this node asks of its store. */
+/** Store operations of this node. */
 export const storeMetrics: readonly Metric[] = [
   histogram(
     'baton_commit_orders',
@@ -53,7 +53,7 @@ export const storeMetrics: readonly Metric[] = [
 const unfinished = (counts: ViewedCounts | undefined) =>
   counts === undefined ? [] : by(Object.fromEntries(unfinishedStates.map((state) => [state, counts[state]])))
 
-/** What all nodes find in the store they share; each of them says the same. */
+/** The backlog in the shared store: the same values on every node. */
 export const backlogMetrics: readonly Metric[] = [
   gauge('baton_tasks', ['state'], 'tasks that are open, paused or stalled', ({ store: { backlog } }) =>
     by(backlog?.tasks ?? {}),

@@ -10,7 +10,7 @@ import { boundMetrics, nodeMetrics, requestMetrics } from './metrics-of-node.ts'
 import { scaleMetrics } from './metrics-of-scale.ts'
 import { backlogMetrics, storeMetrics, webhookMetrics } from './metrics-of-store.ts'
 
-/** Every metric there is. A test holds the table in docs/operations.md against it. */
+/** All metrics. A test compares the table in docs/operations.md with this list. */
 export const metrics: readonly Metric[] = [
   ...requestMetrics,
   ...boundMetrics,
@@ -22,7 +22,7 @@ export const metrics: readonly Metric[] = [
   ...scaleMetrics,
 ]
 
-/** For Prometheus and its kin. Answered whatever became of the store: then above all somebody wants to know. */
+/** Metrics for Prometheus. Also answered while the store is unavailable, when they are needed most. */
 export function metricsRoute(
   app: FastifyInstance,
   { handOff, webhooks, scaleTargetSeconds }: Service,

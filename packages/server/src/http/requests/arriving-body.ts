@@ -5,18 +5,18 @@ import { RequestProblem } from '../answers/problems.ts'
 import { SharedListeners } from './hang-up.ts'
 import { JsonShape, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
-/** A body on its way in, as far as it counts against what the node may hold. */
+/** The share of one request body in the memory limit of the node. */
 export interface BodyHold {
-  /** False: there is no room for these bytes, and the body has to be refused. */
+  /** Returns false when the limit is reached and the body must be refused. */
   add(bytes: number): boolean
-  /** All of it is here: it no longer gives way to others. */
+  /** Called when the body is complete: it is no longer evicted in favour of others. */
   arrived(): void
-  /** Somebody works on it also when its connection is gone. */
+  /** Keeps the bytes counted until one more `release`, even if the connection closes. */
   retain(): void
   release(): void
 }
 
-/** `giveUp` is called when the body has to give way to others before it has arrived. */
+/** `giveUp` is called when the body is evicted before it has arrived completely. */
 export type HoldBody = (isUrgent: boolean, address: string | undefined, giveUp: () => void) => BodyHold
 
 const holds = new WeakMap<IncomingMessage, BodyHold>()
@@ -25,7 +25,7 @@ function rememberHold(request: IncomingMessage, hold: BodyHold): void {
   holds.set(request, hold)
 }
 
-/** Keeps the bytes of a request counted until `work` is done, whatever becomes of its connection. */
+/** Keeps the bytes of a request counted until `work` is done, even if its connection closes. */
 export async function whileHeld<Result>(
   request: IncomingMessage,
   work: () => Promise<Result>,
@@ -42,14 +42,14 @@ export async function whileHeld<Result>(
 export const TOO_MUCH_RECEIVED =
   'more is being sent to this node at once than it can hold; send this again, and if that is slow, in smaller bodies'
 
-/** What the bytes of a body are held against while they arrive. */
+/** The limits that are checked while a body arrives. */
 export interface ArrivalRules {
   readonly limitBytes: number
   readonly shape: ShapeLimits
-  /** Renews and settles. */
+  /** True for renews and settles. */
   readonly isUrgent: boolean
   readonly hold: HoldBody
-  /** In words, what to do about a body that is larger. */
+  /** The message for a body that is too large. */
   tooLarge(): string
   shapeFault(fault: ShapeFault): RequestProblem
 }
@@ -60,8 +60,8 @@ const closes = new SharedListeners('close')
 const NO_BYTES = Buffer.alloc(0)
 
 /**
- * Reads the body of a request, expanded where it is compressed, and refuses it as soon as it breaks a rule: nothing that
- * is too large, too many or too deep is ever in memory as a whole.
+ * Reads the body of a request, decompressed if necessary, and refuses it as soon as it exceeds a limit. So a
+ * body that is too large, has too many values or is nested too deeply is never completely in memory.
  */
 export class ArrivingBody {
   readonly #request: IncomingMessage
@@ -74,7 +74,7 @@ export class ArrivingBody {
   #source: Readable
   #chunks: Buffer[] = []
   #bytes = 0
-  /** As they came, before they were expanded. */
+  /** Received bytes, before decompression. */
   #sentBytes = 0
   #isOver = false
   #isReleased = false
@@ -100,7 +100,8 @@ export class ArrivingBody {
 
   read(isCompressed: boolean): void {
     rememberHold(this.#request, this.#hold)
-    // An answer may never be given, and a connection may outlive many answers: whichever ends first.
+    // A response may never be sent, and a connection may outlive many responses: release on whichever closes
+    // first.
     this.#response?.once('close', this.#release)
     closes.add(this.#request.socket, this.#release)
     if (this.#announcedBytes > this.#rules.limitBytes) {
@@ -109,7 +110,7 @@ export class ArrivingBody {
     }
     if (isCompressed) this.#source = this.#expanded()
     this.#source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
-    // Pipes end with their source, but do not fail with it.
+    // pipe() does not forward errors of its source.
     if (isCompressed) this.#payload.on('error', this.#onError)
   }
 
@@ -172,7 +173,7 @@ export class ArrivingBody {
     this.#hold.release()
   }
 
-  /** What is left of the body is read and dropped, so that the client comes to read its answer. */
+  /** Reads and discards the rest of the body, so that the client gets to read the response. */
   #fail(error: Error): void {
     if (this.#isOver) return
     this.#isOver = true

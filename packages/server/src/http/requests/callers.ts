@@ -2,26 +2,26 @@ import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { remembered } from './remembered.ts'
 
-/** Who sends a request, as its token says. */
+/** The sender of a request, as identified by its token. */
 export interface Caller {
   readonly name: string
   readonly roles: ReadonlySet<string>
-  /** Prefixes of task ids that it is limited to; null for no limit. */
+  /** Prefixes of task ids to which the token is limited; null for no limit. */
   readonly tasks: readonly string[] | null
-  /** Compute tables that it is limited to; null for no limit. */
+  /** Compute tables to which the token is limited; null for no limit. */
   readonly tables: readonly string[] | null
 }
 
-/** Who callers are. A service without tokens knows nobody. */
+/** Identifies callers. In a service without tokens, all callers are anonymous. */
 export interface Callers {
   /**
-   * Null where no token is asked for, and nowhere else: it throws a problem where the token of a request was revoked since it
-   * was admitted, so that nobody takes it for somebody without limits.
+   * Returns null only in a service without tokens. Throws a problem if the token was revoked after admission,
+   * because null would mean a caller without limits.
    */
   of(headers: IncomingHttpHeaders): Caller | null
-  /** The name of the token, for those who only tell of it; null where there is none that is valid. */
+  /** The name of the token, for logs and counts; null without a valid token. */
   nameOf(headers: IncomingHttpHeaders): string | null
-  /** Calls `end` when the token of the request is revoked. The function that is returned stops that. */
+  /** Calls `end` when the token of the request is revoked. The returned function cancels that. */
   watch(headers: IncomingHttpHeaders, end: () => void): () => void
 }
 
@@ -36,24 +36,27 @@ export function bearerToken(authorization: string | undefined): string | undefin
   return authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]+)$/i.exec(authorization)?.[1]
 }
 
-/** Whom an idempotency key belongs to, by the headers of a request and the instance that they name. */
+/** Returns the owner of an idempotency key, from the headers of a request and the instance that they name. */
 export type KeyOwner = (headers: IncomingHttpHeaders, instance: string | null) => string
 
 const byInstance: KeyOwner = (_, instance) => (instance === null ? 'anyone' : `instance ${instance}`)
 
 /**
- * By the name of the token, so that a repeat with another token of the same name is one. Without tokens an instance is only
- * a name, but one that workers do not share.
+ * With tokens, the owner is the name of the token, so that a retry with another token of the same name finds
+ * the key. Without tokens it is the instance, whose name is not verified but not shared by workers.
  */
 export function keyOwners(callers: Callers | null): KeyOwner {
   return callers === null ? byInstance : (headers) => `token ${callers.of(headers)?.name ?? ''}`
 }
 
-/** Of one length for all owners, so that no key of one can be spelt as a key of another. */
+/** The same length for all owners, so that keys of different owners cannot collide. */
 const MARK_LENGTH = 22
 const markOf = remembered((owner) => hash('sha256', owner, 'base64url').slice(0, MARK_LENGTH))
 
-/** The key under which a store keeps what was handed out. The mark is at its end: keys in order of time stay in order. */
+/**
+ * The key under which the store keeps handed-out leases. The owner's mark is a suffix, so that time-ordered
+ * keys stay ordered.
+ */
 export function ownedKey(key: string, owner: string): string {
   return `${key}.${markOf(owner)}`
 }

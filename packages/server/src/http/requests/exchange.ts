@@ -5,39 +5,45 @@ import { JSON_TYPE, type Service } from '../service.ts'
 import { sendOrLose } from './hang-up.ts'
 import { RequestPreferences } from './request-headers.ts'
 
-/** A request for the hand-off and the way back to whoever made it, whichever of the two ways it came. */
+/**
+ * A pull or settle request and its response, independent of whether it is served by the fast path or by
+ * Fastify.
+ */
 export interface Exchange {
   readonly asked: RequestPreferences
   readonly socket: Socket
   /**
-   * Calls `lost` instead of sending when the client has hung up and not one byte of the answer was given to the socket.
-   * Null: there is nothing to lose, and whoever still reads is answered.
+   * Sends the response. If the client has disconnected and no byte of the response was written to the socket,
+   * calls `lost` instead. Null: nothing is lost, and the response is sent even on a half-closed connection.
    */
   answer(body: string, headers: AnswerHeaders, lost: (() => void) | null): void
 }
 
-/** Names and values in turn, beside those that every answer of the hand-off has. */
+/** Names and values in turn, in addition to the common headers. */
 export type AnswerHeaders = readonly string[]
 
-/** Serves a request to its end, or throws before anything of the answer was sent. `body` is parsed JSON. */
+/** Serves a request, or throws before any part of the response is sent. `body` is parsed JSON. */
 export type Serve = (exchange: Exchange, body: unknown) => Promise<Served>
 
 export interface Served {
-  /** For work, because the client asked to: the time that it took is not the node's. */
+  /** Whether the request waited for work. Then its duration does not reflect the speed of the node. */
   readonly waited: boolean
 }
 
-/** What every answer of the hand-off says about itself. */
-const leaseState = (isSecure: boolean): AnswerHeaders => [
+/** The headers of every pull and settle response. */
+const headersOf = (isSecure: boolean): AnswerHeaders => [
   ...['content-type', JSON_TYPE, 'cache-control', 'no-store'],
   ...Object.entries(securityHeaders(isSecure)).flat(),
 ]
-const inClear = leaseState(false)
-const overTls = leaseState(true)
+const inClear = headersOf(false)
+const overTls = headersOf(true)
 
 export const commonHeaders = (isSecure: boolean): AnswerHeaders => (isSecure ? overTls : inClear)
 
-/** The way through Node's HTTP server. Fastify's reply has nothing to add to these answers. */
+/**
+ * The exchange of a request served by Node's HTTP server. It bypasses Fastify's reply, which these responses
+ * do not need.
+ */
 export function exchangeOver(
   request: IncomingMessage,
   response: ServerResponse,
@@ -56,7 +62,7 @@ export function exchangeOver(
   }
 }
 
-/** What stands behind the question mark. */
+/** The query of a URL, without the question mark. */
 export function queryOf(url: string): string {
   const at = url.indexOf('?')
   return at === -1 ? '' : url.slice(at + 1)

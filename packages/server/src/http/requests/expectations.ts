@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * A client that asks before it sends a large body is told to go on only if the body has a chance. Other expectations
- * are passed over, which HTTP allows; Node would refuse them without a word.
+ * Sends 100 Continue only if the announced body is within the largest limit. Other expectations are ignored,
+ * as HTTP allows; Node would refuse them without an explanation.
  */
 export function answerExpectHeader(app: FastifyInstance, largestBodyBytes: number): void {
   app.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {

@@ -3,33 +3,35 @@ import type { Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { whenCrowded } from './sent-ahead.ts'
 
-/** Longer than the loop of a node under load ever takes for a turn. */
+/** A longer gap between requests may be a stall. No turn of the event loop takes this long under load. */
 const STOOD_STILL_MILLIS = 100
-/** How long it takes at most to read what has gathered meanwhile. */
+/** How long it takes at most to read the requests that arrived during a stall. */
 const CATCHING_UP_MILLIS = 1000
 
 /**
- * Whoever asked while the node was stopped, slept or waited for its disk may have hung up since. What they sent and the end
- * of their connection are read in two turns of the loop, and a pull may be answered within the first. So a node that
- * stood still lets the loop turn once more before it answers, for a while, and nothing is handed to the dead unnoticed.
- * A lone request after a quiet time waits for that turn as well, and a node whose requests follow each other never does.
+ * Detects clients that disconnected while the node was stalled: suspended, asleep or waiting for its disk.
+ *
+ * After a stall, a request and the end of its connection are read in two turns of the event loop, and a pull
+ * may be answered in the first. So for a while after a stall, requests wait for one more turn before they are
+ * answered; otherwise, partitions would be leased to clients that are gone. A single request after an idle
+ * period also waits for that turn. Under steady load, no request does.
  */
 export class StallTimer {
-  #lastAskedAt = Number.NEGATIVE_INFINITY
+  #lastRequestAt = Number.NEGATIVE_INFINITY
   #caughtUpAt = 0
 
-  /** At the beginning of a request. Undefined: there is nothing to wait for before it is answered. */
+  /** Call at the start of a request. Returns what to await before it is answered; undefined for nothing. */
   noteRequest(): (() => Promise<void>) | undefined {
     const now = performance.now()
-    if (now - this.#lastAskedAt > STOOD_STILL_MILLIS) this.#caughtUpAt = now + CATCHING_UP_MILLIS
-    this.#lastAskedAt = now
+    if (now - this.#lastRequestAt > STOOD_STILL_MILLIS) this.#caughtUpAt = now + CATCHING_UP_MILLIS
+    this.#lastRequestAt = now
     return now < this.#caughtUpAt ? nextTurn : undefined
   }
 }
 
 /**
- * Listeners for one event of connections, all behind a single one on each socket. An emitter looks through its
- * listeners to remove one: with a listener for each of 10,000 requests that were sent ahead, a hang-up took seconds.
+ * Shares one listener per socket among all requests of a connection. An emitter searches its listeners
+ * linearly to remove one, which is quadratic for thousands of pipelined requests.
  */
 export class SharedListeners {
   readonly #event: 'end' | 'close'
@@ -48,7 +50,7 @@ export class SharedListeners {
     const listeners = new Set([listener])
     this.#bySocket.set(socket, listeners)
     socket.once(this.#event, () => {
-      for (const tell of listeners) tell()
+      for (const listener of listeners) listener()
     })
   }
 
@@ -61,22 +63,25 @@ const ends = new SharedListeners('end')
 const closes = new SharedListeners('close')
 
 /**
- * A client that has stopped sending may still read, as `nc -N` does, or be gone: the network says the same of both. So
- * all are answered, except those who would be handed something that the dead would keep, and streams without end.
+ * Keeps half-closed connections open. A client that has closed its side may be gone or, like `nc -N`, may
+ * still read the response; TCP does not distinguish the two. So responses are sent, except those with leases,
+ * which a client that is gone would hold, and event streams.
  */
 export function answerStalledUploads(server: Server): void {
-  // Not documented, and as old as Node: without it connections are ended as soon as the other side ends its half.
+  // Not documented, but in Node since its early versions. Without it, Node ends a connection as soon as the
+  // client ends its side.
   Object.assign(server, { httpAllowHalfOpen: true })
 }
 
-/** Whether to count on nobody being there any more. */
+/** Whether the client must be assumed to be gone. */
 export function hasHungUp(socket: Socket): boolean {
   return !socket.writable || socket.readableEnded
 }
 
 /**
- * Lets `work` know when there is nobody left to wait for, when that could not be noticed, or when `orWhen` says that it is
- * over. Most of it does not wait, and is spared the watching.
+ * Runs `work` with a signal that aborts when the client disconnects, when a disconnect could not be noticed
+ * (see `endWaits`), or when `orWhen` calls its callback. If `mayWait` is false, there is no signal and
+ * nothing is watched.
  */
 export function whileWatched<Result>(
   socket: Socket,
@@ -119,9 +124,9 @@ class ClientWatch {
 }
 
 /**
- * Calls `send` while the client is there to be answered, and `lost` when it is certain that not one byte of the
- * answer was given to the socket. Once a byte was, nobody can know what arrived, and `lost` is never called.
- * Where there is nothing to lose, it is sent in any case.
+ * Calls `send` if the client is connected. Calls `lost` if it is certain that no byte of the response was
+ * written to the socket; after the first byte, it is unknown what arrived, and `lost` is never called. If
+ * `lost` is null, always sends.
  */
 export function sendOrLose(
   request: IncomingMessage,
@@ -129,7 +134,7 @@ export function sendOrLose(
   send: () => void,
   lost: (() => void) | null,
 ): void {
-  // Until an earlier request on the same connection is answered, a response has no socket of its own.
+  // A response has no socket until earlier requests on the connection are answered.
   const { socket } = response
   const connection = socket ?? request.socket
   if (lost !== null && hasHungUp(connection)) {
@@ -138,7 +143,7 @@ export function sendOrLose(
     return
   }
   if (lost !== null && socket === null) {
-    // The answer waits in memory for its turn.
+    // The response is buffered until its turn.
     const hungUp = () => endConnection(connection)
     closes.add(connection, lost)
     ends.add(connection, hungUp)
@@ -150,7 +155,7 @@ export function sendOrLose(
   send()
 }
 
-/** Once: each answer that waits for its turn asks for it. */
+/** Every buffered response of a connection calls this; only the first call has an effect. */
 function endConnection(socket: Socket): void {
   if (socket.writable) socket.destroySoon()
 }

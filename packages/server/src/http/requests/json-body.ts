@@ -10,36 +10,40 @@ import { MAX_DEPTH, type ShapeFault, type ShapeLimits } from './json-shape.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route understands an empty body, whatever it is declared as. */
+    /** The route accepts an empty body, whatever its content type. */
     bodyOptional?: boolean
-    /** The route takes large bodies as bytes and has them read elsewhere. */
+    /** The route receives large bodies as bytes and has them parsed on a thread. */
     readsLargeBodies?: boolean
   }
 }
 
 /**
- * Bodies from this size on are read on a thread of their own, where a route can do that: parsing and checking 50,000
- * descriptors held every other request up for 80 ms. Below it the way to the thread costs more than it saves.
+ * Bodies of at least this size are parsed on a separate thread, on routes that support it. Parsing them on
+ * the event loop would delay all other requests (bench scenario call-back-stall). For smaller bodies, the
+ * transfer costs more than it saves.
  */
 export const LARGE_BODY_BYTES = 256 * 2 ** 10
 
 type Done = (error: Error | null, body?: unknown) => void
 
-/** How bodies are received; what a body may hold depends on the route. */
+/** How bodies are received. Their limits depend on the route. */
 export interface BodyRules {
   readonly hold: HoldBody
   readonly callBackShape: ShapeLimits
   shapeMet(fault: ShapeFault, isCallBack: boolean): void
 }
 
-/** Ten thousand settlements with all of their fields have 70,000; what the fast path takes cannot have more than this. */
+/**
+ * Limits of all bodies except call-backs. 10,000 settlements with all fields have 70,000 values, and bodies
+ * on the fast path are too small to exceed this.
+ */
 const OTHER_SHAPE: ShapeLimits = { elements: 150_000, values: 150_000 }
 
 const responses = new WeakMap<IncomingMessage, ServerResponse>()
 
 /**
- * Bodies are JSON in UTF-8 and nothing else. Fastify's own parser would replace bytes that are not, and look for
- * `__proto__`, which is safe here because bodies are only ever read field by field.
+ * Accepts only JSON in UTF-8. Fastify's parser would replace invalid bytes. It also rejects `__proto__`,
+ * which is not needed here, because bodies are only read field by field.
  */
 export function acceptJsonBodies(app: FastifyInstance, rules: BodyRules): void {
   app.removeAllContentTypeParsers()
@@ -98,7 +102,7 @@ function shapeViolation(fault: ShapeFault, { elements, values }: ShapeLimits): C
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** Without body and content type nothing was parsed so far: the answer is the same as to an empty body. */
+/** Without a body and a content type, no parser ran. Answers as for an empty body. */
 function demandBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   if (request.body === undefined) parsedBody(NO_BYTES)
   done()
@@ -146,7 +150,7 @@ function isCompressed({ headers }: FastifyRequest): boolean {
   return headers['content-encoding']?.toLowerCase() === 'gzip'
 }
 
-/** curl and others send a form's content type along with no body at all. */
+/** Clients such as curl send a form's content type with an empty body. */
 function refuseOtherTypes(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
   const empty = request.headers['content-length'] === '0'
   if (empty && request.routeOptions.config.bodyOptional === true) {

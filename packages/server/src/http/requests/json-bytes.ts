@@ -2,18 +2,18 @@ import { isUtf8 } from 'node:buffer'
 import { parseExactJson } from '@baton/protocol'
 
 const LITERALS: Readonly<Record<string, string>> = { t: 'true', f: 'false', n: 'null' }
-/** All that JSON takes for one. */
+/** The whitespace of JSON. */
 const SPACE = ' \t\n\r'
 const BEGINS_A_VALUE = /["{[\-0-9tfn]/
-/** Behind these, and at the beginning, a value has to follow. */
+/** After these characters, and at the start, a value must follow. */
 const BEFORE_A_VALUE = '[:,'
 
 const ESCAPED = '"\\/bfnrtu'
 
 /**
- * Where a text in which V8 met an unexpected token has it, or undefined. V8 tells the place of every other fault, but not of
- * a value that is none, such as NaN or a comma too many, nor of an escape that is none and not ASCII. So this looks only for
- * values and escapes, and takes the rest to be right.
+ * Finds the position of an unexpected token; undefined when there is none. V8 reports the position of every
+ * error, except for an invalid value, such as NaN or after a superfluous comma, and for an invalid escape
+ * that is not ASCII. So this checks only values and escapes, and assumes that the rest is valid.
  */
 function placeOfUnexpected(text: string): number | undefined {
   let before = ''
@@ -55,14 +55,14 @@ function wrongEscape(text: string, start: number, end: number): number | undefin
   return undefined
 }
 
-/** The bytes are not what JSON.parse takes; the text says where it broke off. */
+/** The bytes are not valid JSON; the message says where. */
 export class NotJson extends Error {
   override name = 'NotJson'
 }
 
 const BYTE_ORDER_MARK = '\ufeff'
 
-/** Bytes that are not UTF-8 are refused and not replaced: what is stored is what was sent. */
+/** Refuses invalid UTF-8 instead of replacing it, so that what is stored is what was sent. */
 export function parseJsonBytes(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new NotJson('the body is empty')
   if (!isUtf8(bytes)) throw new NotJson('the body is not valid UTF-8')
@@ -75,16 +75,16 @@ export function parseJsonBytes(bytes: Buffer): unknown {
   }
 }
 
-/** V8 quotes the body in its message; a place is enough, and a body is not echoed. */
+/** Builds a message from V8's error. V8 quotes the body, which must not be echoed; the position is enough. */
 function reasonOf(error: unknown, body: string): string {
   const text = error instanceof Error ? error.message : ''
   const place = /at position \d+/.exec(text)?.[0]
   if (place !== undefined) return `unexpected character ${place}`
-  // Where V8 quotes instead of telling the place, it begins with what it did not expect.
+  // If V8 does not report a position, its message begins with the unexpected token.
   const token = /^Unexpected token '(.+?)', /su.exec(text)?.[1]
   if (token !== undefined) {
     const at = placeOfUnexpected(body)
-    // V8 tells half of a character that JavaScript has as two.
+    // V8 reports only one half of a surrogate pair.
     const character = at === undefined ? token : String.fromCodePoint(body.codePointAt(at) ?? 0)
     return `unexpected ${JSON.stringify(character)}${at === undefined ? '' : ` at position ${at}`}`
   }

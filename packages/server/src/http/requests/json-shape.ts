@@ -1,8 +1,10 @@
-/** What a body may look like before it is parsed: objects take many times the memory of their text. */
+/**
+ * Limits that are checked before a body is parsed, because objects need many times the memory of their text.
+ */
 export interface ShapeLimits {
   /** Elements of the outermost array or object. */
   readonly elements: number
-  /** Values in all. */
+  /** All values, including nested ones. */
   readonly values: number
 }
 
@@ -28,15 +30,15 @@ for (const [character, kind] of [
   kinds[character.charCodeAt(0)] = kind
 
 /**
- * Counts what a body holds while it arrives. It knows strings, brackets and commas, and leaves it to the parser whether
- * they make sense: a text that is no JSON may have any shape.
+ * Counts the elements, values and depth of a body while it arrives. It only recognizes strings, brackets and
+ * commas; the parser decides whether the text is valid JSON.
  */
 export class JsonShape {
   readonly #limits: ShapeLimits
   #bytes = 0
   #depth = 0
   #deepest = 0
-  /** Between the outermost elements. */
+  /** Commas between the elements of the outermost array or object. */
   #commas = 0
   #values = 0
   #isInString = false
@@ -46,7 +48,7 @@ export class JsonShape {
     this.#limits = limits
   }
 
-  /** Counts a chunk, and tells what is wrong with the body so far. */
+  /** Counts a chunk, and returns which limit the body exceeds so far. */
   take(chunk: Uint8Array): ShapeFault | undefined {
     let [depth, deepest, commas, values] = [this.#depth, this.#deepest, this.#commas, this.#values]
     let at = this.#isInString ? this.#endOfString(chunk, 0) : 0
@@ -72,15 +74,15 @@ export class JsonShape {
   }
 
   get #fault(): ShapeFault | undefined {
-    // So many commas have one element more between them.
+    // n commas separate n + 1 elements.
     if (this.#commas >= this.#limits.elements) return 'elements'
-    // What is small is parsed, and its own faults are told more precisely.
+    // Small bodies are parsed in any case: the error of the check is more precise.
     if (this.#bytes < SMALL_BYTES) return undefined
     if (this.#values > this.#limits.values) return 'values'
     return this.#deepest > MAX_DEPTH ? 'depth' : undefined
   }
 
-  /** The place behind the closing quotation mark, or the end of the chunk. */
+  /** The position after the closing quotation mark, or the end of the chunk. */
   #endOfString(chunk: Uint8Array, from: number): number {
     let at = from
     if (this.#isEscaped && at < chunk.length) {

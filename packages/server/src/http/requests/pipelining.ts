@@ -4,15 +4,17 @@ import type { FastifyInstance } from 'fastify'
 import { allowWaits, endWaits } from './sent-ahead.ts'
 
 /**
- * Bounds the requests under way per connection. Further ones begin when earlier ones are answered, a few at a time, so that
- * other connections get their turn. Meanwhile nothing more is read from the connection, and pulls on it do not wait. The fast path serves one at a time and needs no such bound.
+ * Bounds the requests in progress per connection. Further requests start when earlier ones are answered, a
+ * few at a time, so that other connections get their turn. Meanwhile nothing more is read from the
+ * connection, and pulls on it do not wait. The fast path serves one request at a time and needs no such
+ * bound.
  */
 export function boundPipelining(
   app: FastifyInstance,
   { most, met }: { readonly most: number; met(address: string | undefined): void },
 ): void {
   const connections = new WeakMap<Socket, Pipeline>()
-  // Before all other hooks: what waits here has not begun.
+  // Must be the first hook: a request that waits here has not started.
   app.addHook('onRequest', ({ raw: request, routeOptions: { config } }, { raw: response }, done) => {
     let pipeline = connections.get(request.socket)
     if (pipeline === undefined) {
@@ -23,9 +25,9 @@ export function boundPipelining(
   })
 }
 
-/** Their answers may be large, and an answer waits in memory until those before it were read. */
+/** Accesses of routes with large responses. A response is buffered until the responses before it are read. */
 const LARGE: ReadonlySet<string> = new Set(['view', 'overview', 'task', 'audit', 'open', 'anyone'])
-/** Of large ones, and of all while others wait for their turn. */
+/** The bound for large responses, and for all requests while others are queued. */
 const FEW_UNDER_WAY = 8
 
 class Pipeline {
@@ -33,7 +35,10 @@ class Pipeline {
   readonly #most: number
   readonly #met: (address: string | undefined) => void
   #underWay = 0
-  /** Node reads a chunk to its end before it stops, so some requests are here already. */
+  /**
+   * Queued requests. Node parses the current chunk to its end before it stops reading, so these have arrived
+   * already.
+   */
   readonly #waiting: { readonly isLarge: boolean; start(): void }[] = []
   #isWatched = false
 
@@ -45,7 +50,8 @@ class Pipeline {
 
   enter(request: IncomingMessage, response: ServerResponse, isLarge: boolean, serve: () => void): void {
     const start = () => {
-      // When the answer was given to the socket. If the connection closes before, nothing that waits is served.
+      // Emitted when the response was written to the socket. If the connection closes first, queued requests
+      // are not served.
       response.once('close', this.#answered)
       serve()
     }
@@ -62,7 +68,7 @@ class Pipeline {
     request.socket.pause()
   }
 
-  /** There are more than may be under way: nothing further is read. */
+  /** Whether the bound is exceeded, and reading must pause. */
   get #isFull(): boolean {
     return this.#waiting.length > 0 && this.#underWay + this.#waiting.length > this.#most
   }
@@ -79,15 +85,18 @@ class Pipeline {
       if (!this.#hasRoomFor(next.isLarge)) break
       this.#waiting.shift()
       this.#underWay += 1
-      // Before it starts: it may wait.
+      // Must come before start(), because the request may wait.
       if (this.#waiting.length === 0) allowWaits(this.#socket)
       next.start()
     }
-    // The last one may need the rest of its body.
+    // The last request may still need the rest of its body.
     if (!this.#isFull) this.#socket.resume()
   }
 
-  /** Node resumes a connection after each answer and for each body. */
+  /**
+   * Pauses the connection again whenever Node resumes it, which it does after each response and for each
+   * body.
+   */
   #watch(): void {
     if (this.#isWatched) return
     this.#isWatched = true

@@ -1,7 +1,7 @@
 import { checkChosen, didYouMean, type Preferences, readPreference } from '@baton/protocol'
 import { RequestProblem } from '../answers/problems.ts'
 
-/** What the query of a pull, or of a settle that pulls, says: how much, and what it may be. */
+/** The query of a pull, or of a settle that pulls: how much to lease, and from which tables and tasks. */
 export interface PullQuery {
   readonly preferences: Omit<Preferences, 'applied' | 'fault'>
   readonly tables: readonly string[] | null
@@ -14,8 +14,8 @@ const amounts = { batch: 'batch', records: 'records', wait: 'waitSeconds' } as c
 const known = ['table', 'task', ...Object.keys(amounts)]
 
 /**
- * A filter is not a preference: what cannot be read, or is not known here, is refused. Passed over, it would hand a worker
- * what it cannot do.
+ * Refuses invalid and unknown parameters. Ignoring a filter would lease partitions to a worker that cannot
+ * process them.
  */
 export function readPullQuery(text: string): PullQuery {
   if (text === '') return NO_QUERY

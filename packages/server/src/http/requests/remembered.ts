@@ -1,10 +1,10 @@
 const MOST_REMEMBERED = 10_000
-/** Longer texts are nobody's usual header, and would fill the memory. */
+/** Longer texts are unusual in headers, and would fill the memory. */
 const LONGEST_REMEMBERED = 256
 
 /**
- * Remembers what reading a text came to. Clients repeat the same few header values with each request, and reading
- * them anew costs more than the rest of the request's way through this layer.
+ * Memoizes a function of a text. Clients repeat the same few header values, and parsing them is the most
+ * expensive part of this layer.
  */
 export function remembered<Value>(read: (text: string) => Value): (text: string) => Value {
   const known = new Map<string, Value>()

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Distribution, DURATION_SECONDS } from '../../handoff/counts/counts.ts'
 
-/** The requests of one route that were answered. */
+/** Counts of the answered requests of one route. */
 export class RouteCounts {
   readonly method: string
   readonly route: string
@@ -14,18 +14,18 @@ export class RouteCounts {
     this.route = route
   }
 
-  /** `millis` is null for those that are not timed. */
+  /** `millis` is null for requests that are excluded from the duration histogram. */
   answered(status: number, millis: number | null): void {
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
     if (millis !== null) this.seconds.add(millis / 1000)
   }
 }
 
-/** One entry per route, however many tasks are asked for: what clients make up does not become a name here. */
+/** One entry per route, not per path, so that clients cannot create new label values. */
 export class RequestCounts {
   readonly #routes = new Map<string, RouteCounts>()
 
-  /** `path` as the route has it, without the base path. */
+  /** `path` is the pattern of the route, without the base path. */
   of(method: string, path: string): RouteCounts {
     const route = path.replaceAll(/:(\w+)/g, '{$1}')
     const key = `${method} ${route}`
@@ -42,29 +42,29 @@ export class RequestCounts {
   }
 }
 
-/** The files of the page have names that change with each version. */
+/** One label for all files of the page, because their names change with each version. */
 const PAGE = 'page'
-/** For what has no route: an entry for all of it. */
+/** One label for all requests that match no route. */
 const NONE = 'none'
 
-/** Counts what Fastify answers. Requests that do not come to it are counted in the fast path. */
+/** Counts the requests that Fastify answers. The fast path counts its own. */
 export function countRequests(app: FastifyInstance, requests: RequestCounts): void {
   app.addHook('onRoute', (route) => {
     const path = route.config?.access === 'open' ? PAGE : route.routePath
     const others = route.onRequest === undefined ? [] : [route.onRequest].flat()
-    // Before everything else: what is refused at the door counts, too.
+    // Runs first, so that requests that admission refuses are counted too.
     route.onRequest = [counting(requests.of(String(route.method), path)), ...others]
   })
 }
 
-/** Methods and paths that no route has. */
+/** Counts requests that match no route. */
 export const countingStrays = (requests: RequestCounts) => counting(requests.of(NONE, NONE))
 
-/** A listener of our own: Fastify's hook for this, onResponse, took about 2 µs of each request, and this half of that. */
+/** Uses a listener, because Fastify's onResponse hook costs more per request. */
 function counting(counts: RouteCounts) {
   return (_request: FastifyRequest, { raw: response }: FastifyReply, done: () => void): void => {
     const began = performance.now()
-    // Not when it was written to the end: a stream of events is ended by whoever reads it.
+    // `close` and not `finish`: an event stream is ended by its client.
     response.once('close', () => {
       if (!response.headersSent) return
       counts.answered(response.statusCode, untimed.has(response) ? null : performance.now() - began)
@@ -75,7 +75,7 @@ function counting(counts: RouteCounts) {
 
 const untimed = new WeakSet<ServerResponse>()
 
-/** How long it takes says nothing about the node: it waits for work, or goes on until somebody ends it. */
+/** Excludes a request from the duration histogram: it waits for work, or streams until one side ends it. */
 export function exemptFromTimeout({ raw }: FastifyReply): void {
   untimed.add(raw)
 }

@@ -19,20 +19,20 @@ const readInstanceId = remembered((text: string): string => {
   throw new RequestProblem('parameter_invalid', `X-Instance-Id ${checked.detail}`)
 })
 
-/** Who sends the request, if it says so. */
+/** The instance that sends the request, if it names itself. */
 export function callerOf(headers: IncomingHttpHeaders): string | null {
   const text = headers['x-instance-id']
   return text === undefined ? null : readInstanceId(String(text))
 }
 
-/** Node reads headers as Latin-1. What is UTF-8 all the same must be the name that the URL will spell. */
+/** Node decodes headers as Latin-1. UTF-8 is decoded again here, so that the name is the same as in a URL. */
 function decoded(text: string): string {
   if (!/[\x80-\xff]/.test(text)) return text
   const bytes = Buffer.from(text, 'latin1')
   return isUtf8(bytes) ? bytes.toString('utf8') : text
 }
 
-/** Names what this pull is, so that sending it again cannot lease twice. */
+/** The key that identifies a pull, so that a retry does not lease twice. */
 function readIdempotencyKey(text: string | undefined): string | null {
   if (text === undefined) return null
   const checked = checkIdempotencyKey(text)
@@ -48,7 +48,7 @@ const readPreferences = remembered((text: string): Preferences => {
 const readQuery = remembered(readPullQuery)
 const noPreferences: Preferences = { applied: '' }
 
-/** An amount that is asked for in both places is not clear: which of them is meant? */
+/** Adds the amounts of the query. An amount that is given in both places is ambiguous and refused. */
 function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferences {
   for (const [name, field] of [
     ['batch', 'batch'],
@@ -64,8 +64,8 @@ function withQuery(preferred: Preferences, { preferences }: PullQuery): Preferen
 }
 
 /**
- * What the headers and the query of a pull or a settle ask for. Read when somebody wants to know, and once: in the fast path one
- * of these stands for all requests of a connection that begin alike.
+ * The parsed headers and query of a pull or settle request. They are parsed lazily and once: the fast path
+ * shares one instance among all requests of a connection with the same head.
  */
 export class RequestPreferences {
   readonly headers: IncomingHttpHeaders
@@ -89,7 +89,7 @@ export class RequestPreferences {
     this.#key = key
   }
 
-  /** The same under another key. */
+  /** A copy with another idempotency key. */
   underKey(key: string): RequestPreferences {
     const asked = new RequestPreferences(this.headers, this.#keyOwner, this.#query, key)
     asked.#caller = this.#caller
@@ -112,14 +112,14 @@ export class RequestPreferences {
     return this.#preferences
   }
 
-  /** Whether it names tables or tasks. */
+  /** Whether the query names tables or tasks. */
   get chooses(): boolean {
     if (this.#query === '') return false
     const { tables, tasks } = readQuery(this.#query)
     return tables !== null || tasks !== null
   }
 
-  /** Whoever sends a key relies on it, so it must be one also where nothing is pulled. */
+  /** Validates the key even if nothing is pulled, because a client that sends a key relies on it. */
   checkKey(): void {
     readIdempotencyKey(this.#key)
   }
@@ -130,7 +130,7 @@ export class RequestPreferences {
     const { tables, tasks } = this.#query === '' ? NO_QUERY : readQuery(this.#query)
     this.#pull = {
       instance: this.caller,
-      // A budget of records is an amount of its own: whoever names only that leaves the number of partitions to it.
+      // If only `records` is given, it alone limits the number of partitions.
       batch: batch ?? (records === undefined ? 1 : MAX_BATCH),
       records: records ?? null,
       key: this.#ownedKey,

@@ -6,10 +6,10 @@ export type RequestLog = Log
 
 type Answered = Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'socket'>
 
-/** Writes the line of a request once it is answered. */
+/** Logs a request after it was answered. */
 export type LogAnswer = (request: Answered, status: number, millis: number) => void
 
-/** `originOf` gives the address of the client and the scheme it used. */
+/** `originOf` returns the address of the client and the scheme it used. */
 export function answerLog(log: RequestLog, originOf: (request: Answered) => object): LogAnswer {
   return (request, status, millis) => {
     const { method, url, headers } = request
@@ -18,7 +18,7 @@ export function answerLog(log: RequestLog, originOf: (request: Answered) => obje
   }
 }
 
-/** Logs each request. The hook is only added when requests are logged, because it is not free. */
+/** Logs each request. The hook has a cost, so it is only added when requests are logged. */
 export function logRequests(app: FastifyInstance, logAnswer: LogAnswer): void {
   app.addHook('onResponse', (request, reply, done) => {
     logAnswer(request.raw, reply.statusCode, reply.elapsedTime)

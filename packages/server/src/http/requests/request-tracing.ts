@@ -9,11 +9,11 @@ type Handler<Result> = (request: FastifyRequest, reply: FastifyReply) => Promise
 export interface RequestTracing {
   serve(name: string, serve: Serve): Serve
   handler<Result>(name: string, handler: Handler<Result>): Handler<Result>
-  /** What the partitions of a call-back are handed out with. */
+  /** The traceparent that is stored with the partitions of a call-back and handed out with them. */
   traceparent(headers: IncomingHttpHeaders): string | null
 }
 
-/** Without an SDK nothing stands between a request and what serves it; the trace of a call-back is kept all the same. */
+/** Used without a tracing SDK: creates no spans, but still keeps the traceparent of call-backs. */
 export const untraced: RequestTracing = {
   serve: (_name, serve) => serve,
   handler: (_name, handler) => handler,

@@ -7,9 +7,9 @@ const crowded = new WeakSet<Socket>()
 const waits = new WeakMap<Socket, Set<EndWait>>()
 
 /**
- * For a connection whose client has sent more ahead than is served at once. It is not read meanwhile, so its hang-up
- * would go unnoticed: requests on it that wait for work are answered now, as if their time was up, and later ones do not
- * wait.
+ * Ends all waits on a connection whose client has pipelined more requests than are served at once. The
+ * connection is not read meanwhile, so a disconnect would not be noticed. Requests that wait for work are
+ * answered now, as if their wait had expired, and later ones do not wait.
  */
 export function endWaits(socket: Socket): void {
   if (crowded.has(socket)) return
@@ -23,7 +23,10 @@ export function allowWaits(socket: Socket): void {
   crowded.delete(socket)
 }
 
-/** Calls `end` when nothing on the connection may wait, at once if that is so. The returned function cancels that. */
+/**
+ * Calls `end` when requests on the connection must not wait any more, or immediately if that is already so.
+ * The returned function cancels that.
+ */
 export function whenCrowded(socket: Socket, end: EndWait): () => void {
   if (crowded.has(socket)) {
     end()
