@@ -9,8 +9,8 @@ const REFERENCE = '#/components/schemas/'
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Describes each schema that has a name once, as a component, and refers to it wherever it occurs: what generates
- * clients has one type for it then, and a name for that type. Routes and checks keep the schemas as they are, whole.
+ * Moves named schemas to components and replaces each occurrence by a reference, so that client generators
+ * create one named type for each. The schemas of routes and checks are not changed.
  */
 function withComponents<Document extends { readonly components?: object }>(
   document: Document,
@@ -33,7 +33,7 @@ function withComponents<Document extends { readonly components?: object }>(
   }
 }
 
-/** What is said of it at its place alone stands beside the reference. */
+/** A reference to a component, with the description and examples that only this occurrence has. */
 function referenceTo(name: string, { description, examples }: Json, named: Json): Json {
   return {
     $ref: `${REFERENCE}${name}`,
@@ -42,7 +42,7 @@ function referenceTo(name: string, { description, examples }: Json, named: Json)
   }
 }
 
-/** The same for those that differ only in what is said about the whole. */
+/** A key that ignores the description and examples of the whole schema. */
 function shapeOf({ description: _, examples: __, ...shape }: Json): string {
   return JSON.stringify(shape)
 }
@@ -51,7 +51,7 @@ function isJson(part: unknown): part is Json {
   return typeof part === 'object' && part !== null && !Array.isArray(part)
 }
 
-/** Who an operation is for, as the reference groups them. */
+/** Who an operation is for. The API reference groups operations by this. */
 type Actor = 'producer' | 'worker' | 'operator' | 'anyone'
 
 const actors: Record<Access, Actor> = {
@@ -83,16 +83,16 @@ interface Operation {
   responses?: Record<string, { content?: Record<string, Content> }>
 }
 
-/** What a route's settings say about its operation. */
+/** What the configuration of a route says about its operation. */
 export interface OperationFacts {
-  /** What it can be refused with. */
+  /** The problems that the operation can answer with. */
   readonly problems: readonly ProblemCode[]
   readonly isBodyOptional: boolean
 }
 
 /**
- * Adds to the document what schemas do not say: an example of each request and answer, the facts of each operation,
- * given by its id, and the names of what is sent and answered.
+ * Adds what the schemas do not contain: examples of requests and responses, the facts of each operation by
+ * its id, and named components.
  */
 export function completeDocument<Document extends object>(
   document: Document,
@@ -111,7 +111,7 @@ export function completeDocument<Document extends object>(
     if (example !== undefined) addExample(operation.responses?.['200']?.content, example.answer)
     const { problems = [], isBodyOptional = false } = facts.get(operationId) ?? {}
     addProblems(operation.responses?.['default']?.content, problems)
-    // It is written as required for every route that takes one.
+    // The generator marks every body as required.
     if (isBodyOptional && operation.requestBody !== undefined) operation.requestBody.required = false
   }
   const named = Object.fromEntries(
@@ -121,14 +121,17 @@ export function completeDocument<Document extends object>(
   return portable(withComponents(whole, namedSchemas(tableField)))
 }
 
-/** A pattern that a library cannot read costs its user the whole document. */
+/**
+ * Makes patterns portable, because a pattern that a library cannot parse makes the whole document unusable
+ * for it.
+ */
 function portable<Part>(part: Part): Part {
   if (typeof part !== 'object' || part === null) return part
   if (Array.isArray(part)) return part.map(portable) as Part
-  const told = Object.entries(part).map(([key, value]) =>
+  const entries = Object.entries(part).map(([key, value]) =>
     key === 'pattern' && typeof value === 'string' ? [key, portablePattern(value)] : [key, portable(value)],
   )
-  return Object.fromEntries(told)
+  return Object.fromEntries(entries)
 }
 
 function addExample(content: Record<string, Content> | undefined, value: unknown): void {

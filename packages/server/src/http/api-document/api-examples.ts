@@ -1,6 +1,6 @@
 import { type PartitionState, refusalDetail, type StateCounts } from '@baton/protocol'
 
-/** What an operation is sent and what it answers, for people who read by example. */
+/** Example request and response of an operation. */
 export interface OperationExample {
   readonly request?: unknown
   readonly answer: unknown
@@ -114,7 +114,10 @@ const control = (state: string, changed: number, request?: unknown): OperationEx
   answer: { taskId, state, changed },
 })
 
-/** By operationId. A test holds each against the schemas of its operation, and misses none. */
+/**
+ * Examples by operationId. A test validates each against the schemas of its operation, and checks that none
+ * is missing.
+ */
 export function operationExamples(tableField: string): Readonly<Record<string, OperationExample>> {
   const descriptor = (priorityLevel: number, index: number, record_count: number) => ({
     taskId,

@@ -6,7 +6,7 @@ import { callBackTooLarge, UNEXPECTED } from '../answers/error-answers.ts'
 import { tooManyRequests } from '../budget/budget.ts'
 import { TOO_MUCH_RECEIVED } from '../requests/arriving-body.ts'
 
-/** An occurrence of each problem, as a client would meet it. */
+/** An example of each problem. */
 export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   body_not_json: problem('body_not_json', 'the body is not JSON: it ends too early'),
   bad_request: problem('bad_request', 'the path is not validly percent-encoded UTF-8'),
@@ -93,13 +93,13 @@ export const problemExamples: Readonly<Record<ProblemCode, Problem>> = {
   }),
 }
 
-/** What decides about the problems of an operation, besides what it does. */
+/** Properties of an operation that determine its problems, in addition to its id. */
 interface OperationTraits {
   readonly access: Access
   readonly takesBody: boolean
 }
 
-/** Neither the routing nor the framing of a request knows which operation it is for. */
+/** Problems of routing and HTTP parsing, which can occur for every operation. */
 const anywhere: readonly ProblemCode[] = [
   'bad_request',
   'route_unknown',
@@ -115,7 +115,7 @@ const withBody: readonly ProblemCode[] = [
   'contract_violation',
 ]
 
-/** They answer whatever became of the store. */
+/** Operations that work without the store. */
 const withoutStore: ReadonlySet<string> = new Set(['livez', 'metrics', 'followEvents', 'listAudit'])
 
 const ofTask: readonly ProblemCode[] = ['task_unknown', 'parameter_invalid']
@@ -161,7 +161,7 @@ const own: Readonly<Record<string, readonly ProblemCode[]>> = {
   readyz: ['shutting_down', 'store_full'],
 }
 
-/** What an operation can be refused with, its own reasons first. */
+/** All problems of an operation, its specific ones first. */
 export function problemsOf(
   operationId: string,
   { access, takesBody }: OperationTraits,

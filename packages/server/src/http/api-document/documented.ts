@@ -81,7 +81,7 @@ const chosen = (kind: 'table' | 'task', description: string, example: string) =>
     }),
   )
 
-/** `only` is the beginning of what they say. */
+/** `only` is the start of the descriptions. */
 export const chosenParameters = (only: string) => ({
   table: chosen(
     'table',
@@ -91,7 +91,7 @@ export const chosenParameters = (only: string) => ({
   task: chosen('task', `${only} this task; may be repeated, and then of any of these`, 'orders-2026-03'),
 })
 
-/** The same as in the Prefer header, and what a pull may be given. */
+/** The amounts of the Prefer header, and filters, as query parameters. */
 export const pullParameters = {
   ...chosenParameters('Only partitions of'),
   batch: amount(`How many at most, up to ${MAX_BATCH}; as in Prefer`, 50, 1),

@@ -8,18 +8,19 @@ import { problemsOf } from './api-problems.ts'
 type SchemaController = NonNullable<FastifyServerOptions['schemaController']>
 
 /**
- * The schemas of routes describe: what they demand is checked by the protocol's own functions, whose words a person
- * can act on, and answers are built to fit. Saying so to Fastify spares each start the loading of two compilers.
+ * The schemas of routes are documentation only. Requests are validated by functions of the protocol package,
+ * which give readable messages, and responses are built to match. Replacing Fastify's compilers avoids
+ * loading them at every start (bench scenario cold-start).
  */
 export const descriptiveSchemas = {
   compilersFactory: {
     buildValidator: () => () => undefined,
     buildSerializer: () => () => (answer: unknown) => JSON.stringify(answer),
   },
-  // Fastify's type knows no other validators than those of ajv.
+  // Fastify's type only allows validators of ajv.
 } as unknown as SchemaController
 
-/** Must come before the routes: the document is made of what they say about themselves. */
+/** Must be registered before the routes, because the document is generated from them. */
 export async function describeRoutes(
   app: FastifyInstance,
   { basePath, tableField }: { readonly basePath: string; readonly tableField: string },
@@ -68,7 +69,7 @@ export async function describeRoutes(
 }
 
 export function openapiRoute(app: FastifyInstance): void {
-  // Written once: it is large, and the same for everyone.
+  // Serialized once: it is large, and the same for all callers.
   let document: Buffer | undefined
   app.route({
     method: 'GET',

@@ -169,7 +169,10 @@ function describe(callBack: CallBack, { position, known }: KnownConflict, tableF
 
 const MAX_SHOWN = 200
 
-/** Where two long texts differ only behind the cut, they must not read the same. */
+/**
+ * Adds the length to a truncated text, so that texts that differ only after the cut are mostly
+ * distinguishable.
+ */
 function cut(fields: string | null): string {
   if (fields === null) return 'nothing'
   return fields.length <= MAX_SHOWN ? fields : `${fields.slice(0, MAX_SHOWN)}… (${fields.length} characters)`

@@ -24,7 +24,10 @@ import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import { type TaskParams, taskIdOf, taskParams, unknownTask } from './task-parameter.ts'
 
-/** The body of a control request: none at all, or an object with known fields only. A slip here must not act. */
+/**
+ * Validates the body of a control request: empty, or an object with known fields only. A typo must not have
+ * an effect.
+ */
 export function controlBody<Schema extends TObject>(schema: Schema, body: unknown): Static<Schema> {
   const value = body === undefined ? {} : body
   if (!Check(schema, value)) throw broken(objectFaults(schema, value))
@@ -44,7 +47,7 @@ interface ControlRoute {
   readonly verb: ControlOrder['verb']
   readonly summary: string
   readonly body: TSchema
-  /** What sending it again does, where that is more than nothing. */
+  /** What a repeated request does, if it has an effect. */
   readonly repeated?: string
   readonly order: Order
 }
@@ -95,7 +98,9 @@ const controlRouteList: readonly ControlRoute[] = [
 ]
 
 export function controlRoutes(app: FastifyInstance, { handOff, callers }: Service): void {
-  /** Only sealing is for producers, too. */
+  /**
+   * Operators may control all tasks within their limits. Producers, which may only seal, must own the task.
+   */
   const requireRight = async (headers: IncomingHttpHeaders, taskId: string): Promise<void> => {
     const caller = callers.of(headers)
     requireTaskLimit(caller, taskId)

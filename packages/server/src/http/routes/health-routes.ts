@@ -5,7 +5,10 @@ import { RequestProblem } from '../answers/problems.ts'
 import { answers } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 
-/** The numbers behind the metrics of the backlog, from the same readings: whoever asks, and however often, shares them. */
+/**
+ * The values of the backlog metrics. Taken from the same cached readings, so frequent requests do not load
+ * the store.
+ */
 export function totalsRoute(app: FastifyInstance, { handOff }: Service): void {
   app.route({
     method: 'GET',
@@ -31,7 +34,10 @@ export function totalsRoute(app: FastifyInstance, { handOff }: Service): void {
   })
 }
 
-/** For whoever runs the process. Open to all: they say nothing that a closed port would not. */
+/**
+ * Probes for the process supervisor. They need no token, because they reveal no more than a closed port
+ * would.
+ */
 export function healthRoutes(app: FastifyInstance, { handOff }: Service): void {
   const word = <Word extends string>(status: Word) =>
     Type.Object({ status: Type.Unsafe<Word>({ type: 'string', enum: [status] }) })

@@ -91,14 +91,17 @@ const noFields = Type.Object({}, { additionalProperties: false })
 
 const unknownInstance = () => new RequestProblem('instance_unknown', 'no instance of that name is known here')
 
-/** Its own path segment decodes to anything; what is no name is no instance either. */
+/** Validates the path segment, which may decode to any text. */
 function instanceInPath({ instanceId }: InstanceParams): string {
   const checked = checkInstanceId(instanceId)
   if (checked.ok) return checked.instanceId
   throw new RequestProblem('parameter_invalid', `the instance in the path ${checked.detail}`)
 }
 
-/** Whatever is no name was never given out, and a store may have no form for it: NUL has none in PostgreSQL. */
+/**
+ * Refuses cursors that are not valid names. They were never issued, and a store may not be able to represent
+ * them: PostgreSQL has no NUL in texts.
+ */
 function asName(position: unknown): string | undefined {
   const checked = checkInstanceId(position)
   return checked.ok ? checked.instanceId : undefined

@@ -16,7 +16,7 @@ type Which = Pick<PartitionQuery, 'taskId' | 'state' | 'level'>
 const LINES_PER_PAGE = 1000
 const NDJSON_TYPE = 'application/x-ndjson'
 
-/** A whole task, however large: a page at a time is read, and the next only when the client took this one. */
+/** Exports a task of any size. The next page is only read after the client has received the previous one. */
 export function manifestRoute(app: FastifyInstance, { handOff, tableField, callers }: Service): void {
   const withTableField = tableFieldRenamer(tableField)
 
@@ -35,8 +35,8 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, calle
       if (text !== '') yield text
       if (page.next === null) return
       const following = await pageAfter(which, page.next)
-      // Breaking off is the only way left to say that what was sent is not all. A task that was reopened may have been
-      // purged before, so its next page may lack what was there.
+      // The response has begun, so aborting it is the only way to signal that it is incomplete. A task that
+      // was reopened may have been purged before, and its next page may lack partitions.
       const isSame =
         following?.facts.purgedAt === null && following.facts.generation === first.facts.generation
       if (following === null || !isSame)
@@ -82,7 +82,7 @@ export function manifestRoute(app: FastifyInstance, { handOff, tableField, calle
       if (first === null) throw unknownTask(taskId)
       requireOwn(caller, first.facts)
       if (first.facts.purgedAt !== null) {
-        // An empty manifest would say that there was nothing.
+        // An empty manifest would mean that the task had no partitions.
         throw new RequestProblem(
           'task_purged',
           'retention removed the partitions; the task itself can still be viewed',

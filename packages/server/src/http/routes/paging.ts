@@ -4,7 +4,7 @@ import { RequestProblem } from '../answers/problems.ts'
 
 const DEFAULT_LIMIT = 100
 
-/** Query parameters as the router gives them: given twice, a parameter is an array. */
+/** Query parameters from the router. A repeated parameter is an array. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>
 
 export const pageParameters = {
@@ -21,7 +21,7 @@ export const pageParameters = {
   ),
 }
 
-/** A parameter that may be given once; empty counts as given. */
+/** A parameter that must not be repeated. An empty value counts as given. */
 export function once(query: Query, name: string): string | undefined {
   const value = query[name]
   if (Array.isArray(value)) throw invalid(name, 'must be given once')
@@ -68,19 +68,19 @@ export function wordOf<Word extends string>(query: Query, name: string, words: r
   return word
 }
 
-/** A filter that is either given, as `true`, or left out. */
+/** A flag: `true`, or omitted. */
 export function isGiven(query: Query, name: string): boolean {
   const text = once(query, name)
   if (text !== undefined && text !== 'true') throw invalid(name, 'must be true, or be left out')
   return text === 'true'
 }
 
-/** Opaque to clients, so that what it holds may change. */
+/** Cursors are opaque to clients, so that their content can change. */
 export function writeCursor(position: unknown): string {
   return Buffer.from(JSON.stringify(position)).toString('base64url')
 }
 
-/** `read` answers undefined for a position that this list never gives out. */
+/** `read` returns undefined for a position that this list never issues. */
 export function cursorOf<Position>(
   query: Query,
   read: (position: unknown) => Position | undefined,

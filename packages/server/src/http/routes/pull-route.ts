@@ -12,7 +12,7 @@ import { StallTimer, whileWatched } from '../requests/hang-up.ts'
 import { exemptFromTimeout } from '../requests/request-counts.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 
-/** How soon an empty-handed client that does not wait may ask again. */
+/** `Retry-After` of an empty answer. */
 const EMPTY_RETRY_AFTER_SECONDS = '1'
 
 export function pullRoute(
@@ -23,14 +23,14 @@ export function pullRoute(
 ): void {
   const { handOff, tableField, callers, tracing } = service
   const write = pulledPartitionWriter(tableField)
-  const standstill = new StallTimer()
+  const stall = new StallTimer()
   const config = { access: 'worker' as const, urgency: 'pull' as const }
 
   const pull = tracing.serve('GET /pull', async ({ asked, socket, answer }) => {
     const caller = () => budget.callerOf(asked.headers, socket)
     const token = callers.of(asked.headers)
     const order = pullWithinLimits(token, asked.pull)
-    const hangUpsAreRead = standstill.noteRequest()
+    const hangUpsAreRead = stall.noteRequest()
     let isRevoked = false
     const whenRevoked = (end: () => void) =>
       callers.watch(asked.headers, () => {
@@ -56,7 +56,7 @@ export function pullRoute(
     if (applied !== '') more.push('preference-applied', applied)
     if (partitions.length === 0) more.push('retry-after', EMPTY_RETRY_AFTER_SECONDS)
     answer(`{"partitions":${write(partitions)}}`, more, () => {
-      // With a key the client asks again and gets these very leases.
+      // With a key, the client retries and gets the same leases.
       if (order.key === null) handOff.undo(partitions)
     })
     return { waited }
@@ -86,7 +86,7 @@ export function pullRoute(
     },
   })
 
-  // HEAD is how caches, monitors and link checkers look at a URL: it must never lease.
+  // Caches, monitors and link checkers send HEAD: it must never lease.
   app.route({
     method: 'HEAD',
     url: '/pull',

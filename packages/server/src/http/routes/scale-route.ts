@@ -7,7 +7,7 @@ import { answers, chosenParameters } from '../api-document/documented.ts'
 import type { Service } from '../service.ts'
 import { once, type Query } from './paging.ts'
 
-/** For autoscalers, and for people who ask whether more workers would help. */
+/** The backlog and the number of workers it needs, for autoscalers and operators. */
 export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }: Service): void {
   const parameters = {
     ...chosenParameters('Only the backlog of'),
@@ -46,7 +46,7 @@ export function scaleRoute(app: FastifyInstance, { handOff, scaleTargetSeconds }
   })
 }
 
-/** A filter is not a preference: a fleet must not be scaled by more, or by less, than was meant. */
+/** Refuses unknown parameters. Ignoring a misspelt filter would scale workers for the wrong backlog. */
 function requireKnown(query: Query, known: readonly string[]): void {
   const name = Object.keys(query).find((one) => !known.includes(one))
   if (name === undefined) return

@@ -28,7 +28,7 @@ export function settingsRoute(app: FastifyInstance, { handOff, callers }: Servic
       const taskId = taskIdOf(request.params)
       const caller = callers.of(request.raw.headers)
       requireTaskLimit(caller, taskId)
-      // A task that nothing was called back of yet is nobody's.
+      // Any producer may set up a task that has no call-backs yet.
       const known = mayOthers(caller, 'operator') ? null : await handOff.task(taskId)
       if (known !== null) requireOwn(caller, known.facts)
       const settings = settingsChange(controlBody(taskSettingsRequestSchema, request.body))

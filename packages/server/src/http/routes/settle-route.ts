@@ -30,7 +30,7 @@ export function settleRoute(
 ): void {
   const { handOff, tableField, callers, tracing } = service
   const write = pulledPartitionWriter(tableField)
-  const standstill = new StallTimer()
+  const stall = new StallTimer()
   const parkedJson = (parked: readonly string[]) =>
     parked.length === 0 ? '' : `"parked":${JSON.stringify(parked)},`
   const settledJson = (token: Caller | null, { settled, parked, refused, pulled }: Settled) => {
@@ -57,9 +57,9 @@ export function settleRoute(
       settlements: checked.settlements.map(settlementOf),
       pull,
     }
-    const hangUpsAreRead = pull === null ? undefined : standstill.noteRequest()
+    const hangUpsAreRead = pull === null ? undefined : stall.noteRequest()
     const caller = () => budget.callerOf(asked.headers, socket)
-    // With a revoked token the wait ends; what was settled is settled, and is answered.
+    // If the token is revoked, the wait ends. The settlements are committed by then, and are answered.
     const outcome = await budget.waiting.within(pull?.waitMillis ?? 0, caller, (waitMillis) => {
       const bounded = pull === null ? order : { ...order, pull: { ...pull, waitMillis } }
       return whileWatched(
@@ -73,7 +73,7 @@ export function settleRoute(
     const { applied } = asked.preferences
     const more = pull === null || applied === '' ? [] : ['preference-applied', applied]
     const lost = () => {
-      // With a key the client settles and asks again, and gets these very leases.
+      // With a key, the client repeats the settle and gets the same leases.
       if (pull?.key === null) handOff.undo(outcome.pulled?.partitions ?? [])
     }
     answer(settledJson(token, outcome), more, pull === null ? null : lost)
@@ -123,7 +123,10 @@ function settlementOf({ leaseId, outcome, reason, retryAfterSeconds, final, reco
   }
 }
 
-/** A stack trace must not cost a worker its settlement, and a cut must not leave half of a character. */
+/**
+ * Truncates long reasons such as stack traces instead of refusing the settlement, and does not split a
+ * surrogate pair.
+ */
 function kept(reason: string): string {
   if (reason.length <= MAX_KEPT_REASON_LENGTH) return reason
   return reason.slice(0, MAX_KEPT_REASON_LENGTH).replace(/[\ud800-\udbff]$/, '')

@@ -35,7 +35,7 @@ import type { Service } from '../service.ts'
 import { brokenControl, controlBody } from './control-routes.ts'
 import { cursorOf, limitOf, once, pageParameters, type Query, writeCursor } from './paging.ts'
 
-/** Without its secrets. */
+/** The subscription without its secrets. */
 function viewSubscription(stored: StoredSubscription): Subscription {
   const { id, name = null, url, types, taskPrefix, state, reason, createdAt } = stored
   return {
@@ -84,7 +84,7 @@ const noFields = Type.Object({}, { additionalProperties: false })
 const tags = ['subscriptions']
 
 export function subscriptionRoutes(app: FastifyInstance, { handOff, webhooks }: Service): void {
-  // Without a file, what one of them left behind can be removed.
+  // Without a subscriptions file, subscriptions that an earlier file created can be removed.
   const mayBeOfFile = webhooks.file === null
   const ask = async <Kind extends SubscriptionResult['kind']>(
     order: SubscriptionOrder,

@@ -2,7 +2,7 @@ import { MAX_TASK_ID_LENGTH, type PartitionRow } from '@baton/protocol'
 import Type from 'typebox'
 import { RequestProblem } from '../answers/problems.ts'
 
-/** Gives the compute table the name that this deployment has for it on the wire. */
+/** Renames `computeTableName` to the field name that is configured for the wire format. */
 export function tableFieldRenamer(tableField: string) {
   return <Row extends Pick<PartitionRow, 'taskId' | 'computeTableName'>>(row: Row) => {
     if (tableField === 'computeTableName') return row
@@ -24,9 +24,9 @@ export const taskParams = Type.Object({
   }),
 })
 
-/** Decoded by the router. A NUL is refused here: no store has room for it in a text. */
+/** The task id, decoded by the router. NUL is refused, because stores cannot represent it in a text. */
 export function taskIdOf({ taskId }: TaskParams): string {
-  // The router takes nothing at all for an id.
+  // The router also matches an empty segment.
   if (taskId === '') {
     throw new RequestProblem('route_unknown', 'the path has no task id in it; the list of tasks is /tasks')
   }
