@@ -50,7 +50,7 @@ interface Closing {
  *
  * 3. The port closes, and the hand-off stops and closes its store.
  */
-export function closeInOrder(
+export function closeGracefully(
   app: FastifyInstance,
   fastPath: FastPath,
   { handOff, peers, listeners }: Closing,

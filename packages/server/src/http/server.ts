@@ -14,7 +14,7 @@ import { auditRoute } from './audit/audit-route.ts'
 import type { AdmissionLimits } from './budget/bounds.ts'
 import { AdmissionBudget } from './budget/budget.ts'
 import { shedRequests } from './budget/shedding.ts'
-import { admitPeers, closeInOrder, type Peers } from './closing.ts'
+import { admitPeers, closeGracefully, type Peers } from './closing.ts'
 import { OpenStreams } from './events/event-streams.ts'
 import { eventsRoute } from './events/events.ts'
 import { FastPath } from './fast-path/fast-path.ts'
@@ -23,7 +23,7 @@ import { metricsRoute } from './metrics/metrics-route.ts'
 import { apiReferenceRoute, pageRoutes } from './page/page.ts'
 import { readPageFiles } from './page/page-files.ts'
 import { answerExpectHeader } from './requests/expectations.ts'
-import { answerStalledUploads } from './requests/hang-up.ts'
+import { allowHalfOpen } from './requests/hang-up.ts'
 import { acceptJsonBodies } from './requests/json-body.ts'
 import type { ShapeLimits } from './requests/json-shape.ts'
 import { boundPipelining } from './requests/pipelining.ts'
@@ -195,7 +195,7 @@ export async function buildHttp({
     },
     { prefix: basePath },
   )
-  answerStalledUploads(app.server)
+  allowHalfOpen(app.server)
   if (peers !== null) admitPeers(app.server, basePath, peers)
   // Even when switched off, the fast path holds each connection until its first bytes arrive. Node's server
   // counts a connection without a request as busy, and closing would wait for it.
@@ -210,7 +210,7 @@ export async function buildHttp({
   if (tls !== null) serveTls(app, tls)
   // Must run before the `preClose` hook that waits for open connections.
   app.addHook('preClose', async () => streams.end())
-  closeInOrder(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
+  closeGracefully(app, fastPath, { handOff: service.handOff, peers, listeners }, closeMillis)
   return app
 }
 

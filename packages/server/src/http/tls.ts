@@ -77,7 +77,7 @@ export class TlsFiles {
       this.#server?.setSecureContext(this.options)
     } catch (error) {
       const fault = (error as Error).message
-      this.#log.error({ fault }, 'the certificate changed and cannot be used: the one of before stays')
+      this.#log.error({ fault }, 'the certificate changed and cannot be used: the previous one stays in use')
       this.#notify({ outcome: 'refused', fault })
       return
     }

@@ -13,7 +13,7 @@ export function openSubscriptionsFile(
   return new ReloadedFile({
     path,
     read: (_before, reads) => readSubscriptionsFile(path, options, reads),
-    refusal: 'the subscriptions file changed and cannot be used: the subscriptions of before stay in force',
+    refusal: 'the subscriptions file changed and cannot be used: the previous subscriptions stay in force',
     log: options.log,
   })
 }

@@ -57,6 +57,14 @@ describe('fields beyond the contract, where they are kept', () => {
     expect(without.body.conflicts[0].detail).toContain('is nothing here and {"a":1,"b":2}')
   })
 
+  test('are named in a conflict also where they differ behind what is shown of them', async () => {
+    const baton = await TestApp.open(keep)
+    const long = (last: string) => withFields(0, { note: `${'x'.repeat(300)}${last}` })
+    await baton.callBack(long('a'))
+    const other = await baton.post('/call-back', [long('b')])
+    expect(other.body.conflicts[0].detail).toMatch(/^what is beyond the contract is /)
+  })
+
   test('are refused by element and field where they cannot be kept, and nothing is stored', async () => {
     const baton = await TestApp.open(keep)
     const array = [

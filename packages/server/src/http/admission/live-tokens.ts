@@ -27,7 +27,7 @@ export class LiveTokens implements Callers {
         const { tokens, warnings } = readTokensFile(path)
         return { value: before === undefined ? tokens : tokens.keeping(before), warnings }
       },
-      refusal: 'the tokens file changed and cannot be used: the tokens of before stay valid',
+      refusal: 'the tokens file changed and cannot be used: the previous tokens stay valid',
       log,
     })
     this.#file.onReload((reload) => {

@@ -5,7 +5,7 @@ import { tickWithinLimits } from '../admission/reach.ts'
 import { RequestProblem } from '../answers/problems.ts'
 import { securityHeaders } from '../answers/security-headers.ts'
 import { problemAnswers } from '../api-document/documented.ts'
-import { exemptFromTimeout } from '../requests/request-counts.ts'
+import { excludeFromDurations } from '../requests/request-counts.ts'
 import { whenCrowded } from '../requests/sent-ahead.ts'
 import type { Service } from '../service.ts'
 import { EventFollower, MOST_STREAMS, type OpenStreams } from './event-streams.ts'
@@ -35,7 +35,7 @@ export function eventsRoute(
       operationId: 'followEvents',
       summary: 'Follow what happens, as server-sent events',
       description:
-        'Tasks are told of as they are now, a few times a second at most. The stream begins with an `id` without an ' +
+        'An event has the present state of a task, at most a few times a second. The stream begins with an `id` without an ' +
         'event, and later events bring others. A client that reconnects with the last of them in Last-Event-ID ' +
         'hears what it missed, or `reset` when that is no longer known: it then looks at everything anew. A client ' +
         'that reads too slowly also gets a `reset`, in place of what it left waiting.',
@@ -58,7 +58,7 @@ export function eventsRoute(
     },
     handler: async (request, reply) => {
       if (handOff.isDraining) {
-        throw new RequestProblem('shutting_down', 'this node tells of nothing more')
+        throw new RequestProblem('shutting_down', 'this node is shutting down and sends no more events')
       }
       if (streams.isFull) {
         throw new RequestProblem('overloaded', `${MOST_STREAMS} event streams are open on this node already`)
@@ -66,7 +66,7 @@ export function eventsRoute(
       const lastId = request.headers['last-event-id']
       const { socket, headers } = request.raw
       const caller = callers.of(headers)
-      exemptFromTimeout(reply)
+      excludeFromDurations(reply)
       reply.hijack()
       const response = reply.raw
       response.writeHead(200, streamHead(isSecure))

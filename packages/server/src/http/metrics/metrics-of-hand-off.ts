@@ -36,7 +36,7 @@ export const handOffMetrics: readonly Metric[] = [
   counter(
     'baton_refused_leases_total',
     ['verb', 'code'],
-    'leases that a settle or renew named in vain, and the error code',
+    'leases that a settle or renew named without effect, by error code',
     ({ handOff }) =>
       Object.entries(handOff.counts.refused).flatMap(([verb, codes]) =>
         Object.entries(codes).map(([code, count]): Sample => [[verb, code], count]),

@@ -67,7 +67,7 @@ const closes = new SharedListeners('close')
  * still read the response; TCP does not distinguish the two. So responses are sent, except those with leases,
  * which a client that is gone would hold, and event streams.
  */
-export function answerStalledUploads(server: Server): void {
+export function allowHalfOpen(server: Server): void {
   // Not documented, but in Node since its early versions. Without it, Node ends a connection as soon as the
   // client ends its side.
   Object.assign(server, { httpAllowHalfOpen: true })

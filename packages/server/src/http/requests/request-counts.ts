@@ -76,6 +76,6 @@ function counting(counts: RouteCounts) {
 const untimed = new WeakSet<ServerResponse>()
 
 /** Excludes a request from the duration histogram: it waits for work, or streams until one side ends it. */
-export function exemptFromTimeout({ raw }: FastifyReply): void {
+export function excludeFromDurations({ raw }: FastifyReply): void {
   untimed.add(raw)
 }

@@ -153,15 +153,16 @@ function conflictProblem(
 function describe(callBack: CallBack, { position, known }: KnownConflict, tableField: string): Conflict {
   const sent = callBack.partitions[position]
   if (sent === undefined) throw new Error(`a conflict at ${position}, beyond the array`)
-  const differing: [string, string | number, string | number][] = [
+  const compared: [string, string | number, string | number][] = [
     ['partition_name', nameOf(callBack.taskId, sent), nameOf(callBack.taskId, known)],
     ['record_count', sent.recordCount, known.recordCount],
     [tableField, sent.computeTableName, known.computeTableName],
   ]
+  const differing = compared.filter(([, here, before]) => here !== before)
   const extra = [sent.extraFields ?? null, known.extraFields ?? null] as const
+  // Not compared as they are shown: long ones may differ behind the cut.
   if (!isSameJson(...extra)) differing.push(['what is beyond the contract', cut(extra[0]), cut(extra[1])])
   const detail = differing
-    .filter(([, here, before]) => here !== before)
     .map(([field, here, before]) => `${field} is ${here} here and ${before} in what was accepted before`)
     .join('; ')
   return { pointer: `/${position}`, partition_name: nameOf(callBack.taskId, sent), detail }

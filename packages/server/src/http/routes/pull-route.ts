@@ -9,7 +9,7 @@ import type { AdmissionBudget } from '../budget/budget.ts'
 import type { FastPath } from '../fast-path/fast-path.ts'
 import { exchangeOver } from '../requests/exchange.ts'
 import { StallTimer, whileWatched } from '../requests/hang-up.ts'
-import { exemptFromTimeout } from '../requests/request-counts.ts'
+import { excludeFromDurations } from '../requests/request-counts.ts'
 import { JSON_TYPE, type Service } from '../service.ts'
 
 /** `Retry-After` of an empty answer. */
@@ -81,7 +81,7 @@ export function pullRoute(
     },
     handler: async (request, reply) => {
       const { waited } = await pull(exchangeOver(request.raw, reply.raw, service), undefined)
-      if (waited) exemptFromTimeout(reply)
+      if (waited) excludeFromDurations(reply)
       return reply.hijack()
     },
   })

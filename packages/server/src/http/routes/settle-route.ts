@@ -19,7 +19,7 @@ import type { FastPath } from '../fast-path/fast-path.ts'
 import type { Caller } from '../requests/callers.ts'
 import { exchangeOver } from '../requests/exchange.ts'
 import { StallTimer, whileWatched } from '../requests/hang-up.ts'
-import { exemptFromTimeout } from '../requests/request-counts.ts'
+import { excludeFromDurations } from '../requests/request-counts.ts'
 import { LEASE_LIMIT_BYTES, type Service } from '../service.ts'
 
 export function settleRoute(
@@ -97,7 +97,7 @@ export function settleRoute(
     },
     handler: async (request, reply) => {
       const { waited } = await settle(exchangeOver(request.raw, reply.raw, service), request.body)
-      if (waited) exemptFromTimeout(reply)
+      if (waited) excludeFromDurations(reply)
       return reply.hijack()
     },
   })
