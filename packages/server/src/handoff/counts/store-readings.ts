@@ -17,7 +17,7 @@ export interface Backlog {
   readonly tasks: Record<UnfinishedTaskState, number>
   /** The number of these tasks that have parked partitions. */
   readonly tasksWithParked: number
-  /** All partitions of these tasks, including those that are done. */
+  /** All partitions of these tasks, including done ones. */
   readonly partitions: ViewedCounts
   readonly records: ViewedCounts
   readonly demands: readonly TaskDemand[]
@@ -36,7 +36,7 @@ export interface Backlog {
 /** Restricts the backlog. If absent, all unfinished tasks are included. */
 type Choice = Pick<TaskQuery, 'tables' | 'tasks'>
 
-/** Small pages, because the embedded store reads a page synchronously and blocks the event loop meanwhile. */
+/** Small pages, because the embedded store reads a page synchronously and blocks the event loop. */
 const TASKS_PER_PAGE = 100
 /** Bounds the total cost of a reading. */
 export const MOST_TASKS = 5000

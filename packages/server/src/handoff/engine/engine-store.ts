@@ -78,7 +78,7 @@ export class EngineStore implements Store {
   #turn: Promise<unknown> = Promise.resolve()
   readonly #gathered = new Set<Gathered>()
   #closed = false
-  /** The memory epoch for which rows of uncommitted call-backs were removed. */
+  /** The memory epoch for which rows of incomplete call-backs were removed. */
   #cleanedFor = -1
   /** No lease or delay is due before this time. */
   #quietUntil = 0

@@ -18,7 +18,7 @@ export const LEASE_MAX_MILLIS = 12 * HOUR
 /** How long the record of a pull's Idempotency-Key is kept after its last lease ends. */
 export const KEY_GRACE_MILLIS = 600_000
 
-/** After this many releases in a row, a released partition waits for a back-off. */
+/** This many releases in a row return a partition immediately. Further ones wait for a back-off. */
 const PATIENT_RELEASES = 2
 
 /**

@@ -20,7 +20,7 @@ export interface Changes {
  * tasks are not delayed.
  */
 export class ChangeLog {
-  readonly #life: string
+  readonly #runId: string
   /** Position by task or notice, in ascending order. */
   readonly #entries = new Map<number | ParkedNotice, number>()
   /** Every position below this one was returned to a follower. */
@@ -29,9 +29,9 @@ export class ChangeLog {
   /** Entries below this position were dropped. */
   #first = 0
 
-  /** `life` is a random id of this process, so that positions from before a restart are recognized. */
-  constructor(life: string) {
-    this.#life = life
+  /** `runId` is random per process, so that positions from before a restart are recognized. */
+  constructor(runId: string) {
+    this.#runId = runId
   }
 
   add(tasks: Iterable<number>, parked: readonly ParkedNotice[]): void {
@@ -76,11 +76,11 @@ export class ChangeLog {
 
   #readUpTo(position: number): string {
     this.#read = Math.max(this.#read, position)
-    return `${this.#life}-${position.toString(36)}`
+    return `${this.#runId}-${position.toString(36)}`
   }
 
   #parse(position: string): number | undefined {
-    const [life, number = ''] = position.split('-')
-    return life === this.#life ? Number.parseInt(number, 36) : undefined
+    const [runId, number = ''] = position.split('-')
+    return runId === this.#runId ? Number.parseInt(number, 36) : undefined
   }
 }

@@ -47,7 +47,7 @@ export class LineBuffer<Partition extends Waiting> {
     if (last !== null) this.loadedTo = last
   }
 
-  /** Drops partitions far from the front, except those that are not on disk yet. Returns the dropped ones. */
+  /** Drops partitions far from the front, except those not on disk yet. Returns the dropped partitions. */
   trim(keep: number, isClean: (partition: Partition) => boolean): Partition[] {
     const { items } = this
     if (items.length <= keep) return []

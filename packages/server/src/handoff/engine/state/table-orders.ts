@@ -64,7 +64,7 @@ export class TableOrders<Table extends OrderedTable<Table>> {
     order?.rewind()
   }
 
-  /** Keeps about this many lanes in all orders together, plus those that are not flushed. */
+  /** Keeps about this many lanes in all orders together, plus all unflushed lanes. */
   cut(keep: number, isClean: (table: Table) => boolean): void {
     const each = Math.max(FEWEST_KEPT, Math.floor(keep / Math.max(1, this.#orders.size)))
     for (const order of this.#orders.values())
