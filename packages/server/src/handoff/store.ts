@@ -290,7 +290,7 @@ export class LeaderChanged extends StoreUnavailable {
   }
 }
 
-/** This program must not open the store: it was initialized elsewhere, or written by a newer version. */
+/** The store cannot be used by this program: for example, it is in use, or a newer version has written it. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'
 }
