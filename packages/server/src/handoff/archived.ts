@@ -16,8 +16,8 @@ import type {
   StoredThroughput,
 } from './stored.ts'
 
-// What a store holds, whichever it is: the rows that an export writes, an import reads and a check looks at. The fields are
-// those of handoff/stored.ts. A field that is added there is carried without a change here.
+// The content of a store, independent of its kind: the rows that an export writes, an import reads and a
+// check verifies. The fields are those of handoff/stored.ts. A field added there needs no change here.
 
 export interface StoredTable {
   readonly task: number
@@ -27,7 +27,7 @@ export interface StoredTable {
 export interface StoredProduced {
   readonly instance: string
   readonly task: number
-  /** When the instance called the task back last. */
+  /** When the instance last called the task back. */
   readonly at: number
 }
 
@@ -63,19 +63,24 @@ export interface ArchivedRows {
 
 export type Section = keyof ArchivedRows
 
-/** Images that have no rows of their own, or whose rows are in other sections. */
+/** Images that have no rows, or whose rows are in other sections. */
 type WithoutSection = 'nextIds' | 'totals' | 'changes'
 
-/** What the engine writes is what is carried: an image of a new kind does not compile here until it has a section. */
+/**
+ * Everything the engine writes must be archived: an image of a new kind does not compile here until it has a
+ * section.
+ */
 type NotCarried = Exclude<Exclude<keyof Images, 'outbox'> | keyof Images['outbox'], Section | WithoutSection>
 true satisfies [NotCarried] extends [never] ? true : NotCarried
 
 export type PerSection<Value> = Readonly<Record<Section, Value>>
 
-/** Those that need more than a JavaScript number. */
+/** Fields that do not fit into a JavaScript number. */
 type BigFields<Row> = { readonly [Field in keyof Row as bigint extends Row[Field] ? Field : never]-?: true }
 
-/** The sections in their order, with the fields that are written as text. Rows come after those they belong to. */
+/**
+ * The sections in order, with the fields that are written as text. Rows come after the rows they belong to.
+ */
 export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Name]> } = {
   tasks: {},
   lanes: { tag: true, retryTag: true, turn: true },
@@ -94,7 +99,7 @@ export const bigFields: { readonly [Name in Section]: BigFields<ArchivedRows[Nam
   throughput: {},
 }
 
-/** Fields that earlier programs did not write, and rows without them have as null. */
+/** Fields that earlier versions did not write. They are null in rows without them. */
 export const addedFields: Partial<PerSection<readonly string[]>> = {
   partitions: ['extraFields', 'traceparent'] satisfies (keyof StoredPartition)[],
 }
@@ -109,22 +114,22 @@ export type RowBatch = {
   [Name in Section]: { readonly section: Name; readonly rows: readonly ArchivedRows[Name][] }
 }[Section]
 
-/** One state of a store, to be read once. */
+/** A snapshot of a store, to be read once. */
 export interface ArchiveSource {
   readonly nextIds: NextIds
   readonly counts: PerSection<number>
   readonly fields: PerSection<readonly string[]>
   /** All rows, section by section. */
   batches(): AsyncIterable<RowBatch>
-  /** Bodies of entries that are durable and not in rows yet. */
+  /** Bodies of entries that are durable but not flushed. */
   readonly unflushed: readonly string[]
 }
 
-/** A store that nobody else uses. */
+/** A store without other users. */
 export interface ArchiveTarget {
   /**
-   * Takes everything in, or nothing: `counts` says how many rows the store has to hold then. Rejects with StoreRefused
-   * where it holds a task already.
+   * Imports everything or nothing. `counts` are the expected numbers of rows. Rejects with StoreRefused if
+   * the store already has a task.
    */
   fill(batches: AsyncIterable<RowBatch>, nextIds: NextIds, counts: PerSection<number>): Promise<void>
 }
@@ -132,7 +137,7 @@ export interface ArchiveTarget {
 export const totalRows = (counts: PerSection<number>): number =>
   sections.reduce((sum, section) => sum + counts[section], 0)
 
-/** How many of how many rows, or pages, are done. */
+/** Reports how many rows or pages are done, and the total. */
 export type Progress = (done: number, total: number) => void
 
 export const notEmpty = (found: number): StoreRefused =>

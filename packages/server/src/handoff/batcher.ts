@@ -17,7 +17,7 @@ import {
 } from './store.ts'
 import { isDiskFull } from './store-health.ts'
 
-/** Has what was asked for; nobody asks what became of an undo. */
+/** The answers to one request. An undo has none. */
 interface Answer {
   readonly settle: SettleResult | undefined
   /** Leases of the whole batch whose partitions are parked. */
@@ -27,7 +27,7 @@ interface Answer {
   readonly pull: PullResult | undefined
 }
 
-/** In partitions: what the store's work is made of. */
+/** The size of a request, in partitions. */
 function weightOf({ settle, renew, undo, callBack, pull }: StoreRequest): number {
   let weight = 0
   if (settle !== undefined) weight += settle.settlements.length
@@ -56,7 +56,7 @@ function batchOf(asked: readonly { readonly ask: StoreRequest }[]): HandOffBatch
   return batch
 }
 
-/** Answers come back in the order in which `batchOf` laid the orders out. */
+/** Answers are in the order in which `batchOf` arranged the requests. */
 function answersOf(asked: readonly { readonly ask: StoreRequest }[], answers: HandOffAnswers): Answer[] {
   let [settles, renews, callBacks, pulls] = [0, 0, 0, 0]
   return asked.map(({ ask: { settle, renew, callBack, pull } }) => ({
@@ -77,7 +77,7 @@ function at<T>(answers: readonly T[], place: number): T {
 interface Pending {
   readonly ask: StoreRequest
   readonly weight: number
-  /** The request that it is of, where requests are traced. */
+  /** The traced HTTP request, if tracing is enabled. */
   readonly traced: unknown
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
@@ -86,32 +86,32 @@ interface Pending {
 interface BatcherEvents {
   /** A transaction was committed. */
   committed(answers: HandOffAnswers): void
-  /** With those that are refused for it. */
+  /** Called with the requests that fail because of the error. */
   failed(error: unknown, asks: readonly StoreRequest[]): void
 }
 
-/** For those who trace what happens to a request. */
+/** Hooks for tracing requests. */
 export interface BatchTracing {
-  /** The request that is being served. */
+  /** The current request. */
   current(): unknown
   batch(requests: readonly unknown[], run: () => Promise<HandOffAnswers>): Promise<HandOffAnswers>
 }
 
-/** A larger call-back has a transaction of its own: pulls must not wait until it has been passed on. */
+/** A larger call-back gets its own transaction, so that pulls do not wait for it. */
 const SHARING_LIMIT = 2000
 
 /**
- * How long a batch waits for those who were just answered, where batches are dear. Asleep: turning the loop meanwhile took
- * the processor from other nodes, 147 instead of 130 microseconds of each of two nodes per pull and settle.
+ * The maximum time that a batch waits for clients that were just answered, if batches are expensive. Uses a
+ * timer: spinning the event loop would take CPU time from other nodes; see the bench scenario
+ * `postgres-nodes`.
  */
 const PATIENT_MILLIS = 1
 
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 
 /**
- * Lets requests that are under way at the same time share one transaction. While one commit is
- * being made durable the next batch gathers, so the number of requests per commit follows the load
- * by itself and a lone request waits for nobody.
+ * Lets concurrent requests share a transaction. While one batch is being committed, the next is collected, so
+ * the number of requests per commit adapts to the load, and a single request is never delayed.
  */
 export class Batcher {
   readonly #store: Store
@@ -120,10 +120,10 @@ export class Batcher {
   #queue: Pending[] = []
   #queueWeight = 0
   #scheduled = false
-  /** Runs while a batch waits beyond a turn that brought nobody. */
+  /** Set while a batch waits although the last turn of the event loop added no request. */
   #retrySchedule: NodeJS.Timeout | undefined
   #inFlight = 0
-  /** As many requests as clients seem to have at a time: the last batch and what came while it was under way. */
+  /** The estimated number of concurrent requests: the last batch and the requests that arrived during it. */
   #expected = 0
   #patientUntil = 0
   readonly #batching: Batching
@@ -143,13 +143,13 @@ export class Batcher {
       else {
         this.#queue.push(pending)
         this.#queueWeight += weight
-        if (this.#retrySchedule !== undefined && this.#isEnough()) this.#loseNoTime()
+        if (this.#retrySchedule !== undefined && this.#isEnough()) this.#goNow()
         this.#schedule()
       }
     })
   }
 
-  /** Waits for the end of the event loop's turn, so that every request read in it comes along. */
+  /** Waits for the end of the event loop's turn, so that every request read in it is included. */
   #schedule(): void {
     if (this.#scheduled || this.#queue.length === 0 || !this.#mayStart()) return
     this.#scheduled = true
@@ -157,8 +157,8 @@ export class Batcher {
   }
 
   /**
-   * Those who were just answered are about to ask again: while turns bring them, the batch is worth waiting for. A lone
-   * request waits for nobody.
+   * Clients that were just answered are about to send their next request: the batch waits as long as turns of
+   * the event loop add some. A single request is never delayed.
    */
   #endTurn(seen: number): void {
     setImmediate(() => {
@@ -180,8 +180,8 @@ export class Batcher {
     this.#send()
   }
 
-  /** All that were waited for are back. */
-  #loseNoTime(): void {
+  /** All expected requests have arrived, so the timer is not needed. */
+  #goNow(): void {
     clearTimeout(this.#retrySchedule)
     this.#retrySchedule = undefined
     setImmediate(() => this.#go())
@@ -227,19 +227,21 @@ export class Batcher {
     return batch
   }
 
-  /** `through` is called as soon as the store is free for another batch, before the answers of this one are passed on. */
+  /**
+   * `through` is called when the store can take another batch, before the answers of this one are delivered.
+   */
   async #commit(batch: readonly Pending[], through: () => void): Promise<void> {
     let answers: HandOffAnswers
     try {
       answers = await this.#handOff(batch)
     } catch (error) {
-      if (isDiskFull(error) && batch.some(takesLittle) && !batch.every(takesLittle)) {
-        // What call-backs have no room for must not keep workers from renewing and settling.
+      if (isDiskFull(error) && batch.some(hasNoCallBack) && !batch.every(hasNoCallBack)) {
+        // A full disk refuses call-backs. Workers must still be able to renew and settle.
         this.#refuse(
-          batch.filter((pending) => !takesLittle(pending)),
+          batch.filter((pending) => !hasNoCallBack(pending)),
           error,
         )
-        await this.#commit(batch.filter(takesLittle), through)
+        await this.#commit(batch.filter(hasNoCallBack), through)
         return
       }
       if (error instanceof StoreUnavailable || batch.length === 1) {
@@ -247,7 +249,7 @@ export class Batcher {
         this.#refuse(batch, error)
         return
       }
-      // One request's data broke the transaction that all shared: alone, only its own fails.
+      // One request failed the shared transaction. Run each request alone, so that only the faulty one fails.
       for (const pending of batch) await this.#commit([pending], () => undefined)
       through()
       return
@@ -259,7 +261,7 @@ export class Batcher {
         batch[at]?.resolve(answer)
       })
     } catch (error) {
-      // It is committed: whatever is wrong with the answers, running it again would lease twice.
+      // The batch is committed: even if the answers are faulty, running it again would lease twice.
       this.#refuse(batch, error)
     }
   }
@@ -282,4 +284,4 @@ export class Batcher {
   }
 }
 
-const takesLittle = ({ ask }: Pending): boolean => ask.callBack === undefined
+const hasNoCallBack = ({ ask }: Pending): boolean => ask.callBack === undefined

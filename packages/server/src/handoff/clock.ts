@@ -1,4 +1,4 @@
-/** What becomes of `work`, or of `late` when it takes longer than so many milliseconds; then it goes on unwatched. */
+/** Returns the result of `work`, or of `late` after a timeout. `work` is not cancelled then. */
 export async function withTimeout<Result>(
   work: Promise<Result>,
   millis: number,
@@ -15,12 +15,18 @@ export async function withTimeout<Result>(
   }
 }
 
-/** Milliseconds since the epoch. Jumps when the machine's clock is set. Injected, so that tests decide what time it is. */
+/**
+ * Milliseconds since the epoch. Jumps when the clock of the machine is set. Injected, so that tests can
+ * control it.
+ */
 export type WallClock = () => number
 
 export const systemClock: WallClock = () => Date.now()
 
-/** Milliseconds since some moment or other: only the time between two readings counts, and no clock that is set changes it. */
+/**
+ * Monotonic milliseconds from an arbitrary start, for measuring durations. Not affected when the clock is
+ * set.
+ */
 export type Stopwatch = () => number
 
 export const systemStopwatch: Stopwatch = () => performance.now()

@@ -1,9 +1,9 @@
 import type { DefinedSubscription, StoredSubscription } from './outbox.ts'
 
-/** How long the secret before goes on signing when the file has a new one. */
+/** How long the previous secret continues to sign after the file has a new one. */
 const OVERLAP_MILLIS = 86_400_000
 
-/** What has to change for the store to have the subscriptions of the file. */
+/** The changes that make the store match the subscriptions file. */
 export interface DefinitionChanges {
   readonly made: readonly DefinedSubscription[]
   readonly changed: readonly StoredSubscription[]
@@ -22,13 +22,13 @@ export function definitionChanges(
     const row = named.get(one.name)
     named.delete(one.name)
     if (row === undefined) made.push(one)
-    else if (departs(row, one)) changed.push(brought(row, one, now))
+    else if (differs(row, one)) changed.push(updated(row, one, now))
   }
   for (const row of named.values()) changed.push({ ...row, state: 'removed' })
   return { made, changed }
 }
 
-function departs(row: StoredSubscription, { url, types, taskPrefix, secret }: DefinedSubscription): boolean {
+function differs(row: StoredSubscription, { url, types, taskPrefix, secret }: DefinedSubscription): boolean {
   return (
     row.url !== url ||
     row.taskPrefix !== taskPrefix ||
@@ -37,7 +37,7 @@ function departs(row: StoredSubscription, { url, types, taskPrefix, secret }: De
   )
 }
 
-function brought(row: StoredSubscription, defined: DefinedSubscription, now: number): StoredSubscription {
+function updated(row: StoredSubscription, defined: DefinedSubscription, now: number): StoredSubscription {
   const { url, types, taskPrefix, secret } = defined
   const [current] = row.secrets
   const secrets =
@@ -47,7 +47,7 @@ function brought(row: StoredSubscription, defined: DefinedSubscription, now: num
           { secret, until: null },
           { secret: current.secret, until: now + OVERLAP_MILLIS },
         ]
-  // That a receiver wanted no more says nothing of another one.
+  // A subscription that was disabled because of its receiver becomes active again with a new receiver.
   const isMoved = row.url !== url
   return { ...row, url, types, taskPrefix, secrets, ...(isMoved ? { state: 'active', reason: null } : {}) }
 }

@@ -26,57 +26,68 @@ import type { InstanceQuery, InstanceRecord, PaceSecond, TaskRecord, TotalsAdded
 import type { UnderWay } from './views/time-left.ts'
 
 /**
- * What the engine needs of a disk. A disk keeps; it knows SQL and no rule.
+ * The storage interface of the engine. A disk stores data and knows SQL, but none of the rules.
  *
- * A change is durable when `append` resolves: one entry, one small write. Rows follow behind by `flush`, many entries at a
- * time, the last image of each row. So rows may be older than what the engine knows, and the engine never reads from rows
- * what it has in memory.
+ * A change is durable when `append` resolves: one entry, one small write. `flush` writes rows later, for many
+ * entries at a time, with only the last image of each row. So rows may be older than memory, and the engine
+ * never reads rows that it has in memory.
  *
- * Every call that cannot be carried out rejects with StoreUnavailable. After a failed `append` or `flush` the engine
- * drops its memory and calls `open` again; what the disk answers then is the truth.
+ * Every call that fails rejects with StoreUnavailable. After a failed `append` or `flush` the engine drops
+ * its memory and calls `open` again. What the disk returns then is authoritative.
  */
 export interface Disk {
-  /** Becomes the one writer. Entries that were appended and not flushed are given back, in order, for the engine to flush. */
+  /**
+   * Becomes the only writer. Returns entries that were appended but not flushed, in order, for the engine to
+   * flush.
+   */
   open(): Promise<OpenedDisk>
 
-  /** Reads rows. With each partition comes its lane, with each lane its task, its level, its tables and their times. */
+  /**
+   * Reads rows. Each partition is returned with its lane, and each lane with its task, level, tables and
+   * their virtual times.
+   */
   load(needs: Needs): Promise<Loaded>
 
   /**
-   * Makes one entry durable, together with the rows of new partitions that it makes count. Rejects with KnownKeys, and
-   * keeps nothing, when one of `newKeys` is known already.
+   * Makes one entry durable, together with the rows of its new partitions. Rejects with KnownKeys, and stores
+   * nothing, if one of `newKeys` already exists.
    */
   append(entry: Appended): Promise<void>
 
   /**
-   * Writes the images into rows, in one transaction, and forgets the entries up to this number. A large flush comes in
-   * pieces: those before the last name the number of the flush before. Rows may get lost with everything that was written
-   * after them, as long as the entries are there.
+   * Writes images into rows and deletes the entries up to this number, in one transaction. A large flush is
+   * split into pieces: all but the last use the number of the previous flush. Flushed rows may be lost in a
+   * crash, together with all later writes, as long as their entries are kept.
    */
   flush(images: Images, upTo: number): Promise<void>
 
-  /** Writes rows of a call-back that do not count yet: their ids lie beyond the tails of their lanes. */
+  /** Writes rows of a call-back that do not count yet: their ids are beyond the tails of their lanes. */
   stage(rows: readonly PartitionDescriptor[]): Promise<void>
-  /** Removes the rows with these ids. */
+  /** Deletes the rows with these ids. */
   unstage(ids: StagedIds): Promise<void>
 
   /**
-   * Which of these indexes were called back before, lane by lane: the descriptor where its row is there (and its id is not
-   * beyond `tail`), null where only the range is left after a purge. Indexes never called back are absent.
+   * Returns, per lane, which of these indexes were called back before: the descriptor if the row exists (and
+   * its id is not beyond `tail`), or null if only the range is left after a purge. Other indexes are absent.
    */
   known(asked: readonly IndexesOfLane[]): Promise<KnownOfLane[]>
 
-  /** Leased and delayed partitions whose time has come, in the order (dueAt, id), each kind at most `limit`. */
+  /** Leased and delayed partitions that are due, ordered by (dueAt, id), at most `limit` of each kind. */
   due(now: number, limit: number, leases: boolean): Promise<Due>
-  /** Partitions that are leased to an instance, those first whose lease ends first. */
+  /** Partitions leased to an instance, ordered by the end of their lease. */
   heldBy(instanceId: string, limit: number): Promise<number[]>
-  /** What is leased and what is in back-off, those first that end first, each kind at most `limit`. */
+  /**
+   * Leased and delayed partitions, ordered by the end of the lease or back-off, at most `limit` of each kind.
+   */
   underWay(limit: number): Promise<UnderWayRow[]>
-  /** Keys whose time has come, the earliest first. */
+  /** Keys whose retention has ended, the earliest first. */
   dueKeys(now: number, limit: number): Promise<StoredKey[]>
-  /** The unpurged task that finished first before this time, and those whose purge has begun; whose rows nothing needs any more. */
+  /**
+   * The next task to purge: a task whose purge has begun, or else the unpurged task that finished first,
+   * before this time. Tasks with leased or delayed partitions are skipped.
+   */
   purgeable(finishedBefore: number): Promise<StoredTask | null>
-  /** Tasks with reruns to go on with, or a call-back that was not closed. */
+  /** Tasks with reruns to continue, or with a call-back that was not completed. */
   unfinishedWork(limit: number): Promise<StoredTask[]>
 
   /** Views. Rows are flushed before they are read. */
@@ -84,35 +95,41 @@ export interface Disk {
   /** Newest first, with ids below `before`. */
   taskPage(query: TaskPageQuery): Promise<TaskSummary[]>
   taskSummaries(ids: readonly number[]): Promise<TaskSummary[]>
-  /** Those of these tasks that have partitions of one of these compute tables. */
+  /** Returns those of these tasks that have partitions of one of these compute tables. */
   tasksWithTables(ids: readonly number[], tables: readonly string[]): Promise<TaskWithTables[]>
 
-  /** The newest rows of a task within a time, newest first; of each level, or of all together. */
+  /** The newest rows of a task within a time range, newest first, by level or summed over levels. */
   throughput(query: ThroughputRowsQuery): Promise<ThroughputRow[]>
-  /** Removes rows of these steps that are too old, or beyond the newest `most` of their step. Returns how many, at most `limit`. */
+  /**
+   * Deletes rows that are too old, or beyond the newest `most` of their step. Returns how many, at most
+   * `limit`.
+   */
   forgetThroughput(order: ForgetThroughput): Promise<number>
 
   recordInstances(heartbeats: readonly Heartbeat[], now: number): Promise<void>
   instance(instanceId: string, now: number): Promise<InstanceRecord | null>
   instances(query: InstanceQuery, now: number): Promise<InstanceRecord[]>
-  /** Forgets instances last seen before the time given for their kind that hold no lease. Returns how many, at most `limit`. */
+  /**
+   * Deletes instances without leases that were last seen before the time given for their kind. Returns how
+   * many, at most `limit`.
+   */
   forgetInstances(unseenSince: number, endedSince: number, limit: number): Promise<number>
 
   readonly outbox: OutboxDisk
 
-  /** Resolves when the disk can commit. */
+  /** Resolves if the disk can commit. */
   probe(now: number): Promise<void>
-  /** False when so little space is left that new work must be refused. */
+  /** False if so little space is left that new work must be refused. */
   hasSpace(): boolean
-  /** Counts all rows, for the audit: what counters and lines of each lane should say. */
+  /** Counts all rows for the audit: the expected counters and queues of each lane. */
   recount(): Promise<Recount[]>
   close(): Promise<void>
 }
 
 export interface OpenedDisk {
-  /** The number of the last entry; 0 when there is none. */
+  /** The number of the last entry; 0 if there is none. */
   readonly last: number
-  /** Bodies of entries that are not flushed, oldest first, ending with number `last`. */
+  /** Bodies of unflushed entries, oldest first, ending with number `last`. */
   readonly unflushed: readonly string[]
   readonly nextIds: NextIds
 }
@@ -122,11 +139,11 @@ export interface Appended {
   readonly number: number
   readonly body: string
   readonly newRows: readonly PartitionDescriptor[]
-  /** Keys that the engine does not know and takes for new. */
+  /** Keys that are not in the engine's memory and are assumed to be new. */
   readonly newKeys: readonly string[]
 }
 
-/** These keys were used before: the batch has to run again with them loaded. */
+/** These keys were used before: the batch must run again after loading them. */
 export class KnownKeys extends Error {
   override name = 'KnownKeys'
   readonly keys: readonly string[]
@@ -137,8 +154,8 @@ export class KnownKeys extends Error {
 }
 
 /**
- * The last image of each row that changed. Maps by id, or as the field says. What is added and not set is right because a
- * flush writes all of it and forgets its entries in one transaction.
+ * The last image of each changed row, by id unless stated otherwise. Some maps hold increments: they are
+ * correct because a flush writes all of them and deletes its entries in one transaction.
  */
 export interface Images {
   readonly tasks: Map<number, StoredTask>
@@ -148,51 +165,54 @@ export interface Images {
   readonly laneTables: Map<string, StoredLaneTable>
   /** By `<level>:<table>`. */
   readonly tableTimes: Map<string, StoredTableTime>
-  /** Null removes the row. */
+  /** Null deletes the row. */
   readonly partitions: Map<number, PartitionStatus | null>
-  /** Null forgets the key. */
+  /** Null deletes the key. */
   readonly keys: Map<string, StoredKey | null>
-  /** By `<task>:<second>`. Only the newest PACE_SECONDS_KEPT seconds of a task need to stay; null by `<task>` alone forgets all of a task. */
+  /**
+   * By `<task>:<second>`. Only the newest PACE_SECONDS_KEPT seconds of a task must be kept. Null by `<task>`
+   * deletes all seconds of a task.
+   */
   readonly pace: Map<string, StoredPace | null>
   readonly ranges: IndexRangeOfLane[]
   /** Compute tables by task id. */
   readonly tables: Map<number, Set<string>>
-  /** When an instance called a task back last: by `<task>:<instance>`. */
+  /** When an instance last called a task back, by `<task>:<instance>`. */
   readonly produced: Map<string, { readonly task: number; readonly instance: string; readonly at: number }>
-  /** Instances that pulled or called back and may not have a row yet: inserted unless they have one. */
+  /** Instances that pulled or called back and may not have a row yet. Inserted if missing. */
   readonly instances: Map<
     string,
     { readonly instanceId: string; readonly role: InstanceRole; readonly at: number }
   >
   readonly outbox: OutboxImages
-  /** To be added to what is kept of an instance, by its name: like `throughput`, not absolute. */
+  /** Increments by instance name. */
   readonly totals: Map<string, TotalsAdded>
-  /** To be added to the row of the same task, step, time and level, which are the key. */
+  /** Increments by task, step, time and level. */
   readonly throughput: Map<string, StoredThroughput>
   nextIds: NextIds | null
 }
 
-/** Place of a lane in the order of the hand-off. */
+/** The position of a lane in the order of the hand-off. */
 export interface OrderPosition {
   readonly level: number
   readonly turn: bigint
   readonly lane: number
 }
 
-/** Place in a lane's released or retry line: (dueAt or 0, id). */
+/** The position in the released or retry queue of a lane: (dueAt or 0, id). */
 export interface LinePosition {
   readonly dueAt: number
   readonly id: number
 }
 
-/** What the engine has to know and has not in memory. Each part that is absent asks for nothing. */
+/** What the engine needs and does not have in memory. Absent parts load nothing. */
 export interface Needs {
   readonly taskNames?: readonly string[]
   readonly tasks?: readonly number[]
   readonly lanes?: readonly number[]
   readonly levels?: readonly number[]
   readonly lanesOf?: readonly { readonly task: number; readonly levels: readonly number[] }[]
-  /** The next lanes of a task in the order of levels, from this level on, of those that have such partitions. */
+  /** The next lanes of a task that have such partitions, ordered by level, starting at a level. */
   readonly nextLanes?: readonly {
     readonly task: number
     readonly from: number
@@ -202,7 +222,7 @@ export interface Needs {
   }[]
   readonly partitions?: readonly number[]
   readonly named?: readonly { readonly lane: number; readonly indexes: readonly number[] }[]
-  /** Rows of a lane in the order of their index, of one state or of all, that count: ids up to the lane's tail. */
+  /** Rows of a lane that count (ids up to its tail), ordered by index, of one state or of all. */
   readonly rows?: readonly {
     readonly lane: number
     readonly tail: number
@@ -213,13 +233,13 @@ export interface Needs {
   readonly keys?: readonly string[]
   readonly tableTimes?: readonly { readonly level: number; readonly table: string }[]
   /**
-   * The next lanes in the order of the hand-off: those with a turn, by (level, turn, lane), behind a position. With a
-   * table: those that have a turn for it, by that turn.
+   * The next lanes in the order of the hand-off: lanes with a turn, ordered by (level, turn, lane), after a
+   * position. With a table: lanes that have a turn for it, ordered by that turn.
    */
   readonly order?: { readonly after: OrderPosition | null; readonly limit: number; readonly table?: string }
   /**
-   * Partitions of a lane by id: after < id <= tail. They are untouched, but for those that a pull by table has taken
-   * before their turn. With a table: only those of the table.
+   * Partitions of a lane with after < id <= tail, ordered by id. They are untouched, except for those that a
+   * pull by table took ahead of their turn. With a table: only partitions of that table.
    */
   readonly fresh?: readonly {
     readonly lane: number
@@ -228,7 +248,10 @@ export interface Needs {
     readonly tail: number
     readonly limit: number
   }[]
-  /** Ready partitions of a lane's other lines, by (dueAt or 0, id), behind a position. With a table: only those of it. */
+  /**
+   * Ready partitions of a lane's other queues, ordered by (dueAt or 0, id), after a position. With a table:
+   * only its own.
+   */
   readonly returned?: readonly {
     readonly lane: number
     readonly table?: string
@@ -239,14 +262,14 @@ export interface Needs {
 }
 
 /**
- * Rows that were asked for, in the order asked for within each part, and those they belong to; but for `fresh` and
- * `returned`, which name lanes that memory has. Later duplicates are harmless.
+ * The requested rows, in the requested order within each part, and the rows they belong to. Exception:
+ * `fresh` and `returned` do not include the lanes, which are in memory. Duplicates are harmless.
  */
 export interface Loaded {
   readonly tasks: readonly StoredTask[]
   readonly lanes: readonly StoredLane[]
   readonly levels: readonly StoredLevel[]
-  /** Of all lanes that are loaded. */
+  /** Of all loaded lanes. */
   readonly laneTables: readonly StoredLaneTable[]
   readonly tableTimes: readonly StoredTableTime[]
   readonly partitions: readonly StoredPartition[]
@@ -273,7 +296,7 @@ export type KnownPartition = Pick<
   'recordCount' | 'computeTable' | 'spelling' | 'extraFields'
 >
 
-/** Rows and those they belong to. */
+/** Rows, and the rows they belong to. */
 export type LoadedRows = Pick<
   Loaded,
   'tasks' | 'lanes' | 'levels' | 'laneTables' | 'tableTimes' | 'partitions'
@@ -282,7 +305,7 @@ export type LoadedRows = Pick<
 export interface Due extends LoadedRows {
   readonly leased: readonly number[]
   readonly delayed: readonly number[]
-  /** When the next of the others is due; leases among them only if they were asked for. */
+  /** When the next remaining partition is due. Includes leases only if they were requested. */
   readonly nextDueAt: number | null
 }
 
@@ -301,22 +324,22 @@ export interface TaskSummary {
 
 export interface TaskWithTables {
   readonly task: number
-  /** It has tables that were not asked for, too. */
+  /** Whether it also has tables that were not requested. */
   readonly hasOthers: boolean
 }
 
 export interface TaskDetail extends TaskSummary {
-  /** By level; at most MAX_LISTED_LEVELS. */
+  /** By level, at most MAX_LISTED_LEVELS. */
   readonly lanes: readonly LaneDetail[]
   readonly laneCount: number
-  /** In the order of their first use as far as that is known; at most MAX_LISTED_TABLES. */
+  /** In the order of their first use, as far as known; at most MAX_LISTED_TABLES. */
   readonly computeTables: readonly string[]
   readonly mismatches: TaskRecord['mismatches']
 }
 
 export interface LaneDetail {
   readonly lane: StoredLane
-  /** The first MAX_LISTED_GAPS + 1 ranges of its indexes, and the end of the last one. */
+  /** The first MAX_LISTED_GAPS + 1 ranges of its indexes, and the end of the last range. */
   readonly ranges: readonly IndexRange[]
   readonly lastIndex: number
 }
@@ -324,7 +347,7 @@ export interface LaneDetail {
 export interface TaskPageQuery {
   readonly before: number
   readonly limit: number
-  /** Of all tasks, of those in a state, or of those with parked partitions that are not cancelled. */
+  /** All tasks, tasks in a state, or tasks with parked partitions that are not cancelled. */
   readonly which: 'all' | 'parked' | { readonly state: StoredTask['state'] }
 }
 
@@ -332,7 +355,7 @@ export interface ThroughputRowsQuery {
   readonly task: number
   readonly step: ThroughputStep
   readonly from: number
-  /** Rows that begin at this time are not among them. */
+  /** Exclusive. */
   readonly to: number
   readonly byLevel: boolean
   readonly limit: number
@@ -341,7 +364,7 @@ export interface ThroughputRowsQuery {
 export interface ForgetThroughput {
   /** Rows that begin earlier are too old. */
   readonly before: Readonly<Record<ThroughputStep, number>>
-  /** Null: however many there are. To find out takes a walk over so many rows of an index. */
+  /** Null: no maximum. Checking it scans this many rows of an index. */
   readonly most: number | null
   readonly limit: number
 }
@@ -349,13 +372,13 @@ export interface ForgetThroughput {
 export interface Recount extends Tallies {
   readonly lane: StoredLane
   readonly task: StoredTask
-  /** Rows that count and wait, by line. */
+  /** Rows that count and are waiting, by queue. */
   readonly waiting: Record<Line, number>
   readonly tables: readonly RecountedTable[]
 }
 
 export interface RecountedTable {
   readonly row: StoredLaneTable
-  /** Rows of this table that count and wait, by line. */
+  /** Rows of this table that count and are waiting, by queue. */
   readonly waiting: Record<Line, number>
 }

@@ -13,23 +13,23 @@ export interface SettlementsOutcome {
   readonly totals: Record<SettlementOrder['outcome'], number>
 }
 
-/** Stands for a lease that the store is not asked about: its id cannot have come from here. */
+/** Marks an id that is not a lease id of this service, so that the store is not queried. */
 const NOT_JUDGED = -1
 
 /**
- * The leases that one array of settlements names. The first mention of a lease wins, also where it
- * changes nothing, like a late release; the others hear what became of it.
+ * The leases named by one array of settlements. The first mention of a lease wins, even if it changes
+ * nothing, like a late release. Other mentions get the corresponding answer.
  */
 export class DistinctSettlements {
-  /** What is to be judged: each lease once, and only ids that can have come from here. */
+  /** The settlements to process: each lease once, and only valid lease ids. */
   readonly settlements: { readonly lease: LeaseRef; readonly order: SettlementOrder }[] = []
   readonly #mentions: readonly NamedSettlement[]
-  /** Mention by mention the place in `settlements` that decides about it. */
+  /** For each mention, the index in `settlements` that decides it, or NOT_JUDGED. */
   readonly #judgedAt: number[] = []
 
   constructor(mentions: readonly NamedSettlement[]) {
     this.#mentions = mentions
-    // Most arrays hold one settlement, which nothing can come before.
+    // Most arrays have a single settlement and need no map.
     const known = mentions.length > 1 ? new Map<string, number>() : undefined
     for (const { leaseId, order } of mentions) {
       const before = known?.get(leaseId)
@@ -39,7 +39,7 @@ export class DistinctSettlements {
     }
   }
 
-  /** What became of each mention, given the verdicts on `settlements`. */
+  /** The outcome of each mention, given the verdicts on `settlements`. */
   outcome(verdicts: SettleResult): SettlementsOutcome {
     const outcome: SettlementsOutcome = {
       settled: [],
@@ -59,7 +59,7 @@ export class DistinctSettlements {
     return outcome
   }
 
-  /** `null` is settled as asked. */
+  /** `null` means settled as requested. */
   #codeOf({ outcome }: SettlementOrder, judgedAt: number, verdicts: SettleResult): RefusalCode | null {
     const first = this.settlements[judgedAt]
     if (first === undefined) return 'lease_unknown'

@@ -5,12 +5,12 @@ import { statusOf } from './heartbeats.ts'
 import type { Store } from './store.ts'
 import type { InstanceRecord, ParkedNotice, TaskRow } from './views/records.ts'
 
-/** A task is told of at most so often, however fast it moves. */
+/** A task is reported at most once per tick, however often it changes. */
 const TICK_MILLIS = 400
 const TASKS_PER_TICK = 100
 const INSTANCES_EVERY_TICKS = 8
 const INSTANCES_WATCHED = 1000
-/** Ticks kept for followers that lost their connection for a moment. */
+/** Ticks kept for followers that reconnect. */
 const TICKS_KEPT = 150
 const PATIENCE_MILLIS = 2000
 
@@ -18,10 +18,13 @@ export type BatonEvent =
   | { readonly kind: 'task'; readonly row: TaskRow; readonly now: number }
   | { readonly kind: 'parked'; readonly notice: ParkedNotice }
   | { readonly kind: 'instance'; readonly instance: InstanceRecord; readonly status: InstanceState }
-  /** Something may have been missed: look at everything anew. */
+  /** Something may have been missed: the follower must reload everything. */
   | { readonly kind: 'reset' }
 
-/** What happened within one tick; `id` is where a follower that has seen it stands. Without events it says just that. */
+/**
+ * The events of one tick. `id` is the position of a follower that has seen it. A tick without events only
+ * sends the position.
+ */
 export interface Tick {
   readonly id: string
   readonly events: readonly BatonEvent[]
@@ -30,8 +33,8 @@ export interface Tick {
 type Follower = (tick: Tick) => void
 
 /**
- * Follows what changes, for those who watch. Changes are read from the store, so every node sees
- * every node's; they are read once per tick however many watch, and not at all when nobody does.
+ * Streams changes to followers. Changes are read from the store, so every node sees the changes of all nodes.
+ * They are read once per tick for all followers, and not at all without followers.
  */
 export class Events {
   readonly #store: Pick<Store, 'changes' | 'instances'>
@@ -40,7 +43,7 @@ export class Events {
   readonly #kept: Tick[] = []
   readonly #statuses = new Map<string, InstanceState>()
   #position: string | null = null
-  /** Resolves when it is known from where on changes are read. */
+  /** Resolves when the starting position is known. */
   #begun = Promise.withResolvers<void>()
   #ticks = 0
   #timer: NodeJS.Timeout | undefined
@@ -54,16 +57,19 @@ export class Events {
     return this.#followers.size
   }
 
-  /** Whatever happens from then on is told of. A store that is away is not waited for much longer than that. */
+  /**
+   * Resolves when all later changes will be reported. If the store is unavailable, it resolves after a
+   * timeout.
+   */
   async begun(): Promise<void> {
     await withTimeout(this.#begun.promise, PATIENCE_MILLIS, () => undefined)
   }
 
-  /** From now on, or from the tick after `lastId` if it is still known. Returns how to stop. */
+  /** Follows from now on, or from the tick after `lastId` if it is still kept. Returns a function to stop. */
   follow(lastId: string | null, follower: Follower): () => void {
     const present = this.#kept.at(-1)
     if (lastId !== null) this.#catchUp(lastId, follower)
-    // Who loses its connection before anything happens comes back as well, and not as a newcomer.
+    // The current position lets a follower resume even if it loses its connection before the first event.
     else if (present !== undefined) follower({ id: present.id, events: [] })
     this.#followers.add(follower)
     this.#timer ??= setTimeout(() => void this.#tick(), 0)
@@ -84,14 +90,16 @@ export class Events {
   }
 
   async #tick(): Promise<void> {
-    // Each on its own: changes that were read are not read again, so they must not get lost with the instances.
+    // Separately: changes are read only once, so an error when reading instances must not lose them.
     await this.#tellOf(() => this.#changes())
     await this.#tellOf(() => this.#instanceChanges())
     if (this.#followers.size > 0) this.#timer = setTimeout(() => void this.#tick(), TICK_MILLIS)
     else this.#rest()
   }
 
-  /** Nobody watches: when somebody does again, what happened in between is not known. */
+  /**
+   * There are no followers. The position is reset: changes until the next follower arrives are not tracked.
+   */
   #rest(): void {
     this.#timer = undefined
     this.#position = null
@@ -123,7 +131,8 @@ export class Events {
     })
     const isFirst = this.#position === null
     this.#position = next
-    // An id of its own: positions outlive a rest, and of instances nobody knows what happened meanwhile.
+    // A new id instead of the position: positions stay valid across a rest, but changes of instances in
+    // between are unknown.
     if (isFirst) this.#tell({ id: randomUUID(), events: [] })
     this.#begun.resolve()
     return [

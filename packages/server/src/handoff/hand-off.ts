@@ -42,12 +42,12 @@ export interface HandOffOptions {
   readonly retentionMillis: number
   readonly node: Node
   readonly log: Log
-  /** What runs beside the hand-off on the same store, and ends before the store is closed. */
+  /** Runs next to the hand-off on the same store, and is stopped before the store is closed. */
   readonly companion?: Companion
   readonly tracing?: BatchTracing | undefined
-  /** Pulls that wait for work; further ones are answered at once. */
+  /** The maximum number of waiting pulls. Further pulls are answered immediately. */
   readonly maxWaitingPulls?: number
-  /** For tests that decide what time it is, and how much of it passes. */
+  /** Injected by tests to control the time. */
   readonly clock?: WallClock
   readonly stopwatch?: Stopwatch
 }
@@ -57,16 +57,16 @@ export interface Companion {
   stop(): Promise<void>
 }
 
-/** Whoever asks whether the node is ready wants an answer before it has given up itself. */
+/** Shorter than the usual timeout of readiness probes, so that they get an answer. */
 const PROBE_MILLIS = 5000
 
-/** More than a worker has at a time, as a rule: then it is one transaction. */
+/** More than a worker usually holds, so that one transaction is enough. */
 const LEASES_RELEASED_AT_ONCE = 5000
 
 export const NEARLY_FULL =
   'the disk under the data folder is nearly full, so no new partitions are accepted; pulls and settles go on. Free some space and call back again'
 
-/** The hand-off as its callers see it: the four verbs, the views, and control. Knows neither HTTP nor SQL. */
+/** The hand-off for its callers: the four verbs, the views, and control. Independent of HTTP and SQL. */
 export class HandOff {
   readonly #store: Store
   readonly #policy: Policy
@@ -74,13 +74,13 @@ export class HandOff {
   readonly #pulls: Pulls
   readonly #maintenance: Maintenance
   readonly #instances: InstanceRegister
-  /** What happens, for those who watch. */
+  /** Changes, for watchers. */
   readonly events: Events
-  /** What this node has done, and how its store is, for those who measure. */
+  /** Metrics of this node and its store. */
   readonly counts = new HandOffCounts()
   readonly storeCounts = new StoreCounts()
   readonly storeReadings: StoreReadings
-  readonly #room: DiskSpace
+  readonly #diskSpace: DiskSpace
   readonly #failed: (error: unknown) => void
   readonly #companion: Companion | undefined
   #draining = false
@@ -93,9 +93,10 @@ export class HandOff {
     const store = watchedStore(given, this.storeCounts, storeHealth)
     this.#store = store
     this.#policy = policy
-    const room = new DiskSpace(log, stopwatch)
-    this.#room = room
-    const failed = (error: unknown) => (isDiskFull(error) ? room.refused(error) : storeHealth.failed(error))
+    const diskSpace = new DiskSpace(log, stopwatch)
+    this.#diskSpace = diskSpace
+    const failed = (error: unknown) =>
+      isDiskFull(error) ? diskSpace.refused(error) : storeHealth.failed(error)
     this.#failed = failed
     this.#batcher = new Batcher(
       store,
@@ -106,7 +107,7 @@ export class HandOff {
         },
         failed: (error, asks) => {
           failed(error)
-          // Whoever holds these leases was not heard.
+          // The workers that hold these leases could not renew or settle them.
           if (
             isDiskFull(error) &&
             asks.some(({ settle, renew }) => settle !== undefined || renew !== undefined)
@@ -129,7 +130,7 @@ export class HandOff {
         { instanceId: node.instanceId },
         'another node runs under the same name: give each one of its own',
       )
-    // A heartbeat is small: where there is no room for it there is none for anything.
+    // A heartbeat is small: if there is no space for it, there is none for anything.
     const missed = (error: unknown) => storeHealth.failed(error)
     this.#instances = new InstanceRegister(store, node, { failed: missed, hasNamesake }, clock, stopwatch)
     this.events = new Events(store, failed)
@@ -152,7 +153,7 @@ export class HandOff {
       this.#pulls.wake(readied, readiedOf)
       if (nextDueInMillis !== null) this.#maintenance.dueIn(nextDueInMillis)
     })
-    // Leases that seem overdue may be of workers that had nobody to renew them with.
+    // Leases may seem overdue only because workers had no node to renew them with.
     store.onLead?.(() => this.#maintenance.beginGrace())
   }
 
@@ -162,7 +163,7 @@ export class HandOff {
     await this.#companion?.start()
   }
 
-  /** How the service is set; tasks may have settings of their own. */
+  /** The settings of the service. Tasks may override them. */
   get policy(): Policy {
     return this.#policy
   }
@@ -177,10 +178,10 @@ export class HandOff {
     this.counts.noteCallBack(result)
     if (result.kind === 'store_full') {
       const refusal = new StoreUnavailable('store_full', NEARLY_FULL)
-      this.#room.refused(refusal)
+      this.#diskSpace.refused(refusal)
       throw refusal
     }
-    if (result.kind === 'stored' && result.accepted > 0) this.#room.stored()
+    if (result.kind === 'stored' && result.accepted > 0) this.#diskSpace.stored()
     this.#instances.noteSeen(producer, 'producer')
     return result
   }
@@ -206,7 +207,7 @@ export class HandOff {
     return { settled, parked, refused, pulled }
   }
 
-  /** `tables`: what the caller is limited to. */
+  /** `tables`: the compute tables that the caller is limited to. */
   async renew(
     leaseIds: readonly string[],
     instance: string | null,
@@ -225,7 +226,7 @@ export class HandOff {
     return renewals
   }
 
-  /** Takes back leases whose puller is known to have received nothing. Best effort. */
+  /** Revokes leases whose client did not receive them. Best effort. */
   undo(partitions: readonly PulledPartition[]): void {
     const leases = partitions
       .map(({ lease }) => (lease === null ? undefined : parseLeaseId(lease.id)))
@@ -250,7 +251,7 @@ export class HandOff {
     return this.#store.throughput(query)
   }
 
-  /** `null` asks for the node that answers. */
+  /** `null` means this node. */
   instance(instanceId: string | null): Promise<InstanceRecord | null> {
     return this.#instances.instance(instanceId)
   }
@@ -259,7 +260,7 @@ export class HandOff {
     return this.#instances.instances(query)
   }
 
-  /** Takes the leases of an instance back; null where there is no such instance. */
+  /** Takes back the leases of an instance. Returns null if the instance does not exist. */
   async release(instanceId: string): Promise<Released | null> {
     let [released, parked] = [0, 0]
     for (let more = true; more; ) {
@@ -273,7 +274,7 @@ export class HandOff {
     return { released, parked }
   }
 
-  /** In force with the first step; the answer comes when all steps are done. */
+  /** The order takes effect with the first step. Resolves when all steps are done. */
   async control(order: ControlOrder): Promise<ControlResult> {
     const wantsBarrier =
       (order.verb === 'level-barrier' && order.enabled) ||
@@ -300,7 +301,7 @@ export class HandOff {
     return this.#pulls.waiting
   }
 
-  /** Whether this node decides; one that is alone does. */
+  /** Whether this node is the leader. A single node always is. */
   get leads(): boolean {
     return this.#store.leads?.() ?? true
   }
@@ -309,7 +310,7 @@ export class HandOff {
     return this.#draining
   }
 
-  /** Rejects with the reason while the store cannot commit. */
+  /** Rejects with the reason if the store cannot commit. */
   probe(): Promise<void> {
     return withTimeout(this.#store.probe(), PROBE_MILLIS, () => {
       throw new StoreUnavailable(
@@ -319,7 +320,7 @@ export class HandOff {
     })
   }
 
-  /** From here on nothing is handed out; waiting pulls are answered empty. Settling goes on. */
+  /** Stops handing out. Waiting pulls get an empty answer. Settling continues. */
   drain(): void {
     this.#draining = true
     this.#pulls.close()

@@ -2,30 +2,33 @@ import type { InstanceRole, InstanceState, InstanceTotals } from '@baton/protoco
 import type { Stopwatch } from './clock.ts'
 import { addTotals, type InstanceRecord, noTotals } from './views/records.ts'
 
-/** What was seen of an instance since it was last written down; totals are increments. */
+/** What was seen of an instance since the last write. Totals are increments. */
 export interface Heartbeat {
   readonly instanceId: string
   readonly role: InstanceRole
   readonly totals: InstanceTotals
-  /** How long ago it was seen first and last since then: a store that several nodes share has a clock of its own. */
+  /**
+   * How long ago the instance was first and last seen. Relative, because a store shared by several nodes has
+   * its own clock.
+   */
   readonly seenMillisAgo: { readonly first: number; readonly last: number }
-  /** For a node: what it says of itself. */
+  /** For a node: its own data. */
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
 }
 
-/** Heartbeat of a node, and how often what was seen of clients is written down. */
+/** The interval of a node's heartbeat, and of writing what was seen of clients. */
 export const HEARTBEAT_INTERVAL_MILLIS = 5000
 
 /** A node whose heartbeat is older is down. */
 export const NODE_FRESH_MILLIS = 3 * HEARTBEAT_INTERVAL_MILLIS
 
-/** A client that long-polls shows itself at least once a minute. */
+/** A client that long-polls sends a request at least once a minute. */
 export const CLIENT_FRESH_MILLIS = 90_000
 
-/** Whoever is unseen for so long is forgotten. */
+/** Instances that were not seen for this long are deleted. */
 export const FORGET_INSTANCES_MILLIS = 7 * 86_400_000
 
-/** A node that ended in order is not missed. Each start has another name unless it is given one. */
+/** Nodes that ended gracefully are deleted sooner: each start has a new name unless one is configured. */
 export const FORGET_ENDED_NODES_MILLIS = 3_600_000
 
 export function statusOf(instance: InstanceRecord): InstanceState {
@@ -38,12 +41,15 @@ export function statusOf(instance: InstanceRecord): InstanceState {
   return unseen <= CLIENT_FRESH_MILLIS ? 'up' : 'down'
 }
 
-/** A worker that renews does so several times before a lease ends. However short the lease, a moment's silence says nothing. */
+/**
+ * A worker renews several times before a lease ends, so silence for a share of the lease is significant. With
+ * short leases, at least the minimum applies.
+ */
 const SILENT_AFTER = 0.5
 const LOST_AFTER = 0.8
 const LEAST_SILENCE_MILLIS = 10_000
 
-/** By how much of the time that its leases had left when it was last heard from has passed. */
+/** Based on how much of the remaining lease time has passed since the worker was last seen. */
 function statusOfHolder({ leasesEndAt, lastSeenAt }: InstanceRecord, unseen: number): InstanceState {
   if (unseen <= LEAST_SILENCE_MILLIS) return 'up'
   const span = (leasesEndAt ?? lastSeenAt) - lastSeenAt
@@ -59,8 +65,8 @@ interface Seen {
 }
 
 /**
- * Who was seen since the last time it was written down. A fleet of workers makes thousands of
- * requests a second; they cost an addition here and one write per client every few seconds.
+ * Instances seen since the last write. A fleet of workers sends thousands of requests per second; each costs
+ * an addition here, and each client one write every few seconds.
  */
 export class Heartbeats {
   readonly #seen = new Map<string, Seen>()
@@ -70,7 +76,7 @@ export class Heartbeats {
     this.#stopwatch = stopwatch
   }
 
-  /** Of the instance that is seen now, to add to. */
+  /** Notes that the instance was seen, and returns its totals to be incremented. */
   totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
     const now = this.#stopwatch()
     let seen = this.#seen.get(instanceId)
@@ -83,7 +89,7 @@ export class Heartbeats {
     return seen.totals
   }
 
-  /** Takes what is to be written; if the writing fails, `restore` puts it back. */
+  /** Takes what is to be written. If the write fails, `restore` puts it back. */
   take(): { heartbeats: Heartbeat[]; restore: () => void } {
     const now = this.#stopwatch()
     const taken = [...this.#seen]
@@ -110,7 +116,7 @@ export class Heartbeats {
     }
   }
 
-  /** A stored record brought up to date with what is not written yet. */
+  /** Updates a stored record with what is not written yet. */
   merge(instanceId: string, stored: InstanceRecord | null, now: number): InstanceRecord | null {
     const seen = this.#seen.get(instanceId)
     if (seen === undefined) return stored
@@ -130,7 +136,7 @@ export class Heartbeats {
     }
     const totals = { ...base.totals }
     addTotals(totals, seen.totals)
-    // Whoever takes the name of a node does not become it.
+    // A client that uses the name of a node does not replace the node's record.
     if (base.node !== null) return { ...base, totals }
     return {
       ...base,
@@ -141,7 +147,7 @@ export class Heartbeats {
   }
 }
 
-/** A clock that is set back has nobody seen in the future. */
+/** Never negative, even if the clock is set back. */
 function agoOf({ firstAt, lastAt }: Seen, now: number): Heartbeat['seenMillisAgo'] {
   const ago = (at: number) => Math.max(0, Math.round(now - at))
   return { first: ago(firstAt), last: ago(lastAt) }

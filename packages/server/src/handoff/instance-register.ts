@@ -8,16 +8,21 @@ export interface Node {
   readonly version: string
 }
 
-/** A node that runs has written its heartbeat once between any two of another; a second look forgives one that was late. */
+/**
+ * A running node writes its heartbeat between any two heartbeats of another node. A second check tolerates a
+ * late one.
+ */
 const LOOKS_FOR_A_NAMESAKE = 2
 
 export interface InstanceEvents {
   failed(error: unknown): void
-  /** Another node runs under the same name, and the two are shown as one. */
+  /** Another node uses the same name, so both are shown as one instance. */
   hasNamesake(): void
 }
 
-/** Who is here: this node, which tells the store so every few seconds, and the clients that it saw meanwhile. */
+/**
+ * Registers this node, with a heartbeat every few seconds, and the clients that it has seen in the meantime.
+ */
 export class InstanceRegister {
   readonly #store: Store
   readonly #node: Node & { readonly startedAt: number }
@@ -54,24 +59,27 @@ export class InstanceRegister {
     await this.#beat()
   }
 
-  /** What it brought and took the store counts together with that; here is only when it was seen. */
+  /**
+   * Notes only when the instance was seen. The store counts what it pulled and sent, in the same transaction.
+   */
   noteSeen(instanceId: string | null, role: 'producer' | 'worker'): void {
     if (instanceId !== null) this.#heartbeats.totalsOf(instanceId, role)
   }
 
-  /** Pulls are counted here: those that find nothing leave no trace in the store. */
+  /** Pulls are counted here, because empty pulls are not recorded in the store. */
   notePull(instanceId: string | null): void {
     if (instanceId !== null) this.#heartbeats.totalsOf(instanceId, 'worker').pulls += 1
   }
 
-  /** `null` asks for the node that answers. */
+  /** `null` means this node. */
   async instance(instanceId: string | null): Promise<InstanceRecord | null> {
     const id = instanceId ?? this.#node.instanceId
     const isBeating = this.#lastBeat !== undefined
     const beats = this.#beats
     const record = await this.#recordOf(id)
     if (!isBeating && beats === this.#beats) return record
-    // What a heartbeat had on its way was neither here nor there. After a further one it is there.
+    // While a heartbeat is being written, its data is neither in memory nor in the store. After another one
+    // it is in the store.
     await this.#beat()
     return this.#recordOf(id)
   }
@@ -91,7 +99,7 @@ export class InstanceRegister {
     await this.#beat()
   }
 
-  /** Not at the start: what is found there may be of this node's own last life, which ended a moment ago. */
+  /** Not at the start: the record found then may be from the previous run of this node. */
   async #lookForNamesake(): Promise<void> {
     this.#looksLeft -= 1
     try {
@@ -105,8 +113,9 @@ export class InstanceRegister {
   }
 
   /**
-   * Writes all that was seen before. One after the other, so that what an earlier one has on its way is written, too. Who
-   * comes while one waits for its turn shares it: they do not pile up in front of a store that is away.
+   * Writes everything seen so far. Heartbeats are written one after the other, so that data of an earlier one
+   * is also written. Calls that arrive while one is queued share it, so that they do not pile up if the store
+   * is unavailable.
    */
   #beat(): Promise<void> {
     this.#nextBeat ??= this.#beatAfter(this.#lastBeat)

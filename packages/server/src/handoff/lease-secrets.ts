@@ -4,8 +4,8 @@ import { SECRET_BYTES } from './rules/lease-id.ts'
 const POOL_BYTES = SECRET_BYTES * 512
 
 /**
- * Random secrets for leases. Drawn from a pool, because asking the system for twelve bytes costs
- * about as much as writing the lease does (6 % of a pull and settle when measured).
+ * Random secrets for leases. Drawn from a pool, because requesting a few bytes from the system for every
+ * lease is slow; see the bench scenario `one-by-one`.
  */
 export class Secrets {
   readonly #pool = Buffer.alloc(POOL_BYTES)

@@ -4,8 +4,8 @@ import { expiryGraceMillis, type Policy } from './rules/policy.ts'
 import type { PreparedOf, Store } from './store.ts'
 
 /**
- * Something that is done again and again, one at a time: when its time has come, or sooner if somebody asks. What is asked
- * for while it runs is not forgotten.
+ * Runs a function periodically, never concurrently with itself: after its interval, or earlier on request.
+ * Requests during a run are kept.
  */
 export class PeriodicTask {
   readonly #run: () => Promise<number>
@@ -14,7 +14,7 @@ export class PeriodicTask {
   #running: Promise<void> | undefined
   #stopped = true
 
-  /** `run` resolves with how many milliseconds to rest; it never rejects. */
+  /** `run` resolves with the milliseconds until the next run. It must never reject. */
   constructor(run: () => Promise<number>) {
     this.#run = run
   }
@@ -54,29 +54,32 @@ export class PeriodicTask {
   }
 }
 
-/** The longest that upkeep sleeps: what other nodes brought about is noticed within it. */
+/** The maximum time between sweeps, so that changes by other nodes are noticed. */
 const SWEEP_AT_LEAST_MILLIS = 1000
-/** How often leftovers are looked for; whoever leaves some behind asks for it at once. */
+/** The interval of maintenance. Work that leaves something to clean up requests a run immediately. */
 const TIDY_MILLIS = 10_000
-/** Ended per transaction, so that a flood of expiries never holds pulls up for long. */
+/** The maximum per transaction, so that many expiries at once do not block pulls for long. */
 const SWEEP_LIMIT = 500
-/** A clock that gains more than this on the stopwatch between two sweeps was set; one that is kept right gains far less. */
+/**
+ * If the clock gains more than this on the stopwatch between two sweeps, it was set. Normal clock corrections
+ * are far smaller.
+ */
 const CLOCK_JUMP_MILLIS = 1000
-/** Where other nodes can make partitions ready, a hint that got lost is made up for after so long. */
+/** If several nodes share the store, hints may be lost. Waiting pulls are retried after this time. */
 const LOOK_AROUND_MILLIS = 2000
 
 interface MaintenanceEvents {
   readied(count: number, readiedOf?: readonly PreparedOf[] | null): void
-  /** Other nodes may have made something ready unheard. */
+  /** Other nodes may have made partitions ready without a hint. */
   lookAround(): void
-  /** Partitions ran out of attempts because nobody settled them. */
+  /** Partitions ran out of attempts because their leases expired. */
   parked(count: number): void
   failed(error: unknown): void
 }
 
 /**
- * What happens without a request: leases and back-offs end, control orders and retention finish
- * their work. Runs where it is and in steps; on several nodes whoever comes first does it.
+ * Work without a request: ending leases and back-offs, and completing control orders and retention in steps.
+ * If several nodes share the store, whichever comes first does it.
  */
 export class Maintenance {
   readonly #store: Store
@@ -86,7 +89,10 @@ export class Maintenance {
   readonly #sweeping = new PeriodicTask(() => this.#sweep())
   readonly #maintaining = new PeriodicTask(() => this.#maintain())
   #expireFrom = 0
-  /** How far the machine's clock is ahead of its stopwatch. Neither is injected: timers go by this machine, too. */
+  /**
+   * How far the machine's clock is ahead of its stopwatch. Neither is injected: timers use the machine's
+   * clock too.
+   */
   #clockAhead = 0
   #lookAroundAt = 0
 
@@ -108,12 +114,12 @@ export class Maintenance {
     await Promise.all([this.#sweeping.stop(), this.#maintaining.stop()])
   }
 
-  /** After a start, an outage or a jump of the clock workers get the chance to renew before their leases are taken. */
+  /** After a start, an outage or a clock jump, workers get time to renew before their leases expire. */
   beginGrace(): void {
     this.#expireFrom = systemStopwatch() + expiryGraceMillis(this.#policy)
   }
 
-  /** Something ends in so many milliseconds. */
+  /** A lease or back-off ends in this many milliseconds. */
   dueIn(millis: number): void {
     this.#sweeping.dueIn(millis)
   }
@@ -137,7 +143,7 @@ export class Maintenance {
     }
   }
 
-  /** By an operator, a time server, or a machine that slept: leases seem overdue that are not. */
+  /** By an operator, NTP, or a suspended machine: leases seem overdue although they are not. */
   #clockWasSetAhead(): boolean {
     const ahead = systemClock() - systemStopwatch()
     const wasSet = ahead - this.#clockAhead > CLOCK_JUMP_MILLIS

@@ -1,7 +1,7 @@
 import type { DeliveryState, SubscriptionState, WebhookEventType } from '@baton/protocol'
 
-// Subscriptions, and what is to be told to them. Events are written in the entry that makes their cause durable, one
-// delivery for each subscription that asks for them: an outbox.
+// Subscriptions and their deliveries, as a transactional outbox: events are written in the entry that makes
+// their cause durable, with one delivery for each matching subscription.
 
 export interface StoredSubscription {
   readonly id: string
@@ -9,7 +9,7 @@ export interface StoredSubscription {
   readonly url: string | null
   readonly types: readonly WebhookEventType[]
   readonly taskPrefix: string
-  /** The current one first; the one before it signs, too, until its time is over. */
+  /** The current secret is first. The previous one also signs until it expires. */
   readonly secrets: readonly SigningSecret[]
   /** `removed`: its deliveries are being deleted, and it is no longer listed. */
   readonly state: SubscriptionState | 'removed'
@@ -18,7 +18,7 @@ export interface StoredSubscription {
   readonly createdAt: number
   /** Events up to this number may have been deleted by retention. */
   readonly deletedTo: number
-  /** Its name in the subscriptions file; absent if it was made over HTTP. */
+  /** Its name in the subscriptions file; absent if it was created over HTTP. */
   readonly name?: string
 }
 
@@ -31,22 +31,22 @@ export interface DefinedSubscription {
   readonly secret: string
 }
 
-/** A subscription with what is still to be delivered. */
+/** A subscription and its pending deliveries. */
 export interface SubscriptionStatus {
   readonly subscription: StoredSubscription
   readonly backlog: DeliveryBacklog
-  /** The receiver failed too often or asked for a pause: nothing is sent before this. */
+  /** Set if the receiver failed too often or requested a pause: nothing is sent before this time. */
   readonly circuitOpenUntil: number | null
 }
 
 export interface DeliveryBacklog {
-  /** Up to `MAX_COUNTED_DELIVERIES`. */
+  /** Counted up to `MAX_COUNTED_DELIVERIES`. */
   readonly pending: number
   /** When the oldest pending event happened. */
   readonly oldestAt: number | null
 }
 
-/** How it is kept. */
+/** The row format. */
 export interface SubscriptionRow {
   readonly id: string
   readonly body: StoredSubscription
@@ -61,7 +61,7 @@ export interface SigningSecret {
 /** An event for one subscription. */
 export interface StoredDelivery {
   readonly subscription: string
-  /** Its place in the order of all events; the same for all subscriptions. */
+  /** Its number in the order of all events, the same for all subscriptions. */
   readonly event: number
   readonly taskId: string
   readonly at: number
@@ -70,7 +70,7 @@ export interface StoredDelivery {
 }
 
 export interface EventMessage {
-  /** Unique among all installations: receivers recognise a repeat by it. */
+  /** Globally unique, so that receivers can detect duplicates. */
   readonly id: string
   readonly type: WebhookEventType
   readonly generation: number
@@ -79,13 +79,13 @@ export interface EventMessage {
 
 export type EventFacts = TaskEventFacts | LevelEventFacts | ParkedEventFacts
 
-/** How a task stands when it is done, stalled or cancelled. */
+/** The summary of a task that is done, stalled or cancelled. */
 export interface TaskEventFacts {
   readonly of: 'task'
   readonly partitions: { readonly total: number; readonly done: number; readonly parked: number }
   readonly records: { readonly declared: number; readonly done: number }
   readonly reportedRecords: number
-  /** What was declared of the partitions whose workers reported. */
+  /** The declared records of the partitions whose workers reported. */
   readonly reportedDeclared: number
   readonly mismatched: number
   readonly attempts: number
@@ -113,7 +113,7 @@ export interface ParkedEventFacts {
 export interface DeliveryProgress {
   readonly state: DeliveryState
   readonly attempts: number
-  /** While it is pending: not before. */
+  /** Not before this time, while pending. */
   readonly nextAt: number
   readonly attemptedAt: number | null
   /** The HTTP status of the last answer. */
@@ -133,7 +133,7 @@ export const notAttempted = (state: 'pending' | 'kept', nextAt: number): Deliver
   millis: null,
 })
 
-/** The change of a delivery, as an entry carries it. Null deletes it. */
+/** The change of a delivery in an entry. Null deletes it. */
 export interface DeliveryChange {
   readonly subscription: string
   readonly event: number
@@ -171,32 +171,32 @@ export function addToOutboxImages(images: OutboxImages, entry: OutboxEntry): voi
   for (const change of entry.changes) images.changes.set(deliveryKey(change), change)
 }
 
-/** What writing it amounts to. */
+/** The number of rows to write. */
 export const outboxRowsOf = (entry: OutboxEntry | null): number =>
   entry === null ? 0 : entry.deliveries.length + entry.changes.length
 
 export interface DeliveryQuery {
   readonly subscription: string
-  /** Only those that are pending. */
+  /** Only pending deliveries. */
   readonly pending: boolean
-  /** Only those of this task; only together with `pending`. */
+  /** Only deliveries of this task. Only in combination with `pending`. */
   readonly taskId: string | null
-  /** Only events with a larger number. Newest first: only those with a smaller one. */
+  /** Only events with a larger number. If `newestFirst`: only events with a smaller number. */
   readonly after: number
   readonly newestFirst: boolean
   readonly limit: number
 }
 
-/** What the outbox needs of a disk. Rows are flushed before they are read. */
+/** The storage interface of the outbox. Rows are flushed before they are read. */
 export interface OutboxDisk {
   subscriptions(): Promise<StoredSubscription[]>
-  /** By event. */
+  /** Ordered by event. */
   deliveries(query: DeliveryQuery): Promise<StoredDelivery[]>
-  /** What is pending of each of these subscriptions, in the same order. */
+  /** The pending deliveries of each of these subscriptions, in the same order. */
   backlogs(subscriptions: readonly string[]): Promise<DeliveryBacklog[]>
 }
 
-/** What operators and readers ask of the outbox. */
+/** Requests of operators and readers to the outbox. */
 export type SubscriptionOrder =
   | { readonly ask: 'list' }
   | {
@@ -212,7 +212,7 @@ export type SubscriptionOrder =
       readonly ask: 'rotate'
       readonly id: string
       readonly secret: string
-      /** How long the secret before goes on signing. */
+      /** How long the previous secret continues to sign. */
       readonly overlapMillis: number
       readonly mayBeOfFile: boolean
     }
@@ -239,10 +239,10 @@ export type SubscriptionResult =
   /** It has no URL to deliver to. */
   | { readonly kind: 'subscription_has_no_url' }
   | { readonly kind: 'too_many_subscriptions' }
-  /** The subscriptions file has it, so it is changed there. */
+  /** It is defined in the subscriptions file and must be changed there. */
   | { readonly kind: 'subscription_in_file'; readonly name: string }
 
-/** What the node that leads does about deliveries. */
+/** Requests of the leader's deliverer. */
 export type DeliveryOrder =
   | { readonly ask: 'targets'; readonly openCircuits: ReadonlyMap<string, number> }
   | (Pick<DeliveryQuery, 'subscription' | 'taskId' | 'after' | 'limit'> & { readonly ask: 'pending' })
@@ -251,14 +251,14 @@ export type DeliveryOrder =
       readonly changes: readonly DeliveryChange[]
       readonly disable: readonly { readonly id: string; readonly reason: string }[]
     }
-  /** The store is to have these of the subscriptions file, and no others of it. */
+  /** Replaces all subscriptions of the subscriptions file with these. */
   | { readonly ask: 'define'; readonly subscriptions: readonly DefinedSubscription[] }
 
 export interface DeliveryAnswer {
   readonly subscriptions: readonly StoredSubscription[]
   /** The number of the next event. */
   readonly nextEvent: number
-  /** Goes up whenever subscriptions or deliveries were changed by an operator. */
+  /** Incremented whenever an operator changes subscriptions or deliveries. */
   readonly revision: number
   readonly deliveries: readonly StoredDelivery[]
   readonly now: number

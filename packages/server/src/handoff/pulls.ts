@@ -3,10 +3,10 @@ import type { Pulled, PullRequest } from './requests.ts'
 import { type PreparedOf, type PullOrder, type PullResult, StoreUnavailable } from './store.ts'
 import { MAX_WAITING_PULLS, NOTHING, WaitingPulls } from './waiting-pulls.ts'
 
-/** Told what a caller is about to be given. */
+/** Called with the result of a pull before it is returned. */
 type Note = (instance: string | null, result: PullResult) => void
 
-/** What is handed out, at once or as soon as there is something: the pulls of callers, alone or with a settle. */
+/** Runs pulls, alone or with a settle: partitions are handed out immediately or as soon as some are ready. */
 export class Pulls {
   readonly #batcher: Batcher
   readonly #note: Note
@@ -26,14 +26,14 @@ export class Pulls {
     return this.#handOut(request, answer.pull, signal, epoch)
   }
 
-  /** What the transaction of a settle asks for beside it. */
+  /** The pull that runs in the same transaction as a settle. */
   orderBeside(request: PullRequest | null): PullOrder | undefined {
     return request === null || this.#isClosed ? undefined : orderOf(request)
   }
 
   /**
-   * The rest of a pull whose first look was part of a settle, at that epoch. What was settled is settled, and is answered
-   * also if the store goes away while the pull waits.
+   * Completes a pull whose first attempt was part of a settle, at that epoch. The settle is committed, so it
+   * is answered even if the store becomes unavailable while the pull waits.
    */
   async afterSettling(
     request: PullRequest,
@@ -49,27 +49,30 @@ export class Pulls {
     }
   }
 
-  /** Goes up whenever something became ready: whoever looked before and found nothing looks again. */
+  /**
+   * Incremented whenever partitions become ready. A pull that found nothing at an earlier epoch must try
+   * again.
+   */
   get epoch(): number {
     return this.#waiting.epoch
   }
 
-  /** How many wait. */
+  /** The number of waiting pulls. */
   get waiting(): number {
     return this.#waiting.size
   }
 
-  /** So many partitions became ready; of which tasks and tables, where that is known. */
+  /** Wakes pulls for this many ready partitions, by task and table if known. */
   wake(readied: number, readiedOf?: readonly PreparedOf[] | null): void {
     this.#waiting.wake(readied, readiedOf)
   }
 
-  /** Something may be ready that nobody was told of. */
+  /** Partitions may be ready without a notification. */
   wakeAll(): void {
     this.#waiting.wake(this.#waiting.size)
   }
 
-  /** From here on nothing is handed out; those who wait are answered empty. */
+  /** Stops handing out. Waiting pulls get an empty answer. */
   close(): void {
     this.#isClosed = true
     this.#waiting.close()
@@ -81,7 +84,7 @@ export class Pulls {
     return pull ?? NOTHING
   }
 
-  /** What the transaction found, or what comes while the caller is ready to wait. */
+  /** Returns what the transaction found, or waits for partitions if the caller allows it. */
   #handOut(
     request: PullRequest,
     found: PullResult = NOTHING,

@@ -1,12 +1,12 @@
 import type { PreparedOf } from './store.ts'
 
-/** More kinds than this are told as "anything": those who wait look. */
+/** With more kinds than this, all waiting pulls are woken. */
 const MOST_KINDS = 100
 
-/** Counts the partitions that a transaction made ready, and of which tasks and tables they are. */
+/** Counts the partitions that a transaction made ready, by task and table. */
 export class Prepared {
   count = 0
-  /** By task, then by table; the table is null where it may be any of the task. */
+  /** By task, then by table. The table is null if any table of the task may be ready. */
   #kinds: Map<string, Map<string | null, number>> | null = null
   #size = 0
   #isAnything = false
@@ -34,14 +34,14 @@ export class Prepared {
     this.#kinds = null
   }
 
-  /** What others counted; without kinds it may be anything. */
+  /** Adds other counts. Without kinds, any task or table may be ready. */
   merge(count: number, kinds: readonly PreparedOf[] | null | undefined): void {
     if (count > 0 && (kinds === null || kinds === undefined)) this.#anything()
     else for (const [task, table, ready] of kinds ?? []) this.#addKind(task, table, ready)
     this.count += count
   }
 
-  /** Null: it may be anything. */
+  /** Null: any task or table. */
   get kinds(): readonly PreparedOf[] | null {
     if (this.#isAnything) return null
     const kinds: PreparedOf[] = []

@@ -1,13 +1,13 @@
 import type { RefusalCode, SettlementOrder } from './rules/settlement.ts'
 import type { CallBackResult, PullOrder, PullResult, RenewResult } from './store.ts'
 
-/** What callers ask of the hand-off, and what they hear. */
+/** Requests to the hand-off, and their results. */
 export interface PullRequest extends PullOrder {
   readonly waitMillis: number
 }
 
 export interface Pulled extends PullResult {
-  /** Nothing was ready at first, and the caller had asked to wait. */
+  /** Nothing was ready at first, and the caller had requested to wait. */
   readonly waited: boolean
 }
 
@@ -22,7 +22,7 @@ export interface SettleRequest {
 
 export interface Settled {
   readonly settled: readonly string[]
-  /** Those of them whose partitions are parked now. */
+  /** The settled leases whose partitions are now parked. */
   readonly parked: readonly string[]
   readonly refused: readonly { readonly leaseId: string; readonly code: RefusalCode }[]
   readonly pulled: Pulled | null
@@ -31,7 +31,7 @@ export interface Settled {
 /** Leases that an operator took back. */
 export interface Released {
   readonly released: number
-  /** Those of them whose partition is parked. */
+  /** How many of their partitions are parked. */
   readonly parked: number
 }
 

@@ -3,7 +3,7 @@ import type { StoreCounts, StoreVerb } from './counts/counts.ts'
 import type { Log } from './log.ts'
 import { type HandOffAnswers, LeaderChanged, type Store, StoreUnavailable } from './store.ts'
 
-/** Tells once that the store cannot commit, or that its leader has changed, and once that it can commit again. */
+/** Logs once when the store cannot commit or its leader has changed, and once when it can commit again. */
 export class StoreHealth {
   readonly #log: Log
   readonly #beginGrace: () => void
@@ -27,7 +27,7 @@ export class StoreHealth {
     } else this.#log.error({ err: error }, 'the hand-off failed')
   }
 
-  /** Whoever runs the service needs the reason; the stacks behind it are for whoever looks for a defect. */
+  /** Operators need the reason. The stack traces are for debugging. */
   #tell(error: StoreUnavailable): void {
     const { code, message: reason } = error
     this.#log.error({ code, reason, cause: firstCauseOf(error) }, 'the store cannot commit')
@@ -48,7 +48,7 @@ export class StoreHealth {
   }
 }
 
-/** In words, where there is one. */
+/** The message of the root cause, if any. */
 function firstCauseOf(error: Error): string | undefined {
   let cause = error.cause
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause
@@ -56,8 +56,9 @@ function firstCauseOf(error: Error): string | undefined {
 }
 
 /**
- * Pulls that found nothing, and the like, leave nothing to commit. Nor does a settlement that is said again, and its answer
- * is that of the first time: settlements tell nothing here, and the heartbeat does within seconds.
+ * Whether the batch committed something. Empty pulls write nothing. Settlements are ignored, because a
+ * repeated settlement writes nothing and has the same answer as the first. The heartbeat detects recovery
+ * within seconds.
  */
 function hasWritten({ renews, undone, callBacks, pulls }: HandOffAnswers): boolean {
   return (
@@ -68,12 +69,15 @@ function hasWritten({ renews, undone, callBacks, pulls }: HandOffAnswers): boole
   )
 }
 
-/** On a disk that is full some things fit and others do not: there is room again when nothing was refused for so long. */
+/**
+ * A nearly full disk accepts some writes and refuses others. There is space again when nothing was refused
+ * for this long.
+ */
 const QUIET_MILLIS = 60_000
 
 /**
- * Tells once that the store has no room for all that is to be written, and once that it has again. That is no outage: what
- * is small goes through, so workers are heard and the node hands out what it has.
+ * Logs once when the store has too little space, and once when it has enough again. This is not an outage:
+ * small writes succeed, so workers can settle, and the node keeps handing out.
  */
 export class DiskSpace {
   readonly #log: Log
@@ -115,9 +119,9 @@ export function isDiskFull(error: unknown): error is StoreUnavailable {
 }
 
 /**
- * The same store; on the way it is noted how long it takes for what is asked of it, and that it can commit. What it writes
- * each time it is asked ends an outage. This node's heartbeat is among it, so that the end is noticed where nobody else
- * asks. Looking proves nothing: a full disk can be read.
+ * Wraps a store to measure its calls and to detect the end of an outage: a successful write ends it. The
+ * heartbeat of this node is such a write, so recovery is noticed without other requests. Reads prove nothing:
+ * a full disk can be read.
  */
 export function watchedStore(store: Store, counts: StoreCounts, storeHealth: StoreHealth): Store {
   const timed = <Argument, Result>(
@@ -177,7 +181,7 @@ export function watchedStore(store: Store, counts: StoreCounts, storeHealth: Sto
     ),
     audit: () => store.audit(),
     close: () => store.close(),
-    // Whether there are these says something about the store.
+    // These are optional, and their presence shows what the store supports.
     ...(store.onHint === undefined ? {} : { onHint: (listener) => store.onHint?.(listener) }),
     ...(store.onLead === undefined ? {} : { onLead: (listener) => store.onLead?.(listener) }),
     ...(store.leads === undefined ? {} : { leads: () => store.leads?.() ?? false }),

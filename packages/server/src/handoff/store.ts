@@ -21,52 +21,56 @@ import type {
 } from './views/records.ts'
 
 /**
- * What the hand-off needs of a store: domain verbs, each a transaction of its own.
+ * The storage interface of the hand-off: domain verbs, each with its own transaction.
  *
- * A store executes. What may happen is decided by the rules in rules/, which every store calls inside its transaction. A
- * promise that resolves means that the outcome is durable. One that rejects with StoreUnavailable means that nothing
- * happened by halves: after a commit whose answer got lost it may have happened, and sending the same again is safe.
+ * A store executes. The rules in rules/, which every store calls inside its transaction, decide what may
+ * happen. When a promise resolves, the result is durable. When it rejects with StoreUnavailable, nothing
+ * happened partially: the transaction may have been committed if only the answer was lost, and sending the
+ * same request again is safe.
  */
 export interface Store {
-  /** Everything that arrived together, in one transaction: settle first, so that pulls see the result. */
+  /**
+   * Runs everything that arrived together in one transaction. Settles run first, so that pulls see the
+   * result.
+   */
   handOff(batch: HandOffBatch): Promise<HandOffAnswers>
-  /** End leases and back-offs whose time has come, at most `limit` of each. */
+  /** Ends leases and back-offs that are due, at most `limit` of each. */
   sweep(order: SweepOrder): Promise<SweepResult>
-  /** One bounded step of the work that control and retention leave behind. */
+  /** Runs one bounded step of the background work of control and retention. */
   maintain(order: MaintenanceOrder): Promise<MaintenanceResult>
   control(order: ControlOrder): Promise<ControlResult>
-  /** An operator takes the leases of an instance back, at most `limit` of them at a time. */
+  /** An operator takes back the leases of an instance, at most `limit` at a time. */
   releaseInstance(order: ReleaseOrder): Promise<ReleaseResult>
   task(taskId: string): Promise<TaskRecord | null>
   tasks(query: TaskQuery): Promise<TaskPage>
   partitions(query: PartitionQuery): Promise<PartitionPage | null>
   /** What became done of a task, by minute or hour. */
   throughput(query: ThroughputQuery): Promise<ThroughputRecord | null>
-  /** What changed since a position, for those who watch. */
+  /** The changes since a position, for watchers. */
   changes(query: ChangeQuery): Promise<ChangePage>
-  /** Who is told what, and what became of it. */
+  /** Manages subscriptions and their deliveries. */
   subscriptions(order: SubscriptionOrder): Promise<SubscriptionResult>
-  /** For the one that delivers. Null: this is for another node to do. */
+  /** For the deliverer. Null if another node is responsible. */
   deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null>
   recordHeartbeats(heartbeats: readonly Heartbeat[]): Promise<void>
   instance(instanceId: string): Promise<InstanceRecord | null>
   instances(query: InstanceQuery): Promise<InstancePage>
-  /** Resolves when the store can commit; rejects with StoreUnavailable and the reason. */
+  /** Resolves if the store can commit; otherwise rejects with StoreUnavailable and the reason. */
   probe(): Promise<void>
-  /** Recounts every row and lists where counters or order tags disagree. For tests and operators. */
+  /** Recounts all rows and lists where counters or order tags disagree. For tests and operators. */
   audit(): Promise<string[]>
   close(): Promise<void>
   /**
-   * For a store that several nodes share: tells that another node, or upkeep of the store's own, made
-   * partitions ready, and when the earliest lease or back-off of what it did ends, where this node has to see to it.
-   * A hint may get lost, so whoever waits also looks now and then.
+   * For a store shared by several nodes: notifies that another node, or the store's own maintenance, made
+   * partitions ready, and when its earliest lease or back-off ends if this node is responsible for it. Hints
+   * may be lost, so waiting pulls must also poll occasionally.
    */
   onHint?(listener: HintListener): void
-  /** For a store that several nodes share: this node has become the one that ends leases. */
+  /** For a store shared by several nodes: this node has become the leader, which ends leases. */
   onLead?(listener: () => void): void
-  /** For a store that several nodes share: whether this node is the one that decides. */
+  /** For a store shared by several nodes: whether this node is the leader. */
   leads?(): boolean
-  /** How many batches the store takes at once; one by one if it does not say. */
+  /** How many batches the store takes concurrently. If absent, one at a time. */
   readonly batching?: Batching
 }
 
@@ -76,25 +80,25 @@ export type HintListener = (
   readiedOf?: readonly PreparedOf[] | null,
 ) => void
 
-/** So many partitions of a task and a table; null: of any of its tables. */
+/** The number of partitions of a task and table. Null: any of its tables. */
 export type PreparedOf = readonly [task: string, table: string | null, count: number]
 
-/** For a store that works on several batches side by side. */
+/** For a store that processes several batches concurrently. */
 export interface Batching {
-  /** Small batches under way at once: more of them would share fewer commits. */
+  /** The maximum number of concurrent small batches. With more, fewer requests would share a commit. */
   readonly atOnce: number
-  /** A batch of so many partitions is full: what is left makes another one. */
+  /** A batch with this many partitions is full. Further requests go into another batch. */
   readonly full: number
-  /** Full batches under way at once. */
+  /** The maximum number of concurrent full batches. */
   readonly fullAtOnce: number
   /**
-   * How long a batch may wait for clients that were just answered and have not asked again, as a share of the time that
-   * the last batch took.
+   * How long a batch may wait for the next requests of clients that were just answered, as a share of the
+   * duration of the last batch.
    */
   readonly retrySchedule?: number
 }
 
-/** What one request asks of the store; a settle that also pulls asks for two things at once. */
+/** The orders of one request. A settle that also pulls has two. */
 export interface StoreRequest {
   readonly settle?: SettleOrder | undefined
   readonly renew?: RenewOrder | undefined
@@ -111,37 +115,40 @@ export interface HandOffBatch {
   readonly pulls: readonly PullOrder[]
 }
 
-/** Position by position the answers to the batch. */
+/** The answers to the batch, by position. */
 export interface HandOffAnswers {
   readonly settles: readonly SettleResult[]
   readonly renews: readonly RenewResult[]
   readonly undone: number
-  /** Ids of the leases whose settlement parked their partition, or had done so before; absent where there are none. */
+  /**
+   * Ids of leases that were settled as failed and whose partition is now parked, including repeated
+   * settlements. Absent if there are none.
+   */
   readonly parked?: readonly string[]
   readonly callBacks: readonly CallBackResult[]
   readonly pulls: readonly PullResult[]
   /**
-   * Partitions that became ready by this batch. Pulls of the same batch may have taken some of them: whoever is woken for
-   * one looks, finds nothing and waits on. They are not taken off, because what those pulls took may as well be what
-   * others were woken for before.
+   * The number of partitions that this batch made ready. Pulls of the same batch may have taken some: a pull
+   * that is woken for those finds nothing and waits again. They are not subtracted, because those pulls may
+   * have taken partitions for which other pulls were woken before.
    */
   readonly readied: number
-  /** Of which tasks and tables they are, for pulls that choose; null or absent: it may be anything. */
+  /** The same by task and table, for pulls with a filter. Null or absent if unknown. */
   readonly readiedOf?: readonly PreparedOf[] | null
-  /** When the earliest lease or back-off of this batch ends, on the store's clock. */
+  /** When the earliest lease or back-off of this batch ends, by the store's clock. */
   readonly nextDueInMillis: number | null
 }
 
 export interface CallBackOrder {
   readonly callBack: CallBack
   readonly producer: string | null
-  /** The trace that it came with. */
+  /** The trace context of the request. */
   readonly traceparent?: string | null
-  /** The settings of its task from now on; null or absent: they stay as they are. */
+  /** The new settings of its task. Null or absent: unchanged. */
   readonly settings?: TaskSettingsChange | null
-  /** The name of the token that it came with: the task is its own from then on. */
+  /** The name of the token of the request, which becomes an owner of the task. */
   readonly owner?: string | null
-  /** Given: nothing more will come of the task after this, with so many partitions in all if that is known. */
+  /** Seals the task after this call-back, with the expected number of partitions if known. */
   readonly seal?: { readonly partitions: number | null } | null
 }
 
@@ -149,12 +156,12 @@ export type CallBackResult =
   | { readonly kind: 'stored'; readonly accepted: number; readonly duplicates: number }
   | { readonly kind: 'conflict'; readonly conflicts: readonly KnownConflict[]; readonly total: number }
   | CallBackRefusal
-  /** The disk is nearly full: no new work, so that what was accepted can still be settled. */
+  /** The disk is nearly full. New work is refused, so that accepted work can still be settled. */
   | { readonly kind: 'store_full' }
 
-/** What is called back says something else of a partition than what is known. */
+/** A called-back partition differs from the known one. */
 export interface KnownConflict {
-  /** Position in the array that was called back. */
+  /** The position in the array that was called back. */
   readonly position: number
   readonly known: CalledBackPartition
 }
@@ -164,15 +171,15 @@ export interface PullOrder {
   readonly batch: number
   readonly records: number | null
   readonly key: string | null
-  /** Only partitions of these compute tables; null: of any. */
+  /** Only partitions of these compute tables; null: any. */
   readonly tables: readonly string[] | null
-  /** Only partitions of these tasks; null: of any. */
+  /** Only partitions of these tasks; null: any. */
   readonly tasks: readonly string[] | null
 }
 
 export interface PullResult {
   readonly partitions: readonly PulledPartition[]
-  /** The key was seen before: these are its leases that still live. */
+  /** The key was used before. These are its leases that are still valid. */
   readonly repeated: boolean
 }
 
@@ -184,7 +191,7 @@ export interface PulledPartition {
   readonly computeTableName: string
   readonly recordCount: number
   readonly lease: GrantedLease | null
-  /** These two only where there is something: nearly always there is not. */
+  /** Present only if set, which is rare. */
   readonly extraFields?: string | null
   readonly traceparent?: string | null
 }
@@ -198,12 +205,14 @@ export interface GrantedLease {
 
 export interface SettleOrder {
   readonly instance: string | null
-  /** Leases of other compute tables are unknown to the caller; null or absent: it may settle any. */
+  /**
+   * The caller may settle only leases of these compute tables; others are unknown to it. Null or absent: any.
+   */
   readonly tables?: readonly string[] | null
   readonly settlements: readonly { readonly lease: LeaseRef; readonly order: SettlementOrder }[]
 }
 
-/** One entry per settlement: `null` is settled. */
+/** One item per settlement; `null` means settled. */
 export type SettleResult = readonly (RefusalCode | null)[]
 
 export interface RenewOrder {
@@ -219,17 +228,17 @@ export type RenewResult = readonly (
 
 export interface SweepOrder {
   readonly limit: number
-  /** Off during the grace after a start or an outage; back-offs end all the same. */
+  /** False during the grace period after a start or an outage. Back-offs still end. */
   readonly expireLeases: boolean
 }
 
 export interface SweepResult {
-  /** Partitions that became ready: their back-off ended, or a barrier that waited for others opened. */
+  /** Partitions that became ready because their back-off ended or a barrier opened. */
   readonly woken: number
   readonly readiedOf?: readonly PreparedOf[] | null
   readonly expired: number
   readonly parked: number
-  /** More is due than the limit allowed. */
+  /** More partitions are due than the limit allowed. */
   readonly more: boolean
   readonly nextDueInMillis: number | null
 }
@@ -241,29 +250,29 @@ export interface ReleaseOrder {
 
 export interface ReleaseResult {
   readonly released: number
-  /** Those of them that had no attempt left. */
+  /** How many of them had no attempt left. */
   readonly parked: number
   readonly readied: number
   readonly more: boolean
 }
 
 export interface MaintenanceOrder {
-  /** Finished tasks older than this lose their partitions and keep their summary. */
+  /** Partitions of tasks that finished before this are deleted. The summary of the task is kept. */
   readonly retentionMillis: number
-  /** Instances unseen for so long are forgotten. */
+  /** Instances that were not seen for this long are deleted. */
   readonly forgetInstancesMillis: number
-  /** Nodes that were draining when they were last seen, after so long. */
+  /** The same for nodes that were draining when they were last seen. */
   readonly forgetEndedNodesMillis: number
 }
 
 export interface MaintenanceResult {
   readonly more: boolean
   readonly readied: number
-  /** Why a part of it could not be done, and will be tried again; the others were done all the same. */
+  /** Why a part failed. It will be retried; the other parts were completed. */
   readonly failure?: unknown
 }
 
-/** The store cannot commit now; the request may be sent again. */
+/** The store cannot commit now. The request may be sent again. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
   readonly code: 'store_unavailable' | 'store_full'
@@ -273,7 +282,7 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** The node that led is gone, or another leads now. The store may be sound: the next leader is a moment away. */
+/** The leader is gone or has changed. The store may be intact, and a new leader is expected shortly. */
 export class LeaderChanged extends StoreUnavailable {
   override name = 'LeaderChanged'
   constructor(detail: string, options?: ErrorOptions) {
@@ -281,7 +290,7 @@ export class LeaderChanged extends StoreUnavailable {
   }
 }
 
-/** The store must not be opened by this program: started elsewhere, or written by a newer one. */
+/** The store cannot be used by this program: for example, it is in use, or a newer version has written it. */
 export class StoreRefused extends Error {
   override name = 'StoreRefused'
 }

@@ -6,14 +6,17 @@ import type { LeaseOutcome } from './rules/settlement.ts'
 import type { Tally } from './rules/task-facts.ts'
 import type { TaskSettings } from './rules/task-settings.ts'
 
-// What is kept of tasks, lanes and partitions: one list of fields, which the engine holds in memory, an entry carries as
-// after-images and a disk keeps as rows. Disks add nothing to it and leave nothing out.
+// The stored fields of tasks, lanes and partitions. The engine holds them in memory, an entry has them as
+// after-images, and a disk keeps them as rows. Every disk keeps exactly these fields.
 
 export type { EndedAttempt, FailureGroups, StoredState }
 
 /**
- * Where a ready partition waits in its lane, or a leased or delayed one will when it is given back: not handed out yet (`fresh`, in the order of ids), given back unused
- * (`released`, in the order of ids, before all others), or for another attempt (`retry`, in the order of due times).
+ * The queue of its lane in which a ready partition waits, or which a leased or delayed one joins when it
+ * returns:
+ * - `fresh`: not handed out yet, ordered by id
+ * - `released`: returned unused, ordered by id, before all others
+ * - `retry`: waiting for another attempt, ordered by due time
  */
 export type Line = 'fresh' | 'released' | 'retry'
 
@@ -28,16 +31,19 @@ export interface StoredTask {
   sealed: boolean
   expectedPartitions: number | null
   levelBarrier: boolean
-  /** Null: all is as the service is set. */
+  /** Null: the settings of the service apply. */
   settings: TaskSettings | null
-  /** With a barrier: every lower level is finished. Lanes above it are closed. Null without a barrier or unfinished level. */
+  /**
+   * With a barrier: all lower levels are finished, and lanes above it are closed. Null without a barrier or
+   * unfinished level.
+   */
   openLevel: number | null
   generation: number
   firstCallBackAt: number
   lastCallBackAt: number
   finishedAt: number | null
   purgedAt: number | null
-  /** Partitions that at-most-once delivery settled by handing them out. */
+  /** Partitions that were settled by handing them out, in at-most-once delivery. */
   delivered: number
   attemptsWasted: number
   reportedDeclared: number
@@ -46,30 +52,30 @@ export interface StoredTask {
   /** Sums over its lanes. */
   readonly partitions: Tally
   readonly records: Tally
-  /** Names of the tokens that called partitions of it back, the first few. Empty where none are asked for. */
+  /** Names of the first tokens that called back partitions of it. Empty if tokens are not required. */
   owners: readonly string[]
-  /** Finished partitions that are to run again, in bounded steps. */
+  /** Reruns of done partitions, which run in bounded steps. */
   reruns: readonly Rerun[]
-  /** A call-back whose rows are being written: they do not count until it is closed. */
+  /** A call-back whose rows are being written. They do not count until it is completed. */
   staging: StagedIds | null
-  /** Why attempts came to nothing. In an image null says that it is as it was: most changes of a task leave it alone. */
+  /** Why attempts were unsuccessful. Null in an image means unchanged, as for most changes of a task. */
   failures: FailureGroups | null
-  /** How long the attempts took that finished partitions: see rules/durations.ts. */
+  /** Durations of the attempts that finished partitions; see rules/durations.ts. */
   readonly durations: Durations
 }
 
-/** The rest of an order to run finished partitions again. */
+/** The remainder of an order to rerun done partitions. */
 export interface Rerun {
   /** One level, or null for all of them. */
   readonly only: number | null
-  /** Partitions finished later are not meant. Compared with `settledAt`. */
+  /** Partitions that were settled later are not included. */
   readonly begunAt: number
-  /** The last place that was seen to. */
+  /** The last position that was processed. */
   readonly level: number
   readonly index: number
 }
 
-/** Partition ids reserved for a call-back, both included. */
+/** Partition ids reserved for a call-back, both inclusive. */
 export interface StagedIds {
   readonly first: number
   readonly last: number
@@ -80,25 +86,25 @@ export interface StoredLane {
   /** The id of its task. */
   readonly task: number
   readonly level: number
-  /** Where its next fresh partition starts in the level's virtual time. 64-bit. */
+  /** The start of its next fresh partition in the virtual time of the level. 64-bit. */
   tag: bigint
   /** The same for its retries. */
   retryTag: bigint
-  /** The largest partition id handed out from the fresh line: rows behind it are untouched. */
+  /** The largest partition id handed out from the fresh queue. Rows after it are untouched. */
   cursor: number
-  /** The largest partition id that counts: rows beyond it belong to a call-back that is not closed. */
+  /** The largest partition id that counts. Rows beyond it belong to a call-back that is not completed. */
   tail: number
-  /** How many wait on the two lines of those given back; the rest of what is ready is fresh. */
+  /** The number of partitions in the released and retry queues. All other ready partitions are fresh. */
   released: number
   retries: number
-  /** The smallest tag of its lines that have work: its turn in the order of its level. Null while nothing waits. */
+  /** The smallest tag of its non-empty queues: its turn in the order of its level. Null if nothing waits. */
   turn: bigint | null
-  /** The barrier passes what is parked here. */
+  /** The barrier ignores parked partitions of this lane. */
   parkedSkipped: boolean
-  /** Of the partitions counted as finished: those whose rows retention removed. */
+  /** How many of the finished partitions were deleted by retention. */
   purged: number
   purgedRecords: number
-  /** How long the attempts took that finished partitions here, and how many these were. */
+  /** The total duration and the number of attempts that finished partitions of this lane. */
   busyMillis: number
   attemptsDone: number
   readonly partitions: Tally
@@ -106,50 +112,56 @@ export interface StoredLane {
 }
 
 /**
- * One compute table of a lane: the lane's place in the order of pulls that name this table. Nearly every lane has one. It
- * then has the counts and the cursor of the lane, and its own are not kept.
+ * One compute table of a lane: the position of the lane in the order of pulls that name this table. Nearly
+ * every lane has only one table. Then the counts and cursor of the lane apply, and those of the table are not
+ * maintained.
  */
 export interface StoredLaneTable {
   readonly lane: number
   readonly table: string
-  /** That of its lane. */
+  /** The level of its lane. */
   readonly level: number
-  /** Where its next fresh partition, and its next retry, start in the virtual time of (level, table). 64-bit. */
+  /**
+   * The start of its next fresh partition, and of its next retry, in the virtual time of (level, table).
+   * 64-bit.
+   */
   tag: bigint
   retryTag: bigint
   turn: bigint | null
-  /** The largest id of this table that was handed out from the fresh line. */
+  /** The largest id of this table that was handed out from the fresh queue. */
   cursor: number
-  /** How many of this table are ready; of them those on the two lines of those given back. */
+  /**
+   * The number of ready partitions of this table, and how many of those are in the released and retry queues.
+   */
   ready: number
   released: number
   retries: number
 }
 
-/** The virtual time of the pulls that name a table, on one level; 64-bit. */
+/** The virtual time of pulls that name a table, on one level; 64-bit. */
 export interface StoredTableTime {
   readonly level: number
   readonly table: string
   virtual: bigint
 }
 
-/** The part of a partition that never changes. Ids grow in the order of arrival within a lane. */
+/** The immutable part of a partition. Within a lane, ids increase in the order of arrival. */
 export interface PartitionDescriptor {
   readonly id: number
   readonly lane: number
   readonly index: number
   readonly recordCount: number
   readonly computeTable: string
-  /** How its name was spelled, where that is not the canonical form. */
+  /** The original spelling of its name, if it is not the canonical form. */
   readonly spelling: string | null
   readonly calledBackAt: number
-  /** Fields of its descriptor beyond the contract: the text of one JSON object. */
+  /** Additional fields of its descriptor, as the text of a JSON object. */
   readonly extraFields: string | null
-  /** Of the call-back that brought it. */
+  /** The trace context of its call-back. */
   readonly traceparent: string | null
 }
 
-/** The part that changes: what an entry carries of a partition. */
+/** The mutable part of a partition, which entries contain. */
 export interface PartitionStatus {
   state: StoredState
   line: Line
@@ -160,19 +172,22 @@ export interface PartitionStatus {
   holder: string | null
   secret: string
   outcome: StoredOutcome | null
-  /** When the lease or the back-off ends; of a ready one on the retry line: when it became due, its place there. */
+  /**
+   * When the lease or back-off ends. For a ready partition in the retry queue: when it became due, which
+   * determines its position.
+   */
   dueAt: number | null
   leasedAt: number | null
   settledAt: number | null
   reportedRecords: number | null
   reason: string | null
-  /** Earlier attempts, oldest first. The one that runs, and the one that finished it, are told by the other fields. */
+  /** Earlier attempts, oldest first. The running or successful attempt is in the other fields. */
   history: readonly EndedAttempt[] | null
 }
 
 export interface StoredPartition extends PartitionDescriptor, PartitionStatus {}
 
-/** A partition as it is called back: nothing has happened to it yet. */
+/** The status of a partition that was just called back. */
 export const untouched = (): PartitionStatus => ({
   state: 'ready',
   line: 'fresh',
@@ -190,7 +205,10 @@ export const untouched = (): PartitionStatus => ({
   history: null,
 })
 
-/** The same with what was called back. Written out: every partition comes into memory through here. */
+/**
+ * A partition with this status. All fields are written out, because every partition enters memory through
+ * here.
+ */
 export const untouchedPartition = (
   id: number,
   lane: number,
@@ -232,11 +250,11 @@ export interface StoredLevel {
   readonly level: number
   /** V: the largest start handed out. */
   virtual: bigint
-  /** The largest finish handed out: where V goes when the level drains. */
+  /** The largest finish handed out. V is set to it when the level drains. */
   served: bigint
 }
 
-/** A pull's Idempotency-Key and the leases it was answered with. */
+/** A pull's Idempotency-Key and the leases of its answer. */
 export interface StoredKey {
   readonly key: string
   readonly leases: readonly string[]
@@ -257,13 +275,16 @@ export interface StoredThroughput {
   readonly step: ThroughputStep
   /** When the minute or hour began. */
   readonly at: number
-  /** THROUGHPUT_LEVELS stands for that level and all above it. */
+  /** THROUGHPUT_LEVELS represents that level and all above it. */
   readonly level: number
   partitions: number
   records: number
 }
 
-/** Indexes that were ever called back on a lane. Kept as a union of ranges: adding one twice changes nothing. */
+/**
+ * Indexes that were ever called back on a lane. Stored as a union of ranges: adding a range twice changes
+ * nothing.
+ */
 export interface IndexRangeOfLane {
   readonly lane: number
   readonly first: number

@@ -1,16 +1,19 @@
 import type { PreparedOf, PullOrder, PullResult } from './store.ts'
 
-/** What a pull may have. */
+/** The filter of a pull. */
 type Filter = Pick<PullOrder, 'tables' | 'tasks'>
 
-/** What became ready is remembered for so many times. */
+/** The number of recent notifications that are kept. */
 const EVENTS_KEPT = 100
 
-/** The same for pulls that may have the same. */
+/** Pulls with the same filter are in the same group. */
 const groupOf = ({ tables, tasks }: Filter): string =>
   tables === null && tasks === null ? '' : JSON.stringify([tables, tasks])
 
-/** Of so many partitions that became ready, how many a pull may have; all of them where it is not known what they are. */
+/**
+ * How many of the readied partitions match the filter of a pull. All of them if their tasks and tables are
+ * unknown.
+ */
 function wantedOf(
   { tables, tasks }: Filter,
   readied: number,
@@ -25,9 +28,9 @@ function wantedOf(
   return wanted
 }
 
-/** What became ready lately, for pulls that looked before and are about to wait. */
-class Wishes {
-  /** Goes up whenever something became ready. */
+/** Recent notifications of ready partitions, for pulls that tried before them and are about to wait. */
+class Notifications {
+  /** Incremented whenever partitions become ready. */
   epoch = 0
   readonly #events: (readonly PreparedOf[] | null)[] = []
 
@@ -37,7 +40,7 @@ class Wishes {
     if (this.#events.length > EVENTS_KEPT) this.#events.shift()
   }
 
-  /** Whether something became ready since this epoch that the pull may have. */
+  /** Whether partitions that match the filter may have become ready since this epoch. */
   mayHaveCome(filter: Filter, since: number): boolean {
     const missed = this.epoch - since
     if (missed <= 0) return false
@@ -46,7 +49,7 @@ class Wishes {
   }
 }
 
-/** Each costs about a kilobyte and a timer. Pulls beyond this are answered at once. */
+/** Bounds the memory and timers of waiting pulls. Further pulls are answered immediately. */
 export const MAX_WAITING_PULLS = 20_000
 
 export const NOTHING: PullResult = { partitions: [], repeated: false }
@@ -55,9 +58,9 @@ interface Waiter {
   readonly order: PullOrder
   readonly answer: (result: PullResult) => void
   readonly fail: (error: unknown) => void
-  /** Trying again right now; keeps its place meanwhile. */
+  /** A try is in progress. The pull keeps its place in the queue. */
   trying: boolean
-  /** Its time is up or its client is gone: a try under way is the last. */
+  /** Its wait has ended or its client disconnected: a try in progress is the last. */
   over: boolean
 }
 
@@ -70,9 +73,9 @@ interface Group {
 type TryPull = (order: PullOrder) => Promise<PullResult>
 
 /**
- * Pulls that found nothing and were asked to wait, first come first served. When partitions become
- * ready only as many are woken as there are partitions: ten thousand may wait at no cost. Of those that name tables or
- * tasks, only pulls that may have what became ready are woken; pulls with the same filter are one group.
+ * Pulls that found nothing and wait, first come first served. When partitions become ready, only that many
+ * pulls are woken, so that thousands may wait cheaply. Pulls with a filter are woken only for matching
+ * partitions; pulls with the same filter form a group.
  */
 export class WaitingPulls {
   readonly #tryPull: TryPull
@@ -80,7 +83,7 @@ export class WaitingPulls {
   readonly #waiting = new Set<Waiter>()
   readonly #groups = new Map<string, Group>()
   readonly #byKey = new Map<string, Set<Waiter>>()
-  readonly #wishes = new Wishes()
+  readonly #notifications = new Notifications()
   #closed = false
 
   constructor(tryPull: TryPull, most = MAX_WAITING_PULLS) {
@@ -88,9 +91,9 @@ export class WaitingPulls {
     this.#most = most
   }
 
-  /** Goes up whenever something became ready. Whoever found nothing before must look again. */
+  /** Incremented whenever partitions become ready. A pull that found nothing before must try again. */
   get epoch(): number {
-    return this.#wishes.epoch
+    return this.#notifications.epoch
   }
 
   get size(): number {
@@ -101,7 +104,7 @@ export class WaitingPulls {
     return this.#waiting.size >= this.#most
   }
 
-  /** `seenEpoch` is the epoch at which the caller looked and found nothing. */
+  /** `seenEpoch` is the epoch at which the caller found nothing. */
   wait(
     order: PullOrder,
     millis: number,
@@ -125,43 +128,44 @@ export class WaitingPulls {
         trying: false,
         over: false,
       }
-      // A try under way may be about to succeed: its leases must reach whoever undoes or uses them.
+      // A try in progress may still succeed: its leases must be returned to the caller, which uses or undoes
+      // them.
       const giveUp = () => {
         waiter.over = true
         if (!waiter.trying) waiter.answer(NOTHING)
       }
       const timer = setTimeout(() => {
         waiter.over = true
-        // A twin on another node may have been given leases for this key while this one waited.
+        // A pull with the same key on another node may have got leases while this one waited.
         if (!waiter.trying && order.key !== null) void this.#try(waiter)
         else if (!waiter.trying) waiter.answer(NOTHING)
       }, millis)
       signal?.addEventListener('abort', giveUp)
       this.#add(waiter)
-      if (this.#wishes.mayHaveCome(order, seenEpoch)) void this.#try(waiter)
+      if (this.#notifications.mayHaveCome(order, seenEpoch)) void this.#try(waiter)
     })
   }
 
-  /** So many partitions became ready; of which tasks and tables, where that is known. */
+  /** Wakes pulls for this many ready partitions, by task and table if known. */
   wake(readied: number, readiedOf: readonly PreparedOf[] | null = null): void {
     if (readied <= 0) return
-    this.#wishes.note(readiedOf)
+    this.#notifications.note(readiedOf)
     for (const { filter, waiters } of this.#groups.values()) {
-      // Each group by itself: what one may take, another may take instead.
+      // Each group separately: a partition may match several groups.
       let left = wantedOf(filter, readied, readiedOf)
       for (const waiter of waiters) {
         if (left <= 0) break
         if (waiter.trying) continue
         left -= 1
         void this.#try(waiter)
-        // The twin of a keyed pull is answered with it, not when its own wait ends.
+        // A pull with the same key is answered together with it, not when its own wait ends.
         for (const twin of this.#byKey.get(waiter.order.key ?? '') ?? [])
           if (!twin.trying) void this.#try(twin)
       }
     }
   }
 
-  /** Everyone is answered empty, and whoever comes later too. */
+  /** All waiting and later pulls get an empty answer. */
   close(): void {
     this.#closed = true
     for (const waiter of this.#waiting) if (!waiter.trying) waiter.answer(NOTHING)
@@ -175,7 +179,7 @@ export class WaitingPulls {
       waiter.trying = false
       if (result.partitions.length > 0 || result.repeated || waiter.over || this.#closed)
         waiter.answer(result)
-      else if (this.#wishes.mayHaveCome(waiter.order, epoch)) void this.#try(waiter)
+      else if (this.#notifications.mayHaveCome(waiter.order, epoch)) void this.#try(waiter)
     } catch (error) {
       waiter.fail(error)
     }

@@ -10,16 +10,21 @@ import type {
   SweepResult,
 } from '../store.ts'
 
-/** From half a millisecond, which a commit takes at best, to ten seconds, after which nobody waits. */
+/** Histogram buckets for durations, from the fastest commits up to a typical client timeout. */
 export const DURATION_SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]
 
-/** How many values lay where, and their sum. Adding one costs a few nanoseconds: small values are found first. */
+/**
+ * A histogram with its sum. Adding a value is cheap: the buckets of small values, which are most frequent,
+ * are tested first.
+ */
 export class Distribution {
-  /** Ascending; a value belongs to the first that it does not exceed. */
+  /**
+   * Ascending upper bounds, inclusive. A value belongs to the first bucket whose bound it does not exceed.
+   */
   readonly bounds: readonly number[]
-  /** By bound, and at the end what exceeds them all. */
+  /** Counts by bucket. The last bucket holds values above all bounds. */
   readonly counts: number[]
   sum = 0
 
@@ -44,18 +49,20 @@ interface VerbCounts {
   failures: number
 }
 
-/** Doubling: a lone client has commits of one order, a fleet those of hundreds. */
+/** Powers of two: a commit has one order with a single client, and hundreds with a fleet. */
 const ORDERS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
-/** What this node has asked of its store, how long that took, and what only the store can tell. */
+/**
+ * Metrics of this node's calls to its store: how long they took, and counts that only the store can provide.
+ */
 export class StoreCounts {
   readonly verbs = new Map<StoreVerb, VerbCounts>()
-  /** How many orders shared a transaction of the hand-off. */
+  /** The number of orders that shared a hand-off transaction. */
   readonly commitOrders = new Distribution(ORDERS)
-  /** Leases that ended by themselves, and how many of them left no attempt, so that their partition is parked. */
+  /** Leases that expired, and how many of those used the last attempt, so that the partition is parked. */
   expired = 0
   expiredForGood = 0
-  /** Leases taken back because their puller was gone. */
+  /** Leases revoked because the client of the pull disconnected. */
   undone = 0
 
   of(verb: StoreVerb): VerbCounts {
@@ -84,8 +91,8 @@ type Refusals = Record<RefusalCode, number>
 const noRefusals = () => Object.fromEntries(refusalCodes.map((code) => [code, 0])) as Refusals
 
 /**
- * What this node has answered since it started, as plain numbers: noting an answer costs a few additions, and what
- * they are called outside is up to whoever reads them.
+ * Counters of this node's answers since it started. They are plain numbers, so that counting is cheap; the
+ * exporter chooses the metric names.
  */
 export class HandOffCounts {
   readonly calledBack = { accepted: 0, duplicate: 0 }
@@ -101,7 +108,7 @@ export class HandOffCounts {
     this.calledBack.duplicate += result.duplicates
   }
 
-  /** What a key gives again was handed out before. */
+  /** A repeated pull returns partitions that were counted before. */
   notePull({ partitions, repeated }: PullResult): void {
     if (repeated) this.pulls.repeated += 1
     else if (partitions.length === 0) this.pulls.nothing += 1

@@ -1,18 +1,18 @@
 import { CLIENT_FRESH_MILLIS, statusOf } from '../heartbeats.ts'
 import type { InstancePage, InstanceQuery } from '../views/records.ts'
 
-/** The workers, by whether they hold leases and were heard from. */
+/** The workers, by whether they hold leases and were seen recently. */
 export interface Fleet {
-  /** Leases by the name of their holder, of those that were heard from. */
+  /** Number of leases by holder, for workers that were seen recently. */
   readonly holders: ReadonlyMap<string, number>
-  /** The same of those that were not, for most of the time of their leases. */
+  /** The same for workers that were not seen for most of their lease time. */
   readonly lost: ReadonlyMap<string, number>
   readonly idle: number
-  /** False: there are more workers than were looked at. */
+  /** False if there are more workers than were read. */
   readonly isComplete: boolean
 }
 
-/** Each costs the store a look at its leases: in short steps, and no more than this. */
+/** The store looks up the leases of every instance, so instances are read in small pages, up to a maximum. */
 const INSTANCES_PER_PAGE = 100
 export const MOST_WORKERS = 5000
 

@@ -7,7 +7,10 @@ import type { ViewedCounts } from '../views/view-state.ts'
 import type { Fleet } from './fleet.ts'
 import type { Backlog } from './store-readings.ts'
 
-/** How many workers finish the backlog within the target. `isPart`: only some tasks or tables were asked for. */
+/**
+ * Estimates how many workers finish the backlog within the target. `isPart`: the backlog covers only some
+ * tasks or tables.
+ */
 export function scaleOf(backlog: Backlog, fleet: Fleet, targetSeconds: number, isPart: boolean): Scale {
   const { demands, tasks } = backlog
   const workers = workersOf(backlog, fleet, isPart)
@@ -39,7 +42,7 @@ function leftIn(counts: ViewedCounts): Scale['backlog']['partitions'] {
 
 type Workers = Scale['workers']
 
-/** A lease whose holder gave no name counts as one worker: nothing tells which of them belong together. */
+/** A lease without a holder name counts as one worker, because it is unknown which leases belong together. */
 function workersOf({ demands, partitions }: Backlog, fleet: Fleet, isPart: boolean): Workers {
   const { holders, lost, idle } = fleet
   if (!isPart) {
@@ -51,7 +54,7 @@ function workersOf({ demands, partitions }: Backlog, fleet: Fleet, isPart: boole
   const live = seen.filter((holder) => holder === null || !lost.has(holder))
   const named = new Set(live.filter((holder) => holder !== null))
   const unnamed = live.length - live.filter((holder) => holder !== null).length
-  // Where there are very many leases, not all of them were looked at.
+  // If there are very many leases, only some were read. Extrapolate.
   const unseen = partitions.leased / Math.max(1, seen.length)
   const busy = Math.round((named.size + unnamed) * Math.max(1, unseen))
   const elsewhere = Math.max(0, holders.size - Math.round(named.size * Math.max(1, unseen)))
@@ -68,7 +71,10 @@ const sum = (numbers: Iterable<number>): number => [...numbers].reduce((all, one
 
 type KnownEffort = Pick<Effort, 'millis' | 'attemptMillis'> & Pick<TaskDemand, 'most' | 'limitedBy'>
 
-/** A task without enough attempts is assumed to cost as much for each record as the others. Null where no task has enough. */
+/**
+ * A task with too few attempts is assumed to have the same cost per record as the others. Returns null if no
+ * task has enough.
+ */
 function effortsOf(open: readonly TaskDemand[], workers: number): readonly KnownEffort[] | null {
   if (open.length === 0) return []
   const known = open.filter(({ effort }) => effort !== null)
@@ -88,7 +94,9 @@ function effortsOf(open: readonly TaskDemand[], workers: number): readonly Known
   })
 }
 
-/** Where handing out settles, nothing tells how long an attempt takes, only how fast all workers together are. */
+/**
+ * In at-most-once delivery the duration of attempts is unknown, only the throughput of all workers together.
+ */
 function effortsByPace(open: readonly TaskDemand[], workers: number): readonly KnownEffort[] | null {
   const paced = open.flatMap(({ seen }) => (seen === null ? [] : [seen]))
   if (paced.reduce((sum, { partitions }) => sum + partitions, 0) < SETTLES_FOR_ETA) return null
@@ -108,13 +116,13 @@ function needOf(
   for (const { most, limitedBy, ...effort } of efforts) {
     const wanted = leasesToFinishIn(effort, withinMillis)
     leases += Math.min(wanted, most)
-    // A fraction of a lease does not count. maxLeases is reported first: an operator can change it.
+    // A fraction of a lease does not count. maxLeases is reported first, because an operator can change it.
     if (Math.ceil(wanted) > most && limit !== 'max-leases') limit = limitedBy
   }
   return { leases, limitedBy: limit }
 }
 
-/** Sums of fractions are a little off. */
+/** The tolerance compensates for floating-point errors. */
 const inWorkers = (leases: number, perWorker: number): number => Math.ceil(leases / perWorker - 1e-6)
 
 function paceOf(demands: readonly TaskDemand[]): Scale['pace'] {

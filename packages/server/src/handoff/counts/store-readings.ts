@@ -9,27 +9,36 @@ import type { TaskPage, TaskQuery } from '../views/records.ts'
 import { progressView, type ViewedCounts } from '../views/view-state.ts'
 import { type Fleet, readFleet } from './fleet.ts'
 
-/** What is left to do in the whole store, whichever node was given it. Finished tasks are kept for good, and not counted. */
+/**
+ * The unfinished work in the whole store, whichever node received it. Finished tasks are not counted: they
+ * stay forever.
+ */
 export interface Backlog {
   readonly tasks: Record<UnfinishedTaskState, number>
-  /** How many of these tasks have partitions that wait for an operator. */
+  /** The number of these tasks that have parked partitions. */
   readonly tasksWithParked: number
-  /** All partitions of these tasks, those that are done among them. */
+  /** All partitions of these tasks, including done ones. */
   readonly partitions: ViewedCounts
   readonly records: ViewedCounts
   readonly demands: readonly TaskDemand[]
-  /** Where tables were asked for: how many of these tasks have others, too. They count as a whole. */
+  /**
+   * If the query names tables: how many of these tasks have other tables too. All their partitions are
+   * counted.
+   */
   readonly tasksWithOtherTables: number
-  /** False: there are more tasks than were looked at; paused ones are left out first, and of each state the oldest. */
+  /**
+   * False if there are more tasks than were read. Paused tasks are left out first, and the oldest tasks of
+   * each state.
+   */
   readonly isComplete: boolean
 }
 
-/** Whose backlog it is; absent: that of all unfinished tasks. */
+/** Restricts the backlog. If absent, all unfinished tasks are included. */
 type Choice = Pick<TaskQuery, 'tables' | 'tasks'>
 
-/** On the embedded store a page of so many holds the event loop for about two milliseconds. */
+/** Small pages, because the embedded store reads a page synchronously and blocks the event loop. */
 const TASKS_PER_PAGE = 100
-/** 18 µs each on the embedded store: a tenth of a second in all, in short steps. */
+/** Bounds the total cost of a reading. */
 export const MOST_TASKS = 5000
 
 const counted = [...partitionStates, 'total'] as const
@@ -43,8 +52,8 @@ interface ReadingOptions {
 }
 
 /**
- * Adds up what each task counts of itself, and a task is bounded by what a number can tell exactly; many of them together
- * are not. It costs more with more tasks under way, not with larger ones.
+ * Adds up the counters of tasks. Sums are capped: the records of a single task fit into a safe integer, those
+ * of many tasks may not. The cost depends on the number of unfinished tasks, not on their size.
  */
 export async function readBacklog(
   store: Pick<Store, 'tasks'>,
@@ -98,7 +107,7 @@ export async function readBacklog(
 }
 
 export interface StoreReading {
-  /** It has just committed something. */
+  /** Whether the store has just committed something. */
   readonly canCommit: boolean
   /** Null while the store cannot be read. */
   readonly backlog: Backlog | null
@@ -109,13 +118,19 @@ const AWAY: StoreReading = { canCommit: false, backlog: null, fleet: null }
 
 type ReadStore = Pick<Store, 'probe' | 'tasks'> & Pick<InstanceRegister, 'instances'>
 
-/** Whoever asks has a time limit of its own, ten seconds by custom, and wants to know the rest in any case. */
+/**
+ * Clients such as metric scrapers have a timeout, often of ten seconds, and need the other values even if the
+ * store does not answer.
+ */
 const PATIENCE_MILLIS = 2000
-/** A reading is used again for this many times as long as it took: however often somebody asks, looking stays a small part. */
+/**
+ * A reading is cached for this many times its duration. However often it is requested, reading takes a small
+ * share of the time.
+ */
 const KEPT_TIMES = 20
 const KEPT_MOST_MILLIS = 10_000
 
-/** How the store is, for those who look from time to time. Those who look at the same time share a reading. */
+/** Reads the state of the store for monitoring. Concurrent callers share a reading. */
 export class StoreReadings {
   readonly #store: ReadStore
   readonly #failed: (error: unknown) => void
@@ -127,7 +142,10 @@ export class StoreReadings {
     this.#failed = failed
   }
 
-  /** Never rejects, and never takes much longer than its patience: a store that does not answer is away. */
+  /**
+   * Never rejects, and returns after the timeout at the latest: a store that does not answer counts as
+   * unavailable.
+   */
   read(): Promise<StoreReading> {
     if (this.#reading === undefined || performance.now() >= this.#keptUntil) {
       this.#keptUntil = Number.POSITIVE_INFINITY
@@ -136,14 +154,17 @@ export class StoreReadings {
     return withTimeout(this.#reading, PATIENCE_MILLIS, () => AWAY)
   }
 
-  /** For whoever wants to know nothing else. */
+  /** Returns only the backlog. */
   async backlog(): Promise<Backlog> {
     const { backlog } = await this.read()
     if (backlog !== null) return backlog
     throw unreadable()
   }
 
-  /** What there is to do, and for whom: all of it from the shared reading, a part of it from one of its own. */
+  /**
+   * Returns the backlog and the workers. Without a restriction the shared reading is used; otherwise the
+   * store is read.
+   */
   async workload(choice: Choice | null): Promise<{ backlog: Backlog; fleet: Fleet }> {
     if (choice !== null) {
       const [backlog, fleet] = await Promise.all([readBacklog(this.#store, { choice }), this.#fleet()])

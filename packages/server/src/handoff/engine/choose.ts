@@ -12,26 +12,27 @@ import { waitingOf } from './waiting-lines.ts'
 const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
 
-/** What a pull that names tables or tasks may have. */
+/** The filter of a pull that names tables or tasks. */
 export type Filter = Pick<PullOrder, 'tables' | 'tasks'>
 
-/** The partition that is next for a filter, and the order that is charged for it. */
+/** The next partition for a filter, and the table order that is charged for it. */
 interface Chosen {
   readonly partition: Partition
   readonly from: LaneTable | null
 }
 
-/** One of several that take turns. */
+/** A table, task, or table of a task that takes turns with others. */
 interface Member {
   readonly name: string
   readonly source: Source
-  /** Null: no order but the rotation is charged. */
+  /** Null: only the rotation is charged. */
   readonly order: Order<LaneTable> | null
 }
 
 /**
- * Chooses for a pull that names tables or tasks. Each table is an order of its own, with its own times and tags. Of several
- * tables, or tasks, those with work on the lowest level take turns by records.
+ * Chooses partitions for a pull that names tables or tasks. Each table has its own order, with its own
+ * virtual time and tags. If the pull names several tables or tasks, the ones with work on the lowest level
+ * take turns, weighted by records.
  */
 export class Choice {
   readonly #tx: Transaction
@@ -88,7 +89,7 @@ export class Choice {
   }
 }
 
-/** The lane whose turn it is among those with a table. */
+/** Returns the lane whose turn it is among the lanes that have partitions for a table. */
 function* frontOf(tx: Transaction, order: Order<LaneTable>, name: string): Steps<LaneTable | undefined> {
   let limit = LANES_AT_A_TIME
   while (true) {
@@ -111,7 +112,7 @@ function* frontOf(tx: Transaction, order: Order<LaneTable>, name: string): Steps
   }
 }
 
-/** The lane of the lowest level on which a task has something for the pull. */
+/** Returns the lane of the lowest level on which a task has a partition for the pull. */
 function* lowestLane(tx: Transaction, task: Task, tables: readonly string[] | null): Steps<Lane | undefined> {
   if (task.paused || task.cancelled || isAtLimit(task)) return undefined
   while (true) {

@@ -4,13 +4,13 @@ import type { TaskState } from '../rules/task-facts.ts'
 import type { Lane, Task } from './state/memory.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 
-/** What follows for tasks from what happened to their partitions: where their barriers stand, and what state they are in. */
+/** Updates tasks after their partitions changed: the position of their level barrier and their state. */
 
-/** The next lane is nearly always the one. */
+/** The next lane is nearly always the right one, so the first read is small. */
 const LANES_AT_FIRST = 4
 const LANES_AT_A_TIME = 256
 
-/** Opens and closes levels. To be called before pulls: they see what has just been opened. */
+/** Opens and closes levels. Call it before serving pulls, so that they see newly opened levels. */
 export function* moveBarriers(tx: Transaction, from = 0): Steps<void> {
   for (const [task, enabled] of tx.barriers) {
     tx.barriers.delete(task)
@@ -29,7 +29,7 @@ function* moveBarrier(tx: Transaction, lane: Lane): Steps<void> {
   } else if (level === owner.openLevel) yield* placeBarrier(tx, owner, level)
 }
 
-/** Lets the levels of a task wait for lower ones, or ends that. False: it was so before. */
+/** Turns the level barrier of a task on or off. Returns false if nothing changed. */
 export function* setBarrier(tx: Transaction, task: Task, enabled: boolean): Steps<boolean> {
   if (task.levelBarrier === enabled) return false
   task.levelBarrier = enabled
@@ -43,7 +43,7 @@ export function* setBarrier(tx: Transaction, task: Task, enabled: boolean): Step
   return true
 }
 
-/** Finds the barrier's place where everything below a level is known to be finished. */
+/** Places the barrier. Everything below level `from` must be finished. */
 export function* placeBarrier(tx: Transaction, task: Task, from: number): Steps<void> {
   setOpenLevel(tx, task, yield* lowestUnfinished(tx, task, from))
 }
@@ -60,8 +60,8 @@ function setOpenLevel(tx: Transaction, task: Task, lane: Lane | undefined): void
 }
 
 /**
- * The lowest lane from this level on that keeps the next ones closed. Memory knows some lanes better than the disk, and
- * not all of them.
+ * Returns the lowest lane, at level `from` or above, that keeps higher levels closed. Memory has newer values
+ * than the disk for some lanes but does not hold all of them, so both are searched.
  */
 function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lane | undefined> {
   let lowest: Lane | undefined
@@ -83,7 +83,7 @@ function* lowestUnfinished(tx: Transaction, task: Task, from: number): Steps<Lan
   return lowest
 }
 
-/** The state of every task that the transaction touched, and when it came to its end. */
+/** Updates the state and finish time of every task that the transaction touched. */
 export function* concludeTasks(tx: Transaction): Steps<void> {
   for (const task of tx.touchedTasks) bringUpToDate(task, yield* decidingLane(tx, task), tx.now)
 }

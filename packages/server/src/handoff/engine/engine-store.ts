@@ -47,7 +47,9 @@ import { endDue, takeBack } from './verbs/settle.ts'
 import { viewPartitions, viewTask, viewTasks, viewTasksById } from './verbs/views.ts'
 import { viewThroughput } from './view-throughput.ts'
 
-/** Requests share a transaction up to so many partitions: more would keep others waiting. */
+/**
+ * Requests share a transaction up to this many partitions. Larger transactions would delay other requests.
+ */
 const BATCHING: Batching = { atOnce: 1, full: 1000, fullAtOnce: 1 }
 
 interface Gathered {
@@ -62,7 +64,7 @@ export async function openEngine(options: EngineOptions): Promise<EngineStore> {
   return store
 }
 
-/** The hand-off as a store: the engine decides in memory, a disk makes it durable. */
+/** Implements the store: the engine decides in memory, and a disk makes the decisions durable. */
 export class EngineStore implements Store {
   readonly batching = BATCHING
   readonly #disk: Disk
@@ -72,20 +74,21 @@ export class EngineStore implements Store {
   readonly #maintenance: Maintenance
   readonly #outbox: Outbox
   readonly #changes: ChangeLog
-  /** Resolves when the work before has ended, well or not. */
+  /** Settles when the previous work in the queue has succeeded or failed. */
   #turn: Promise<unknown> = Promise.resolve()
   readonly #gathered = new Set<Gathered>()
   #closed = false
-  /** The life of memory for which rows of unclosed call-backs were removed. */
+  /** The memory epoch for which rows of incomplete call-backs were removed. */
   #cleanedFor = -1
-  /** Nothing is due before. */
+  /** No lease or delay is due before this time. */
   #quietUntil = 0
 
   constructor(options: EngineOptions) {
     this.#disk = options.disk
     this.#policy = options.policy
     this.#runner = new Runner(options, (tx) => this.#committed(tx))
-    // What was begun is brought to its end also while the store is being closed.
+    // Uses `#queue`, so that a large call-back that has started also completes while the store is being
+    // closed.
     this.#largeCallBacks = new LargeCallBacks(options.disk, this.#runner, (work) => this.#queue(work))
     const inTurn = <Result>(work: () => Promise<Result>) => this.#inTurn(work)
     this.#outbox = new Outbox(options.disk.outbox, this.#runner, inTurn, (read) => this.#view(read))
@@ -110,7 +113,10 @@ export class EngineStore implements Store {
     return callBacks.some(isLarge) ? this.#inParts(batch, isLarge) : this.#handOff(batch)
   }
 
-  /** In the same order as in one transaction: what stands before a large call-back, that one, and so on; pulls at the end. */
+  /**
+   * Keeps the order of a single transaction: the requests before a large call-back, then that call-back, and
+   * so on. Pulls run last.
+   */
   async #inParts(batch: HandOffBatch, isLarge: (order: CallBackOrder) => boolean): Promise<HandOffAnswers> {
     if (this.#closed) throw storeClosed()
     const results: CallBackResult[] = []
@@ -145,7 +151,7 @@ export class EngineStore implements Store {
     }
   }
 
-  /** A disk that cannot tell is asked for everything again. */
+  /** If the disk cannot answer, memory is dropped and read from the disk again. */
   #hasSpace(): boolean {
     try {
       return this.#disk.hasSpace()
@@ -155,14 +161,17 @@ export class EngineStore implements Store {
     }
   }
 
-  /** A task takes one call-back at a time: behind a large one, others wait for their turn. */
+  /** A task processes one call-back at a time: call-backs that follow a large one wait until it has ended. */
   async #handOff(batch: HandOffBatch): Promise<HandOffAnswers> {
     if (isNothing(batch)) return NOTHING
     while (this.#largeCallBacks.isUnderWay(batch.callBacks)) await this.#largeCallBacks.end(batch.callBacks)
     return this.#shared(batch)
   }
 
-  /** Batches that come while a transaction is under way share the next one: the first turn takes all that gathered. */
+  /**
+   * Batches that arrive during a transaction share the next one: the first to get its turn runs all queued
+   * batches.
+   */
   #shared(batch: HandOffBatch): Promise<HandOffAnswers> {
     const { promise, resolve, reject } = Promise.withResolvers<HandOffAnswers>()
     const gathered = { batch, resolve, reject }
@@ -180,7 +189,7 @@ export class EngineStore implements Store {
     for (const gathered of this.#gathered) {
       if (together.length > 0 && weight >= BATCHING.full) break
       this.#gathered.delete(gathered)
-      // It came before a large call-back of its task, and its turn comes after that one began.
+      // The batch was queued before a large call-back for the same task, which has started in the meantime.
       if (this.#largeCallBacks.isUnderWay(gathered.batch.callBacks))
         this.#handOff(gathered.batch).then(gathered.resolve, gathered.reject)
       else together.push(gathered)
@@ -200,7 +209,7 @@ export class EngineStore implements Store {
     } catch (error) {
       if (error instanceof StoreUnavailable || together.length === 1)
         for (const { reject } of together) reject(error)
-      // One batch broke the transaction that all shared: alone, only its own fails.
+      // One batch failed the shared transaction. Run each batch alone, so that only the faulty one fails.
       else for (const one of together) await this.#runTogether([one])
     }
   }
@@ -238,7 +247,7 @@ export class EngineStore implements Store {
   }
 
   control(order: ControlOrder): Promise<ControlResult> {
-    // These look for partitions by their state.
+    // These verbs find partitions by their state, so rows must be flushed first.
     const looks = order.verb === 'retry' || order.verb === 'skip-parked'
     const inTurn = <Result>(work: () => Promise<Result>) => (looks ? this.#flushed(work) : this.#inTurn(work))
     return inTurn(async () => {
@@ -248,7 +257,7 @@ export class EngineStore implements Store {
   }
 
   releaseInstance({ instanceId, limit }: ReleaseOrder): Promise<ReleaseResult> {
-    // Leases are found by their holder.
+    // Leases are found by their holder, so rows must be flushed first.
     return this.#flushed(async () => {
       const held = await this.#disk.heldBy(instanceId, limit)
       if (held.length === 0) return { released: 0, parked: 0, readied: 0, more: false }
@@ -338,7 +347,7 @@ export class EngineStore implements Store {
     return this.#closed ? Promise.reject(storeClosed()) : this.#queue(work)
   }
 
-  /** In its turn, with everything in rows. */
+  /** Runs in its turn, after all rows are flushed. */
   #flushed<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#inTurnBehindRows(async () => {
       await this.#runner.flush()
@@ -346,13 +355,16 @@ export class EngineStore implements Store {
     })
   }
 
-  /** For work that has rows written: others go on while the most of many are. */
+  /**
+   * For work that needs flushed rows. If there are many, most are written before the turn, so that other work
+   * is not blocked.
+   */
   #inTurnBehindRows<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#runner.isFarBehind) return this.#inTurn(work)
     return this.#runner.flushBeside().then(() => this.#inTurn(work))
   }
 
-  /** One after the other, in the order of the calls. If memory was dropped, the disk is asked first. */
+  /** Runs one after the other, in call order. If memory was dropped, it is read from the disk first. */
   #queue<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = this.#turn
     const result = (async () => {
@@ -373,7 +385,7 @@ export class EngineStore implements Store {
     this.#cleanedFor = epoch
   }
 
-  /** Rows are written first. Reading them needs no turn: a view that takes long holds nothing up. */
+  /** Flushes rows first. Reading them needs no turn, so a slow view does not block other work. */
   async #view<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
     await this.#flushed(async () => undefined)
     const result = await read(this.#runner.now)

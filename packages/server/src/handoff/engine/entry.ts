@@ -20,11 +20,11 @@ import { noTotals, type TotalsAdded } from '../views/records.ts'
 import type { DoneWithin } from './throughput.ts'
 
 /**
- * One change of the whole hand-off: the after-image of every row that a batch changed. Images are absolute, so an entry
- * may be applied again, and of several entries the last image of a row is enough.
+ * One change of the hand-off state: the after-image of every row that a batch changed. Images are absolute,
+ * so applying an entry twice is safe, and of several entries only the last image of a row is needed.
  *
- * On the disk an entry is one JSON text. Rows are arrays in the order of the lists below: most of an entry is partitions,
- * and their field names would take twice the space of their values.
+ * On disk an entry is one JSON text. Rows are arrays in the order of the field lists below: most of an entry
+ * is partitions, and their field names would take twice the space of their values.
  */
 export interface Entry {
   readonly tasks: readonly StoredTask[]
@@ -34,22 +34,22 @@ export interface Entry {
   readonly partitions: readonly (readonly [id: number, status: PartitionStatus | null])[]
   readonly keys: readonly (readonly [key: string, row: StoredKey | null])[]
   readonly pace: readonly StoredPace[]
-  /** Tasks whose pace is forgotten. */
+  /** Tasks whose pace rows are deleted. */
   readonly paceOver: readonly number[]
   readonly ranges: readonly IndexRangeOfLane[]
   readonly tables: readonly (readonly [task: number, table: string])[]
   readonly produced: readonly (readonly [task: number, instance: string, at: number])[]
   readonly instances: readonly (readonly [instanceId: string, role: InstanceRole, at: number])[]
-  /** What instances did, to be added to their totals. */
+  /** Instance counters, to be added to the totals. */
   readonly totals: readonly TotalsAdded[]
   readonly nextIds: NextIds | null
   readonly laneTables: readonly StoredLaneTable[]
   readonly tableTimes: readonly StoredTableTime[]
-  /** Null: nothing of it changed. */
+  /** Null if the outbox did not change. */
   readonly outbox: OutboxEntry | null
-  /** What became done, to be added to the history of its task. */
+  /** What became done, to be added to the throughput history of its task. */
   readonly throughput: readonly DoneWithin[]
-  /** When it was made. The times of partitions are written relative to it: they are short then. */
+  /** When the entry was created. Partition times are stored relative to it, which keeps them short. */
   readonly at: number
 }
 
@@ -113,7 +113,7 @@ const statusFields = [
   'history',
 ] as const satisfies (keyof PartitionStatus)[]
 
-/** Pulls are not among them: one that finds nothing makes no entry. */
+/** Pulls are not included: an empty pull writes no entry. */
 const totalFields = [
   'partitions',
   'records',
@@ -179,7 +179,7 @@ export function encodeEntry(entry: Entry): string {
 }
 
 export function decodeEntry(body: string): Entry {
-  // Written by encodeEntry and by nothing else.
+  // Only encodeEntry writes entries.
   const [
     tasks,
     lanes,
@@ -197,9 +197,9 @@ export function decodeEntry(body: string): Entry {
     totals,
     laneTables,
     tableTimes,
-    // Schema 7 of SQLite and 12 of PostgreSQL had no such part.
+    // Added after schema 7 of SQLite and schema 12 of PostgreSQL.
     throughput = [],
-    // An entry that was written before there was this has absolute times.
+    // Entries written before this field existed have absolute times.
     at = 0,
   ] = JSON.parse(body) as [
     [unknown[], number[], number[]][],
@@ -285,7 +285,7 @@ export function decodeEntry(body: string): Entry {
   }
 }
 
-/** Copies of what is in memory, as it stands now. */
+/** Copies the current status. */
 export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   state: status.state,
   line: status.line,
@@ -303,7 +303,7 @@ export const imageOfStatus = (status: PartitionStatus): PartitionStatus => ({
   history: status.history,
 })
 
-/** Failures only where they changed: they are much larger than the rest. */
+/** Includes failures only if they changed: they are much larger than the other fields. */
 export const imageOfTask = (task: StoredTask, failuresChanged: boolean): StoredTask => ({
   id: task.id,
   taskId: task.taskId,
@@ -369,14 +369,15 @@ export const imageOfLaneTable = (row: StoredLaneTable): StoredLaneTable => ({
 
 const pick = <Row>(row: Row, fields: readonly (keyof Row)[]): unknown[] => fields.map((field) => row[field])
 
-/** By a loop, without pairs in between: tasks pass through here with every entry. */
+/** A plain loop without intermediate pairs: every task of every entry passes through here. */
 function unpick(values: readonly unknown[], fields: readonly string[]): object {
   const row: Record<string, unknown> = {}
   for (let at = 0; at < fields.length; at += 1) row[fields[at] as string] = values[at] ?? null
   return row
 }
 
-// States and the like are written as numbers. A number keeps its meaning: entries of an earlier version are read, too.
+// Enumerations are stored as numbers. Never change the meaning of a number: entries of earlier versions must
+// stay readable.
 const stateCodes: Readonly<Record<StoredState, number>> = {
   ready: 0,
   leased: 1,
@@ -394,7 +395,7 @@ const outcomeCodes: Readonly<Record<StoredOutcome, number>> = {
   delivered: 4,
 }
 
-/** Before there were numbers, names were written. */
+/** Earlier versions stored names instead of numbers. */
 function namesOf<Name extends string>(
   codes: Readonly<Record<Name, number>>,
 ): (written: Name | number) => Name {
@@ -408,8 +409,9 @@ const lineOf = namesOf(lineCodes)
 const outcomeOf = namesOf(outcomeCodes)
 
 /**
- * In the order of `statusFields`, with times relative to that of the entry. Written out: most of an entry is these. Most
- * partitions have none of the last three fields, which are left out then.
+ * Packs fields in the order of `statusFields`, with times relative to the entry. Written out by hand because
+ * most of an entry is partitions. The last three fields are omitted if all are null, as they are for most
+ * partitions.
  */
 function packStatus(id: number, status: PartitionStatus, at: number): unknown[] {
   const { dueAt, leasedAt, settledAt, reportedRecords, reason, history } = status

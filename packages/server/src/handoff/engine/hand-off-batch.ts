@@ -13,8 +13,8 @@ import { pull } from './verbs/pull.ts'
 import { loadLeases, renew, settle, undo } from './verbs/settle.ts'
 
 /**
- * Everything that arrived together, of this node and of others, in one transaction. Settles come first and pulls last, so
- * that pulls see what the others brought.
+ * Runs everything that arrived together, from this node and from others, in one transaction. Settles run
+ * first and pulls last, so that pulls see the effects of the other requests.
  */
 export function* handOff(tx: Transaction, batches: readonly HandOffBatch[]): Steps<HandOffAnswers[]> {
   yield* loadLeases(tx, leasesOf(batches))
@@ -42,14 +42,14 @@ export function* handOff(tx: Transaction, batches: readonly HandOffBatch[]): Ste
     ...(tx.parkedLeases.length === 0 ? {} : { parked: tx.parkedLeases }),
     callBacks: callBacks[at] as CallBackResult[],
     pulls: pulls[at] as PullResult[],
-    // Told once, by whichever of them is answered first.
+    // Reported once, with the first batch.
     readied: at === 0 ? tx.readied.count : 0,
     readiedOf: at === 0 ? tx.readied.kinds : [],
     nextDueInMillis,
   }))
 }
 
-/** In partitions: what the work of a batch is made of. */
+/** The size of a batch, in partitions. */
 export function weightOf({ settles, renews, undos, callBacks, pulls }: HandOffBatch): number {
   let weight = undos.length
   for (const { settlements } of settles) weight += settlements.length
@@ -65,7 +65,9 @@ export function weightOf({ settles, renews, undos, callBacks, pulls }: HandOffBa
 export const isNothing = ({ settles, renews, undos, callBacks, pulls }: HandOffBatch): boolean =>
   settles.length + renews.length + undos.length + callBacks.length + pulls.length === 0
 
-/** A pull that found nothing needs no entry: there is nothing that a node that no longer leads could have made up. */
+/**
+ * A pull that found nothing needs no entry: a node that lost leadership cannot return anything wrong with it.
+ */
 export const isEmptyPull = (batch: HandOffBatch, { pulls }: HandOffAnswers): boolean =>
   isNothing({ ...batch, pulls: [] }) && pulls.every(({ repeated }) => !repeated)
 

@@ -1,6 +1,6 @@
 import type { DeliveryChange, OutboxEntry, StoredDelivery, StoredSubscription } from '../outbox.ts'
 
-/** What one transaction changes in the outbox. */
+/** The changes of one transaction to the outbox. */
 export class OutboxChanges {
   readonly subscriptions = new Map<string, StoredSubscription | null>()
   readonly deliveries: StoredDelivery[] = []

@@ -13,21 +13,24 @@ import type { Runner } from './runner.ts'
 import type { Memory } from './state/memory.ts'
 import type { Steps, Transaction } from './transaction.ts'
 
-/** Every event is compared with all of them. */
+/** Every event is matched against all subscriptions, so their number is limited. */
 export const MAX_SUBSCRIPTIONS = 100
 const DELETED_PER_STEP = 500
 
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 type View = <Result>(read: (now: number) => Promise<Result>) => Promise<Result>
 
-/** Subscriptions and their deliveries, as operators and the node that delivers see them. */
+/** Subscriptions and their deliveries, for operators and for the node that delivers. */
 export class Outbox {
   readonly #disk: OutboxDisk
   readonly #runner: Runner
   readonly #inTurn: InTurn
   readonly #view: View
   #revision = 0
-  /** Until when the receivers of which subscriptions are left alone, as the deliverer of this node says. */
+  /**
+   * Until when deliveries to a subscription are paused, by subscription id. Reported by this node's
+   * deliverer.
+   */
   #openCircuits: ReadonlyMap<string, number> = new Map()
 
   constructor(disk: OutboxDisk, runner: Runner, inTurn: InTurn, view: View) {
@@ -88,7 +91,10 @@ export class Outbox {
     })
   }
 
-  /** Deletes what retention or a removed subscription leaves behind. True while there may be more. */
+  /**
+   * Deletes deliveries that are past retention or belong to a removed subscription. Returns true while there
+   * may be more.
+   */
   async maintain(olderThan: number): Promise<boolean> {
     const { subscriptions } = await this.#runner.open()
     const removed = [...subscriptions.values()].find(({ state }) => state === 'removed')
@@ -164,7 +170,9 @@ export class Outbox {
     })
   }
 
-  /** What became of deliveries; and targets that want no more. */
+  /**
+   * Records the progress of deliveries, and disables subscriptions whose receiver rejects further deliveries.
+   */
   #record({ changes, disable }: Extract<DeliveryOrder, { ask: 'record' }>): Promise<void> {
     return this.#transact((tx) => {
       for (const one of changes)
@@ -185,7 +193,7 @@ export class Outbox {
     })
   }
 
-  /** Needs nothing that is not in memory. */
+  /** For work that needs only memory. */
   #transact<Result>(work: (tx: Transaction) => Result): Promise<Result> {
     // biome-ignore lint/correctness/useYield: engine code that needs nothing
     return this.#runner.transact(function* (tx): Steps<Result> {

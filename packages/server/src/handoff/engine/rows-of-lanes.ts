@@ -3,12 +3,18 @@ import type { StoredState } from '../stored.ts'
 import type { Lane, Partition, Task } from './state/memory.ts'
 import { load, type Steps, type Transaction } from './transaction.ts'
 
-/** A task may have thousands of lanes with a row each: they are read many at a time, for work that is done lane by lane. */
+/**
+ * A task may have thousands of lanes with one row each, so lanes are read in pages even for work done lane by
+ * lane.
+ */
 const LANES_AT_A_TIME = 250
 
 type Having = NonNullable<Needs['nextLanes']>[number]['having']
 
-/** The next lanes of a task from a level on. Rows were flushed before: the disk knows all of them. */
+/**
+ * Returns the next lanes of a task, starting at a level. Rows must be flushed, so that the disk knows all of
+ * them.
+ */
 export function* lanesFrom(tx: Transaction, task: Task, from: number, having: Having): Steps<Lane[]> {
   if (from > Number.MAX_SAFE_INTEGER) return []
   const { nextLanes } = yield* load(tx, {
@@ -19,15 +25,17 @@ export function* lanesFrom(tx: Transaction, task: Task, from: number, having: Ha
 
 interface WantedRows {
   readonly state: StoredState | null
-  /** How many of them a lane is known to have. */
+  /** The known number of matching rows in a lane. */
   readonly countOf: (lane: Lane) => number
-  /** Of the first lane, those behind this index. */
+  /** In the first lane, only rows after this index. */
   readonly afterIndex?: number
-  /** At most so many of each lane, and of as many lanes as it takes. */
+  /**
+   * At most this many rows per lane. Lanes are added until they are expected to have this many rows in total.
+   */
   readonly most: number
 }
 
-/** The first rows of these lanes, by index, with one load. */
+/** Returns the first rows of these lanes, by index, with one load. */
 export function* firstRows(
   tx: Transaction,
   lanes: readonly Lane[],

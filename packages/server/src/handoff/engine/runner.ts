@@ -14,22 +14,25 @@ export interface EngineOptions {
   readonly disk: Disk
   readonly policy: Policy
   readonly clock: () => number
-  /** From 0 up to 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
-  /** A new secret for a lease. */
+  /** Creates a secret for a lease. */
   readonly secret: () => string
   readonly limits?: Partial<EngineLimits>
 }
 
 export interface EngineLimits extends MemoryBounds {
-  /** What is older than this many changes of rows, or this many entries, is written into rows. */
+  /** Once this many row changes or entries are unflushed, the older ones are flushed. */
   readonly flushRows: number
   readonly flushEntries: number
-  /** The most rows that are written in one transaction of the disk, about. */
+  /** The approximate maximum of rows written in one disk transaction. */
   readonly flushPiece: number
-  /** More rows than this are written beside other work, before a turn that needs them written. */
+  /**
+   * Above this many unflushed rows, they are written concurrently with other work before a turn that needs
+   * flushed rows.
+   */
   readonly flushBeside: number
-  /** A call-back of more partitions is written in pieces of this many, beside other batches. */
+  /** A call-back with more partitions than this is written in pieces, concurrently with other batches. */
   readonly largeCallBack: number
   readonly piece: number
 }
@@ -46,16 +49,17 @@ const LIMITS: EngineLimits = {
   piece: 500,
 }
 
-/** Batches wait for the disk when this many times `flushRows` are not written. */
+/** Batches wait for the flush when more than this many times `flushRows` changes are unflushed. */
 const FLUSH_BACKLOG = 8
 const LANES_AT_START = 256
 
-/** Called with what a transaction changed, once that is durable. */
+/** Called with a transaction once it is durable. */
 export type Committed = (tx: Transaction) => void
 
 /**
- * Runs engine code against memory and disk, one transaction at a time: loads what it needs, appends its entry, flushes
- * rows behind it. Where the disk fails, memory is dropped, and the next transaction begins with what the disk has.
+ * Runs engine code against memory and disk, one transaction at a time: loads what the code needs, appends its
+ * entry and flushes rows later. If the disk fails, memory is dropped, and the next transaction starts from
+ * what the disk has.
  */
 export class Runner {
   readonly limits: EngineLimits
@@ -67,7 +71,7 @@ export class Runner {
   #unflushed = new Unflushed()
   #flushing: Promise<void> | null = null
   #flushedTo = 0
-  /** Goes up whenever memory is dropped: what was begun before must not be concluded. */
+  /** Incremented whenever memory is dropped. Work that started in an earlier epoch must not be completed. */
   epoch = 0
 
   constructor(options: EngineOptions, committed: Committed) {
@@ -81,7 +85,7 @@ export class Runner {
     return this.#options.clock()
   }
 
-  /** Becomes ready for transactions: what was appended and not flushed is flushed first. */
+  /** Prepares for transactions. Entries that were appended but not flushed are flushed first. */
   async open(): Promise<Memory> {
     if (this.#memory !== null) return this.#memory
     while (this.#flushing !== null) await this.#flushing.catch(() => undefined)
@@ -94,10 +98,11 @@ export class Runner {
     return this.#begin(images.nextIds ?? nextIds)
   }
 
-  /** Everything is in rows, and is read as it is needed. */
+  /** Starts with nearly empty memory: all rows are flushed and are read as needed. */
   async #begin(nextIds: NextIds): Promise<Memory> {
     const memory = new Memory(nextIds, this.#last)
-    // Nothing of it is appended. With the next number, lanes that catch up here would count as changed by the next entry.
+    // This transaction is never appended. With the next number, lanes that catch up here would count as
+    // changed by the next entry.
     const tx = new Transaction(memory, this.#last, this.#surroundings())
     await this.drive(loadOrder(tx, LANES_AT_START))
     for (const row of await this.#disk.outbox.subscriptions()) memory.subscriptions.set(row.id, row)
@@ -106,8 +111,9 @@ export class Runner {
   }
 
   /**
-   * Runs one transaction and makes it durable. An entry is appended also when nothing changed, so that a node that no
-   * longer leads cannot answer from what it remembers; `mayBeEmpty` is asked where that is of no use.
+   * Runs one transaction and makes it durable. An entry is appended even if nothing changed, so that a node
+   * that lost leadership cannot answer from stale memory. `mayBeEmpty` returns true for results that do not
+   * need this.
    */
   async transact<Result>(
     work: (tx: Transaction) => Steps<Result>,
@@ -124,7 +130,7 @@ export class Runner {
         memory.evict(this.limits)
         return result
       } catch (error) {
-        // Memory has changes that will never be durable, or that are and were not answered.
+        // Memory has changes that are not durable, or that are durable although the client got no answer.
         if (!(error instanceof KnownKeys)) {
           this.drop()
           throw error
@@ -135,7 +141,7 @@ export class Runner {
     }
   }
 
-  /** Nothing was appended, so this node leads as before; only memory is read again. */
+  /** Nothing was appended, so this node is still the leader. Only memory is read again. */
   async #beginAgain(nextIds: NextIds): Promise<void> {
     try {
       await this.flush()
@@ -152,7 +158,8 @@ export class Runner {
     const { number, newRows, newKeys } = tx
     await this.#disk.append({ number, body: encodeEntry(entry), newRows, newKeys })
     this.#committed(tx)
-    // A flush failed meanwhile. This entry is durable and may be answered; what is not in rows is read from the disk again.
+    // A flush failed in the meantime. This entry is durable, so the client may get its answer; unflushed
+    // entries are read from the disk again.
     if (this.#memory !== tx.memory) return
     this.#last = number
     this.#unflushed.add(entry, number)
@@ -162,7 +169,9 @@ export class Runner {
     if (weight > this.limits.flushRows * FLUSH_BACKLOG) await this.#flushing
   }
 
-  /** Everything that is durable is in rows when this resolves. In its turn: then nothing is appended meanwhile. */
+  /**
+   * Flushes everything that is durable. Call it within a turn, so that nothing is appended in the meantime.
+   */
   async flush(): Promise<void> {
     await this.open()
     while (this.#flushing !== null) await this.#flushing
@@ -170,19 +179,19 @@ export class Runner {
     await this.#flushing
   }
 
-  /** Whether many rows are not written. */
+  /** Whether many rows are unflushed. */
   get isFarBehind(): boolean {
     return this.#memory !== null && this.#unflushed.rows > this.limits.flushBeside
   }
 
-  /** Before a turn that needs rows to be written, and outside of it. */
+  /** Flushes before, and outside of, a turn that needs flushed rows. */
   async flushBeside(): Promise<void> {
     try {
       while (this.#flushing !== null) await this.#flushing
       if (this.#memory !== null) this.#flush(this.#unflushed.takeAll())
       await this.#flushing
     } catch {
-      // Memory was dropped. Whoever needs it next reads the disk again, and is told if that fails.
+      // Memory was dropped. The next transaction reads the disk again and reports the error if that fails.
     }
   }
 
@@ -201,12 +210,15 @@ export class Runner {
         throw error
       },
     )
-    // Who waits for it is told; where nothing does, the next transaction begins anew.
+    // Callers that await the flush get the error. If none does, the next transaction starts from the disk.
     flushing.catch(() => undefined)
     this.#flushing = flushing
   }
 
-  /** Rows may be newer than the last flushed entry says, never older. Only the last piece moves that number on. */
+  /**
+   * Rows may be newer than the last flushed entry, never older. Only the last piece advances the flushed
+   * number.
+   */
   async #writePieces(images: Images, upTo: number): Promise<void> {
     const pieces = inPieces(images, this.limits.flushPiece)
     const last = pieces.pop() ?? images
@@ -218,20 +230,20 @@ export class Runner {
     this.#flushedTo = upTo
   }
 
-  /** What is in memory can no longer be trusted: the disk is asked what is true. */
+  /** Drops memory that can no longer be trusted. The next transaction reads the disk. */
   drop(): void {
     this.#memory = null
     this.epoch += 1
   }
 
-  /** Engine code runs without a pause until it needs something. */
+  /** Runs engine code synchronously until it needs something. */
   async drive<Result>(steps: Steps<Result>): Promise<Result> {
     let step = steps.next()
     while (step.done !== true) step = steps.next(await this.#answer(step.value))
     return step.value
   }
 
-  /** Lets others have the event loop. */
+  /** Lets other work use the event loop. */
   yieldToEventLoop(): Promise<void> {
     return nextTurn()
   }
@@ -252,7 +264,7 @@ export class Runner {
     return { policy, now: this.now, random, secret }
   }
 
-  /** For an orderly end: who looks at the rows then finds everything in its place. */
+  /** Flushes before a graceful shutdown, so that the rows are complete for other readers. */
   async close(): Promise<void> {
     if (this.#memory !== null) await this.flush()
     await this.#disk.close()

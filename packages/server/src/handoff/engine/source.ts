@@ -3,12 +3,12 @@ import { LineBuffer } from './state/line-buffer.ts'
 import type { Lane, LaneTable, Lines } from './state/memory.ts'
 import { firstWaiting, retriesOf } from './waiting-lines.ts'
 
-/** What a pull is served from: a lane, or one table of it. */
+/** What a pull is served from: a lane, or one table of a lane. */
 export type Source = Lane | LaneTable
 
 export const laneOf = (source: Source): Lane => ('home' in source ? source.home : source)
 
-/** Set where only some partitions of the lane are meant. */
+/** Set if the source covers only some of the lane's partitions. */
 export const onlyTableOf = (source: Source): string | undefined =>
   'home' in source && source.home.onlyTable === null ? source.table : undefined
 
@@ -19,7 +19,7 @@ export function linesOf(source: Source): Lines {
   return source.lines
 }
 
-/** With what memory has: the disk may be behind. All else is read. */
+/** Starts with the partitions in memory, because the disk may be behind. The others are read. */
 function beginLines({ home, table }: LaneTable): Lines {
   const begin = (line: Line) => {
     const buffer = new LineBuffer<Lines[Line]['items'][number]>(false)
@@ -30,7 +30,10 @@ function beginLines({ home, table }: LaneTable): Lines {
   return { fresh: begin('fresh'), released: begin('released'), retry: begin('retry') }
 }
 
-/** Within a lane what was given back goes first; between its first line and its retries the smaller tag does. */
+/**
+ * Within a lane, released partitions come first. Between the first queue and retries, the smaller tag comes
+ * first.
+ */
 export function lineToServe(source: Source): Line {
   const retries = retriesOf(source)
   if (firstWaiting(source) === 0 || (retries > 0 && source.retryTag < source.tag)) return 'retry'

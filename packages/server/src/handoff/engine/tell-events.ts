@@ -5,8 +5,9 @@ import type { Task } from './state/memory.ts'
 import type { Transaction } from './transaction.ts'
 
 /**
- * What subscriptions are told of a transaction, as part of its entry. Called when everything is concluded. Without
- * subscriptions it only remembers what it would have told: one that is made later is not told of the past.
+ * Creates the webhook deliveries of a transaction, as part of its entry. Call it when everything is
+ * concluded. Without subscriptions it only records the current states: a subscription that is created later
+ * gets no past events.
  */
 export function tellEvents(tx: Transaction): void {
   const { subscriptions } = tx.memory
@@ -67,7 +68,7 @@ export const wants = (
   taskId: string,
 ): boolean => state === 'active' && types.includes(type) && taskId.startsWith(taskPrefix)
 
-/** Everything that a next step needs to know of how a task ended. */
+/** Everything a follow-up job needs to know about how a task ended. */
 function summaryOf(task: Task, now: number): TaskEventFacts {
   const { partitions, records, reportedRecords, reportedDeclared, mismatched, firstCallBackAt } = task
   return {

@@ -2,16 +2,16 @@ import { MINUTES_KEPT_MILLIS, STEP_MILLIS, THROUGHPUT_LEVELS, throughputSteps } 
 import type { Disk, Images } from '../disk.ts'
 import type { StoredThroughput } from '../stored.ts'
 
-// The history of a task: what became done on each level by minute and by hour. An entry says what was added within a
-// minute; the flush that forgets the entry adds it to the rows of that minute and of its hour, in one transaction. So
-// nothing is counted twice or lost, whoever flushes it.
+// The throughput history of a task: what became done on each level, by minute and by hour. An entry holds the
+// increments of one minute. The flush that deletes the entry adds them to the rows of the minute and its hour
+// in the same transaction, so nothing is counted twice or lost, whichever node flushes it.
 
-/** What became done of one level of a task in one transaction. */
+/** What became done on one level of a task in one transaction. */
 export interface DoneWithin {
   readonly task: number
-  /** At most THROUGHPUT_LEVELS. */
+  /** Levels above THROUGHPUT_LEVELS are counted as THROUGHPUT_LEVELS. */
   readonly level: number
-  /** Since 1970. */
+  /** Minutes since 1970. */
   readonly minute: number
   partitions: number
   records: number
@@ -37,7 +37,7 @@ export function addThroughput(images: Images['throughput'], added: readonly Done
   }
 }
 
-/** Of reruns, records may come to more than a number can tell apart. */
+/** With reruns, the sum of records may exceed the safe integer range. */
 function addTo(row: StoredThroughput, partitions: number, records: number): void {
   row.partitions += partitions
   row.records = Math.min(row.records + records, Number.MAX_SAFE_INTEGER)
@@ -45,11 +45,14 @@ function addTo(row: StoredThroughput, partitions: number, records: number): void
 
 export const beginOf = (at: number, millis: number): number => Math.floor(at / millis) * millis
 
-/** Rows of each step that a store keeps, of all tasks: where there are more, the oldest go before their time. */
+/**
+ * The maximum number of rows per step, over all tasks. Above it, the oldest rows are deleted before their
+ * retention ends.
+ */
 export const MOST_THROUGHPUT_ROWS = 250_000
 const ROWS_PER_STEP = 500
 
-/** Removes what is too old, a bounded step at a time. Looks once a minute, and once an hour whether there are too many. */
+/** Deletes old rows in bounded steps. Checks their age once a minute, and their number once an hour. */
 export class ThroughputRetention {
   readonly #disk: Disk
   #seenMinute = -1
@@ -59,7 +62,7 @@ export class ThroughputRetention {
     this.#disk = disk
   }
 
-  /** True where there may be more to remove. */
+  /** Returns true if there may be more to delete. */
   async maintain(now: number, retentionMillis: number): Promise<boolean> {
     const minute = Math.floor(now / STEP_MILLIS.minute)
     const hour = Math.floor(now / STEP_MILLIS.hour)

@@ -18,16 +18,18 @@ import type { Key, Lane, LaneTable, Level, Memory, Partition, TableTime, Task } 
 import { type DoneWithin, doneWithin } from './throughput.ts'
 import { WaitingLines } from './waiting-lines.ts'
 
-/** What engine code asks of whoever runs it: to read something, or to let others have the event loop. */
+/** What engine code requests from the runner: to read something, or to yield to the event loop. */
 export type StoreRequest =
   | { readonly ask: 'load'; readonly needs: Needs }
   | { readonly ask: 'known'; readonly asked: readonly IndexesOfLane[] }
   | { readonly ask: 'breathe' }
 
-/** Engine code that stops where it needs something that is not in memory. It never waits for anything else. */
+/**
+ * Engine code. It yields when it needs something that is not in memory, and never waits for anything else.
+ */
 export type Steps<Result> = Generator<StoreRequest, Result, unknown>
 
-/** What the engine is handed in instead of looking for itself. */
+/** Inputs of the engine, injected so that it stays deterministic. */
 export interface EngineContext {
   readonly policy: Policy
   readonly now: number
@@ -37,8 +39,8 @@ export interface EngineContext {
 }
 
 /**
- * One step of the engine: what it changes in memory, gathered for the entry that makes it durable. Memory is changed in
- * place; if the entry cannot be appended, all of memory is dropped.
+ * One transaction of the engine: collects the changes in memory for the entry that makes them durable. Memory
+ * is changed in place; if the entry cannot be appended, all of memory is dropped.
  */
 export class Transaction {
   readonly memory: Memory
@@ -46,25 +48,25 @@ export class Transaction {
   readonly now: number
   readonly random: () => number
   readonly secret: () => string
-  /** The number that its entry will have. */
+  /** The number of its entry. */
   readonly number: number
 
-  /** Who waits where, and whose turn it is. */
+  /** The queues of waiting partitions, and whose turn it is. */
   readonly lines: WaitingLines
 
   readonly newRows: PartitionDescriptor[] = []
   readonly newKeys: string[] = []
-  /** Rows of this batch's call-backs, by lane and index: they are not on the disk yet. */
+  /** Partitions of this batch's call-backs, by lane and index. They are not on disk yet. */
   readonly calledBack = new Map<number, Map<number, KnownPartition>>()
   readonly parked: Partition[] = []
   readonly outbox = new OutboxChanges()
-  /** Leases that were settled as failed, and whose partitions are parked. */
+  /** Leases that were settled as failed and whose partitions are now parked. */
   readonly parkedLeases: string[] = []
-  /** Partitions that pulls can take and could not before. */
+  /** Partitions that became available for pulls. */
   readonly readied = new Prepared()
   earliestDueAt: number | null = null
 
-  /** Barriers that a call-back asked for, to be placed once everything has arrived. */
+  /** Barrier changes requested by call-backs. They are applied after all call-backs of the batch. */
   readonly barriers = new Map<Task, boolean>()
 
   readonly #tasks: Task[] = []
@@ -162,7 +164,10 @@ export class Transaction {
     return first
   }
 
-  /** Moves a partition between the states of its lane and task; null is the outside. */
+  /**
+   * Moves a partition between the state counters of its lane and task. Null means a new or a removed
+   * partition.
+   */
   count(lane: Lane, from: StoredState | null, to: StoredState | null, recordCount: number): void {
     this.countMany(lane, from, to, 1, recordCount)
   }
@@ -193,7 +198,7 @@ export class Transaction {
     if (wasAtLimit && !isAtLimit(owner)) this.#freeLeases(owner, partitions)
   }
 
-  /** A task that had as many leases as it may have can have more. */
+  /** The task was at its lease limit and is now below it. */
   #freeLeases(task: Task, count: number): void {
     this.lines.reopen(task)
     if (!task.paused && !task.cancelled)
@@ -251,14 +256,17 @@ export class Transaction {
     this.#produced.push([task.id, instance, this.now])
   }
 
-  /** The disk keeps a row for everyone who was given or brought something. */
+  /** The disk keeps a row for every instance that pulled or sent something. */
   sawInstance(instanceId: string, role: InstanceRole): void {
     if (this.memory.instances.has(instanceId)) return
     this.memory.instances.set(instanceId, role)
     this.#instances.push([instanceId, role, this.now])
   }
 
-  /** What an instance did, to add to: it is kept together with what it did, so that neither is there without the other. */
+  /**
+   * The counters of an instance, to be incremented. They are stored in the same entry as the changes they
+   * count.
+   */
   totalsOf(instanceId: string, role: InstanceRole): InstanceTotals {
     let added = this.#totals.get(instanceId)
     if (added === undefined) {
@@ -311,7 +319,7 @@ export class Transaction {
     this.touchTask(task)
   }
 
-  /** For those who watch: partitions that this transaction parked and did not move on. */
+  /** For watchers: partitions that this transaction parked and that are still parked. */
   parkedNotices(): ParkedNotice[] {
     return this.parked
       .filter(({ state }) => state === 'parked')
@@ -332,7 +340,7 @@ export function* load(tx: Transaction, needs: Needs): Steps<Loaded> {
   return loaded
 }
 
-/** Every so many items of a long list, others have a turn. */
+/** Long lists yield to the event loop after every n items. */
 const ITEMS_PER_TURN = 500
 
 export function* yieldToEventLoop(at: number): Steps<void> {

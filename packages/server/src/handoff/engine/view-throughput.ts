@@ -6,10 +6,13 @@ import { beginOf } from './throughput.ts'
 
 const DAY = 86_400_000
 
-/** How far back an answer goes that is not asked for a time. */
+/** The default time range of a query. */
 const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: DAY, hour: 7 * DAY }
 
-/** The newest points within the time asked for; where there are too many, only steps of which all levels are told. */
+/**
+ * Returns the newest points within the time range. If there are too many, incomplete steps are dropped, so
+ * that every returned step has all its levels.
+ */
 export async function viewThroughput(
   disk: Disk,
   { taskId, step, from, to, byLevel }: ThroughputQuery,
@@ -21,7 +24,7 @@ export async function viewThroughput(
   const end = to ?? now
   const begin = beginOf(from ?? end - USUAL_MILLIS[step], STEP_MILLIS[step])
   const limit = MAX_THROUGHPUT_POINTS + 1
-  // A step that begins now is under way.
+  // Includes a step that begins now.
   const before = to ?? now + 1
   const found = await disk.throughput({ task: task.id, step, from: begin, to: before, byLevel, limit })
   const rows = found.toReversed()

@@ -4,7 +4,7 @@ import { weightOfTask } from '../rules/task-settings.ts'
 import type { Line } from '../stored.ts'
 import type { Lane, LaneTable, Level, Memory, Partition, TableTime, Task } from './state/memory.ts'
 
-/** What of a transaction this needs. */
+/** The part of a transaction that is needed here. */
 interface Changes {
   readonly memory: Memory
   readonly readied: Prepared
@@ -15,8 +15,9 @@ interface Changes {
 }
 
 /**
- * How a transaction changes who waits: partitions join and leave the lines of their lane, the order is charged for what is
- * handed out, and the turns of lanes and of their tables follow.
+ * Maintains the queues of waiting partitions for a transaction: partitions enter and leave the queues of
+ * their lane, the order is charged for what is handed out, and the turns of lanes and their tables are
+ * updated.
  */
 export class WaitingLines {
   readonly #tx: Changes
@@ -27,7 +28,9 @@ export class WaitingLines {
     this.#memory = tx.memory
   }
 
-  /** A partition begins to wait on a line. Its state, line and place are set, and it is counted as ready. */
+  /**
+   * Adds a partition to its queue. Its state, line and place must be set, and it must be counted as ready.
+   */
   enqueue(partition: Partition): void {
     const { home: lane, line } = partition
     this.#startLine(lane, line, line === 'retry' ? lane.retries : firstWaiting(lane) - 1)
@@ -40,14 +43,16 @@ export class WaitingLines {
     if (isLaneOpen(lane.owner, lane.level)) this.#tx.readied.add(lane.owner.taskId, partition.computeTable, 1)
   }
 
-  /** Fresh partitions joined the end of a lane and are counted as ready; `waitedBefore` did so before. */
+  /**
+   * Fresh partitions were appended to a lane and are counted as ready; `waitedBefore` were waiting before.
+   */
   enqueueFresh(lane: Lane, waitedBefore: number, tables: ReadonlyMap<string, number>): void {
     this.#startLine(lane, 'fresh', waitedBefore)
     this.#joinTables(lane, tables, waitedBefore)
     this.#turn(lane)
   }
 
-  /** A partition that waited is needed elsewhere. To be called before its state, line or place change. */
+  /** Removes a waiting partition from its queue. Call it before its state, line or place changes. */
   dequeue(partition: Partition): void {
     const { home: lane, line } = partition
     lane.lines[line].remove(partition)
@@ -58,14 +63,14 @@ export class WaitingLines {
     this.#tx.touchLane(lane)
   }
 
-  /** The turn of a lane follows from its counters and tags: to be called when those changed. */
+  /** Updates the turn of a lane, which depends on its counters and tags. Call it when those changed. */
   requeue(lane: Lane): void {
     this.#turn(lane)
   }
 
   /**
-   * Takes a partition out of its line and charges the order from which it was chosen: that of all lanes, that of a table, or
-   * none. It is the first of its line; or the first of its table in it.
+   * Removes a partition from its queue and charges the order it was chosen from: that of all lanes, that of a
+   * table, or none. The partition must be the first of its queue, or the first of its table in that queue.
    */
   serve(partition: Partition, chosenFrom: Lane | LaneTable | null): void {
     const { home: lane, line, recordCount } = partition
@@ -81,7 +86,7 @@ export class WaitingLines {
         this.#leaveTable(table, partition)
       }
     } else this.dequeue(partition)
-    // What was given back unused has been charged before.
+    // Released partitions were charged when they were first handed out.
     if (line === 'released' || chosenFrom === null) return
     const start = line === 'retry' ? chosenFrom.retryTag : chosenFrom.tag
     const weight = weightOfTask(lane.owner)
@@ -100,12 +105,12 @@ export class WaitingLines {
     else chosenFrom.tag = finish
   }
 
-  /** The turn of a lane for one of its tables, when its tags changed. */
+  /** Updates the turn of a lane's table after its tags changed. */
   requeueTable(table: LaneTable): void {
     this.#turnOfTable(table)
   }
 
-  /** A lane that was set aside, or read from the disk, may be behind the level's time. */
+  /** A lane that was set aside or read from the disk may be behind the virtual time of its level. */
   catchUp(lane: Lane): void {
     if (lane.turn !== null && lane.turn < lane.time.virtual) this.#turn(lane)
   }
@@ -114,7 +119,9 @@ export class WaitingLines {
     if (table.turn !== null && table.turn < table.time.virtual) this.#turnOfTable(table)
   }
 
-  /** Of a task that may serve again: its lanes return to the order at the level's time. */
+  /**
+   * Called when a task may be served again: its lanes return to the order at the virtual time of their level.
+   */
   reopen(task: Task): void {
     const { order, tableOrders } = this.#memory
     if (task.asideForgotten) {
@@ -124,7 +131,7 @@ export class WaitingLines {
     }
     for (const lane of task.aside) order.reopen(lane)
     for (const table of task.asideTables) tableOrders.reopen(table)
-    // Also those that were not met while they might not serve: they kept their place, and others moved on.
+    // Includes lanes that were not set aside: they kept their place while others advanced.
     for (const lane of task.lanes.values()) {
       this.catchUp(lane)
       for (const table of lane.tables.values()) this.catchUpTable(table)
@@ -140,7 +147,7 @@ export class WaitingLines {
     }
   }
 
-  /** A line that had nothing starts where the level stands. */
+  /** An empty queue starts at the virtual time of its level. */
   #startLine(lane: Lane, line: Line, waitedBefore: number): void {
     if (waitedBefore > 0) return
     const { time } = lane
@@ -156,7 +163,8 @@ export class WaitingLines {
   #turn(lane: Lane): void {
     const { owner, level, time } = lane
     if (isLaneOpen(owner, level)) {
-      // Behind the time is only one that might not serve for a while, and had not been met since.
+      // Only a lane that was closed for a while and has not been visited since can be behind the virtual
+      // time.
       if (lane.tag < time.virtual) lane.tag = time.virtual
       if (lane.retryTag < time.virtual) lane.retryTag = time.virtual
     }
@@ -168,7 +176,10 @@ export class WaitingLines {
     if (lane.onlyTable !== null) this.#turnOfTable(lane.onlyTable)
   }
 
-  /** Fresh partitions arrive. A lane that has one table keeps no counts for it; with the second one it begins to. */
+  /**
+   * Adds fresh partitions. A lane with a single table keeps no counts for it; it starts to with the second
+   * table.
+   */
   #joinTables(lane: Lane, arrived: ReadonlyMap<string, number>, waitedBefore: number): void {
     const only = lane.onlyTable
     for (const name of arrived.keys())
@@ -185,7 +196,7 @@ export class WaitingLines {
       const table = lane.tables.get(name) as LaneTable
       table.ready += count
       this.#tx.touchLaneTable(table)
-      // What arrived is on the disk, behind all that was read.
+      // The new partitions are on disk, after all that were read.
       if (table.lines !== null) table.lines.fresh.isComplete = false
       this.#turnOfTable(table)
     }
@@ -210,7 +221,7 @@ export class WaitingLines {
     this.#turnOfTable(table)
   }
 
-  /** Most changes of a lane leave the turn of its table as it is: then nothing is written. */
+  /** Most changes of a lane do not change the turn of its table. Then nothing is written. */
   #turnOfTable(table: LaneTable): void {
     const { owner, level, time } = table
     const first = firstWaiting(table)
@@ -227,10 +238,10 @@ export class WaitingLines {
   }
 }
 
-/** How many wait on the first line of a lane, or of one of its tables: fresh, or given back unused. */
+/** The number of partitions in the first queue of a lane or table: fresh or released. */
 export const firstWaiting = (source: Lane | LaneTable): number => waitingOf(source) - retriesOf(source)
 
-/** A lane's only table keeps no counts of its own. */
+/** A lane's only table has no counts; those of the lane are used. */
 export const waitingOf = (source: Lane | LaneTable): number =>
   'partitions' in source
     ? source.partitions.ready
@@ -241,7 +252,7 @@ export const waitingOf = (source: Lane | LaneTable): number =>
 export const retriesOf = (source: Lane | LaneTable): number =>
   'home' in source && source.home.onlyTable === source ? source.home.retries : source.retries
 
-/** Null where its lane has no other: then no counts are kept by table. */
+/** Null if it is the only table of its lane: then no counts are kept by table. */
 function tableOf({ home, computeTable }: Partition): LaneTable | null {
   return home.onlyTable === null ? (home.tables.get(computeTable) ?? null) : null
 }
@@ -259,7 +270,7 @@ const newLaneTable = ({ id, level }: Lane, table: string) => ({
   retries: 0,
 })
 
-/** The smaller one, of those that there are. */
+/** Returns the smaller value, ignoring nulls. */
 function earlier(first: bigint | null, retry: bigint | null): bigint | null {
   return first === null ? retry : retry === null || first <= retry ? first : retry
 }

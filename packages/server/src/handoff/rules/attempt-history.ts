@@ -1,7 +1,7 @@
 import type { AttemptOutcome } from '@baton/protocol'
 
-// What is kept of attempts that came to nothing. A partition that is done at its first attempt keeps none of this: its row
-// says who finished it and when.
+// The history of unsuccessful attempts. A partition that is done at its first attempt has none: its row
+// contains who finished it and when.
 
 export interface EndedAttempt {
   readonly attempt: number
@@ -10,49 +10,49 @@ export interface EndedAttempt {
   readonly endedAt: number
   readonly outcome: AttemptOutcome
   readonly reason: string | null
-  /** What the worker said that it processed. */
+  /** The number of records that the worker reported. */
   readonly records: number | null
 }
 
 /** Attempts that failed or expired, by reason. */
 export interface FailureGroups {
   readonly groups: readonly FailureGroup[]
-  /** Attempts whose reason is not among them. */
+  /** Attempts whose reason is not listed. */
   readonly others: number
 }
 
 export interface FailureGroup {
   readonly outcome: 'failed' | 'expired'
-  /** The first line of what workers said; null where they said nothing. */
+  /** The first line of the reported reason, or null if there was none. */
   readonly reason: string | null
   readonly count: number
   readonly firstAt: number
   readonly lastAt: number
 }
 
-/** The most ended attempts that a partition keeps; the oldest go first. */
+/** The maximum number of ended attempts kept per partition. The oldest are dropped first. */
 export const ATTEMPTS_KEPT = 10
-/** Of the reason of an ended attempt. The last reason is kept apart, at its full length. */
+/** The maximum length of a reason in the history. The last reason is also stored separately, in full. */
 const REASON_KEPT = 512
 
-/** The most reasons that a task counts apart. */
+/** The maximum number of reasons that a task counts separately. */
 export const FAILURE_GROUPS_KEPT = 20
 /** Reasons are grouped by their first line, up to this length. */
 const GROUP_REASON_KEPT = 200
 
-/** What a change of a lease means for the history of its partition. */
+/** How a change of a lease affects the history of its partition. */
 export type HistoryStep =
   /** The attempt ended. */
   | 'append'
-  /** The attempt had expired, and its worker says now why it failed. */
+  /** The attempt had expired, and its worker now reports why it failed. */
   | 'amend'
-  /** The attempt had expired, and goes on or succeeded after all. */
+  /** The attempt had expired, but was renewed or succeeded. */
   | 'withdraw'
   | 'keep'
 
 type History = readonly EndedAttempt[] | null
 
-/** What of a partition tells of its latest attempt. */
+/** The fields of a partition that describe its latest attempt. */
 interface Attempted {
   readonly attempts: number
   readonly holder: string | null
@@ -62,7 +62,7 @@ interface Attempted {
   readonly history: History
 }
 
-/** The history with the attempt that ends now. `attempts` does not count it yet. */
+/** Appends the attempt that ends now, which `attempts` does not include yet. */
 export function withEnded(
   partition: Attempted,
   outcome: EndedAttempt['outcome'],
@@ -80,7 +80,9 @@ export function withEnded(
   })
 }
 
-/** The history of a finished partition that is to run again: its row will no longer tell how it was finished. */
+/**
+ * Appends the successful attempt of a done partition that runs again, because its row is about to be reset.
+ */
 export function withFinished(partition: Attempted, outcome: 'done' | 'delivered'): readonly EndedAttempt[] {
   return appended(partition.history, finishedAttempt(partition, outcome))
 }
@@ -101,14 +103,14 @@ export function finishedAttempt(
   }
 }
 
-/** The last attempt expired and failed, as its worker says afterwards. */
+/** Marks the last attempt, which had expired, as failed after its worker reported that. */
 export function withAmended(history: History, reason: string | null): History {
   const last = history?.at(-1)
   if (history === null || last?.outcome !== 'expired') return history
   return history.with(-1, { ...last, outcome: 'failed', reason: cut(reason, REASON_KEPT) })
 }
 
-/** The last attempt expired and was not over. */
+/** Removes the last attempt, which had expired but was not over. */
 export function withoutExpired(history: History): History {
   if (history === null || history.at(-1)?.outcome !== 'expired') return history
   return history.length === 1 ? null : history.slice(0, -1)
@@ -120,7 +122,7 @@ function appended(history: History, attempt: EndedAttempt): readonly EndedAttemp
 
 function cut(reason: string | null, length: number): string | null {
   if (reason === null || reason.length <= length) return reason
-  // Not within a pair of surrogates: half a character cannot be stored.
+  // Do not split a surrogate pair: half a character cannot be stored.
   const end = isHighSurrogate(reason.charCodeAt(length - 2)) ? length - 2 : length - 1
   return `${reason.slice(0, end)}…`
 }
@@ -129,7 +131,9 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
 
 const EXPIRED = 'the lease expired before it was settled'
 
-/** Another attempt failed or expired. Where there are too many reasons, the rarest is counted with the others. */
+/**
+ * Counts an attempt that failed or expired. If there are too many reasons, the rarest is added to `others`.
+ */
 export function countFailure(
   failures: FailureGroups | null,
   outcome: FailureGroup['outcome'],
@@ -150,7 +154,7 @@ export function countFailure(
   return { groups: [...groups.filter((group) => group !== rarest), added], others: others + rarest.count }
 }
 
-/** An expiry that was counted was none. */
+/** Takes back a counted expiry. */
 export function uncountExpiry(failures: FailureGroups | null): FailureGroups | null {
   if (failures === null) return null
   const { groups, others } = failures
@@ -162,7 +166,7 @@ export function uncountExpiry(failures: FailureGroups | null): FailureGroups | n
 }
 
 function groupReason(outcome: FailureGroup['outcome'], reason: string | null): string | null {
-  // The text of an expiry has the number of the attempt in it.
+  // The text of an expiry contains the attempt number, so it cannot be used for grouping.
   if (outcome === 'expired') return EXPIRED
   const line = reason?.trim().split('\n', 1)[0]?.trim() ?? ''
   return line === '' ? null : cut(line, GROUP_REASON_KEPT)

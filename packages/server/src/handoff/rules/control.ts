@@ -2,7 +2,7 @@ import type { TaskState } from './task-facts.ts'
 import type { TaskSettings, TaskSettingsChange } from './task-settings.ts'
 
 /**
- * What an operator can ask of a task. Each order does a bounded step at a time, and each but a retry with `done` is
+ * Operator commands for a task. Each runs in bounded steps, and all except a retry with `done` are
  * idempotent.
  */
 export type ControlOrder =
@@ -11,13 +11,13 @@ export type ControlOrder =
   | { readonly verb: 'skip-parked'; readonly taskId: string }
   | RetryOrder
 
-/** What is said of the task as a whole. */
+/** Commands that change only the task itself. */
 export type FlagOrder =
   | { readonly verb: 'pause' | 'resume' | 'cancel'; readonly taskId: string }
   | { readonly verb: 'level-barrier'; readonly taskId: string; readonly enabled: boolean }
   | { readonly verb: 'seal'; readonly taskId: string; readonly expectedPartitions: number | null }
 
-/** Also of a task that nothing was called back of yet. */
+/** Also allowed before the first call-back of the task. */
 export interface SettingsOrder {
   readonly verb: 'settings'
   readonly taskId: string
@@ -29,7 +29,7 @@ export interface RetryOrder {
   readonly taskId: string
   readonly level: number | null
   readonly partitions: readonly { readonly level: number; readonly index: number }[] | null
-  /** Also run finished partitions again: never unless asked for in so many words. */
+  /** Also rerun done partitions. This must be requested explicitly. */
   readonly done: boolean
 }
 
@@ -41,19 +41,19 @@ export type ControlResult =
   | { readonly kind: 'partitions_unknown'; readonly positions: readonly number[] }
   /** A seal that expects fewer partitions than were called back. */
   | { readonly kind: 'more_are_known'; readonly known: number }
-  /** Where handing out is settling, a level is finished before any work on it is. */
+  /** In at-most-once delivery, a level would be finished before any work on it is. */
   | { readonly kind: 'barrier_without_leases' }
   | {
       readonly kind: 'applied'
       readonly state: TaskState
-      /** What was set for the task, and whether it has a barrier, where settings were ordered. */
+      /** For a settings order: the settings of the task, and whether it has a barrier. */
       readonly settings?: TaskSettings | null
       readonly levelBarrier?: boolean
-      /** Partitions (or, for flags, the task) that this step changed. */
+      /** The number of partitions changed by this step. For flags, 1 if the task changed. */
       readonly changed: number
       readonly readied: number
-      /** Of which tasks and tables; null or absent: it may be anything. */
+      /** By task and table. Null or absent if unknown. */
       readonly readiedOf?: readonly (readonly [task: string, table: string | null, count: number])[] | null
-      /** The order is in force, but a further step has to follow. */
+      /** The order is in effect, but needs another step. */
       readonly more: boolean
     }

@@ -9,13 +9,16 @@ export interface AuditedLane {
   readonly level: number
   readonly parkedSkipped: boolean
   readonly kept: Tallies
-  /** From the rows of its partitions. */
+  /** Counted from the rows of its partitions. */
   readonly counted: Tallies
   readonly purged: number
   readonly purgedRecords: number
 }
 
-/** Says where a counter disagrees with the rows, and where a task's disagree with those of its lanes. */
+/**
+ * Reports where lane counters disagree with the rows, and where task counters disagree with those of the
+ * lanes.
+ */
 export function auditCounters(lanes: readonly AuditedLane[], tasks: readonly TaskEntry[]): string[] {
   const findings = lanes.flatMap(auditLane)
   const lanesOf = Map.groupBy(lanes, ({ task }) => task)
@@ -30,7 +33,7 @@ export function auditCounters(lanes: readonly AuditedLane[], tasks: readonly Tas
   return findings
 }
 
-/** Purged rows are gone, but finished: they make up the difference, and nothing else may. */
+/** Purged rows are deleted but were finished. Only they may account for a difference. */
 function auditLane({ name, kept, counted, purged, purgedRecords }: AuditedLane): string[] {
   const finished = ({ done, cancelled }: Tally) => done + cancelled
   const findings: string[] = []

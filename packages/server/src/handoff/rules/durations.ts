@@ -1,6 +1,6 @@
 /**
- * How long attempts take, as counts by length: two lengths to each doubling, so that a quantile is right within a fifth.
- * Kept sparse, as a list of pairs of bucket and count: attempts of one task are mostly alike.
+ * A sparse histogram of attempt durations, as a list of (bucket, count) pairs. There are two buckets per
+ * doubling, so that a quantile is accurate within a fifth.
  */
 export type Durations = number[]
 
@@ -9,10 +9,10 @@ const PER_DOUBLING = 2
 const bucketOf = (millis: number): number =>
   millis < 1 ? 0 : Math.floor(PER_DOUBLING * Math.log2(millis)) + 1
 
-/** The middle of a bucket, on the scale of doublings. */
+/** The geometric middle of a bucket. */
 const lengthOf = (bucket: number): number => (bucket === 0 ? 0.5 : 2 ** ((bucket - 0.5) / PER_DOUBLING))
 
-/** Changes the list in place. */
+/** Updates the list in place. */
 export function countDuration(durations: Durations, millis: number): void {
   const bucket = bucketOf(millis)
   let at = 0
@@ -27,7 +27,7 @@ export function countOf(durations: readonly number[]): number {
   return count
 }
 
-/** All of them together, roughly. */
+/** The approximate sum of all durations. */
 export function sumOf(durations: readonly number[]): number {
   let sum = 0
   for (let at = 0; at < durations.length; at += 2)
@@ -35,7 +35,7 @@ export function sumOf(durations: readonly number[]): number {
   return sum
 }
 
-/** In milliseconds; null where nothing was counted. */
+/** In milliseconds; null if nothing was counted. */
 export function quantileOf(durations: readonly number[], share: number): number | null {
   let left = countOf(durations) * share
   for (let at = 0; at < durations.length; at += 2) {

@@ -1,4 +1,4 @@
-/** Indexes that follow one another without a gap. */
+/** A run of consecutive indexes. */
 export interface IndexRun {
   first: number
   last: number
@@ -16,7 +16,7 @@ export function runsOf(indexes: readonly number[]): IndexRun[] {
   return runs
 }
 
-/** The indexes that were never called back, between those that were. */
+/** The indexes between the ranges, which were never called back. */
 export function gapsBetween(ranges: readonly IndexRange[]): IndexRange[] {
   return ranges
     .slice(1)

@@ -2,25 +2,29 @@ import { type Tally, type TaskFacts, unfinishedOf } from './task-facts.ts'
 import { isAtLimit } from './task-settings.ts'
 
 /**
- * Start-time fair queuing by records: who goes first on a level.
+ * Start-time fair queuing by records determines who is served first on a level.
  *
- * Every level has a virtual time, every line of a lane a tag: where its next partition starts. A line that gets work
- * starts at max(virtual time, tag); handing out its next partition moves the level's time to that start and the tag on by
- * the partition's cost. The smallest tag is next, so lines that have work advance side by side in records, however the
- * work was cut into partitions or arrays. See docs/fair-order.md for the bounds.
+ * Every level has a virtual time, and every queue of a lane has a tag: the start of its next partition. A
+ * queue that gets work starts at max(virtual time, tag). Handing out its next partition advances the virtual
+ * time of the level to that start, and the tag by the cost of the partition. The smallest tag is served next,
+ * so queues with work advance side by side in records, however the work was split into partitions or arrays.
+ * See docs/fair-order.md for the bounds.
  *
  * Tags are 64-bit integers and stay bigint: a busy level passes 2^53 records in a few years.
  */
 export interface LevelTime {
   /** V: the largest start handed out. Never decreases. */
   virtual: bigint
-  /** The largest finish handed out: where V goes when the level drains. */
+  /** The largest finish handed out. V is set to it when the level drains. */
   served: bigint
 }
 
 const LARGEST_COST = 1_000_000_000
 
-/** With a weight, in records of a task with weight 1. An empty partition still costs a hand-out; a giant one must not push its lane out of sight. */
+/**
+ * The cost of a partition, divided by the weight of its task. An empty partition still costs something, and a
+ * huge one is capped so that its lane is served again.
+ */
 export function costOf(recordCount: number, weight = 1): number {
   const records = Math.min(Math.max(recordCount, 1), LARGEST_COST)
   return weight === 1 ? records : Math.max(1, Math.round(records / weight))
@@ -30,7 +34,7 @@ export function cost(recordCount: number, weight = 1): bigint {
   return BigInt(costOf(recordCount, weight))
 }
 
-/** A partition that starts here is handed out. Returns where the next one of its line starts. */
+/** Hands out a partition with this start. Returns the start of the next partition in its queue. */
 export function advance(level: LevelTime, start: bigint, recordCount: number, weight = 1): bigint {
   const finish = start + cost(recordCount, weight)
   level.virtual = larger(level.virtual, start)
@@ -38,7 +42,7 @@ export function advance(level: LevelTime, start: bigint, recordCount: number, we
   return finish
 }
 
-/** Nothing on the level waits: what its lanes were owed is settled, and all start equal. */
+/** Nothing waits on the level: unequal shares are reset, and all lanes start equal. */
 export function drain(level: LevelTime): void {
   level.virtual = larger(level.virtual, level.served)
 }
@@ -56,7 +60,7 @@ export function isLaneOpen(
   return !task.levelBarrier || (task.openLevel !== null && level <= task.openLevel)
 }
 
-/** The same now: not while as many of its partitions are leased as may be. */
+/** Whether a lane may be served now: it is open, and its task is below its lease limit. */
 export function mayServe(
   task: Parameters<typeof isLaneOpen>[0] & Parameters<typeof isAtLimit>[0],
   level: number,
@@ -64,18 +68,18 @@ export function mayServe(
   return isLaneOpen(task, level) && !isAtLimit(task)
 }
 
-/** What of a lane a barrier goes by. */
+/** The fields of a lane that a barrier depends on. */
 export interface BarrierLane {
   readonly partitions: Tally
   readonly parkedSkipped: boolean
 }
 
-/** What keeps a barrier from opening the next level. */
+/** Whether the lane keeps the barrier from opening the next level. */
 export function holdsBarrier({ partitions, parkedSkipped }: BarrierLane): boolean {
   return unfinishedOf(partitions) > (parkedSkipped ? partitions.parked : 0)
 }
 
-/** The same, where it takes an operator to open it: nothing but what is parked is left there. */
+/** Whether the lane holds the barrier until an operator acts: only parked partitions are left. */
 export function holdsBarrierForGood(lane: BarrierLane): boolean {
   return holdsBarrier(lane) && unfinishedOf(lane.partitions) === lane.partitions.parked
 }

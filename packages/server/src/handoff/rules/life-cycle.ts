@@ -1,44 +1,47 @@
 import { type PartitionState, partitionStates } from '@baton/protocol'
 
 /**
- * The life of a partition: every state, everything that can happen to it, and where that leads.
+ * The life cycle of a partition: all states, all events and the resulting transitions.
  *
- * The table is exhaustive by type: a new state or event does not compile until each of its cells is
- * decided. The engine looks transitions up here.
+ * The table is exhaustive by type: a new state or event does not compile until all its transitions are
+ * defined. The engine looks transitions up here.
  */
 
 export { type PartitionState, partitionStates }
 
-/** `held` is shown and never stored: a waiting partition is ready, and its task says whether it may be handed out. */
+/**
+ * `held` exists only in views and is never stored: a waiting partition is ready, and its task determines
+ * whether it may be handed out.
+ */
 export type StoredState = Exclude<PartitionState, 'held'>
 
 export const partitionEvents = [
   /** A pull hands the partition out under a lease. */
   'lease',
-  /** A pull in at-most-once delivery: handing out is settling. */
+  /** A pull in at-most-once delivery: handing out settles the partition. */
   'deliver',
   /** Settled as done, in time or late. */
   'finish',
-  /** Given back early: a release, or a pull whose client was gone before the answer. */
+  /** Returned early: a release, or a pull whose client disconnected before the answer. */
   'return',
-  /** The attempt failed or expired and attempts are left: wait for the back-off. */
+  /** The attempt failed or expired, and attempts are left: the back-off starts. */
   'postpone',
-  /** No attempt is left, or the worker said that none will help. */
+  /** No attempt is left, or the worker reported the failure as final. */
   'park',
   /** The back-off ended. */
   'wake',
-  /** A renewal, also of a lease that expired and was not followed by another. */
+  /** A renewal, also of an expired lease if the partition was not leased again. */
   'renew',
-  /** An operator gives a parked partition another chance. */
+  /** An operator retries a parked partition. */
   'retry',
-  /** An operator asks for a finished partition to be done again. */
+  /** An operator reruns a done partition. */
   'rerun',
   /** Its task was cancelled. */
   'cancel',
 ] as const
 export type PartitionEvent = (typeof partitionEvents)[number]
 
-/** `null` marks what cannot happen; where it is met there is a defect, and nothing is committed. */
+/** `null` marks an impossible transition. It indicates a bug, and nothing is committed. */
 export const transitions = {
   ready: {
     lease: 'leased',
@@ -133,7 +136,7 @@ export class ImpossibleTransition extends Error {
   }
 }
 
-/** Work that a task still has to get through; everything else is finished for good. */
+/** Work that a task still has to do. All other states are final. */
 export const unfinishedStates = [
   'ready',
   'held',

@@ -1,4 +1,4 @@
-/** The numbers that an operator chooses, and the arithmetic that depends on nothing else. */
+/** The settings that an operator chooses, and the arithmetic that depends only on them. */
 export interface Policy {
   readonly delivery: 'at-least-once' | 'at-most-once'
   readonly leaseMillis: number
@@ -15,13 +15,16 @@ const HOUR = 3_600_000
 
 export const LEASE_MAX_MILLIS = 12 * HOUR
 
-/** How long the record of a pull's Idempotency-Key outlives the last of its leases. */
+/** How long the record of a pull's Idempotency-Key is kept after its last lease ends. */
 export const KEY_GRACE_MILLIS = 600_000
 
-/** From this release in a row on, a partition that nobody wants to keep waits for a back-off. */
+/** This many releases in a row return a partition immediately. Further ones wait for a back-off. */
 const PATIENT_RELEASES = 2
 
-/** An outage must not burn everyone's attempt at once: expiry pauses this long after it. */
+/**
+ * Expiry pauses for up to this time after an outage, so that an outage does not use up an attempt of every
+ * lease.
+ */
 const EXPIRY_GRACE_MAX_MILLIS = 60_000
 
 export function expiryGraceMillis(policy: Policy): number {
@@ -34,8 +37,8 @@ export function leaseMillis(policy: Policy, recordCount: number): number {
 }
 
 /**
- * Doubles with each attempt that was used up, then is spread over its upper half, so that
- * partitions which failed together do not come back together.
+ * Doubles with each used attempt. Jitter spreads it over its upper half, so that partitions that failed
+ * together do not return together.
  */
 export function backoffMillis(policy: Policy, attemptsUsed: number, random: number): number {
   const doublings = Math.min(Math.max(attemptsUsed - 1, 0), 40)

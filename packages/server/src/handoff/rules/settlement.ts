@@ -4,18 +4,18 @@ import type { LeaseRef } from './lease-id.ts'
 import { next, type PartitionEvent, type StoredState } from './life-cycle.ts'
 import { backoffMillis, type Policy, releaseBackoffMillis } from './policy.ts'
 
-/** How the last lease of a partition ended; `null` while it runs. */
+/** How the last lease of a partition ended; `null` while it is active. */
 export type LeaseOutcome = 'done' | 'failed' | 'released' | 'expired' | 'delivered'
 
 export type { RefusalCode }
 
-/** What a lease is judged by. */
+/** The input of decisions about a lease. */
 export interface LeaseState {
   readonly state: StoredState
   readonly term: number
   readonly secret: string
   readonly outcome: LeaseOutcome | null
-  /** Attempts that ended so far; a running lease is attempt `attempts + 1`. */
+  /** Attempts that have ended. An active lease is attempt `attempts + 1`. */
   readonly attempts: number
   readonly releasesInARow: number
   readonly taskCancelled: boolean
@@ -29,20 +29,20 @@ export interface SettlementOrder {
   readonly records: number | null
 }
 
-/** What becomes of the partition. */
+/** The decided change of the partition. */
 export interface Change {
-  /** `null`: the partition stays where it is, only what is recorded of the lease changes. */
+  /** `null`: the state of the partition stays, and only the record of the lease changes. */
   readonly event: PartitionEvent | null
   readonly to: StoredState
   readonly outcome: LeaseOutcome | null
   readonly attempts: number
   readonly releasesInARow: number
-  /** Attempts that came to nothing by this change; -1 when a renewal takes an expiry back. */
+  /** Attempts wasted by this change; -1 if a renewal takes an expiry back. */
   readonly wasted: number
   readonly delayMillis: number
-  /** A released partition returns to its old place in the order. */
+  /** The partition returns to its old place in the order. */
   readonly keepsRank: boolean
-  /** `undefined` leaves what is recorded. */
+  /** `undefined` keeps the recorded reason. */
   readonly reason?: string | null
   readonly records?: number | null
   readonly history: HistoryStep
@@ -97,7 +97,7 @@ export function judgeRenewal(leaseState: LeaseState | undefined, lease: LeaseRef
   })
 }
 
-/** A lease ran out: it used up an attempt like a failure does. */
+/** An expired lease uses up an attempt, like a failure. */
 export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: number): Change {
   const attempts = leaseState.attempts + 1
   const event = attempts >= policy.maxAttempts ? 'park' : 'postpone'
@@ -113,7 +113,7 @@ export function judgeExpiry(leaseState: LeaseState, policy: Policy, random: numb
   }
 }
 
-/** An operator takes a lease back: it counts like an expiry, but the partition need not wait. */
+/** An operator takes a lease back. It counts like an expiry, but without back-off. */
 export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: string): Change {
   const attempts = leaseState.attempts + 1
   return {
@@ -127,12 +127,15 @@ export function judgeTakingBack(leaseState: LeaseState, policy: Policy, from: st
   }
 }
 
-/** The time of a lease or a back-off ended after its task was cancelled: nothing is wasted, nothing wakes. */
+/**
+ * A lease or back-off of a cancelled task ended: no attempt is wasted, and the partition does not become
+ * ready.
+ */
 export function judgeCancellation(leaseState: LeaseState): Change {
   return unchanged(leaseState, 'cancel')
 }
 
-/** A pull nobody was there to receive: the lease ends as if it had never been. */
+/** The client of the pull disconnected before the answer: the lease ends as if it had never been granted. */
 export function judgeUndo(leaseState: LeaseState | undefined, lease: LeaseRef): Change | null {
   if (refusalOf(leaseState, lease) !== null || leaseState?.state !== 'leased' || leaseState.taskCancelled)
     return null
@@ -164,7 +167,7 @@ function unchanged(leaseState: LeaseState, event: PartitionEvent | null): Change
 }
 
 function finish(leaseState: LeaseState, order: SettlementOrder): Change {
-  // The attempt that succeeded counts too, unless its expiry has counted it already.
+  // The successful attempt counts too, unless its expiry was counted already.
   const attempts =
     leaseState.outcome === 'expired' ? Math.max(1, leaseState.attempts) : leaseState.attempts + 1
   return {
@@ -192,12 +195,15 @@ function fail(leaseState: LeaseState, order: SettlementOrder, policy: Policy, ra
   }
 }
 
-/** Workers ask in seconds, of any fraction; stores keep whole milliseconds, and a wait is never less than asked for. */
+/**
+ * Workers send seconds, possibly fractional; stores keep whole milliseconds. Rounded up, so that the delay is
+ * never shorter than requested.
+ */
 function askedDelay({ retryAfterMillis }: SettlementOrder): number | null {
   return retryAfterMillis === null ? null : Math.ceil(retryAfterMillis)
 }
 
-/** The expiry already used the attempt up; what is new is why, and whether another would help. */
+/** The expiry already used up the attempt. Only the reason and whether it is final are new. */
 function failLate(leaseState: LeaseState, order: SettlementOrder): Change {
   const told = { outcome: 'failed', reason: order.reason, history: 'amend' } as const
   return { ...unchanged(leaseState, order.final ? 'park' : null), ...told }

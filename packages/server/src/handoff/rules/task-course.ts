@@ -16,7 +16,9 @@ type Changing<Facts> = { -readonly [Fact in keyof Facts]: Facts[Fact] }
 type Ending = Pick<TaskFacts, 'cancelled' | 'rerunning' | 'partitions'>
 type Deciding = Ending & Pick<TaskFacts, 'paused' | 'levelBarrier' | 'openLevel'>
 
-/** `openLane` is the lane of the open level; null where there is none, or where `decidingLevel` does not ask for it. */
+/**
+ * `openLane` is the lane of the open level. Null if there is none, or if `decidingLevel` does not need it.
+ */
 export function taskState(task: Deciding, openLane: BarrierLane | null): TaskState {
   if (task.cancelled) return 'cancelled'
   if (isDone(task)) return 'done'
@@ -28,14 +30,15 @@ export function isDone({ cancelled, rerunning, partitions }: Ending): boolean {
   return !cancelled && !rerunning && unfinishedOf(partitions) === 0
 }
 
-/** The level whose lane tells whether a task can move; null where the task alone tells. */
+/** The level whose lane decides whether a task is stalled. Null if the task alone decides that. */
 export function decidingLevel(task: Deciding): number | null {
   return !task.cancelled && !task.paused && mayWaitForParked(task) ? task.openLevel : null
 }
 
 /**
- * Nothing moves until an operator sees to what is parked: all else waits behind the barrier that it keeps closed. What
- * waits on the open level itself is about to move up, however long that takes.
+ * Whether nothing moves until an operator handles the parked partitions: everything else waits behind the
+ * barrier that they keep closed. Waiting partitions on the open level itself do not count as stuck, however
+ * long they wait.
  */
 function isStuck(task: Deciding, openLane: BarrierLane | null): boolean {
   const { rerunning, partitions } = task
@@ -48,22 +51,22 @@ function mayWaitForParked({ rerunning, levelBarrier, partitions }: Deciding): bo
   return levelBarrier && !rerunning && parked > 0 && unfinishedOf(partitions) === parked + ready + held
 }
 
-/** What follows from the counters: the task's state, and when it came to its end. */
+/** Updates what depends on the counters: the state of the task and when it finished. */
 export function bringUpToDate(task: TaskEntry, openLane: BarrierLane | null, at: number): void {
   task.state = taskState(task, openLane)
   if (task.state === 'done' || task.state === 'cancelled') task.finishedAt ??= at
   else task.finishedAt = null
 }
 
-/** A task that was done gets new partitions: it begins anew. */
+/** Reopens a done task that gets new partitions. */
 export function reopen(task: TaskEntry): void {
   task.generation += 1
-  // Also where it is done again before anybody looks: its end is the new one.
+  // Also reset if the task is done again within the same transaction: it gets a new finish time.
   task.finishedAt = null
   task.purgedAt = null
 }
 
-/** A worker said how many records of a partition it processed. */
+/** Counts the records that a worker reported for a partition. */
 export function countReport(
   counts: Pick<TaskEntry, 'reportedDeclared' | 'reportedRecords' | 'mismatched'>,
   declared: number,
@@ -74,14 +77,14 @@ export function countReport(
   if (reported !== declared) counts.mismatched += 1
 }
 
-/** What the row of a finished partition says of its end. */
+/** How a done partition ended, from its row. */
 interface Finished {
   readonly outcome: string | null
   readonly recordCount: number
   readonly reportedRecords: number | null
 }
 
-/** Partitions that were finished are run again: their task is open again, and counts nothing of how they ended. */
+/** Done partitions run again: their task is open again, and how they ended is no longer counted. */
 export function takeBack(task: TaskEntry, partitions: readonly Finished[]): void {
   if (task.state === 'done') {
     task.generation += 1
@@ -98,12 +101,15 @@ export function takeBack(task: TaskEntry, partitions: readonly Finished[]): void
 
 export type CallBackRefusal =
   | { readonly kind: 'task_cancelled' | 'task_sealed' | 'record_total_too_large' }
-  /** It would seal the task with fewer partitions than there are then. */
+  /** It would seal the task with fewer partitions than are known. */
   | { readonly kind: 'more_are_known'; readonly known: number }
-  /** It brings nothing new, and would seal a task that others called back. */
+  /** It has no new partitions, and would seal a task that other owners called back. */
   | { readonly kind: 'not_own' }
 
-/** Why a task takes no new partitions with so many records; undefined if it does. Repeated ones are never refused. */
+/**
+ * Why a task refuses new partitions with this many records in total; undefined if it accepts them. Repeated
+ * partitions are never refused.
+ */
 export function refusalOfNew(task: TaskEntry, records: number): CallBackRefusal | undefined {
   if (task.cancelled) return { kind: 'task_cancelled' }
   if (task.sealed) return { kind: 'task_sealed' }
@@ -112,7 +118,7 @@ export function refusalOfNew(task: TaskEntry, records: number): CallBackRefusal 
     : { kind: 'record_total_too_large' }
 }
 
-/** What a call-back that also seals says, and what it brings. */
+/** The fields of a call-back that also seals its task. */
 interface SealingCallBack {
   readonly partitions: number | null
   readonly owner: string | null
@@ -131,16 +137,16 @@ export function refusalOfSeal(
   return (partitions ?? known) < known ? { kind: 'more_are_known', known } : undefined
 }
 
-/** Names kept per task; those of later ones are not. */
+/** The maximum number of owners kept per task. Later ones are not stored. */
 const MOST_OWNERS = 16
 
-/** Whoever brings something new owns the task from then on, beside the others. */
+/** A token that calls back new partitions becomes an owner of the task, in addition to the others. */
 export function withOwner(owners: readonly string[], owner: string | null): readonly string[] {
   const isNew = owner !== null && owners.length < MOST_OWNERS && !owners.includes(owner)
   return isNew ? [...owners, owner] : owners
 }
 
-/** Whether what is called back again says the same as the first time. */
+/** Whether a repeated partition has the same content as the first one. */
 export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition): boolean {
   return (
     a.recordCount === b.recordCount &&
@@ -150,7 +156,7 @@ export function isSamePartition(a: CalledBackPartition, b: CalledBackPartition):
   )
 }
 
-/** The members of an object have no order. */
+/** Compares JSON, ignoring the order of object members. */
 export function isSameJson(a: string | null, b: string | null): boolean {
   return a === b || (a !== null && b !== null && inOrder(a) === inOrder(b))
 }
@@ -163,7 +169,7 @@ function inOrder(text: string): string {
   return JSON.stringify(JSON.parse(text), sorted)
 }
 
-/** Why an order to a task is refused; undefined for one that is carried out. */
+/** Why an order is refused; undefined if it is carried out. */
 export function refusalOf(task: TaskEntry, order: ControlOrder): ControlResult | undefined {
   if (task.cancelled && order.verb !== 'cancel') return { kind: 'task_cancelled' }
   switch (order.verb) {

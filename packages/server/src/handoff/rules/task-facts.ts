@@ -2,10 +2,10 @@ import type { TaskState } from '@baton/protocol'
 import { type PartitionState, partitionStates, unfinishedStates } from './life-cycle.ts'
 import type { TaskSettings } from './task-settings.ts'
 
-/** So many of each state: counted in partitions, or added up in records. */
+/** Counts by state: the number of partitions, or the sum of their records. */
 export type Tally = Record<PartitionState, number>
 
-/** The same partitions, counted both ways. */
+/** Counts of the same partitions in both units. */
 export interface Tallies {
   readonly partitions: Tally
   readonly records: Tally
@@ -28,43 +28,43 @@ export const totalOf = (tally: Tally): number => partitionStates.reduce((sum, st
 export const unfinishedOf = (tally: Tally): number =>
   unfinishedStates.reduce((sum, state) => sum + tally[state], 0)
 
-/** How many are done, if all of them are. */
+/** The number of done partitions if all are done, otherwise null. */
 export const finishedOf = (tally: Tally): number | null =>
   tally.done > 0 && tally.cancelled === 0 && unfinishedOf(tally) === 0 ? tally.done : null
 
 /**
- * For sums of what clients report, which nothing bounds: they stop at the largest number that every
- * reader, a database driver among them, can still take.
+ * For sums of values that clients report, which are unbounded: capped at the largest integer that every
+ * reader, including database drivers, can represent.
  */
 export const addCapped = (a: number, b: number): number => Math.min(a + b, Number.MAX_SAFE_INTEGER)
 
 export type { TaskState }
 
-/** What a store keeps of a task in one row. */
+/** The fields of a task that a store keeps in one row. */
 export interface TaskFacts extends Tallies {
   readonly taskId: string
   readonly paused: boolean
   readonly cancelled: boolean
   readonly sealed: boolean
-  /** What was done is to run again, and not all of it has been made to yet. */
+  /** Done partitions are to run again, and not all of them have been reset yet. */
   readonly rerunning: boolean
   readonly expectedPartitions: number | null
   readonly levelBarrier: boolean
   readonly settings: TaskSettings | null
-  /** With a barrier: the lowest level that is not finished. Lanes above it are closed. */
+  /** With a barrier: the lowest unfinished level. Lanes above it are closed. */
   readonly openLevel: number | null
   readonly generation: number
   readonly firstCallBackAt: number
   readonly lastCallBackAt: number
   readonly finishedAt: number | null
   readonly purgedAt: number | null
-  /** Partitions that at-most-once delivery settled by handing them out. */
+  /** Partitions that were settled by handing them out, in at-most-once delivery. */
   readonly delivered: number
   readonly attemptsWasted: number
-  /** Of the partitions whose worker said how many records it processed: what was declared, and what was said. */
+  /** Sums over the partitions whose worker reported its records: the declared and the reported number. */
   readonly reportedDeclared: number
   readonly reportedRecords: number
   readonly mismatched: number
-  /** Names of the tokens that called partitions of it back. */
+  /** Names of the tokens that called back partitions of this task. */
   readonly owners: readonly string[]
 }

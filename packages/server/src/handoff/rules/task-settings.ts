@@ -1,18 +1,18 @@
 import type { Policy } from './policy.ts'
 
-/** What was set for one task. What is absent is as the service is set. */
+/** Settings of one task. Absent values default to those of the service. */
 export interface TaskSettings {
   readonly leaseMillis?: number
   readonly maxAttempts?: number
   readonly backoffMillis?: number
   readonly backoffMaxMillis?: number
-  /** The most of its partitions that are leased at a time. */
+  /** The maximum number of its partitions that are leased at a time. */
   readonly maxLeases?: number
-  /** Its share against other tasks: what its partitions cost in the order is divided by it. */
+  /** Its share relative to other tasks: the cost of its partitions in the order is divided by it. */
   readonly weight?: number
 }
 
-/** Settings and the level barrier, which has an order of its own; absent: it stays as it is. */
+/** Settings and the level barrier, which also has its own order. If absent, the barrier stays as it is. */
 export interface TaskSettingsChange extends TaskSettings {
   readonly levelBarrier?: boolean
 }
@@ -27,7 +27,7 @@ export function policyOf(policy: Policy, { settings }: Settled): Policy {
 
 export const weightOfTask = ({ settings }: Settled): number => settings?.weight ?? 1
 
-/** Whether as many of its partitions are leased as may be. */
+/** Whether the task has as many leases as it may have. */
 export function isAtLimit({
   settings,
   partitions,
@@ -35,7 +35,7 @@ export function isAtLimit({
   return settings?.maxLeases !== undefined && partitions.leased >= settings.maxLeases
 }
 
-/** Null where nothing is set. */
+/** Null if nothing is set. */
 export function settingsOf({ levelBarrier: _barrier, ...settings }: TaskSettingsChange): TaskSettings | null {
   return Object.keys(settings).length === 0 ? null : settings
 }

@@ -4,9 +4,9 @@ import type { TaskFacts } from '../rules/task-facts.ts'
 export interface ThroughputQuery {
   readonly taskId: string
   readonly step: ThroughputStep
-  /** Null: as far back as is usual for the step. */
+  /** Null: the default range of the step. */
   readonly from: number | null
-  /** Null: up to now. */
+  /** Null: until now. */
   readonly to: number | null
   readonly byLevel: boolean
 }
@@ -21,7 +21,7 @@ export interface ThroughputRow {
 
 export interface ThroughputRecord {
   readonly task: Pick<TaskFacts, 'taskId' | 'owners'>
-  /** Where the rows begin; later than asked for where there were too many. */
+  /** The start of the rows. Later than requested if there were too many. */
   readonly from: number
   readonly to: number
   /** Oldest first. */

@@ -3,13 +3,13 @@ import type { TaskFacts } from '../rules/task-facts.ts'
 import type { PartitionRecord } from './records.ts'
 import { partitionView } from './view-state.ts'
 
-/** An attempt as people see it: one that runs has neither end nor outcome. */
+/** An attempt as shown to users. A running attempt has no end and no outcome. */
 export type AttemptView = Omit<EndedAttempt, 'endedAt' | 'outcome'> & {
   readonly endedAt: number | null
   readonly outcome: EndedAttempt['outcome'] | null
 }
 
-/** The attempts of a partition, oldest first, up to the one that runs or has finished it. */
+/** The attempts of a partition, oldest first, including the running or successful attempt. */
 export function attemptViews(facts: TaskFacts, record: PartitionRecord): AttemptView[] {
   const { outcome, holder, leasedAt, history } = record
   const { state, attempts } = partitionView(facts, record)

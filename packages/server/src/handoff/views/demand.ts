@@ -5,31 +5,31 @@ import { type Seen, seenLately } from './eta.ts'
 import type { TaskRow } from './records.ts'
 import { type Effort, effortLeft } from './time-left.ts'
 
-/** What one unfinished task asks of workers. */
+/** The demand of one unfinished task for workers. */
 export interface TaskDemand {
-  /** What is left for workers; nothing while the task is paused or stalled. */
+  /** The work left for workers; zero while the task is paused or stalled. */
   readonly left: { readonly partitions: number; readonly records: number }
   /** Null while too few attempts have finished. */
   readonly effort: Pick<Effort, 'millis' | 'attemptMillis'> | null
-  /** The most of its partitions that can be leased at a time, as it stands, and what keeps them from being more. */
+  /** The maximum number of its partitions that can currently be leased at a time, and what limits it. */
   readonly most: number
   readonly limitedBy: ScaleLimit
-  /** Leases that run on although nothing more is handed out: the task is paused. */
+  /** Leases of a task that is not open: they continue although nothing more is handed out. */
   readonly runsOn: number
-  /** What was finished lately. */
+  /** What was finished recently. */
   readonly seen: Seen | null
-  /** Who holds its leases: all of them, or those that end first where there are very many. */
+  /** The holders of its leases. If there are very many, only those of the leases that end first. */
   readonly holders: readonly (string | null)[]
 }
 
 const withoutParked = (tally: Tally): number => unfinishedOf(tally) - tally.parked
 
-/** By the same estimate as the time left. */
+/** Uses the same estimate as the time left. */
 export function demandOf(row: TaskRow, now: number): TaskDemand {
   const { facts, openLane, timing } = row
   const { partitions, records, settings } = facts
   const isOpen = taskState(facts, openLane) === 'open'
-  // What is held is behind the barrier: workers for it would find nothing.
+  // Held partitions are behind the barrier: additional workers could not pull them.
   const handedOutAtOnce = partitions.ready + partitions.leased + partitions.delayed
   const maxLeases = settings?.maxLeases ?? Number.POSITIVE_INFINITY
   const leased = timing?.underWay.filter(({ state }) => state === 'leased') ?? []

@@ -3,14 +3,17 @@ import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
 import type { PaceSecond, TaskRow } from './records.ts'
 import { type SeenPace, type TimeLeft, timeLeft, type WaitsFor } from './time-left.ts'
 
-/** The pace is taken over at least so long, or over so many settles, whichever reaches further back. */
+/** The pace is measured over at least this time or this many settles, whichever is longer. */
 const WINDOW_MILLIS = 60_000
 const WINDOW_SETTLES = 20
 
-/** So many of the seconds in which a task got on are kept: enough for a minute, and for the last settles of a slow one. */
+/**
+ * The number of seconds with finished partitions that are kept per task: enough for a minute, and for the
+ * last settles of a slow task.
+ */
 export const PACE_SECONDS_KEPT = 80
 
-/** Fewer settles say nothing about when a task will be done. */
+/** With fewer settles, no ETA is given. */
 export const SETTLES_FOR_ETA = 5
 
 export interface Pace {
@@ -21,7 +24,7 @@ export interface Pace {
 
 const NO_PACE: Pace = { recordsPerSecond: null, etaSeconds: null, etaWaitsFor: null }
 
-/** How fast a task goes and when it will be done, counted in declared records. */
+/** How fast a task progresses and when it will be done, in declared records. */
 export function paceOf(row: TaskRow, now: number): Pace {
   const { facts, openLane, timing } = row
   if (taskState(facts, openLane) !== 'open') return NO_PACE
@@ -41,7 +44,7 @@ export interface Seen {
   readonly seconds: number
 }
 
-/** What was finished lately; null where nothing was. */
+/** What was finished recently; null if nothing was. */
 export function seenLately(
   { facts, pace: newestFirst }: Pick<TaskRow, 'facts' | 'pace'>,
   now: number,
@@ -55,7 +58,7 @@ export function seenLately(
   return {
     partitions: seen.reduce((sum, second) => sum + second.partitions, 0),
     records: seen.reduce((sum, second) => sum + second.records, 0),
-    // A task younger than the window has not had the whole of it.
+    // A task younger than the window has not existed for all of it.
     seconds: Math.max(now - Math.max(start, facts.firstCallBackAt), 1000) / 1000,
   }
 }
@@ -70,7 +73,10 @@ function windowStart(newestFirst: readonly PaceSecond[], now: number): number {
   return Math.min(now - WINDOW_MILLIS, (oldest?.second ?? 0) * 1000)
 }
 
-/** Where no partition has records, partitions are the measure. What is parked waits for an operator, and for no pace. */
+/**
+ * Measured in records, or in partitions if no partition has records. Parked partitions do not count: they
+ * wait for an operator.
+ */
 function paceIn(facts: TaskFacts, seen: Seen | null): SeenPace {
   const byRecords = totalOf(facts.records) > 0
   const tally = byRecords ? facts.records : facts.partitions
@@ -80,7 +86,7 @@ function paceIn(facts: TaskFacts, seen: Seen | null): SeenPace {
   return { perSecond, left, isSure: seen.partitions >= SETTLES_FOR_ETA }
 }
 
-/** By the pace alone, where nothing is known of attempts. */
+/** Estimates by the pace alone, if nothing is known about attempts. */
 function leftAtPace(facts: TaskFacts, seen: Seen | null): TimeLeft | null {
   const { perSecond, left, isSure } = paceIn(facts, seen)
   return isSure && perSecond > 0 ? { seconds: left / perSecond, waitsFor: 'pace' } : null

@@ -3,21 +3,30 @@ import { type PartitionState, partitionStates, unfinishedStates } from '../rules
 import type { Tally, TaskFacts } from '../rules/task-facts.ts'
 import type { PartitionPage, PartitionQuery, PartitionRecord, TaskQuery } from './records.ts'
 
-/** How much a view reads, on every store: none costs more as a task grows. How much it shows, the protocol says. */
+/**
+ * Limits on how much a view reads, on every store, so that no view gets slower as a task grows. The protocol
+ * limits how much it returns.
+ */
 
-/** A search, also one for a state among those with parked partitions, reads at most so many tasks per page, and says where it stopped. */
+/**
+ * The maximum number of tasks that a search reads per page. The page then says where it stopped. This
+ * includes filtering tasks with parked partitions by state.
+ */
 export const TASKS_SEARCHED = 5000
-/** However few are wanted: a search for one of five thousand would look five thousand times. */
+/** Searches read large pages even if few tasks are requested, to avoid one query per task. */
 export const tasksReadAtATime = ({ state, parked, search, limit, tables }: TaskQuery) =>
   search === null && tables == null && !(parked && state !== null) ? limit : Math.max(limit, ROWS_AT_A_TIME)
 
-/** A page of partitions reads at most so many rows, however few of them match, and so many at a time. */
+/**
+ * The maximum number of rows that a page of partitions reads, however few of them match, and the number per
+ * query.
+ */
 export const ROWS_READ = 2000
 export const ROWS_AT_A_TIME = 200
 
 /**
- * The stored states behind one that is shown: a waiting partition is called ready or held by
- * whether its lane is open, and of a cancelled task everything unfinished counts as cancelled.
+ * The stored states that correspond to a state in a view. A waiting partition is ready or held, depending on
+ * whether its lane is open. In a cancelled task, everything unfinished counts as cancelled.
  */
 function storedStates(
   task: Pick<TaskFacts, 'paused' | 'cancelled' | 'levelBarrier' | 'openLevel'>,
@@ -33,10 +42,10 @@ function storedStates(
   return isLaneOpen(task, level) === (shown === 'ready') ? ['ready', 'held'] : []
 }
 
-/** Behind the last index that there can be: the lane is through. */
+/** An index above all possible ones: the lane has been read completely. */
 const LANE_END = Number.MAX_SAFE_INTEGER
 
-/** More than there can be. */
+/** Larger than any count. */
 const UNKNOWN = Number.POSITIVE_INFINITY
 
 interface LaneOnTheWay {
@@ -44,20 +53,20 @@ interface LaneOnTheWay {
   readonly partitions: Tally
 }
 
-/** What is read of a partition in a lane whose level is known. */
+/** The fields of a partition in a lane whose level is known. */
 type RowOfLane = Omit<PartitionRecord, 'level'>
 
-/** The rows of a lane that a store has to read next: in the order of their index, and of any state. */
+/** The rows of a lane that a store must read next, ordered by index. */
 interface RowsToRead {
   readonly after: number
   readonly limit: number
-  /** No others are needed, so who has an index of them may read by it. */
+  /** Only parked rows are needed, so a store may use an index on them. */
   readonly onlyParked: boolean
 }
 
 /**
- * The way of a page through the lanes of a task, by level and index, at the same cost for any size. A store asks it what
- * to read and tells it what was found.
+ * Collects a page of partitions across the lanes of a task, by level and index, at a bounded cost. It tells
+ * the store what to read and receives what was found.
  */
 export class PartitionWalk {
   readonly #countsAreExact: boolean
@@ -69,14 +78,15 @@ export class PartitionWalk {
   #isThrough = false
   #isFull = false
   #level = -1
-  /** How many of the lane's partitions can still match, where that is known. */
+  /** How many of the lane's partitions can still match, if known. */
   #left = UNKNOWN
   #limit = 0
   #wanted: readonly PartitionState[] = []
 
   /**
-   * `countsAreExact` when the tallies of lanes say the same as the rows. Where they may lag, a lease that is newer than
-   * its tally would be taken for the last one of a lane, and an older one behind it never be shown.
+   * Set `countsAreExact` if the tallies of lanes agree with the rows. If they may lag, a lease that is newer
+   * than the tally could be mistaken for the last match of a lane, and older ones after it would never be
+   * returned.
    */
   constructor(facts: TaskFacts, query: PartitionQuery, countsAreExact: boolean) {
     this.#countsAreExact = countsAreExact
@@ -85,7 +95,7 @@ export class PartitionWalk {
     this.#at = query.after
   }
 
-  /** The lowest lane from this level on comes next; null when the page is made. */
+  /** The minimum level of the next lane to read; null when the page is complete. */
   get nextLevel(): number | null {
     if (this.#isThrough || this.#isFull || this.#budget <= 0) return null
     if (this.#at === null) return this.#query.level ?? 0
@@ -93,7 +103,7 @@ export class PartitionWalk {
     return Math.max(this.#query.level ?? 0, next)
   }
 
-  /** Comes to the lane that was found, or to none. Null where nothing is to be read. */
+  /** Enters the lane that was found, if any. Returns null if nothing needs to be read. */
   enter(lane: LaneOnTheWay | undefined): RowsToRead | null {
     const { level: onlyLevel, state, limit } = this.#query
     if (lane === undefined || (onlyLevel !== null && lane.level !== onlyLevel)) {
@@ -120,7 +130,10 @@ export class PartitionWalk {
     }
   }
 
-  /** A page is full when one more is found than it holds: whoever has the last page is not sent on to an empty one. */
+  /**
+   * A page is full when one more match is found than it holds, so that the last page does not point to an
+   * empty one.
+   */
   take(rows: readonly RowOfLane[]): void {
     const level = this.#level
     this.#budget -= rows.length + 1
@@ -136,7 +149,8 @@ export class PartitionWalk {
       this.#partitions.push({ ...row, level })
       this.#left -= 1
     }
-    // The leases of a long lane are mostly at its beginning: the rest of it need not be read to know that.
+    // The leases of a long lane are mostly at its start. Once all matches are found, the rest need not be
+    // read.
     if (this.#left === 0) this.#at = { level, index: LANE_END }
   }
 

@@ -12,7 +12,7 @@ export interface LaneFacts extends Tallies {
   readonly firstIndex: number
   readonly lastIndex: number
   readonly gaps: readonly IndexRange[]
-  /** How long the attempts took that finished its partitions, in all, and how many they were. */
+  /** The total duration and the number of the attempts that finished its partitions. */
   readonly busyMillis?: number
   readonly attemptsDone?: number
 }
@@ -26,11 +26,11 @@ export interface PaceSecond {
 
 export interface TaskRow {
   readonly facts: TaskFacts
-  /** The one level that a barrier keeps open; see shown-state.ts and rules/task-course.ts. */
+  /** The only open level of a task with a barrier; see view-state.ts and rules/task-course.ts. */
   readonly openLane: Pick<LaneFacts, 'parkedSkipped' | 'partitions' | 'records'> | null
   readonly pace: readonly PaceSecond[]
   readonly timing?: Timing
-  /** Where tables were asked for: it has others, too. */
+  /** If the query names tables: whether the task has other tables too. */
   readonly hasOtherTables?: boolean
 }
 
@@ -51,15 +51,15 @@ export interface TaskRecord extends TaskRow {
 
 export interface TaskQuery {
   readonly state: TaskState | null
-  /** Only tasks that are shown with parked partitions; a cancelled one has none. */
+  /** Only tasks that are shown with parked partitions. A cancelled task has none. */
   readonly parked: boolean
-  /** Cursor: the position of the last task seen; newest come first. */
+  /** Cursor: the position of the last task seen. The newest tasks come first. */
   readonly before: number | null
   readonly limit: number
   readonly search: string | null
-  /** Only these tasks, by their whole id; null or absent: any. */
+  /** Only these tasks, by full id; null or absent: any. */
   readonly tasks?: readonly string[] | null
-  /** Only tasks that have partitions of one of these compute tables; null or absent: of any. */
+  /** Only tasks that have partitions of one of these compute tables; null or absent: any. */
   readonly tables?: readonly string[] | null
 }
 
@@ -69,7 +69,7 @@ export interface TaskPage {
   readonly next: number | null
 }
 
-/** A partition that ran out of attempts: what an operator wants to hear of at once. */
+/** A partition that ran out of attempts, for immediate notification of an operator. */
 export interface ParkedNotice {
   readonly taskId: string
   readonly level: number
@@ -80,16 +80,16 @@ export interface ParkedNotice {
 }
 
 export interface ChangeQuery {
-  /** The position that an earlier page gave; null asks for the present one. */
+  /** The position returned with an earlier page; null requests the current position. */
   readonly after: string | null
-  /** At most so many tasks; the others follow with the next page. */
+  /** The maximum number of tasks. The others follow with the next page. */
   readonly limit: number
 }
 
-/** What changed since a position: each task once, as it is now, however often it changed. */
+/** The changes since a position: each task once, in its current state, however often it changed. */
 export interface ChangePage {
   readonly next: string
-  /** The position is too old or from another life of the store: whoever follows must look at everything anew. */
+  /** The position is too old or from before a restart of the store: the follower must reload everything. */
   readonly missed: boolean
   readonly now: number
   readonly tasks: readonly TaskRow[]
@@ -126,7 +126,7 @@ export interface InstanceRecord {
   readonly lastSeenAt: number
   readonly totals: InstanceTotals
   readonly leases: number
-  /** When the first of them ends. */
+  /** When the first of its leases ends. */
   readonly leasesEndAt: number | null
   readonly node: { readonly version: string; readonly startedAt: number; readonly draining: boolean } | null
   readonly now: number
@@ -138,24 +138,24 @@ export interface InstanceQuery {
   /** Cursor: the name of the last instance seen. */
   readonly after: string | null
   readonly limit: number
-  /** Only those that were seen within so long, or hold a lease; null or absent: all. */
+  /** Only instances that were seen within this time or hold a lease; null or absent: all. */
   readonly activeMillis?: number | null
 }
 
-/** By name. */
+/** Ordered by name. */
 export interface InstancePage {
   readonly instances: readonly InstanceRecord[]
   readonly next: string | null
 }
 
-/** A task as the record of its producer has it; times are numbers until somebody is told. */
+/** A task in the record of its producer, with times as numbers. They are formatted in the API. */
 export type ProducedTaskRecord = Omit<ProducedTask, 'lastCallBackAt'> & { readonly lastCallBackAt: number }
 
 export interface PartitionQuery {
   readonly taskId: string
   readonly state: PartitionState | null
   readonly level: number | null
-  /** Cursor: the last row seen, in the order level, index. */
+  /** Cursor: the last row seen, ordered by level and index. */
   readonly after: { readonly level: number; readonly index: number } | null
   readonly limit: number
 }
@@ -185,6 +185,6 @@ export interface PartitionRecord {
 export interface PartitionPage {
   readonly facts: TaskFacts
   readonly partitions: readonly PartitionRecord[]
-  /** Set while there may be more, also when this page came out short: a page reads a bounded number of rows. */
+  /** Set while there may be more, even if this page is short: a page reads a bounded number of rows. */
   readonly next: { readonly level: number; readonly index: number } | null
 }

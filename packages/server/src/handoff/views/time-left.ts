@@ -1,10 +1,10 @@
 import { countOf, longestOf, quantileOf, sumOf } from '../rules/durations.ts'
 import { type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
 
-// When a task will be done. The pace tells how long the work that waits will take; what is in hand or in back-off tells
-// that it cannot be sooner.
+// Estimates when a task will be done. The pace determines how long the waiting work takes. Running leases and
+// back-offs set a lower bound.
 
-/** A partition that is leased, or waits for the end of a back-off. */
+/** A partition that is leased or in back-off. */
 export interface UnderWay {
   readonly level: number
   readonly index: number
@@ -15,16 +15,16 @@ export interface UnderWay {
   /** When its lease or its back-off ends. */
   readonly dueAt: number
   readonly recordCount: number
-  /** Its lease was renewed: somebody is there. */
+  /** Its lease was renewed, so its worker is alive. */
   readonly renewed: boolean
 }
 
-/** What is known of the attempts of a task. */
+/** What is known about the attempts of a task. */
 export interface Timing {
   readonly durations: readonly number[]
-  /** Those that end first; not all of them where there are very many. */
+  /** The leases and back-offs that end first; not all of them if there are very many. */
   readonly underWay: readonly UnderWay[]
-  /** How long a partition whose lease expired waits, roughly. */
+  /** The approximate back-off of a partition whose lease expired. */
   readonly backoffMillis: number
 }
 
@@ -32,19 +32,21 @@ export type WaitsFor = 'pace' | 'lease' | 'back-off'
 
 export interface TimeLeft {
   readonly seconds: number
-  /** What it depends on most. */
+  /** The main cause of the estimate. */
   readonly waitsFor: WaitsFor
 }
 
 /** Fewer attempts say little about how long one takes. */
 const ATTEMPTS_TO_JUDGE = 5
-/** Beyond so many times the usual length an attempt is overdue, and beyond so many its worker is taken for dead. */
+/**
+ * An attempt is overdue after OVERDUE times the usual duration. After DEAD times, its worker is assumed dead.
+ */
 const OVERDUE = 3
 const DEAD = 5
 const LEAST_OVERDUE_MILLIS = 5000
-/** Of the length of an attempt: how long, on average, workers are idle before the last of them ends. */
+/** How long workers are idle, on average, before the last attempt ends, as a share of an attempt. */
 const LAST_SHARE = 0.5
-/** Lengths are known within a fifth. */
+/** Durations are accurate within a fifth. */
 const LONGEST_MARGIN = 1.2
 
 export interface Overdue {
@@ -52,7 +54,7 @@ export interface Overdue {
   readonly expectedMillis: number
 }
 
-/** How long an attempt is expected to take, by the records of its partition; null where nothing is known yet. */
+/** The expected duration of an attempt, by the records of its partition; null if nothing is known yet. */
 export function expectedMillis(
   facts: TaskFacts,
   durations: readonly number[],
@@ -63,7 +65,7 @@ export function expectedMillis(
   const { done } = facts.records
   if (done === 0 || facts.partitions.done === 0) return median
   const usual = done / facts.partitions.done
-  // However small, an attempt has a beginning and an end.
+  // Every attempt has some fixed overhead, however few records it has.
   return Math.max(median * (recordCount / usual), median * 0.1)
 }
 
@@ -95,9 +97,9 @@ function isBeyond(times: number, age: number, usual: number, spread: number): bo
 
 export interface SeenPace {
   readonly perSecond: number
-  /** In the unit of `perSecond`: what is unfinished and not parked. */
+  /** Unfinished and not parked, in the unit of `perSecond`. */
   readonly left: number
-  /** Whether enough was finished lately to trust it. */
+  /** Whether enough was finished recently to trust it. */
   readonly isSure: boolean
 }
 
@@ -113,7 +115,7 @@ export function timeLeft(facts: TaskFacts, timing: Timing, pace: SeenPace, now: 
   )
   const byPace = bulkSeconds(facts, timing, pace, now)
   if (byPace === null) {
-    // Nothing waits but what is under way: the last of it tells.
+    // Nothing is waiting, so the last lease or back-off determines the end.
     const waiting = facts.partitions.ready + facts.partitions.held
     if (last === null || waiting > 0 || countOf(durations) === 0) return null
     return { seconds: last.millis / 1000, waitsFor: last.waitsFor }
@@ -123,31 +125,31 @@ export function timeLeft(facts: TaskFacts, timing: Timing, pace: SeenPace, now: 
 }
 
 /**
- * How long all that is not parked takes those who work on it now. Where nobody works, or too little is known, at the pace of
- * late.
+ * How long the current workers take for everything that is not parked. If there are none, or too little is
+ * known, the recent pace is used.
  */
 function bulkSeconds(facts: TaskFacts, timing: Timing, pace: SeenPace, now: number): number | null {
   const effort = effortLeft(facts, timing, now)
   if (effort === null || effort.working === 0)
     return pace.isSure && pace.perSecond > 0 ? pace.left / pace.perSecond : null
   const { millis, attemptMillis, working } = effort
-  // The last one is begun when others are nearly done, and has nobody to share it with.
+  // The last attempt starts when the others are nearly done, and cannot be shared.
   return (millis / working + attemptMillis * LAST_SHARE * (1 - 1 / Math.max(1, working))) / 1000
 }
 
-/** What is left of a task, measured in time under lease. */
+/** The remaining work of a task, measured in time under lease. */
 export interface Effort {
-  /** All attempts that are left, one after the other. */
+  /** The total duration of all remaining attempts. */
   readonly millis: number
-  /** One attempt at an average partition of those that are left. */
+  /** The duration of an attempt at an average remaining partition. */
   readonly attemptMillis: number
-  /** Leases under which work goes on. */
+  /** The number of leases with active work. */
   readonly working: number
 }
 
 /**
- * What all that is not parked takes, by how long attempts took and how many came to nothing; what was begun counts. Null
- * while too little is known.
+ * The effort for everything that is not parked, based on how long attempts took and how many were wasted,
+ * minus the time already spent on running attempts. Null while too little is known.
  */
 export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effort | null {
   const { durations, underWay } = timing
@@ -155,7 +157,7 @@ export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effor
   if (attempts < ATTEMPTS_TO_JUDGE) return null
   const overdue = new Set(overdueOf(facts, timing, now).map(({ partition }) => partition))
   const working = underWay.filter((one) => one.state === 'leased' && !overdue.has(one))
-  // Where there are very many leases, not all of them were looked at.
+  // If there are very many leases, only some were read. Extrapolate.
   const unseen = facts.partitions.leased / Math.max(1, leasedIn(underWay))
   const { partitions, records } = facts
   const byRecords = totalOf(records) > 0 && records.done > 0
@@ -174,7 +176,10 @@ export function effortLeft(facts: TaskFacts, timing: Timing, now: number): Effor
   }
 }
 
-/** How many leases finish what is left within a time: the estimate of `timeLeft`, solved for leases. Infinity where no number does. */
+/**
+ * How many leases finish the remaining work within a time: the estimate of `timeLeft`, solved for leases.
+ * Infinity if no number of leases can.
+ */
 export function leasesToFinishIn(
   { millis, attemptMillis }: Pick<Effort, 'millis' | 'attemptMillis'>,
   withinMillis: number,
@@ -187,7 +192,7 @@ export function leasesToFinishIn(
 const leasedIn = (underWay: readonly UnderWay[]): number =>
   underWay.reduce((count, { state }) => (state === 'leased' ? count + 1 : count), 0)
 
-/** When a partition that is under way will be done, in milliseconds from now. */
+/** When a leased or delayed partition will be done, in milliseconds from now. */
 function endsIn(
   facts: TaskFacts,
   durations: readonly number[],
@@ -198,13 +203,13 @@ function endsIn(
   const usual = expectedMillis(facts, durations, recordCount)
   const untilDue = Math.max(0, dueAt - now)
   if (state === 'delayed') return untilDue + (usual ?? 0)
-  // Nothing is known yet: not before now, and nobody is promised anything by it.
+  // Nothing is known yet, so there is no lower bound.
   if (usual === null) return 0
   const age = now - leasedAt
   const spread = spreadOf(durations)
   if (countOf(durations) < ATTEMPTS_TO_JUDGE || !isBeyond(OVERDUE, age, usual, spread))
     return Math.max(usual - age, usual * 0.2)
-  // Others took as long, and came to an end.
+  // Other attempts took as long and finished.
   const longest = longestOf(durations) * LONGEST_MARGIN
   if (age < longest) return Math.max(usual, longest - age)
   // The longer it has taken, the longer it may still take.

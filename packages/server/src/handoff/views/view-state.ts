@@ -5,11 +5,11 @@ import { isDone } from '../rules/task-course.ts'
 import { type Tally, type TaskFacts, totalOf, unfinishedOf } from '../rules/task-facts.ts'
 import type { LaneFacts, PartitionRecord, TaskRecord, TaskRow } from './records.ts'
 
-// What a store counts is turned into what it means to people: a partition that waits is ready where its lane is open and
-// held where it is not, and of a cancelled task all that was not done is cancelled, whether or not its rows have been
-// rewritten yet.
+// Converts stored counts into what users see. A waiting partition is ready if its lane is open, and held
+// otherwise. In a cancelled task everything that was not done is cancelled, whether or not its rows have been
+// updated.
 
-/** So many of each state, and in all. */
+/** Counts by state, and their total. */
 export interface ViewedCounts extends Tally {
   readonly total: number
 }
@@ -26,7 +26,7 @@ export interface LaneView extends ProgressView {
 
 export interface PartitionView {
   readonly state: PartitionState
-  /** Those used up, and the one that runs. */
+  /** The used attempts, plus the running one. */
   readonly attempts: number
   readonly holder: string | null
   readonly leaseEndsAt: number | null
@@ -49,7 +49,7 @@ export function progressView({ facts, openLane }: Pick<TaskRow, 'facts' | 'openL
 }
 
 export function laneView(facts: TaskFacts, lane: LaneFacts): LaneView {
-  // Behind a barrier with nothing left to wait for, nothing is kept back.
+  // When everything behind a barrier is done, nothing is held.
   const open = isLaneOpen(facts, lane.level) || (facts.levelBarrier && isDone(facts))
   const { firstIndex: first, lastIndex: last, gaps } = lane
   return {
@@ -72,12 +72,12 @@ export function partitionView(facts: TaskFacts, record: PartitionRecord): Partit
   }
 }
 
-/** Null where nobody said how many to expect. */
+/** Null if the number of expected partitions was not declared. */
 export function missingPartitions({ expectedPartitions, partitions }: TaskFacts): number | null {
   return expectedPartitions === null ? null : Math.max(0, expectedPartitions - totalOf(partitions))
 }
 
-/** The lowest unfinished level, where a level above it has to wait for it. */
+/** The lowest unfinished level, if a level above it must wait for it. */
 export function waitingFor({ facts, lanes, lanesOmitted }: TaskRecord): WaitedFor | null {
   if (!facts.levelBarrier || facts.openLevel === null || facts.cancelled) return null
   const lane = lanes.find(({ level }) => level === facts.openLevel)
@@ -86,7 +86,7 @@ export function waitingFor({ facts, lanes, lanesOmitted }: TaskRecord): WaitedFo
   return { level: lane.level, parked: lane.partitions.parked, unfinished: unfinishedOf(lane.partitions) }
 }
 
-/** `open` is the part of the tally that stands in open lanes, where only a part of it does. */
+/** `open` is the part of the tally in open lanes, if it is only a part. */
 function viewedCounts(facts: TaskFacts, tally: Tally, open: Tally | null): ViewedCounts {
   const total = totalOf(tally)
   const none = { ready: 0, held: 0, leased: 0, delayed: 0, parked: 0 }

@@ -1,6 +1,9 @@
 import type { ChangeQuery, ParkedNotice } from '../../views/records.ts'
 
-/** Changes that are remembered for those who follow; in memory: a restart tells them to look at everything. */
+/**
+ * The maximum number of changes kept for followers. They are in memory only: after a restart, followers
+ * reload everything.
+ */
 const KEPT = 20_000
 
 export interface Changes {
@@ -12,22 +15,23 @@ export interface Changes {
 }
 
 /**
- * What was committed lately, in order, each task once. A task that changes again before it was read keeps its place:
- * so the log is as long as tasks are many, not as they are fast, and the fastest does not wait behind others for ever.
+ * Recently committed changes, in order, with one entry per task. A task that changes again before it was read
+ * keeps its position. So the log grows with the number of tasks, not with their rate of change, and busy
+ * tasks are not delayed.
  */
 export class ChangeLog {
-  readonly #life: string
+  readonly #runId: string
   /** Position by task or notice, in ascending order. */
   readonly #entries = new Map<number | ParkedNotice, number>()
-  /** Every position below was given out to a follower. */
+  /** Every position below this one was returned to a follower. */
   #read = 0
   #end = 0
-  /** What stood below is forgotten. */
+  /** Entries below this position were dropped. */
   #first = 0
 
-  /** `life` tells positions of one life of the service from those of another. */
-  constructor(life: string) {
-    this.#life = life
+  /** `runId` is random per process, so that positions from before a restart are recognized. */
+  constructor(runId: string) {
+    this.#runId = runId
   }
 
   add(tasks: Iterable<number>, parked: readonly ParkedNotice[]): void {
@@ -72,11 +76,11 @@ export class ChangeLog {
 
   #readUpTo(position: number): string {
     this.#read = Math.max(this.#read, position)
-    return `${this.#life}-${position.toString(36)}`
+    return `${this.#runId}-${position.toString(36)}`
   }
 
   #parse(position: string): number | undefined {
-    const [life, number = ''] = position.split('-')
-    return life === this.#life ? Number.parseInt(number, 36) : undefined
+    const [runId, number = ''] = position.split('-')
+    return runId === this.#runId ? Number.parseInt(number, 36) : undefined
   }
 }

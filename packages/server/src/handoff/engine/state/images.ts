@@ -24,7 +24,7 @@ export const noImages = (): Images => ({
   nextIds: null,
 })
 
-/** The last image of a row is the one that counts. */
+/** Adds an entry. The last image of a row replaces earlier ones. */
 export function addToImages(images: Images, entry: Entry): void {
   for (const task of entry.tasks)
     images.tasks.set(task.id, withFailures(task, images.tasks.get(task.id)?.failures ?? null))
@@ -59,12 +59,12 @@ export function addToImages(images: Images, entry: Entry): void {
   if (entry.nextIds !== null) images.nextIds = entry.nextIds
 }
 
-/** An image without failures says that they are as they were. */
+/** An image without failures leaves them unchanged. */
 function withFailures(task: StoredTask, failures: StoredTask['failures']): StoredTask {
   return task.failures !== null || failures === null ? task : { ...task, failures }
 }
 
-/** In rows, as far as it matters how many there are. */
+/** The approximate number of rows in an entry. */
 const weightOf = ({ tasks, lanes, partitions, keys, ranges, outbox }: Entry): number =>
   1 + tasks.length + lanes.length + partitions.length + keys.length + ranges.length + outboxRowsOf(outbox)
 
@@ -77,22 +77,22 @@ interface Generation {
 
 const noEntries = (): Generation => ({ entries: [], weight: 0, upTo: 0 })
 
-/** What a flush takes. */
+/** Input of a flush. */
 export interface Flushable {
   readonly images: Images
   readonly upTo: number
 }
 
 /**
- * Entries that are durable and not flushed, in two generations. The older one is flushed first, without the rows that the
- * newer one changed again: a partition that is finished soon after it was leased is written once and never enters the
- * indexes of leases, and a lane that changes all the time is rarely written.
+ * Entries that are durable but not flushed, in two generations. The older generation is flushed first,
+ * without the rows that the newer one changed again. So a partition that is finished soon after it was leased
+ * is written once and never enters the lease indexes, and a lane that changes constantly is rarely written.
  */
 export class Unflushed {
   #older = noEntries()
   #newer = noEntries()
 
-  /** Of the generation that grows. */
+  /** Weight of the newer generation. */
   get weight(): number {
     return this.#newer.weight
   }
@@ -101,7 +101,7 @@ export class Unflushed {
     return this.#newer.entries.length
   }
 
-  /** All that is not written, about. */
+  /** The approximate number of unflushed rows. */
   get rows(): number {
     return this.#older.weight + this.#newer.weight
   }
@@ -112,7 +112,7 @@ export class Unflushed {
     this.#newer.upTo = number
   }
 
-  /** The newer generation takes the place of the older one. */
+  /** Takes the older generation. The newer one replaces it. */
   takeOlder(): Flushable | null {
     const { entries, upTo } = this.#older
     const newer = this.#newer
@@ -139,12 +139,13 @@ export function imagesOf(entries: readonly Entry[]): Images {
   return images
 }
 
-/** A lane has many columns and indexes: as many as this many partitions. */
+/** A lane has many columns and indexes, so writing it counts as this many partitions. */
 const ROWS_PER_LANE = 4
 
 /**
- * The same images in pieces of about this many rows, so that none holds others up for long. Images are absolute and may be
- * written twice, but for what is added to totals: that and all that is small is in the last piece.
+ * Splits images into pieces of about this many rows, so that no write blocks others for long. Images are
+ * absolute and may be written twice, except for increments of totals: those, and everything small, go into
+ * the last piece.
  */
 export function inPieces(images: Images, rows: number): Images[] {
   const { tasks, lanes, laneTables, partitions, ranges } = images
@@ -160,7 +161,7 @@ export function inPieces(images: Images, rows: number): Images[] {
     piece = noImages()
     filled = 0
   }
-  // Tasks come first: no row is ever on the disk without those it belongs to.
+  // Tasks come first: a row must not be on disk before the rows it belongs to.
   for (const [id, task] of tasks) {
     piece.tasks.set(id, task)
     filledBy(1)
@@ -193,7 +194,8 @@ export function inPieces(images: Images, rows: number): Images[] {
 }
 
 function removeFromImages(images: Images, entry: Entry): void {
-  // Failures are in the entry alone that changed them, and it is forgotten with this flush. Totals and throughput are added, never replaced.
+  // Failures are only in the entry that changed them, and that entry is deleted with this flush. Totals and
+  // throughput are increments and are never replaced.
   for (const { id } of entry.tasks) if (images.tasks.get(id)?.failures === null) images.tasks.delete(id)
   for (const { id } of entry.lanes) images.lanes.delete(id)
   for (const { level } of entry.levels) images.levels.delete(level)

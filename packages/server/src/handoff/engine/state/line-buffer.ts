@@ -1,25 +1,26 @@
 import type { LinePosition } from '../../disk.ts'
 import type { StoredPartition } from '../../stored.ts'
 
-/** What of a partition tells its place in a line. */
+/** The fields that determine a partition's position in its queue. */
 type Waiting = Pick<StoredPartition, 'id' | 'line' | 'dueAt'>
 
 /**
- * The beginning of one of a lane's lines, in memory. Everything on the disk up to `loadedTo` is among `items`; beyond it
- * `items` has only what changed lately and may lack others, so nothing beyond it can be first.
+ * The beginning of one of a lane's queues, in memory. `items` contains everything that is on disk up to
+ * `loadedTo`. Beyond that it contains only recent changes and may have gaps, so an item beyond it is never
+ * the first of the queue.
  */
 export class LineBuffer<Partition extends Waiting> {
-  /** In the order of the line. */
+  /** In queue order. */
   readonly items: Partition[] = []
   loadedTo: LinePosition | null = null
-  /** Nothing of the line is on the disk that is not here. */
+  /** Every partition of the queue on disk is also in memory. */
   isComplete: boolean
 
   constructor(isComplete: boolean) {
     this.isComplete = isComplete
   }
 
-  /** The first of the line; undefined where a load has to tell, or there is none. */
+  /** The first partition of the queue. Undefined if the queue is empty or must be loaded first. */
   get first(): Partition | undefined {
     const first = this.items[0]
     if (first === undefined || this.isComplete) return first
@@ -33,20 +34,20 @@ export class LineBuffer<Partition extends Waiting> {
     else items.splice(this.#indexOf(placeOf(partition)), 0, partition)
   }
 
-  /** To be called before its place changes. One that is not in memory is not here. */
+  /** Call it before the partition's position changes. Partitions that are not buffered are ignored. */
   remove(partition: Partition): void {
     const at = this.#indexOf(placeOf(partition))
     if (this.items[at] === partition) this.items.splice(at, 1)
   }
 
-  /** Fills in rows that were read behind `loadedTo`; `isEnd` if there are no more. */
+  /** Adds rows that were read after `loadedTo`. `isEnd` is true if there are no more. */
   fill(partitions: readonly Partition[], last: LinePosition | null, isEnd: boolean): void {
     for (const partition of partitions) this.add(partition)
     this.isComplete = isEnd
     if (last !== null) this.loadedTo = last
   }
 
-  /** Forgets what is far from the front; what is not on the disk yet must stay. Returns what was dropped. */
+  /** Drops partitions far from the front, except those not on disk yet. Returns the dropped partitions. */
   trim(keep: number, isClean: (partition: Partition) => boolean): Partition[] {
     const { items } = this
     if (items.length <= keep) return []
@@ -77,7 +78,7 @@ export class LineBuffer<Partition extends Waiting> {
   }
 }
 
-/** Fresh and released partitions go by arrival, retries by the time at which they became due. */
+/** Fresh and released partitions are ordered by arrival, retries by due time. */
 const placeOf = ({ line, dueAt, id }: Waiting): LinePosition => ({
   dueAt: line === 'retry' ? (dueAt ?? 0) : 0,
   id,

@@ -6,16 +6,18 @@ import type { Lane, Partition } from './memory.ts'
 
 const ROWS_AT_A_TIME = 32
 const ROWS_AT_MOST = 1000
-/** Lines that are filled with one load. */
+/** The maximum number of queues filled with one load. */
 export const LINES_AT_A_TIME = 64
 /**
- * Where a lane has several tables, partitions of one are looked for among so many ids at a time, and more each time that
- * none was found: no load reads more rows than that.
+ * If a lane has several tables, a load scans this many ids for partitions of one table. The range doubles
+ * each time none was found, up to the maximum, so every load is bounded.
  */
 const IDS_AT_A_TIME = 20_000
 const IDS_AT_MOST = 320_000
 
-/** The next partition of a source that has some; `ahead` has others that are about to have their turn. */
+/**
+ * Returns the next partition of a source, which must have some. `ahead` returns the sources that come next.
+ */
 export function* firstOf(
   tx: Transaction,
   source: Source,
@@ -26,7 +28,8 @@ export function* firstOf(
   while (true) {
     const line = linesOf(source)[lineToServe(source)]
     if (line.first !== undefined) return line.first
-    // Memory and rows disagree: another node leads and has written. Asking the disk again tells.
+    // Memory and rows disagree, so another node has become leader and written rows. Reading the disk again
+    // resolves this.
     if (line.isComplete)
       throw new StoreUnavailable(
         'store_unavailable',
@@ -44,11 +47,11 @@ interface Wanted {
   readonly table: string | undefined
   readonly limit: number
   readonly after: number
-  /** Of fresh partitions: up to which id they are looked for. */
+  /** For fresh partitions: the last id to scan. */
   readonly upTo: number
 }
 
-/** Fills the line to serve, and those of other lanes that are about to have their turn. */
+/** Fills the queue to serve, and those of other sources that come next. */
 function* loadLines(
   tx: Transaction,
   front: Source,
@@ -121,7 +124,10 @@ function fillFresh(tx: Transaction, wanted: Wanted, ids: readonly number[]): voi
   buffer.fill(found, last === undefined ? null : { dueAt: 0, id: last }, isEnd)
 }
 
-/** Memory may know better than the row: that it left the line, or is in it already. */
+/**
+ * Filters loaded rows. Memory may be newer than a row: the partition may have left the queue, or be in it
+ * already.
+ */
 function waitingAmong(tx: Transaction, source: Source, line: Line, ids: readonly number[]): Partition[] {
   const there = new Set(linesOf(source)[line].items)
   const found: Partition[] = []
@@ -133,7 +139,9 @@ function waitingAmong(tx: Transaction, source: Source, line: Line, ids: readonly
   return found
 }
 
-/** Partitions that this very batch brought: their rows are not on the disk yet, and nothing loads them later. */
+/**
+ * Partitions of call-backs in the same batch. Their rows are not on disk yet, and no load finds them later.
+ */
 function unwritten(tx: Transaction, lane: Lane, table: string | undefined): Partition[] {
   if (!tx.calledBack.has(lane.id)) return []
   const { partitions } = tx.memory

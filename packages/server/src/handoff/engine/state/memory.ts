@@ -20,39 +20,48 @@ import { Order, type OrderedLane } from './order.ts'
 import { Rotations } from './rotation.ts'
 import { TableOrders } from './table-orders.ts'
 
-/** What changed last in the entry of this number: until that is flushed, the row on the disk is older than memory. */
+/**
+ * The number of the last entry that changed the object. Until that entry is flushed, the row on disk is older
+ * than memory.
+ */
 interface Changing {
   changedIn: number
 }
 
 export interface Level extends StoredLevel, Changing {
-  /** Lanes of this level in memory, and those of them in the order. */
+  /** The number of this level's lanes in memory, and of those in the order. */
   lanes: number
   queued: number
 }
 
 export interface TableTime extends StoredTableTime, Changing {
-  /** Lanes in memory that have this table, and those of them in its order. */
+  /** The number of lanes in memory that have this table, and of those in its order. */
   lanes: number
   queued: number
 }
 
 export interface Task extends StoredTask, Changing {
   readonly rerunning: boolean
-  /** Those in memory, by level. */
+  /** Lanes in memory, by level. */
   readonly lanes: Map<number, Lane>
-  /** Lanes that were met at the front of the order while they may not serve; and their tables, of the orders of tables. */
+  /**
+   * Lanes that reached the front of the order while they may not be served, and the same for tables in table
+   * orders.
+   */
   readonly aside: Set<Lane>
   readonly asideTables: Set<LaneTable>
-  /** Some of them were forgotten: when the task may serve again, orders are read from their beginning. */
+  /**
+   * Some lanes or tables set aside were evicted. When the task may be served again, orders are read from the
+   * start.
+   */
   asideForgotten: boolean
-  /** Every lane below this level that has a turn is in memory; Infinity: all of them. */
+  /** Every lane below this level that has a turn is in memory. Infinity: all lanes. */
   waitingLoadedTo: number
   pace: StoredPace | null
-  /** As of the last event about it, or when it was read. */
+  /** As of the last event about the task, or when it was loaded. */
   toldState: StoredTask['state']
   toldGeneration: number
-  /** The entry in which its failures changed last. */
+  /** The last entry that changed its failures. */
   failuresChangedIn: number
 }
 
@@ -62,18 +71,24 @@ export interface Lane extends StoredLane, OrderedLane<Lane>, Changing {
   readonly owner: Task
   readonly time: Level
   readonly lines: Lines
-  /** All of them; a lane without rows has none. */
+  /** All tables of the lane. Empty for a lane without rows. */
   readonly tables: Map<string, LaneTable>
-  /** Null where there are several, or none. */
+  /** Null if the lane has no table, or more than one. */
   onlyTable: LaneTable | null
-  /** The largest index that was ever called back here; null for a lane that was read, whose indexes are on the disk. */
+  /**
+   * The largest index ever called back on this lane. Null for a lane loaded from disk, whose indexes are on
+   * disk.
+   */
   lastIndex: number | null
-  /** Partitions in memory that point here. */
+  /** The number of partitions in memory that refer to this lane. */
   pins: number
-  /** What became done in the entry of this number. */
+  /** What became done in the entry `doneIn`. */
   done: DoneWithin | null
   doneIn: number
-  /** How many partitions were done when all of them were, as of the last event about it or when it was read. */
+  /**
+   * The number of done partitions when all were done, as of the last event about the lane or when it was
+   * loaded.
+   */
   toldFinished: number | null
 }
 
@@ -81,7 +96,7 @@ export interface LaneTable extends StoredLaneTable, OrderedLane<LaneTable>, Chan
   readonly owner: Task
   readonly home: Lane
   readonly time: TableTime
-  /** Where its lane has several tables, and a pull has asked for this one. */
+  /** Set if its lane has several tables and a pull has named this one. */
   lines: Lines | null
 }
 
@@ -90,13 +105,13 @@ export interface Partition extends StoredPartition, Changing {
 }
 
 export interface Key extends Changing {
-  /** Null: known not to be on the disk. */
+  /** Null: known not to be on disk. */
   row: StoredKey | null
 }
 
 /**
- * What the engine has in memory: a bounded part of what is on the disk, brought up to date by all entries. Rows come in
- * by `take`, which fills in only what is not here; what is clean, that is flushed, may go by `evict`.
+ * The engine's memory: a bounded part of the disk's rows, kept up to date by all entries. `take` adds loaded
+ * rows that are not in memory yet. `evict` removes clean rows, which means rows whose last change is flushed.
  */
 export class Memory {
   readonly tasks = new Map<number, Task>()
@@ -105,19 +120,22 @@ export class Memory {
   readonly levels = new Map<number, Level>()
   readonly partitions = new Map<number, Partition>()
   readonly keys = new Map<string, Key>()
-  /** Names that the disk was told of: their instances have rows. */
+  /** Instances that are known to have a row on disk. */
   readonly instances = new Map<string, InstanceRole>()
   readonly tableTimes = new Map<string, TableTime>()
-  /** All of them. */
+  /** All subscriptions. */
   readonly subscriptions = new Map<string, StoredSubscription>()
   readonly order = new Order<Lane>()
   readonly tableOrders = new TableOrders<LaneTable>(this.lanes)
   readonly rotations = new Rotations()
   readonly nextIds: NextIds
   #flushed: number
-  /** Of what could not be evicted as far as it should: what was flushed then, and how much was left. */
+  /**
+   * Maps that could not be evicted down to their bound: what was flushed at that time, and how many rows
+   * remained.
+   */
   readonly #stuck = new Map<ReadonlyMap<unknown, unknown>, { flushed: number; left: number }>()
-  /** Partitions whose last images were flushed since memory was evicted. */
+  /** Partitions whose last image was flushed since the last eviction. */
   #flushedLately: Iterable<number>[] = []
 
   constructor(nextIds: NextIds, flushed: number) {
@@ -127,7 +145,7 @@ export class Memory {
 
   isClean = ({ changedIn }: Changing): boolean => changedIn <= this.#flushed
 
-  /** Rows on the disk contain all entries up to this number, and with them these partitions. */
+  /** The rows on disk contain all entries up to this number, which changed these partitions. */
   flushed(upTo: number, partitions: Iterable<number>): void {
     this.#flushed = upTo
     this.#flushedLately.push(partitions)
@@ -137,8 +155,8 @@ export class Memory {
     for (const task of loaded.tasks) if (!this.tasks.has(task.id)) this.addTask(task)
     for (const level of loaded.levels) if (!this.levels.has(level.level)) this.#addLevel(level)
     for (const time of loaded.tableTimes) if (!this.tableTimes.has(nameOfTime(time))) this.#addTableTime(time)
-    // A row without its lane, or a lane without its task, was written by a node that leads now: what it belongs to is
-    // flushed later. This node will be told when it appends.
+    // A row without its lane, or a lane without its task, was written by a node that has become leader: the
+    // row it belongs to is flushed later. This node gets an error when it appends.
     const added = new Map<number, Lane>()
     for (const lane of loaded.lanes)
       if (!this.lanes.has(lane.id) && this.tasks.has(lane.task)) added.set(lane.id, this.addLane(lane, false))
@@ -172,7 +190,7 @@ export class Memory {
     return task
   }
 
-  /** A new lane has nothing on the disk. */
+  /** A new lane has no rows on disk. */
   addLane(row: StoredLane, isNew: boolean): Lane {
     const owner = this.tasks.get(row.task)
     if (owner === undefined) throw new Error(`lane ${row.id} was read without its task`)
@@ -238,12 +256,12 @@ export class Memory {
     partition.home.pins -= 1
   }
 
-  /** Keeps memory within bounds. Nothing goes that is not flushed. */
+  /** Keeps memory within bounds. Only flushed rows are evicted. */
   evict(bounds: MemoryBounds): void {
     this.#dropFinished()
     this.#evictFrom(this.partitions, bounds.partitions, (left) => this.#evictPartitions(left))
     this.#evictFrom(this.lanes, bounds.lanes, (left) => {
-      // Finished partitions hold their lanes, and small tasks have many lanes for few partitions.
+      // Finished partitions pin their lanes, and small tasks have many lanes for few partitions.
       this.#evictPartitions(this.partitions.size >> 1)
       this.#evictLanes(left)
     })
@@ -253,8 +271,8 @@ export class Memory {
   }
 
   /**
-   * A quarter at a time, so that no transaction takes long for it. Where less could go, because it is not flushed, looking
-   * through all of it again is worth its time only after the next flush, or when much was added.
+   * Evicts a quarter at a time, so that no transaction takes long. If unflushed rows prevented that, a new
+   * scan is worthwhile only after the next flush, or when many rows were added.
    */
   #evictFrom(rows: ReadonlyMap<unknown, unknown>, most: number, evict: (left: number) => void): void {
     if (rows.size <= most) return
@@ -266,7 +284,7 @@ export class Memory {
     else this.#stuck.delete(rows)
   }
 
-  /** What is done is rarely named again. Kept, it would live long enough to be dear to the garbage collector. */
+  /** Done partitions are rarely used again. Dropping them early keeps garbage collection cheap. */
   #dropFinished(): void {
     for (const ids of this.#flushedLately)
       for (const id of ids) {
@@ -276,7 +294,7 @@ export class Memory {
     this.#flushedLately = []
   }
 
-  /** The oldest first. Those at the front of a line stay: they go with their lane. */
+  /** Evicts the oldest first. Ready partitions stay: they are evicted with their lane. */
   #evictPartitions(left: number): void {
     for (const partition of this.partitions.values()) {
       if (this.partitions.size <= left) return
@@ -284,13 +302,13 @@ export class Memory {
     }
   }
 
-  /** Those without work first, then the last in the order, then those that may not serve. */
+  /** Evicts lanes without work first, then the last in the order, then those set aside. */
   #evictLanes(left: number): void {
     for (const lane of this.lanes.values()) {
       if (this.lanes.size <= left) return
       if (lane.turn === null) this.#dropLane(lane)
     }
-    // What pulls by table are about to be given stays: it may be far behind in the order of all.
+    // Lanes that come next in a table's order stay: they may be far back in the order of all lanes.
     this.tableOrders.cut(left >> 1, this.isClean)
     const isAhead = ({ tables }: Lane) => [...tables.values()].some(({ heapIndex }) => heapIndex >= 0)
     for (const lane of this.order.cut(left, isAhead)) this.#dropLane(lane)
@@ -312,7 +330,7 @@ export class Memory {
       lane.pins === buffered.size &&
       [...tables.values(), ...buffered].every(this.isClean)
     if (!isFree) {
-      // It stays, and so does its place in the order.
+      // The lane stays in memory and keeps its position in the order.
       if (lane.turn !== null && lane.heapIndex === -1 && !owner.aside.has(lane)) this.order.put(lane)
       return false
     }
@@ -374,7 +392,7 @@ export const itemsOf = ({ fresh, released, retry }: Lines): Partition[] => [
   ...retry.items,
 ]
 
-/** Partitions that are in memory because they are next on a line of this lane. */
+/** Partitions that are in memory because they are next in a queue of this lane. */
 function bufferedOf({ lines, tables }: Lane): Set<Partition> {
   const buffered = new Set(itemsOf(lines))
   for (const { lines: ofTable } of tables.values())

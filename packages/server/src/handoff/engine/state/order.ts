@@ -2,7 +2,7 @@ import type { OrderPosition } from '../../disk.ts'
 import { mayServe } from '../../rules/lane-rules.ts'
 import type { StoredTask } from '../../stored.ts'
 
-/** What of a lane, or of a lane's table, the order goes by. */
+/** The fields of a lane, or of a lane's table, that the order uses. */
 export interface OrderedLane<Lane> {
   readonly id: number
   readonly level: number
@@ -11,24 +11,27 @@ export interface OrderedLane<Lane> {
     StoredTask,
     'paused' | 'cancelled' | 'levelBarrier' | 'openLevel' | 'settings' | 'partitions'
   >
-  /** Those of its task that were met at the front of the order while they may not serve. */
+  /** Lanes of its task that reached the front of the order while they may not be served. */
   readonly aside: Set<Lane>
   /** Counts the lanes of its level that are in the order. */
   readonly time: { queued: number }
-  /** Its place in the heap; -1 outside of it. */
+  /** Its index in the heap, or -1. */
   heapIndex: number
 }
 
 /**
- * Whose turn it is: lanes with work in the order (level, turn, id), as a heap of those in memory. All lanes on the disk
- * up to `loadedTo` are in memory, or belong to a task that may not serve; beyond it others may come first.
+ * Determines whose turn it is: a heap of the lanes in memory that have work, ordered by (level, turn, id).
+ * All lanes on disk up to `loadedTo` are in memory, or belong to a task that may not be served. Beyond it,
+ * lanes on disk may come first.
  */
 export class Order<Lane extends OrderedLane<Lane>> {
   readonly #heap: Lane[] = []
   loadedTo: OrderPosition | null = null
   isComplete = false
 
-  /** The lane whose turn it is; null where a load has to tell, undefined where nothing may be handed out. */
+  /**
+   * The lane whose turn it is. Null if lanes must be loaded first, undefined if nothing may be handed out.
+   */
   front(): Lane | null | undefined {
     while (true) {
       const lane = this.#heap[0]
@@ -45,12 +48,12 @@ export class Order<Lane extends OrderedLane<Lane>> {
     return this.#heap.length
   }
 
-  /** The first lanes of the heap, in no particular order beyond that: where the next partitions will come from. */
+  /** The first entries of the heap, otherwise unordered: the likely sources of the next partitions. */
   ahead(count: number): readonly Lane[] {
     return this.#heap.length <= count ? this.#heap : this.#heap.slice(0, count)
   }
 
-  /** Brings a lane to its place after its turn changed. */
+  /** Moves a lane to its position after its turn changed. */
   put(lane: Lane): void {
     if (lane.turn === null) {
       this.remove(lane)
@@ -75,13 +78,16 @@ export class Order<Lane extends OrderedLane<Lane>> {
     this.#sift(last)
   }
 
-  /** One that was set aside comes back. It may have been forgotten meanwhile, and read again. */
+  /**
+   * Returns a lane that was set aside to the order. It may have been evicted and loaded again in the
+   * meantime.
+   */
   reopen(lane: Lane): void {
     lane.aside.delete(lane)
     this.put(lane)
   }
 
-  /** All leave it, also those set aside. */
+  /** Removes all lanes from the heap. */
   clear(): void {
     for (const lane of this.#heap) {
       lane.heapIndex = -1
@@ -91,25 +97,28 @@ export class Order<Lane extends OrderedLane<Lane>> {
     this.rewind()
   }
 
-  /** What is on the disk is read from the beginning; what is in memory stays as it is. */
+  /** Reads the disk from the start again. Lanes in memory stay as they are. */
   rewind(): void {
     this.loadedTo = null
     this.isComplete = false
   }
 
-  /** Whether lanes of this level may be on the disk that are not in memory. */
+  /** Whether all lanes of this level have been loaded. */
   isLoadedPast(level: number): boolean {
     return this.isComplete || (this.loadedTo !== null && this.loadedTo.level > level)
   }
 
-  /** Takes all but the first so many out, to be dropped from memory. They are found again behind `loadedTo`. */
+  /**
+   * Removes all but the first `keep` lanes, to be evicted from memory. They can be loaded again, after
+   * `loadedTo`.
+   */
   cut(keep: number, isKept: (lane: Lane) => boolean = () => false): Lane[] {
     if (this.#heap.length <= keep) return []
     const sorted = this.#heap.toSorted(comparePositions)
     const last = sorted[keep - 1] as Lane
     const dropped: Lane[] = []
     this.#heap.length = 0
-    // In their order, lanes are a heap.
+    // A sorted array is a valid heap.
     for (const [at, lane] of sorted.entries())
       if (at < keep || isKept(lane)) lane.heapIndex = this.#heap.push(lane) - 1
       else {
@@ -117,7 +126,7 @@ export class Order<Lane extends OrderedLane<Lane>> {
         lane.time.queued -= 1
         dropped.push(lane)
       }
-    // Where nothing was read yet, what is here is not the beginning of the order.
+    // If nothing was loaded yet, the lanes in memory are not the start of the order.
     const isBefore = this.isComplete || (this.loadedTo !== null && comparePositions(last, this.loadedTo) < 0)
     if (isBefore) {
       this.loadedTo = positionOf(last)
@@ -161,7 +170,7 @@ const positionOf = ({ level, turn, id }: Placed): OrderPosition => ({
   lane: id,
 })
 
-/** Ties go to the older lane. */
+/** If turns are equal, the older lane comes first. */
 function comparePositions(a: Placed, b: Placed | OrderPosition): number {
   if (a.level !== b.level) return a.level - b.level
   const turn = a.turn ?? 0n

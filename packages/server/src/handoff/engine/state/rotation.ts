@@ -1,17 +1,18 @@
 import { costOf } from '../../rules/lane-rules.ts'
 
-/** Filters whose rotation is kept. One that is forgotten starts even. */
+/** The maximum number of filters whose rotation is kept. A dropped rotation starts over with equal shares. */
 const MOST_ROTATIONS = 1000
 
 /**
- * Start-time fair queuing between the tables, or the tasks, that a pull names: of those that have work on the level, the one
- * that was handed the fewest records by pulls with the same filter is next. In memory only: after a restart all start even.
+ * Start-time fair queuing between the tables or tasks that a pull names: of those with work on the level, the
+ * next is the table or task that got the fewest records from pulls with the same filter. In memory only: a
+ * restart resets all shares.
  */
 export class Rotation {
   readonly #tags = new Map<string, number>()
   #virtual = 0
 
-  /** Whose turn it is. Ties go to the one named first. */
+  /** Returns the member whose turn it is. If equal, the first named. */
   next<Member extends { readonly name: string }>(members: readonly Member[]): Member | undefined {
     let first: Member | undefined
     for (const member of members)

@@ -9,25 +9,26 @@ interface LaneWithTables<Table> {
   readonly tables: ReadonlyMap<string, Table>
 }
 
-/** Tables whose order is in memory at a time. */
+/** The maximum number of table orders in memory. */
 const MOST_ORDERS = 64
-/** Lanes that stay in memory for each of them, at least. */
+/** The minimum number of lanes kept in memory for each of them. */
 const FEWEST_KEPT = 32
 
 /**
- * Whose turn it is among the lanes that have a table: one order per table that pulls have named lately. One that is not in
- * memory is read from the disk again; no order of a table affects another, or that of all lanes.
+ * Determines whose turn it is among the lanes that have a table, with one order per table that pulls named
+ * recently. An order that is not in memory is read from the disk. Table orders do not affect each other or
+ * the order of all lanes.
  */
 export class TableOrders<Table extends OrderedTable<Table>> {
   readonly #lanes: ReadonlyMap<number, LaneWithTables<Table>>
-  /** The one used last is the last. */
+  /** The most recently used order is last. */
   readonly #orders = new Map<string, Order<Table>>()
 
   constructor(lanes: ReadonlyMap<number, LaneWithTables<Table>>) {
     this.#lanes = lanes
   }
 
-  /** For a pull. */
+  /** Returns the order of a table for a pull. */
   of(table: string): Order<Table> {
     let order = this.#orders.get(table)
     if (order === undefined) {
@@ -38,7 +39,7 @@ export class TableOrders<Table extends OrderedTable<Table>> {
     return order
   }
 
-  /** Its turn changed. */
+  /** Updates a table whose turn changed. */
   put(table: Table): void {
     this.#orders.get(table.table)?.put(table)
   }
@@ -52,7 +53,10 @@ export class TableOrders<Table extends OrderedTable<Table>> {
     for (const order of this.#orders.values()) order.rewind()
   }
 
-  /** Its lane leaves memory. It may be anywhere in the order, so what is on the disk is read again from the beginning. */
+  /**
+   * Removes a table whose lane is evicted. It may be anywhere in the order, so the disk is read again from
+   * the start.
+   */
   forget(table: Table): void {
     if (table.heapIndex < 0) return
     const order = this.#orders.get(table.table)
@@ -60,14 +64,14 @@ export class TableOrders<Table extends OrderedTable<Table>> {
     order?.rewind()
   }
 
-  /** Leaves at most about so many lanes in all of them together. What is not on the disk as it is here stays. */
+  /** Keeps about this many lanes in all orders together, plus all unflushed lanes. */
   cut(keep: number, isClean: (table: Table) => boolean): void {
     const each = Math.max(FEWEST_KEPT, Math.floor(keep / Math.max(1, this.#orders.size)))
     for (const order of this.#orders.values())
       for (const table of order.cut(each)) if (!isClean(table)) order.put(table)
   }
 
-  /** With what memory knows of it: the disk may be behind. */
+  /** Starts with the lanes in memory, because the disk may be behind. */
   #begin(table: string): Order<Table> {
     const order = new Order<Table>()
     for (const { tables } of this.#lanes.values()) {

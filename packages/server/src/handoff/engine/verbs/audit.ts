@@ -3,7 +3,7 @@ import { type AuditedLane, auditCounters } from '../../rules/counter-audit.ts'
 import { holdsBarrier } from '../../rules/lane-rules.ts'
 import type { Line, StoredLane, StoredTask } from '../../stored.ts'
 
-/** Recounts every row and says where counters, lines or barriers disagree with it. */
+/** Recounts all rows and reports where counters, queues or barriers disagree with them. */
 export async function audit(disk: Disk): Promise<string[]> {
   return auditRecount(await disk.recount())
 }
@@ -60,7 +60,7 @@ function auditLines({ lane, task, waiting }: Recount): string[] {
   return findings
 }
 
-/** What the order of a table goes by. A lane that has one table keeps its counts itself. */
+/** Checks the turn and counts of a lane's tables. A lane with a single table keeps the counts itself. */
 function auditTables({ lane, task, tables }: Recount): string[] {
   const isOnly = tables.length === 1
   return tables.flatMap(({ row, waiting }) => {

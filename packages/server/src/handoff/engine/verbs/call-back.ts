@@ -18,12 +18,12 @@ import { load, type Steps, type Transaction } from '../transaction.ts'
 import { firstWaiting } from '../waiting-lines.ts'
 import { applySettings } from './settings.ts'
 
-/** A lane as far as a comparison goes: rows beyond its tail do not count. */
+/** The fields of a lane used to compare a call-back. Rows beyond its tail do not count. */
 export type ComparedLane = Pick<Lane, 'id' | 'tail' | 'lastIndex'>
 
-/** What a call-back comes to, compared with what is known of its task. */
+/** The result of comparing a call-back with the known partitions of its task. */
 export interface Comparison {
-  /** What is new, by level, in the order in which it was sent. */
+  /** New partitions, by level, in the order in which they were sent. */
   readonly fresh: ReadonlyMap<number, readonly CalledBackPartition[]>
   readonly accepted: number
   readonly records: number
@@ -32,26 +32,26 @@ export interface Comparison {
   readonly conflictTotal: number
 }
 
-/** New partitions of one level, with the ids of their rows. */
+/** New partitions of one level, with their row ids. */
 export interface Arrival {
   readonly level: number
-  /** Of a lane that there is or that is to be made. */
+  /** The id of an existing lane or of a lane to be created. */
   readonly lane: number
   readonly count: number
   readonly records: number
   readonly lastId: number
-  /** The first few, which may stay in memory. */
+  /** The first rows, which may stay in memory. */
   readonly head: readonly PartitionDescriptor[]
   readonly runs: readonly IndexRun[]
-  /** How many are of each table. */
+  /** The number of partitions per table. */
   readonly tables: ReadonlyMap<string, number>
 }
 
-/** Partitions of a lane that stay in memory when they arrive; the others are read when their turn comes. */
+/** The number of new partitions per lane that stay in memory. The others are read when their turn comes. */
 const KEPT_PER_LANE = 32
 const COMPARED_AT_A_TIME = 1000
 
-/** A call-back whose rows are written together with its entry. */
+/** Stores a call-back whose rows are written together with its entry. */
 export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBackResult> {
   const { lanes } = yield* locate(tx, order.callBack)
   const comparison = yield* compare(order.callBack, lanes, (lane) => tx.calledBack.get(lane))
@@ -73,7 +73,7 @@ export function* callBack(tx: Transaction, order: CallBackOrder): Steps<CallBack
   return { kind: 'stored', accepted, duplicates: comparison.duplicates }
 }
 
-/** Finds the task and those of its lanes that the call-back names. */
+/** Finds the task, and the lanes that the call-back names. */
 export function* locate(
   tx: Transaction,
   { taskId, partitions }: CallBack,
@@ -88,7 +88,7 @@ export function* locate(
   }
   const lanes = new Map<number, ComparedLane>()
   const missing = [...levels].filter((level) => task !== undefined && !task.lanes.has(level))
-  // The time of a level comes with its lanes; a lane that is new needs it, too.
+  // The virtual time of a level is loaded with its lanes. A new lane needs it too.
   const times = [...levels].filter((level) => !tx.memory.levels.has(level))
   if (missing.length > 0 || times.length > 0 || tables.size > 0)
     yield* load(tx, {
@@ -103,7 +103,10 @@ export function* locate(
   return { task, lanes }
 }
 
-/** Reads everything before anything is changed: a refused array leaves no trace. Asks for nothing but what is known on lanes. */
+/**
+ * Compares everything before anything is changed, so that a refused call-back has no effect. Requests only
+ * the known partitions of lanes.
+ */
 export function* compare(
   { partitions }: CallBack,
   lanes: ReadonlyMap<number, ComparedLane>,
@@ -135,7 +138,7 @@ export function* compare(
   return { fresh, accepted, records, duplicates, conflicts, conflictTotal }
 }
 
-/** Why the call-back is refused as a whole; undefined if it is stored. */
+/** Returns why the whole call-back is refused, or undefined if it is stored. */
 export function refusalOf(
   task: Task | undefined,
   comparison: Comparison,
@@ -148,20 +151,20 @@ export function refusalOf(
   return refusalOfSeal(task, { partitions: seal.partitions, owner, accepted })
 }
 
-/** Makes new partitions count: their rows are written with this transaction, or have been staged. */
+/** Makes new partitions count. Their rows are written with this transaction, or have been staged. */
 export function accept(
   tx: Transaction,
   { callBack: { taskId }, producer, owner = null, seal = null, settings = null }: CallBackOrder,
   arrivals: readonly Arrival[],
 ): void {
   const task = tx.memory.tasksByName.get(taskId) ?? newTask(tx, taskId)
-  // Its settings may have come before.
+  // Settings may have been stored before the first call-back.
   if (totalOf(task.partitions) === 0) task.firstCallBackAt = tx.now
   if (settings !== null) {
     applySettings(tx, task, settings)
     tx.barrierWanted(task, settings.levelBarrier)
   }
-  // Also when it was finished by a settle of this very batch: settles come first.
+  // Also if a settle of this batch finished the task: settles run first.
   if (arrivals.length > 0 && totalOf(task.partitions) > 0 && isDone(task)) reopen(task)
   const tables = new Set<string>()
   for (const arrival of arrivals) {
@@ -207,7 +210,7 @@ export const describe = (
     traceparent,
   }))
 
-/** `rows` is not empty. */
+/** `rows` must not be empty. */
 export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): Arrival {
   let records = 0
   const tables = new Map<string, number>()
@@ -228,7 +231,7 @@ export function arrivalOf(level: number, rows: readonly PartitionDescriptor[]): 
   }
 }
 
-/** At the end of the lane. Only the first few stay in memory, and none where others are on the disk before them. */
+/** Appends to the lane. Only the first rows stay in memory, and none if earlier rows are only on disk. */
 function join(tx: Transaction, lane: Lane, arrival: Arrival): void {
   const { count, records, lastId, head, runs, tables } = arrival
   const waitedBefore = firstWaiting(lane)
@@ -316,7 +319,9 @@ export function* taskNamed(tx: Transaction, taskId: string): Steps<Task | undefi
   return tasksByName.get(taskId)
 }
 
-/** By level. All lanes that an array names are looked up at once: there may be as many as there are partitions. */
+/**
+ * Returns known partitions by level. Looks up all named lanes at once: there may be as many as partitions.
+ */
 function* known(
   lanes: ReadonlyMap<number, ComparedLane>,
   partitions: readonly CalledBackPartition[],
@@ -331,7 +336,7 @@ function* known(
   const asked: IndexesOfLane[] = []
   for (const [level, wanted] of indexes) {
     const { id, tail, lastIndex } = lanes.get(level) as ComparedLane
-    // Most arrays go on where the last one ended: nothing has to be looked up for them.
+    // Most arrays continue where the last one ended, so nothing needs to be looked up.
     if (lastIndex !== null && wanted.every((index) => index > lastIndex)) continue
     levels.push(level)
     asked.push({ lane: id, tail, indexes: wanted })

@@ -11,7 +11,7 @@ import { load, type Steps, type Transaction, yieldToEventLoop } from '../transac
 import { newTask, taskNamed } from './call-back.ts'
 import { applySettings } from './settings.ts'
 
-/** At most so many partitions or levels are changed by one step of an order. */
+/** The maximum number of partitions or levels that one step changes. */
 const STEP = 500
 
 interface Applied {
@@ -19,7 +19,10 @@ interface Applied {
   readonly more?: boolean
 }
 
-/** One step of an order. Pause, resume, cancel, barrier and seal say something of the task and touch none of its partitions. */
+/**
+ * Runs one step of an order. Pause, resume, cancel, barrier and seal change only the task, not its
+ * partitions.
+ */
 export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: number): Steps<ControlResult> {
   const known = yield* taskNamed(tx, order.taskId)
   if (order.verb === 'settings' && (known === undefined || unknown(known)))
@@ -46,7 +49,7 @@ export function* control(tx: Transaction, order: ControlOrder, lastSettledAt: nu
   }
 }
 
-/** Of a task that is not known yet: it comes into being with its first call-back, and finds them then. */
+/** Stores settings of a task that does not exist yet. They apply from its first call-back. */
 function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsOrder): ControlResult {
   const isNew = applySettings(tx, task, change)
   if (change.levelBarrier !== undefined) task.levelBarrier = change.levelBarrier
@@ -63,7 +66,7 @@ function setBefore(tx: Transaction, task: Task, { settings: change }: SettingsOr
   }
 }
 
-/** Nothing counts of it yet: its first call-back is under way, or only its settings came. */
+/** No partition counts yet: the first call-back is in progress, or only settings were stored. */
 const unknown = ({ partitions }: Task): boolean =>
   unfinishedOf(partitions) + partitions.done + partitions.cancelled === 0
 
@@ -110,7 +113,7 @@ type Flags = Partial<
   Pick<Task, 'paused' | 'cancelled' | 'sealed' | 'expectedPartitions' | 'levelBarrier' | 'reruns'>
 >
 
-/** Saying the same again changes nothing. */
+/** Setting the same values again changes nothing. */
 function flag(tx: Transaction, task: Task, flags: Flags): Applied {
   const isNew = Object.entries(flags).some(([name, value]) => task[name as keyof Flags] !== value)
   if (!isNew) return { changed: 0 }
@@ -119,13 +122,13 @@ function flag(tx: Transaction, task: Task, flags: Flags): Applied {
   return { changed: 1 }
 }
 
-/** Every lane of the task may serve again, as far as its barrier says. */
+/** All lanes of the task may be served again, subject to its barrier. */
 function open(tx: Transaction, task: Task): void {
   tx.lines.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
 }
 
-/** Lets the barrier pass what is parked on the open level, and on those that it then opens. */
+/** Lets the barrier pass parked partitions on the open level, and on the levels opened by that. */
 function* skipParked(tx: Transaction, task: Task): Steps<Applied> {
   let changed = 0
   while (task.levelBarrier && task.openLevel !== null && changed < STEP) {
@@ -219,13 +222,13 @@ function* retryNamed(
   return { changed }
 }
 
-/** Another chance with all attempts. It waits with those that failed, and keeps the barrier closed again. */
+/** Resets the attempts of a parked partition. It joins the retry queue and holds the barrier again. */
 function retryOne(tx: Transaction, partition: Partition): void {
   partition.home.parkedSkipped = false
   wait(tx, partition, 'retry')
 }
 
-/** As if it had just been called back; who finished it before no longer holds a lease of it. */
+/** Resets a done partition as if it had just been called back. Its last lease is no longer valid. */
 function rerunOne(tx: Transaction, partition: Partition): void {
   const { outcome } = partition
   if (outcome === 'done' || outcome === 'delivered') partition.history = withFinished(partition, outcome)
@@ -250,7 +253,10 @@ function wait(tx: Transaction, partition: Partition, event: 'retry' | 'rerun'): 
   tx.lines.enqueue(partition)
 }
 
-/** The first step at once; the others follow by `advanceRerun`, so that an order repeated does not begin again. */
+/**
+ * Runs the first step immediately. `advanceRerun` runs the others, so that a repeated order does not start
+ * over.
+ */
 function* beginRerun(
   tx: Transaction,
   task: Task,
@@ -260,7 +266,7 @@ function* beginRerun(
   if (task.reruns.some((rerun) => rerun.only === only)) return { changed: 0 }
   const lane = only === null ? undefined : task.lanes.get(only)
   const done = lane === undefined ? yield* doneRows(tx, task) : lane.partitions.done - lane.purged
-  // A clock that was set back since may be behind what is done: that is meant all the same.
+  // If the clock was set back, partitions may have been settled in the future. They are included too.
   const begunAt = Math.max(tx.now, lastSettledAt)
   task.reruns = [...task.reruns, { only, begunAt, level: only ?? 0, index: -1 }]
   tx.touchTask(task)
@@ -268,7 +274,7 @@ function* beginRerun(
   return { changed: done }
 }
 
-/** Finished partitions whose rows are there. */
+/** Counts the done partitions whose rows are not purged. */
 function* doneRows(tx: Transaction, task: Task): Steps<number> {
   let rows = 0
   let from = 0
@@ -282,7 +288,7 @@ function* doneRows(tx: Transaction, task: Task): Steps<number> {
   }
 }
 
-/** One bounded step of running finished partitions again. */
+/** Runs one bounded step of a rerun of done partitions. */
 export function* advanceRerun(tx: Transaction, task: Task, at: number): Steps<void> {
   const rerun = task.reruns[at]
   if (rerun === undefined) return

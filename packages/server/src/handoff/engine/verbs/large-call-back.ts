@@ -22,14 +22,15 @@ import {
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Call-backs that are too large for one entry. One transaction opens the call-back and reserves ids; its rows are staged
- * in pieces, beside other batches; a last transaction makes all of them count, or none. One per task at a time.
+ * Call-backs that are too large for one entry. A first transaction opens the call-back and reserves ids. Its
+ * rows are staged in pieces, concurrently with other batches. A last transaction makes all of them count, or
+ * none. Each task runs one at a time.
  */
 export class LargeCallBacks {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #inTurn: InTurn
-  /** By task, what has to end before the task takes another call-back. */
+  /** By task: the call-back that must end before the task takes another. */
   readonly #underWay = new Map<string, Promise<unknown>>()
   readonly #pieces = new Set<Promise<void>>()
 
@@ -43,12 +44,12 @@ export class LargeCallBacks {
     return this.#underWay.size > 0 && orders.some(({ callBack }) => this.#underWay.has(callBack.taskId))
   }
 
-  /** Resolves when what is under way now for these tasks has ended. */
+  /** Resolves when the current call-backs for these tasks have ended. */
   async end(orders: readonly CallBackOrder[]): Promise<void> {
     for (const { callBack } of orders) await this.#underWay.get(callBack.taskId)?.catch(() => undefined)
   }
 
-  /** Resolves when none is under way any more. */
+  /** Resolves when no large call-back is running. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#underWay.values())
   }
@@ -68,7 +69,10 @@ export class LargeCallBacks {
     }
   }
 
-  /** Removes rows of call-backs that will not be closed: those of an earlier life, or of memory that was dropped. */
+  /**
+   * Removes rows of call-backs that cannot be completed: those from before a restart, or from memory that was
+   * dropped.
+   */
   async removeUnclosed(): Promise<void> {
     await Promise.allSettled(this.#pieces)
     const tasks = (await this.#disk.unfinishedWork(1000)).filter(({ staging }) => staging !== null)
@@ -79,7 +83,8 @@ export class LargeCallBacks {
   }
 
   async #run(order: CallBackOrder): Promise<Stored> {
-    // All of it belongs to one life of memory: after another, what was compared may be out of date, and what was staged gone.
+    // The whole call-back must run within one memory epoch. After a new one, the comparison may be outdated
+    // and staged rows may be gone.
     let epoch = this.#runner.epoch
     const lanes = await this.#inTurn(() => {
       epoch = this.#runner.epoch
@@ -103,13 +108,13 @@ export class LargeCallBacks {
       const arrivals = await this.#stage(order, comparison, opened, epoch)
       return await this.#inTurn(() => this.#close(order, comparison, arrivals, opened.ids, epoch))
     } catch (error) {
-      // What was staged is removed before anything else is done with the task.
+      // Dropping memory ensures that staged rows are removed before anything else is done with the task.
       if (this.#runner.epoch === epoch) this.#runner.drop()
       throw error
     }
   }
 
-  /** Marks the task and reserves ids: of rows, and of lanes that are to be made. */
+  /** Marks the task and reserves ids for rows and for new lanes. */
   *#open(
     tx: Transaction,
     order: CallBackOrder,
@@ -135,7 +140,7 @@ export class LargeCallBacks {
     return { ids, lanes, now: tx.now }
   }
 
-  /** A piece holds rows of as many levels as it takes: an array may have thousands of levels with a row each. */
+  /** A piece can hold rows of several levels: an array may have thousands of levels with one row each. */
   async #stage(
     order: CallBackOrder,
     { fresh }: Comparison,
@@ -173,7 +178,7 @@ export class LargeCallBacks {
     await this.#runner.yieldToEventLoop()
   }
 
-  /** Looks again: meanwhile the task may have been cancelled or sealed. */
+  /** Checks again for refusals: the task may have been cancelled or sealed in the meantime. */
   async #close(
     order: CallBackOrder,
     comparison: Comparison,
@@ -185,7 +190,7 @@ export class LargeCallBacks {
     const { accepted, duplicates } = comparison
     const stored = await this.#runner.transact(function* (tx): Steps<Stored> {
       const { task } = yield* locate(tx, order.callBack)
-      // A lane that another node made meanwhile: this one no longer leads, and would be told so when it appends.
+      // Another node has created the lane, so this node is no longer the leader. Its append would fail.
       if (arrivals.some(({ level, lane }) => (task?.lanes.get(level)?.id ?? lane) !== lane))
         throw interrupted()
       const refusal = refusalOf(task, comparison, order)
@@ -202,7 +207,7 @@ export class LargeCallBacks {
       }
     })
     if (stored.result.kind !== 'stored') {
-      // In this order: rows without a mark would never be removed.
+      // In this order: staged rows of a task without the mark would never be removed.
       await this.#disk.unstage(ids)
       await this.#runner.transact((tx) => setStaging(tx, order.callBack.taskId, null))
     }
@@ -216,7 +221,7 @@ function* setStaging(tx: Transaction, taskId: string, staging: StagedIds | null)
   tx.touchTask(task)
 }
 
-/** Two pieces of one level, one behind the other. */
+/** Merges two consecutive pieces of one level. */
 function joined(before: Arrival | undefined, arrival: Arrival): Arrival {
   if (before === undefined) return arrival
   const runs = before.runs.map((run) => ({ ...run }))

@@ -12,7 +12,7 @@ const KEYS_PER_STEP = 500
 const INSTANCES_PER_STEP = 500
 const TASKS_LOOKED_AT = 100
 
-/** Runs work in its turn, with everything in rows. */
+/** Runs work in its turn, after all rows are flushed. */
 type Flushed = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 interface Step {
@@ -22,14 +22,17 @@ interface Step {
 
 const NOTHING: Step = { more: false, readied: 0 }
 
-/** What can be done later, a little at a time, so that no pull waits for it. */
+/** Background work, done in small steps so that no pull waits for it. */
 export class Maintenance {
   readonly #disk: Disk
   readonly #runner: Runner
   readonly #flushed: Flushed
   readonly #outbox: Outbox
   readonly #throughput: ThroughputRetention
-  /** By turns: the rerun of a small task does not wait until that of a large one is through. */
+  /**
+   * The id of the last task that was served. Tasks take turns, so that a small rerun does not wait for a
+   * large one.
+   */
   #lastRerun = 0
 
   constructor(disk: Disk, runner: Runner, flushed: Flushed, outbox: Outbox) {
@@ -40,7 +43,7 @@ export class Maintenance {
     this.#throughput = new ThroughputRetention(disk)
   }
 
-  /** One step of each duty. One that fails, perhaps each time, does not keep the others from being done. */
+  /** Runs one step of each duty. A duty that fails does not prevent the others. */
   async run(order: MaintenanceOrder): Promise<MaintenanceResult> {
     let result: MaintenanceResult = { more: false, readied: 0 }
     const duties = [
@@ -91,7 +94,7 @@ export class Maintenance {
       now - forgetEndedNodesMillis,
       INSTANCES_PER_STEP,
     )
-    // Their next pull or call-back makes them known again.
+    // Their next pull or call-back stores them again.
     if (forgotten > 0) (await this.#runner.open()).instances.clear()
     return { more: forgotten === INSTANCES_PER_STEP, readied: 0 }
   }
@@ -100,7 +103,7 @@ export class Maintenance {
     return { more: await this.#outbox.maintain(this.#runner.now - retentionMillis), readied: 0 }
   }
 
-  /** Hours last for the retention: with the purge of a task nothing of its history is left. */
+  /** Hourly rows are kept for the retention time, so a purged task has no history left. */
   async #forgetThroughput({ retentionMillis }: MaintenanceOrder): Promise<Step> {
     return { more: await this.#throughput.maintain(this.#runner.now, retentionMillis), readied: 0 }
   }

@@ -12,7 +12,7 @@ import type { Lane, LaneTable, Partition } from '../state/memory.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
-/** Lanes that a load brings at a time. */
+/** The number of lanes per load: doubled as long as none may be served, up to the maximum. */
 const LANES_AT_A_TIME = 256
 const LANES_AT_MOST = 4096
 
@@ -38,7 +38,7 @@ function* pullOne(tx: Transaction, order: PullOrder, demand: number): Steps<Pull
     remember(tx, key, partitions)
     return { partitions, repeated: false }
   }
-  // Nothing is recorded for an empty answer, so nothing would find out that the key is known.
+  // An empty answer stores no key, so the append would not detect a key that is already known.
   if (!tx.memory.keys.has(key)) yield* loadKeys(tx, [key])
   return (yield* repeat(tx, key)) ?? { partitions, repeated: false }
 }
@@ -89,7 +89,7 @@ function handOut(
   tx.touchPartition(partition)
   partition.state = to
   partition.term += 1
-  // Where it goes if it is given back.
+  // The queue it joins if it is released.
   partition.line = 'released'
   partition.holder = instance
   partition.leasedAt = tx.now
@@ -109,14 +109,17 @@ function handOut(
   return handedOut(partition, leaseOf(partition, tx.now))
 }
 
-/** The partition whose turn it is, where memory knows; undefined where a load has to tell or there is none. */
+/**
+ * Returns the partition whose turn it is, if memory knows it. Undefined if rows must be loaded or there is
+ * none.
+ */
 function first(tx: Transaction): Partition | undefined {
   const lane = tx.memory.order.front()
   if (lane === null || lane === undefined) return undefined
   return lane.lines[lineToServe(lane)].first
 }
 
-/** Loads until the first is known, or it is known that there is none. */
+/** Loads rows until the first partition is known, or it is known that there is none. */
 function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefined> {
   const { order } = tx.memory
   let lanesAtATime = LANES_AT_A_TIME
@@ -125,7 +128,7 @@ function* findFirst(tx: Transaction, demand: number): Steps<Partition | undefine
     if (lane === undefined) return undefined
     if (lane === null) {
       yield* loadOrder(tx, lanesAtATime)
-      // What is passed over because it may not serve is read in ever larger pieces.
+      // If many lanes may not be served, they are read in ever larger pages.
       lanesAtATime = Math.min(lanesAtATime * 2, LANES_AT_MOST)
       continue
     }
@@ -150,7 +153,9 @@ export function* loadOrder(tx: Transaction, limit: number): Steps<void> {
   memory.order.isComplete = found.length < limit
 }
 
-/** The leases that a key was given and that still live; undefined for a key that memory does not know. */
+/**
+ * Returns the leases granted for a key that are still valid, or undefined for a key that is not in memory.
+ */
 function* repeat(tx: Transaction, key: string): Steps<PullResult | undefined> {
   const row = tx.memory.keys.get(key)?.row
   if (row === null || row === undefined) return undefined

@@ -7,13 +7,16 @@ import type { Lane, Partition, Task } from '../state/memory.ts'
 import { load, type Steps, type Transaction } from '../transaction.ts'
 import { loadLeases } from './settle.ts'
 
-/** What is removed when its time is over, a bounded step at a time. Rows are flushed before each step. */
+/** Deletes what is past its retention, in bounded steps. Rows are flushed before each step. */
 
 const ROWS_PER_STEP = 500
-/** Keys are looked at until their leases are so many: each of them is a row to read. */
+/** Each lease of a key is a row to read. A step processes keys up to this many leases. */
 export const LEASES_PER_STEP = 1000
 
-/** A key whose leases were renewed is kept for as long as they run. Returns how many were seen to. */
+/**
+ * Deletes due keys. A key whose leases were renewed is kept until they end. Returns the number of keys
+ * processed.
+ */
 export function* forgetKeys(tx: Transaction, due: readonly StoredKey[]): Steps<number> {
   let leases = 0
   let seen = 0
@@ -36,8 +39,8 @@ export function* forgetKeys(tx: Transaction, due: readonly StoredKey[]): Steps<n
 }
 
 /**
- * Removes rows of a finished task; its counters stay as its summary. It counts as purged from the first step on: what is
- * left of it is not the whole.
+ * Deletes rows of a finished task. Its counters stay as a summary. The task counts as purged from the first
+ * step on, because its remaining rows are incomplete.
  */
 export function* purge(tx: Transaction, task: Task): Steps<void> {
   if (task.purgedAt === null) {
@@ -56,7 +59,7 @@ export function* purge(tx: Transaction, task: Task): Steps<void> {
   }
 }
 
-/** Of a cancelled task partitions may still wait: with their rows they leave the order. */
+/** Partitions of a cancelled task may still be queued. They leave the order together with their rows. */
 function removeRow(tx: Transaction, lane: Lane, partition: Partition): void {
   const { state, recordCount } = partition
   if (state === 'ready') tx.lines.dequeue(partition)

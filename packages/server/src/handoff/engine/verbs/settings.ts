@@ -3,8 +3,8 @@ import type { Task } from '../state/memory.ts'
 import type { Transaction } from '../transaction.ts'
 
 /**
- * What holds for a task from now on, in place of what was set before. Leases and back-offs that run are as they were agreed.
- * Its barrier is placed by whoever calls this: that may have to read. Returns whether anything changed.
+ * Replaces the settings of a task. Current leases and back-offs keep their times. The caller places the
+ * barrier, because that may need to load rows. Returns whether anything changed.
  */
 export function applySettings(tx: Transaction, task: Task, change: TaskSettingsChange): boolean {
   const settings = settingsOf(change)
@@ -12,7 +12,8 @@ export function applySettings(tx: Transaction, task: Task, change: TaskSettingsC
   if (areSame(settings, task.settings) && !isBarrierNew) return false
   task.settings = settings
   tx.touchTask(task)
-  // Where a limit was raised, its lanes come back; where not, they are set aside again when they are met.
+  // If a limit was raised, the task's lanes can be served again. If not, they are set aside again at the
+  // front of the order.
   tx.lines.reopen(task)
   if (!task.paused && !task.cancelled) tx.readied.add(task.taskId, null, task.partitions.ready)
   return true

@@ -27,7 +27,7 @@ import type { StoredState } from '../../stored.ts'
 import type { Lane, Partition } from '../state/memory.ts'
 import { load, type Steps, type Transaction, yieldToEventLoop } from '../transaction.ts'
 
-/** Everything that a worker says about leases, and what time says about them. */
+/** Everything that workers or timeouts do to leases. */
 
 export function* settle(tx: Transaction, orders: readonly SettleOrder[]): Steps<SettleResult[]> {
   const results: SettleResult[] = []
@@ -82,7 +82,7 @@ export function* renew(tx: Transaction, orders: readonly RenewOrder[]): Steps<Re
   return results
 }
 
-/** To a caller that is limited to some tables, partitions of others do not exist. */
+/** For a caller that is limited to some tables, partitions of other tables do not exist. */
 const within = (tables: readonly string[] | null, partition: Partition | undefined): Partition | undefined =>
   tables === null || partition === undefined || tables.includes(partition.computeTable)
     ? partition
@@ -97,7 +97,7 @@ function renewOne(tx: Transaction, partition: Partition | undefined, lease: Leas
   return { refused: null, expiresAt, expiresInMillis: expiresAt - tx.now }
 }
 
-/** Pulls whose client was gone before the answer: their leases end as if they had never been. */
+/** Revokes leases of pulls whose client disconnected before the answer, as if they had never been granted. */
 export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<number> {
   let undone = 0
   for (const lease of leases) {
@@ -110,7 +110,7 @@ export function* undo(tx: Transaction, leases: readonly LeaseRef[]): Steps<numbe
   return undone
 }
 
-/** Loads what a batch names and memory lacks, all at once. */
+/** Loads all partitions that a batch names and memory lacks, with one load. */
 export function* loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): Steps<void> {
   const missing = new Set<number>()
   for (const { partition } of leases) if (!tx.memory.partitions.has(partition)) missing.add(partition)
@@ -118,7 +118,7 @@ export function* loadLeases(tx: Transaction, leases: Iterable<LeaseRef>): Steps<
 }
 
 function* partitionOf(tx: Transaction, { partition }: LeaseRef): Steps<Partition | undefined> {
-  // Ids that were never issued need no look.
+  // Ids that were never issued are not looked up.
   if (partition >= tx.memory.nextIds.partition) return undefined
   yield* load(tx, { partitions: [partition] })
   return tx.memory.partitions.get(partition)
@@ -130,14 +130,17 @@ export interface Expired {
   woken: number
 }
 
-/** The time of these leases and back-offs has come, if memory says so, too. Leases first: one without back-off is ready at once. */
+/**
+ * Ends leases and back-offs that are due, if memory confirms that. Leases are first: without back-off they
+ * become ready in the same step.
+ */
 export function* endDue(
   tx: Transaction,
   leased: readonly number[],
   delayed: readonly number[],
 ): Steps<Expired> {
   const ended: Expired = { expired: 0, parked: 0, woken: 0 }
-  // Read within the transaction: since they were found to be due, another node may have led.
+  // Read within the transaction: another node may have been leader since these were found to be due.
   const missing = [...leased, ...delayed].filter((id) => !tx.memory.partitions.has(id))
   if (missing.length > 0) yield* load(tx, { partitions: missing })
   const isDue = (partition: Partition | undefined, state: StoredState): partition is Partition =>
@@ -160,7 +163,7 @@ export function* endDue(
   return ended
 }
 
-/** An operator takes back what an instance holds, as far as it still does. */
+/** An operator takes back the leases that an instance still holds. */
 export function* takeBack(
   tx: Transaction,
   instanceId: string,
@@ -195,7 +198,10 @@ function expire(tx: Transaction, partition: Partition): void {
   )
 }
 
-/** A back-off ended: on the line that was chosen when it began. False for a cancelled task. */
+/**
+ * Ends a back-off: the partition joins the queue that was chosen when it began. Returns false if the task is
+ * cancelled.
+ */
 function wake(tx: Transaction, partition: Partition): boolean {
   const { home, recordCount } = partition
   if (home.owner.cancelled) {
@@ -211,7 +217,7 @@ function wake(tx: Transaction, partition: Partition): boolean {
   return true
 }
 
-/** Carries out what was decided about a lease. */
+/** Applies the decision about a lease. */
 export function applyChange(tx: Transaction, partition: Partition, change: Change): void {
   const { home, recordCount } = partition
   const { owner } = home
@@ -264,14 +270,17 @@ export function applyChange(tx: Transaction, partition: Partition, change: Chang
   if (waited) tx.lines.requeue(home)
 }
 
-/** Of an attempt that finished its partition. The rows of its lane and task are touched by the counting of states. */
+/**
+ * Counts an attempt that finished its partition. Lane and task are already touched when the states are
+ * counted.
+ */
 function countAttempt(lane: Lane, millis: number): void {
   countDuration(lane.owner.durations, millis)
   lane.busyMillis += Math.max(0, millis)
   lane.attemptsDone += 1
 }
 
-/** Keeps what is told of attempts in step with a change of their lease. */
+/** Updates the attempt history and the failures of the task after a change of a lease. */
 function recordAttempt(
   tx: Transaction,
   partition: Partition,
@@ -291,7 +300,8 @@ function recordAttempt(
       break
     case 'withdraw':
       partition.history = withoutExpired(partition.history)
-      // One that is done late was wasted all the same while it was thought so; one that goes on was not.
+      // A late settlement as done leaves the expiry counted, because the attempt was treated as wasted. A
+      // renewal takes it back.
       if (wasted < 0) tx.setFailures(owner, uncountExpiry(owner.failures))
       break
     case 'keep':
@@ -299,7 +309,10 @@ function recordAttempt(
   }
 }
 
-/** Free and before all others; unless its lease expired once and was renewed: then it waits like those that expired. */
+/**
+ * Puts a released partition before all others. If its lease had expired and was renewed, it joins the retry
+ * queue instead.
+ */
 function giveBack(partition: Partition, now: number): void {
   if (partition.line === 'retry') partition.dueAt = now
   else partition.line = 'released'

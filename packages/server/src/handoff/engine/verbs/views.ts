@@ -16,19 +16,23 @@ import type {
 import type { Timing } from '../../views/time-left.ts'
 import { laneView, progressView } from '../../views/view-state.ts'
 
-// What people are shown, read from rows. Rows say what happened to partitions; whether one that waits is ready or held,
-// and that all that is left of a cancelled task is cancelled, follows from the task.
+// Views for the API and dashboard, read from rows. Rows contain the state of partitions. Whether a waiting
+// partition is ready or held, and whether the rest of a cancelled task is cancelled, is derived from the
+// task.
 
-/** So many leases and back-offs are looked at for the time left; those of dead workers are among the first to end. */
+/**
+ * The maximum number of leases and back-offs read to estimate the time left. Leases of dead workers are among
+ * the first to end.
+ */
 const UNDER_WAY_READ = 2000
 const UNDER_WAY_READ_FOR_LISTS = 500
-/** A lease that ends so much later than it would by itself was renewed. */
+/** A lease that ends this much later than its original duration was renewed. */
 const RENEWAL_MILLIS = 500
 
-/** Where tables were asked for: whether the task has others, too. */
+/** If the query names tables: whether the task has other tables too. */
 type ChosenSummary = TaskSummary & Pick<TaskRow, 'hasOtherTables'>
 
-/** A task whose first call-back is still under way does not exist yet. */
+/** A task whose first call-back is still in progress does not exist yet. */
 const exists = ({ partitions }: StoredTask): boolean => totalOf(partitions) > 0
 
 export async function viewTask(
@@ -87,7 +91,7 @@ export async function viewTasks(
   return page(position)
 }
 
-/** Those that are named, in one page: a request names few. */
+/** Returns the named tasks in one page: a request names only a few. */
 async function viewTasksNamed(
   disk: Disk,
   names: readonly string[],
@@ -111,7 +115,7 @@ async function viewTasksNamed(
   )
 }
 
-/** Those that have a table that was asked for; all of them where none was. */
+/** Keeps the tasks that have a table named by the query; all tasks if it names none. */
 async function havingTables(
   disk: Disk,
   summaries: readonly TaskSummary[],
@@ -151,7 +155,7 @@ type TimingOf = (task: StoredTask) => Timing
 const byEnd = (a: UnderWayRow, b: UnderWayRow): number =>
   a.dueAt - b.dueAt || a.level - b.level || a.index - b.index
 
-/** What is under way of all of these tasks, with one look, and with none where there is nothing. */
+/** Reads the leases and back-offs of all these tasks with one query, or none if there are none. */
 async function readUnderWay(
   disk: Disk,
   summaries: readonly TaskSummary[],
@@ -163,7 +167,7 @@ async function readUnderWay(
   const byTask = Map.groupBy(rows, ({ task }) => task)
   return ({ id, durations }) => ({
     durations,
-    // The middle of its jitter.
+    // The mean of the jittered back-off.
     backoffMillis: policy.backoffMillis * 0.75,
     underWay: (byTask.get(id) ?? []).toSorted(byEnd).map(({ task: _task, ...row }) => ({
       ...row,
@@ -222,7 +226,7 @@ function taskRow(summary: ChosenSummary, timingOf: TimingOf): TaskRow {
   const stored = { ...rest, rerunning: reruns.length > 0 }
   const { partitions, records } = progressView({ facts: stored, openLane })
   const facts = { ...stored, partitions: withoutTotal(partitions), records: withoutTotal(records) }
-  // Only what is shown: it may travel to another node, and tags are no JSON.
+  // Only fields of the view: it may be sent to another node, and tags cannot be encoded as JSON.
   return {
     facts,
     openLane: openLane === null ? null : openLaneView(openLane),
