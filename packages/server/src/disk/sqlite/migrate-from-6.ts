@@ -42,7 +42,7 @@ const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancell
 /**
  * A waiting partition after the last one of its lane that was ever leased is untouched. An earlier one was
  * released, was passed over, or waits for another attempt, perhaps ordered by an operator. A leased or
- * delayed partition has a rank if it was to be released without an attempt.
+ * delayed partition still has its rank if it was to be released without an attempt.
  */
 const copyPartitions = `
 WITH cursor AS (SELECT lane, max(iif(term > 0, id, 0)) AS id FROM old_partition GROUP BY lane)
