@@ -68,7 +68,7 @@ export class PrivateOutput {
 }
 
 function sync(path: string): void {
-  // Folders cannot be opened on Windows, and files need no explicit sync there.
+  // A folder cannot be opened on Windows, and need not be synced there.
   if (process.platform === 'win32') return
   const opened = openSync(path, 'r')
   try {
