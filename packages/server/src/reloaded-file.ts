@@ -59,10 +59,10 @@ export class ReloadedFile<Value> {
       if (!(error instanceof SettingsError)) throw error
       const faults = error.lines
       this.#options.log.error({ faults }, this.#options.refusal)
-      this.#tell({ outcome: 'refused', faults })
+      this.#notify({ outcome: 'refused', faults })
       return
     }
-    this.#tell({ outcome: 'applied', before, now: this.#current })
+    this.#notify({ outcome: 'applied', before, now: this.#current })
   }
 
   close(): void {
@@ -96,7 +96,7 @@ export class ReloadedFile<Value> {
     this.#watch = watchFiles(paths, () => this.reload())
   }
 
-  #tell(reload: FileReload<Value>): void {
+  #notify(reload: FileReload<Value>): void {
     for (const listener of this.#listeners) listener(reload)
   }
 }

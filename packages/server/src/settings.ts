@@ -138,7 +138,7 @@ export function readSettings(given: ReadonlyMap<SettingName, string>, environmen
   for (const name of settingNames) {
     const source = sourceOf(name, given, environment)
     if (source === undefined) {
-      values[name] = name === 'instanceId' ? madeUpInstanceId() : settingOf(name).default
+      values[name] = name === 'instanceId' ? randomInstanceId() : settingOf(name).default
       continue
     }
     const value = readValue(settingOf(name), source.text)
@@ -193,7 +193,7 @@ function expected({ type, form, enum: choices, minimum, maximum }: Setting): str
 }
 
 /** Differs between nodes on the same host, and with each start. */
-function madeUpInstanceId(): string {
+function randomInstanceId(): string {
   return `${hostname().slice(0, 200) || 'baton'}-${randomBytes(4).toString('hex')}`
 }
 

@@ -95,13 +95,13 @@ export async function importStore(location: Location, options: ImportOptions): P
   return withStoppedStore(location, (stopped) =>
     stopped.target(async (target) => {
       const source = await openArchive(file, known)
-      await target.fill(told(source.batches(), total, progress), source.nextIds, source.counts)
+      await target.fill(withProgress(source.batches(), total, progress), source.nextIds, source.counts)
       return source.counts
     }),
   )
 }
 
-async function* told<Batch extends { readonly rows: readonly unknown[] }>(
+async function* withProgress<Batch extends { readonly rows: readonly unknown[] }>(
   batches: AsyncIterable<Batch>,
   total: number,
   progress: Progress | undefined,

@@ -10,7 +10,10 @@ export const STREAM_TYPE = 'application/x-ndjson'
 const ALIVE_MILLIS = 1000
 /** Hints of partitions that became ready within this time are sent together. */
 const GATHER_MILLIS = 5
-/** The stream of a follower that does not read is closed. Its waiting pulls are also retried periodically. */
+/**
+ * The stream of a follower that does not read is closed. Its waiting pulls are retried periodically in any
+ * case.
+ */
 const MOST_UNREAD_BYTES = 1_000_000
 /** A follower accepts lines of up to 10,000 characters. */
 const LONGEST_KINDS = 3000

@@ -16,8 +16,8 @@ export interface TermEvents {
   /** Another node has taken over. */
   lost(): void
   /**
-   * Aborted when this node's leadership has ended. The engine may still be working then, while the next
-   * leader has started.
+   * Aborted when this leadership has ended. Its engine may still be working then, while a later leadership
+   * has started.
    */
   readonly over: AbortSignal
 }

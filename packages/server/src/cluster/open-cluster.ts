@@ -81,8 +81,8 @@ export function clusterOf({ nodeId, election, open, close, log, trusted = null }
 
 export interface OpenClusterOptions {
   /**
-   * `self` is this node as others know it. Its URL is set once it listens; the disk is opened for writing
-   * after that.
+   * `self` is this node as others know it. Its URL is set once it listens, before `SharedDisk.open` is
+   * called.
    */
   openDisk(self: Peer): Promise<SharedDisk>
   openEngine(parts: { readonly disk: Disk; readonly clock: WallClock }): Promise<Store>

@@ -101,7 +101,7 @@ export class Target {
     return this.#sending
   }
 
-  /** There may be new events after those that were read. */
+  /** There may be new events after the last one read. */
   look(): void {
     this.#isExhausted = false
   }

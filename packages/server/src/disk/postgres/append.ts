@@ -14,7 +14,7 @@ import { LeadershipLost } from './session/failures.ts'
 
 /**
  * The previous entry must exist and have this node's term. If another node has taken over, it has appended an
- * entry of its own, which took the number that this append needs.
+ * entry, which took the number that this append needs.
  *
  * synchronous_commit is switched on, whatever the role's setting. A single-statement transaction can only do
  * that with set_config in the statement itself.

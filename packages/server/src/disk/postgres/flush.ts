@@ -72,9 +72,8 @@ export function flushStatements(order: FlushOrder): Statement[] {
 }
 
 /**
- * Fails if the flushed position is not the one that this node wrote, or if this server does not have the
- * entry. The latter happens when it was promoted without the entry while another server still accepts
- * appends.
+ * Fails if the flushed position is not what this node wrote last, or if this server does not have the entry.
+ * The latter happens when it was promoted without the entry while another server still accepts appends.
  */
 function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: FlushOrder): Statement {
   return {

@@ -113,7 +113,7 @@ async function tryToTakeOver(
 ): Promise<TakenOver> {
   const term = randomUUID()
   const over = new AbortController()
-  void endWhoBlocks(others, term, over.signal, log)
+  void terminateBlockers(others, term, over.signal, log)
   try {
     const [, , state] = await channel.use((connection) =>
       connection.transact(BEGIN_WRITING, takeOverStatements(term, seen, node)),
@@ -159,7 +159,7 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
  * the transaction stays idle, so its session is terminated here; a running transaction ends by itself. A role
  * may terminate its own sessions.
  */
-async function endWhoBlocks(
+async function terminateBlockers(
   others: Channel,
   term: string,
   signal: AbortSignal,

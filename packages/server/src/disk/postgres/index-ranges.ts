@@ -3,9 +3,9 @@ import { plainArray } from './columns.ts'
 import type { Statement } from './session/connection.ts'
 
 /**
- * Adds ranges that were called back to the stored ranges, and merges those that overlap or are adjacent.
- * Stored ranges of a lane have gaps between them. An added range can therefore only meet those that start
- * within it and the one before.
+ * Adds ranges that were called back to the stored ranges, and merges overlapping and adjacent ones. Stored
+ * ranges of a lane have gaps between them. An added range can therefore only meet ranges that start within it
+ * and the one before it.
  *
  * A row is either removed or written, never both: the order of the two within one statement is undefined.
  */

@@ -37,7 +37,7 @@ export class Ranges {
     }
   }
 
-  /** Adds a range and merges it with those that it overlaps or is adjacent to. */
+  /** Adds a range and merges it with overlapping and adjacent ones. */
   add({ lane, first, last }: IndexRangeOfLane): void {
     const below = this.#sql.atOrBelow.get(lane, first)
     if (below !== undefined && below.last >= last) return

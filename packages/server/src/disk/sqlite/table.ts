@@ -39,7 +39,7 @@ const same = (value: unknown) => value
 const plain = (type: string): Codec => ({ type, read: same, write: same as Codec['write'] })
 
 /**
- * The driver writes 64-bit integers, but refuses to read those that do not fit a number, so they are read as
+ * The driver writes 64-bit integers, but refuses to read values that do not fit a number, so they are read as
  * text.
  */
 const tag = (type: string): Codec => ({

@@ -77,7 +77,7 @@ export class Connection {
     return this.#warnings
   }
 
-  /** Runs one statement in a transaction of its own. */
+  /** Runs one statement in its own transaction. */
   async run(statement: Statement): Promise<Row[]> {
     return (await this.#send(statement)).rows as Row[]
   }

@@ -17,7 +17,7 @@ export function describeServer(url: string): string {
     .join(', ')
 }
 
-/** Opens connections to the first host that takes writes, starting with the one that did last time. */
+/** Opens connections to the first host that takes writes, starting with the host that did last time. */
 export class Connector {
   readonly #hosts: readonly string[]
   #preferred = 0
