@@ -29,26 +29,29 @@ export type { Config } from './config.ts'
 
 export interface AppOptions {
   readonly log: RequestLog
-  /** For tests that decide what time it is. */
+  /** For tests that control the time. */
   readonly clock?: WallClock
   readonly timeouts?: Partial<Timeouts>
 }
 
-/** Where the data is: a folder, or host, port and name of a database. */
+/** Where the data is stored: a folder, or the host, port and name of a database. */
 export type KeptIn = { readonly data: string } | { readonly database: string }
 
-/** The service, complete but not listening. */
+/** The complete service, not listening yet. */
 export interface App {
   readonly http: FastifyInstance
   readonly handOff: HandOff
   readonly store: Store
   readonly keptIn: KeptIn
-  /** Null: it speaks plain HTTP. */
+  /** Null for plain HTTP. */
   readonly tls: TlsFiles | null
   listen(host: string, port: number): Promise<void>
-  /** Where there are other nodes: it listens, and this is how they reach it. Before that it cannot hand off. */
+  /**
+   * Joins the other nodes on the same database. The service must be listening; `url` is where the others
+   * reach it. Before that it cannot hand off.
+   */
   join(url: string): Promise<void>
-  /** Answers what is under way, then closes the store. */
+  /** Finishes running requests, then closes the store. */
   close(): Promise<void>
 }
 
@@ -137,7 +140,7 @@ interface WatchedFiles {
   readonly tokens: LiveTokens | null
   readonly tls: TlsFiles | null
   readonly subscriptions: LiveSubscriptions | null
-  /** Which addresses those of the subscriptions may be. */
+  /** The addresses that the receivers of subscriptions may have. */
   readonly rule: AddressRule
 }
 

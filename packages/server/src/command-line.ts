@@ -3,7 +3,7 @@ import { didYouMean } from '@baton/protocol'
 import { flagOf, type SettingName, settingNames, settingOf, variableOf } from './config.ts'
 import { SettingsError } from './settings-error.ts'
 
-/** What --help prints: the table of all settings, made from their one schema. */
+/** The text of --help: a table of all settings, generated from their schema. */
 export function helpText(version: string): string {
   const rows = settingNames.map((name) => ({
     flag: `${flagOf(name)}${placeholder(name)}`,
@@ -46,7 +46,7 @@ function shownDefault(name: SettingName): string {
 
 interface CommandLine {
   readonly asksFor: 'service' | 'help' | 'version'
-  /** The texts behind the flags; where a flag stands twice, the last counts. */
+  /** The values of the flags. If a flag is repeated, the last one counts. */
   readonly given: ReadonlyMap<SettingName, string>
 }
 
@@ -65,7 +65,7 @@ const options = Object.fromEntries([
 ])
 
 /**
- * Understands `--port 1`, `--port=1`, `--level-barrier`, `--level-barrier=false`, `--level-barrier false` and
+ * Accepts `--port 1`, `--port=1`, `--level-barrier`, `--level-barrier=false`, `--level-barrier false` and
  * `--no-level-barrier`. All faults are reported at once.
  */
 export function readCommandLine(args: readonly string[]): CommandLine {
@@ -82,7 +82,7 @@ interface MutableCommandLine extends CommandLine {
 }
 
 function readFlags(args: string[], read: MutableCommandLine): void {
-  // Not strict: it stops at the first fault, and its messages are for programmers.
+  // Not strict: strict parsing stops at the first fault, and its messages are meant for programmers.
   const { tokens } = parseArgs({ args, options, strict: false, tokens: true })
   let before: SettingName | 'unknown flag' | undefined
   for (const token of tokens) {
@@ -91,7 +91,8 @@ function readFlags(args: string[], read: MutableCommandLine): void {
       before = undefined
     } else if (token.name === 'help') read.asksFor = 'help'
     else if (token.name === 'version') read.asksFor = read.asksFor === 'help' ? 'help' : 'version'
-    // A value may begin with a hyphen, but never with two: that is the next flag, and this one's value is missing.
+    // A value may start with one hyphen, but not with two: that is the next flag, and this flag's value is
+    // missing.
     else if (!token.inlineValue && token.value?.startsWith('--')) {
       read.faults.push(`${token.rawName} needs a value`)
       readFlags(args.slice(token.index + 1), read)
@@ -111,7 +112,7 @@ function readFlag(flag: string, value: string | undefined, { given, faults }: Mu
   return name ?? (denied === undefined ? 'unknown flag' : undefined)
 }
 
-/** The value behind a switch, or behind a flag that does not exist; anything else is a mistake. */
+/** Reads the value after a switch, and ignores the one after an unknown flag. Anything else is a fault. */
 function readOperand(
   text: string,
   before: SettingName | 'unknown flag' | undefined,
@@ -128,7 +129,7 @@ function unknownFlag(flag: string): string {
   return `${flag} is not a flag${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
-/** The last line says where to look. */
+/** The last line mentions --help. */
 function usage(faults: readonly string[]): SettingsError {
   const last = faults.at(-1) ?? ''
   const stop = last.endsWith('?') ? '' : ';'

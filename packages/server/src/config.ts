@@ -4,10 +4,10 @@ import { LEASE_MAX_MILLIS } from './handoff/rules/policy.ts'
 
 const LONGEST_LEASE_SECONDS = LEASE_MAX_MILLIS / 1000
 const DAY_SECONDS = 86_400
-/** As it stands in a Host header, which has neither wildcard nor scheme, and IPv6 in brackets. */
+/** A host as in the Host header: without wildcard or scheme, IPv6 addresses in brackets. */
 const HOST_PATTERN = '^(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::\\d{1,5})?$'
 
-/** An address, or a network as CIDR. */
+/** An address, or a network in CIDR notation. */
 const NETWORK_PATTERN = '^[0-9A-Fa-f:.]+(?:/\\d{1,3})?$'
 
 const oneOf = <const Words extends readonly string[]>(words: Words, options: object) =>
@@ -17,8 +17,8 @@ const orNone = (options: object) =>
   Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, default: null, ...options })
 
 /**
- * Everything that can be set. The names of flag and environment variable follow from the property:
- * leaseSeconds is --lease-seconds and BATON_LEASE_SECONDS.
+ * All settings. The names of flag and environment variable follow from the property: leaseSeconds is
+ * --lease-seconds and BATON_LEASE_SECONDS.
  */
 export const configSchema = Type.Object({
   host: Type.String({
@@ -266,7 +266,7 @@ export type SettingName = keyof Config
 
 export const settingNames = Object.keys(configSchema.properties) as SettingName[]
 
-/** What the reader of settings and the help text need of a setting's schema. */
+/** The parts of a setting's schema that the settings reader and the help text use. */
 export interface Setting {
   readonly type: string | readonly string[]
   readonly description: string
@@ -284,5 +284,5 @@ const words = (name: SettingName) => name.replaceAll(/[A-Z]/g, (capital) => `-${
 export const flagOf = (name: SettingName) => `--${words(name)}`
 export const variableOf = (name: SettingName) => `BATON_${words(name).replaceAll('-', '_').toUpperCase()}`
 
-/** The base path as it stands before other paths: empty, or without a slash at its end. */
+/** The base path as a prefix of other paths: empty, or without a trailing slash. */
 export const pathPrefixOf = ({ basePath }: Pick<Config, 'basePath'>) => basePath.replace(/\/+$/, '')

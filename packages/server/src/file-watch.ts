@@ -8,11 +8,12 @@ export interface FileWatch {
 }
 
 /**
- * Begin before the files are read: what changes from then on is noticed. Calls `changed` when one of the files was written or replaced. By looking once a second, not by notices of the
- * system: those do not come for files that are mounted, nor through symbolic links as Kubernetes swaps them.
+ * Calls `changed` when one of the files was written or replaced. Call it before the files are first read, so
+ * that no later change is missed. It polls once a second, because file system notifications do not work for
+ * mounted files, nor for the symbolic links that Kubernetes swaps.
  *
- * With `whenQuiet` it waits until a look finds nothing new, for files that belong together and are written one after the
- * other.
+ * With `whenQuiet` it waits until a poll finds no further change, for related files that are written one
+ * after another.
  */
 export function watchFiles(
   paths: readonly string[],

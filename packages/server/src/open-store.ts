@@ -7,18 +7,19 @@ import type { Policy } from './handoff/rules/policy.ts'
 import type { Store } from './handoff/store.ts'
 import type { Tracing } from './tracing.ts'
 
-// The engine on either disk. Only the one that is asked for is loaded: the other's driver takes time to start.
+// Opens the engine on one of the disks. Only the one needed is loaded, because a database driver takes time
+// to load.
 
 interface StoreOptions {
   readonly policy: Policy
-  /** For tests that decide what time it is. */
+  /** For tests that control the time. */
   readonly clock?: WallClock
   readonly tracing?: Pick<Tracing, 'watch'> | undefined
 }
 
 export interface EmbeddedStoreOptions extends StoreOptions {
   readonly folder: string
-  /** For what an operator should know of the folder, in words. */
+  /** Called with warnings for the operator about the data folder. */
   readonly warn?: (text: string) => void
 }
 
@@ -37,11 +38,14 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
 export interface SharedStoreOptions extends StoreOptions {
   readonly url: string
   readonly log: Log
-  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  /** CA certificates for TLS between nodes; null for those of the system. */
   readonly peerCa?: Buffer | null
 }
 
-/** The store of one node among others on the same database; `database` says which, without a password. */
+/**
+ * Opens the store of a node that shares a database with others. `database` names the database without its
+ * password.
+ */
 export async function openSharedStore(
   options: SharedStoreOptions,
 ): Promise<{ peers: OpenedCluster; database: string }> {

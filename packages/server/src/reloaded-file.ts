@@ -2,10 +2,10 @@ import { type FileWatch, watchFiles } from './file-watch.ts'
 import type { Log } from './handoff/log.ts'
 import { SettingsError } from './settings-error.ts'
 
-/** What a file says. */
+/** The content of a file. */
 export interface FileContent<Value> {
   readonly value: Value
-  /** Worth telling, no reason to refuse the file. */
+  /** Faults that are reported but do not invalidate the file. */
   readonly warnings: readonly string[]
 }
 
@@ -15,14 +15,17 @@ export type FileReload<Value> =
 
 export interface ReloadedFileOptions<Value> {
   readonly path: string
-  /** Throws a SettingsError with everything that is wrong with it. Says which other files it reads. */
+  /** Throws a SettingsError with all faults of the file. Calls `reads` with each other file that it reads. */
   readonly read: (before: Value | undefined, reads: (path: string) => void) => FileContent<Value>
-  /** What is logged when a changed file cannot be used. */
+  /** The log message when a changed file is invalid. */
   readonly refusal: string
   readonly log: Log
 }
 
-/** A file, read when the service starts and again when it changes. A new one that cannot be used changes nothing. */
+/**
+ * A file that is read at start and again when it changes. If the changed file is invalid, the current value
+ * stays.
+ */
 export class ReloadedFile<Value> {
   readonly #options: ReloadedFileOptions<Value>
   readonly #listeners: ((reload: FileReload<Value>) => void)[] = []
@@ -56,10 +59,10 @@ export class ReloadedFile<Value> {
       if (!(error instanceof SettingsError)) throw error
       const faults = error.lines
       this.#options.log.error({ faults }, this.#options.refusal)
-      this.#tell({ outcome: 'refused', faults })
+      this.#notify({ outcome: 'refused', faults })
       return
     }
-    this.#tell({ outcome: 'applied', before, now: this.#current })
+    this.#notify({ outcome: 'applied', before, now: this.#current })
   }
 
   close(): void {
@@ -71,7 +74,8 @@ export class ReloadedFile<Value> {
     if (this.#watch === undefined) this.#watchAll([path])
     while (true) {
       const others: string[] = []
-      // What it names is watched before it is read for good, or a change in between would go unnoticed.
+      // Files that it names must be watched before they are read for the last time, or a change in between
+      // would be missed.
       const isUnwatched = () => others.some((other) => !this.#watched.includes(other))
       try {
         const { value, warnings } = read(before, (other) => others.push(other))
@@ -92,7 +96,7 @@ export class ReloadedFile<Value> {
     this.#watch = watchFiles(paths, () => this.reload())
   }
 
-  #tell(reload: FileReload<Value>): void {
+  #notify(reload: FileReload<Value>): void {
     for (const listener of this.#listeners) listener(reload)
   }
 }

@@ -11,21 +11,25 @@ import { version } from './version.ts'
 export type ServiceLog = Logger
 
 /**
- * Structured, to standard error: standard output carries the one line that says where the service listens. Of the
- * headers only the name of an instance is logged; should others slip into a line, the token in them does not.
+ * A structured log on standard error; standard output has only the line that says where the service listens.
+ * Of the request headers only the name of the instance is logged. If headers get into a log line
+ * nevertheless, the token in them is redacted.
  */
 export function createLog(level: Config['logLevel']): ServiceLog {
   const secret = ['authorization', 'headers.authorization', '*.authorization', '*.headers.authorization']
   const destination = pino.destination({ dest: 2, sync: true })
-  // On a full disk, or a terminal that was closed, lines are lost; nothing that they tell of is.
+  // If the disk is full or the terminal was closed, log lines are lost, but the service continues.
   destination.on('error', () => {})
   return pino({ level, base: { pid: process.pid }, redact: secret }, destination)
 }
 
-/** Of a second signal; by custom 128 and its number. A terminal that closes hangs up more than once and insists on nothing. */
+/**
+ * The exit code on a second signal; by convention 128 plus the signal number. SIGHUP never forces an exit,
+ * because a closing terminal may send it more than once.
+ */
 const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: null } as const
 
-/** The whole life of a service process. Answers the exit code: of a start that failed, or of one that has begun. */
+/** Runs the service. Resolves with the exit code once it has started or failed to start. */
 export async function runService(argv: readonly string[]): Promise<number> {
   try {
     await start(argv)
@@ -53,7 +57,7 @@ async function start(argv: readonly string[]): Promise<void> {
     log.fatal({ err: error }, 'the service ends because of an error that nothing caught')
     process.exit(1)
   })
-  // The largest part of it: neither the help nor a wrong setting has to wait for it.
+  // The app is most of the code, so it is loaded only now: --help and invalid settings need not wait for it.
   const { openApp } = await import('./app.ts')
   const app = await openApp(config, { log })
   stopOnSignal(app, log)
@@ -82,13 +86,16 @@ async function listen({ http, listen: open, close }: App, config: Config): Promi
 
 const schemeOf = ({ tlsCert }: Config) => (tlsCert === null ? 'http' : 'https')
 
-/** By address: a name may stand for several, of which this node listens on one. */
+/**
+ * With the address instead of the host name, because a name may have several addresses, and this node listens
+ * on one.
+ */
 function boundUrl({ http }: App, config: Config): string {
   const { address, family, port } = http.server.address() as AddressInfo
   return `${schemeOf(config)}://${family === 'IPv6' ? `[${address}]` : address}:${port}${pathPrefixOf(config)}`
 }
 
-/** Other nodes ask for the name or the address of the URL by which they know this one. */
+/** Other nodes verify the certificate against the host in the URL by which they know this node. */
 function unfitCertificate({ tls }: App, { databaseUrl }: Config, peerUrl: string): string[] {
   const { hostname } = new URL(peerUrl)
   if (databaseUrl === null || tls === null || tls.isFor(hostname)) return []
@@ -98,7 +105,7 @@ function unfitCertificate({ tls }: App, { databaseUrl }: Config, peerUrl: string
   ]
 }
 
-/** The first signal asks to finish; a second one, if it is meant, insists. */
+/** The first signal stops the service gracefully. A second one, other than SIGHUP, ends it at once. */
 function stopOnSignal(app: App, log: ServiceLog): void {
   let asked = false
   for (const [signal, exitCode] of Object.entries(exitCodes)) {
@@ -122,7 +129,7 @@ function stopOnSignal(app: App, log: ServiceLog): void {
   }
 }
 
-/** What a person can mend is one line; a stack is for what only a programmer can. */
+/** One line for faults that the operator can fix, a stack trace for the others. */
 function explain(error: unknown): { lines: readonly string[]; exitCode: number } {
   if (error instanceof SettingsError) return error
   if (error instanceof StoreRefused || error instanceof StoreUnavailable)

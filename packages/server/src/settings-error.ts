@@ -1,8 +1,8 @@
-/** What a person typed or set cannot be used. Each line stands by itself; there is never a stack to show. */
+/** A setting or command line is invalid. Each line is a complete message; no stack trace is shown. */
 export class SettingsError extends Error {
   override name = 'SettingsError'
   readonly lines: readonly string[]
-  /** By custom: 2 for a command line that cannot be read, 1 for values that cannot be used. */
+  /** By convention, 2 for an invalid command line and 1 for invalid values. */
   readonly exitCode: 1 | 2
 
   constructor(lines: readonly string[], exitCode: 1 | 2 = 1) {

@@ -17,7 +17,7 @@ import { isNetwork } from './http/admission/proxies.ts'
 import { SettingsError } from './settings-error.ts'
 import { parseNetwork } from './webhooks/address-rule.ts'
 
-/** What can be wrong with settings that are each right by themselves. */
+/** A check for settings that are each valid but do not fit together. */
 interface Contradiction {
   readonly between: readonly SettingName[]
   found(config: Config): string | undefined
@@ -114,7 +114,7 @@ const rules: readonly Contradiction[] = [
   },
 ]
 
-/** `config` may lack settings; nothing is said about those, nor about what depends on them. */
+/** `config` may lack settings that were invalid. Checks that need them are skipped. */
 function contradictions(config: Partial<Config>): string[] {
   return rules
     .filter(({ between }) => between.every((name) => config[name] !== undefined))
@@ -125,18 +125,20 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 interface Settings {
   readonly config: Config
-  /** Worth telling, no reason to stop. */
+  /** Faults that are reported but do not prevent the start. */
   readonly warnings: readonly string[]
 }
 
-/** Flag beats environment beats default. Everything that is wrong is reported at once. */
+/**
+ * A flag overrides the environment variable, which overrides the default. All faults are reported at once.
+ */
 export function readSettings(given: ReadonlyMap<SettingName, string>, environment: Environment): Settings {
   const faults: string[] = []
   const values: Record<string, unknown> = {}
   for (const name of settingNames) {
     const source = sourceOf(name, given, environment)
     if (source === undefined) {
-      values[name] = name === 'instanceId' ? madeUpInstanceId() : settingOf(name).default
+      values[name] = name === 'instanceId' ? randomInstanceId() : settingOf(name).default
       continue
     }
     const value = readValue(settingOf(name), source.text)
@@ -154,7 +156,7 @@ function sourceOf(name: SettingName, given: ReadonlyMap<SettingName, string>, en
   const flag = given.get(name)
   if (flag !== undefined) return { label: flagOf(name), text: flag }
   const variable = environment[variableOf(name)]
-  // An empty variable is how compose files and shells spell "not set".
+  // In compose files and shells, an empty variable means "not set".
   if (variable === undefined || variable === '') return undefined
   return { label: variableOf(name), text: variable }
 }
@@ -170,7 +172,7 @@ const booleans = new Map([
   ['off', false],
 ])
 
-/** Undefined where the text has no reading of that type; the schema then refuses it. */
+/** Undefined if the text is not a value of that type; the schema then refuses it. */
 function readValue({ type }: Setting, text: string): unknown {
   if (type === 'integer' || type === 'number') return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined
   if (type === 'boolean') return booleans.get(text.toLowerCase())
@@ -190,12 +192,12 @@ function expected({ type, form, enum: choices, minimum, maximum }: Setting): str
   return 'a text that is not empty'
 }
 
-/** Tells nodes that share a host apart, and one start from the next. */
-function madeUpInstanceId(): string {
+/** Differs between nodes on the same host, and with each start. */
+function randomInstanceId(): string {
   return `${hostname().slice(0, 200) || 'baton'}-${randomBytes(4).toString('hex')}`
 }
 
-/** Allowed, but probably not what is wanted. */
+/** Settings that are allowed, but probably not intended. */
 function oddities({ host, tokensFile, allowedHosts }: Config): string[] {
   if (isLoopback(host) || tokensFile !== null || allowedHosts.length > 0) return []
   return [
@@ -204,7 +206,7 @@ function oddities({ host, tokensFile, allowedHosts }: Config): string[] {
   ]
 }
 
-/** Variables of other programs of ours may begin alike, so only what looks like a slip is mentioned. */
+/** Other programs may use variables with the same prefix, so only probable misspellings are reported. */
 function misspeltVariables(environment: Environment): string[] {
   const known = settingNames.map(variableOf)
   return Object.keys(environment)

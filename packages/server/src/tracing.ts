@@ -11,38 +11,39 @@ import { version } from './version.ts'
 type Api = typeof import('@opentelemetry/api')
 
 /**
- * Spans, where the user has brought an OpenTelemetry SDK and registered it before the service starts (`node --import`).
- * Undefined without one: then nothing is traced, and nothing is paid for it.
+ * Enables spans if the user has registered an OpenTelemetry SDK before the service starts (`node --import`).
+ * Undefined without one: then nothing is traced, at no cost.
  */
 export async function openTracing(): Promise<Tracing | undefined> {
   const api = await import('@opentelemetry/api').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined
     throw error
   })
-  // A provider without a delegate is what the API has until an SDK is registered.
+  // Until an SDK is registered, the API's provider has no delegate.
   const provider = api?.trace.getTracerProvider() as ProxyTracerProvider | undefined
   const tracer = provider?.getDelegateTracer?.('baton', version)
   return api === undefined || tracer === undefined ? undefined : new Tracing(api, tracer)
 }
 
-/** A request that is being served. */
+/** A request in progress. */
 interface Traced {
   readonly span: Span
   readonly context: Context
-  /** Until its order goes to the batcher. */
+  /** Open until the order is passed to the batcher. */
   receiving: Span | undefined
-  /** When the last batch with an order of it was through. */
+  /** When the last batch with one of its orders was finished. */
   answerableAt: number | undefined
   isOver: boolean
 }
 
-/** The most links of a span by OpenTelemetry's default. */
+/** OpenTelemetry's default limit of links per span. */
 const MAX_LINKS = 128
 
 /**
- * A request is a span with the spans `receive`, `batch` and `answer` in it. `append` is within the batch, which belongs to
- * the trace of its first request and is linked to the others. Contexts outlive what they were made for, because timers and
- * the next request of a connection inherit them: each is asked whether it is over.
+ * A request is a span with the child spans `receive`, `batch` and `answer`. `append` is a child of the batch,
+ * which belongs to the trace of its first request and is linked to the others. Timers and the next request of
+ * a connection inherit a context, so it can outlive its request or batch. Therefore each one is marked when
+ * it is over.
  */
 export class Tracing implements RequestTracing, BatchTracing {
   readonly #api: Api
@@ -74,7 +75,7 @@ export class Tracing implements RequestTracing, BatchTracing {
       return result
     })
 
-  /** Of the span of the call-back, so that what follows is below it. */
+  /** The traceparent of the call-back's span, so that later spans become its children. */
   traceparent(headers: IncomingHttpHeaders): string | null {
     const span = this.#current?.span.spanContext()
     if (span === undefined || !this.#api.isSpanContextValid(span))
@@ -119,7 +120,7 @@ export class Tracing implements RequestTracing, BatchTracing {
     }
   }
 
-  /** The same disk, with a span for each append of a batch. */
+  /** Wraps the disk's `append` in a span, within batches only. */
   watch<Watched extends Pick<Disk, 'append'>>(disk: Watched): Watched {
     const append = disk.append.bind(disk)
     disk.append = async (entry) => {
@@ -170,7 +171,7 @@ export class Tracing implements RequestTracing, BatchTracing {
     }
   }
 
-  /** What was handed out belongs to the trace that it was called back in: there the pull is a span, too. */
+  /** Adds a `pull` span to the trace in which the partitions were called back. */
   #handedOut(answers: HandOffAnswers, startTime: number, batch?: SpanContext): HandOffAnswers {
     const { trace, ROOT_CONTEXT } = this.#api
     const links = batch === undefined ? [] : [{ context: batch }]
@@ -189,7 +190,7 @@ export class Tracing implements RequestTracing, BatchTracing {
     return answers
   }
 
-  /** What is wrong with a request is no error of the service. */
+  /** An invalid request is not an error of the service. */
   #failed(span: Span, error: unknown): void {
     const text = error instanceof Error ? error.message : String(error)
     if (error instanceof RequestProblem) span.setAttribute('error.type', error.code)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** From the package itself, which lies one folder above both the sources and the build. */
+/** Read from package.json, which is one folder above both the sources and the build. */
 export const version: string = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ).version

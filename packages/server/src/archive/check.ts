@@ -20,17 +20,17 @@ import type {
   StoredTask,
 } from '../handoff/stored.ts'
 
-/** More of the same tells nothing new. */
+/** The most findings that are reported. */
 const MOST_FINDINGS = 1000
 
 export interface Checked {
-  /** What contradicts itself, in words. Empty: nothing does. */
+  /** Contradictions in the data, one sentence each. Empty if there are none. */
   readonly findings: readonly string[]
-  /** What the store holds, with the changes that are not in rows yet. */
+  /** Row counts of the store, including changes that are not flushed yet. */
   readonly counts: PerSection<number>
 }
 
-/** Reads everything once. Rows are looked at as the entries that are not flushed leave them. */
+/** Reads everything once. Unflushed entries are applied to the rows before they are checked. */
 export async function check(source: ArchiveSource, progress?: Progress): Promise<Checked> {
   const { images, faults } = readEntries(source.unflushed)
   const rows = new CheckedRows(source.nextIds, images)
@@ -64,7 +64,7 @@ interface CheckedLane extends Recount {
   ranges: IndexRangeOfLane[]
 }
 
-/** Memory grows with lanes and ranges, not with partitions. */
+/** Its memory use grows with lanes and ranges, not with partitions. */
 class CheckedRows {
   readonly #nextIds: NextIds
   readonly #images: Images
@@ -85,7 +85,7 @@ class CheckedRows {
     return { tasks: this.#tasks.size, partitions: this.#partitions }
   }
 
-  /** Sections come in their order. */
+  /** Sections must be added in their order. */
   add(batch: RowBatch): void {
     const { tasks, lanes, laneTables, partitions } = this.#images
     if (batch.section !== 'tasks') this.#addChangedLanes()
@@ -138,7 +138,7 @@ class CheckedRows {
     for (const lane of this.#images.lanes.values()) this.#addLane(lane)
   }
 
-  /** Before partitions are held against them. */
+  /** Must run before the first partition is checked. */
   #completeLanes(): void {
     this.#addChangedLanes()
     if (this.#isReady) return
@@ -171,7 +171,7 @@ class CheckedRows {
   #addPartition(row: StoredPartition): void {
     const found = this.#lanes.get(row.lane)
     if (found === undefined) {
-      // The rows of a call-back come before those of its lanes.
+      // The rows of a running call-back are written before those of its lanes.
       if (row.id < this.#nextIds.partition && !this.#isStaged(row.id))
         this.#findings.push(`partition row ${row.id} belongs to lane ${row.lane}, which is missing`)
       return
@@ -212,7 +212,7 @@ function faultsOf(row: StoredPartition, { lane, ranges }: CheckedLane): string[]
   return faults
 }
 
-/** Ranges that neither overlap nor touch, in their order. */
+/** Merges ranges that overlap or are adjacent. The result is sorted. */
 function united(ranges: readonly IndexRangeOfLane[]): IndexRangeOfLane[] {
   const all: IndexRangeOfLane[] = []
   for (const range of ranges.toSorted((a, b) => a.first - b.first)) {
@@ -223,7 +223,7 @@ function united(ranges: readonly IndexRangeOfLane[]): IndexRangeOfLane[] {
   return all
 }
 
-/** Ranges come in order. */
+/** `ranges` must be sorted. */
 function isWithin(ranges: readonly IndexRangeOfLane[], index: number): boolean {
   let low = 0
   let high = ranges.length - 1
@@ -238,7 +238,7 @@ function isWithin(ranges: readonly IndexRangeOfLane[], index: number): boolean {
   return false
 }
 
-/** Also of what was purged the indexes are kept. */
+/** Indexes are kept even after their partitions were purged, so the counts must agree. */
 function checkRanges({ lane, task, ranges }: CheckedLane): string[] {
   const indexes = ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0)
   const counted = totalOf(lane.partitions)

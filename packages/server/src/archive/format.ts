@@ -1,18 +1,21 @@
 import { addedFields, bigFields, type PerSection, type RowBatch, type Section } from '../handoff/archived.ts'
 import type { NextIds } from '../handoff/stored.ts'
 
-// The lines of an export, described in docs/export-format.md. Each line is JSON: the header, then each section with a line
-// that names its fields and a line per row, then the end.
+// The lines of an export; see docs/export-format.md. Each line is JSON: the header, then for each section a
+// line with its name and fields and one line per row, then the end.
 
 export const FORMAT = 'baton-export'
 
-/** Goes up when an earlier program would read a file wrongly. New fields and sections need no new version: they are named. */
+/**
+ * Increased when earlier programs would misread a file. New fields and sections need no new version, since
+ * the file names them.
+ */
 export const FORMAT_VERSION = 1
 
 export interface Header {
   readonly format: typeof FORMAT
   readonly version: number
-  /** The version of the program that wrote it, for people. */
+  /** The version of the program that wrote the file, for information only. */
   readonly program: string
   readonly exportedAt: string
   readonly nextIds: NextIds
@@ -24,7 +27,7 @@ export interface SectionLine {
   readonly fields: readonly string[]
 }
 
-/** Of all lines before it, with their line feeds. */
+/** The checksum covers all previous lines with their line feeds. */
 export interface EndLine {
   readonly end: { readonly sha256: string }
 }

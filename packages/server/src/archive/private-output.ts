@@ -2,17 +2,17 @@ import { closeSync, fchmodSync, fsyncSync, linkSync, lstatSync, openSync, rename
 import { dirname, resolve } from 'node:path'
 import { StoreRefused } from '../handoff/store.ts'
 
-/** For this user alone: it holds lease ids. */
+/** Private to this user, because the file contains lease ids. */
 const FILE_MODE = 0o600
-/** What ends a command from outside. */
+/** Signals that end a command. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * A file that appears under its name when it is complete, and not before. Until then it has another name beside it, so
- * that whatever goes wrong leaves neither half a file nor a lost earlier one.
+ * A file that appears under its name only when it is complete. Until then it has a temporary name in the same
+ * folder. So a failure never leaves a partial file, or destroys an earlier one.
  */
 export class PrivateOutput {
-  /** Where to write meanwhile. There is an empty file already. */
+  /** The path to write to until `publish`. An empty file exists there already. */
   readonly temporary: string
   readonly #path: string
   readonly #mayReplace: boolean
@@ -23,19 +23,19 @@ export class PrivateOutput {
     this.temporary = `${this.#path}.${process.pid}.part`
     if (!mayReplace && lstatSync(this.#path, { throwIfNoEntry: false }) !== undefined) throw this.#isThere()
     const file = openSync(this.temporary, 'wx', FILE_MODE)
-    // Whatever the umask.
+    // The mode must not depend on the umask.
     fchmodSync(file, FILE_MODE)
     closeSync(file)
     for (const signal of SIGNALS) process.once(signal, this.#onSignal)
   }
 
-  /** The file is complete: it is on the disk under its name when this returns. */
+  /** Call this when the file is complete. When it returns, the file is durable under its name. */
   publish(): void {
     sync(this.temporary)
     if (this.#mayReplace) renameSync(this.temporary, this.#path)
     else {
       try {
-        // Fails where something has that name by now, unlike a rename.
+        // Unlike a rename, a link fails if the name exists by now.
         linkSync(this.temporary, this.#path)
       } catch (error) {
         throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? this.#isThere() : error
@@ -48,11 +48,11 @@ export class PrivateOutput {
 
   discard(): void {
     this.#stopListening()
-    // SQLite may have a journal beside it.
+    // SQLite may have left a journal next to it.
     for (const path of [this.temporary, `${this.temporary}-journal`]) rmSync(path, { force: true })
   }
 
-  /** The process ends by the signal all the same. */
+  /** Cleans up, then lets the signal end the process. */
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.discard()
     process.kill(process.pid, signal)
@@ -68,7 +68,7 @@ export class PrivateOutput {
 }
 
 function sync(path: string): void {
-  // A folder cannot be opened on Windows, and need not be.
+  // A folder cannot be opened on Windows, and need not be synced there.
   if (process.platform === 'win32') return
   const opened = openSync(path, 'r')
   try {

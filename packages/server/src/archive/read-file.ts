@@ -17,7 +17,10 @@ import { type EndLine, FORMAT, FORMAT_VERSION, type Header, rowReader, type Sect
 const BATCH = 1000
 const GZIP = Buffer.from([0x1f, 0x8b])
 
-/** An export, to be read once. Everything that is wrong with the file is told by StoreRefused, with the line. */
+/**
+ * Opens an export, which can be read once. All faults of the file are reported as StoreRefused with the line
+ * number.
+ */
 export async function openArchive(
   path: string,
   known: PerSection<readonly string[]>,
@@ -27,7 +30,7 @@ export async function openArchive(
   const first = await lines.next()
   const header = readHeader(first.done === true ? '' : first.value, path)
   const hash = createHash('sha256').update(`${first.value}\n`)
-  // A section that was added since the file was written is empty.
+  // A section that was added after the file was written is empty.
   const counts = perSection((section) => header.counts[section] ?? 0)
   const counted: Record<string, number> = { ...perSection(() => 0) }
 
@@ -93,7 +96,7 @@ async function readLines(path: string): Promise<AsyncIterator<string>> {
   await file.close()
   const bytes = createReadStream(path)
   const input = start.equals(GZIP) ? bytes.pipe(createGunzip()) : bytes
-  // Errors of what is piped in are told nowhere else.
+  // `pipe` does not forward errors of its source.
   if (input !== bytes) bytes.on('error', (error) => input.destroy(error))
   return createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]()
 }
@@ -117,7 +120,7 @@ function readHeader(line: string, path: string): Header {
   try {
     header = JSON.parse(line) as Partial<Header> | null
   } catch {
-    // Told below.
+    // Reported below.
   }
   if (header?.format !== FORMAT) throw new StoreRefused(`${path} is not an export of Baton`)
   if (header.version !== FORMAT_VERSION)
@@ -153,7 +156,7 @@ function checkEnd(
     throw refuse(number, 'the checksum does not match: the file was changed or damaged')
 }
 
-/** A field that one side does not know would be lost, or made up. */
+/** A field that this program does not know would be lost, and a missing one would have to be invented. */
 function checkFields(
   { section, fields }: SectionLine,
   known: PerSection<readonly string[]>,

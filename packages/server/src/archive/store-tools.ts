@@ -7,7 +7,7 @@ import { openArchive } from './read-file.ts'
 import { type Location, withFileSource, withSource, withStoppedStore } from './stores.ts'
 import { writeArchive } from './write-file.ts'
 
-// What an operator does with a store besides serving it: copy it, check it, move it.
+// The operator's tools for a store: backup, verification, export and import.
 
 export type { PerSection, Progress, Section } from '../handoff/archived.ts'
 export { StoreRefused, StoreUnavailable } from '../handoff/store.ts'
@@ -20,7 +20,7 @@ export interface OutputOptions {
   readonly progress?: Progress | undefined
 }
 
-/** Copies the data file while the service goes on. */
+/** Copies the data file while the service runs. */
 export async function backUp(location: Location, options: OutputOptions): Promise<void> {
   const { file, mayReplace = false, progress } = options
   if ('databaseUrl' in location)
@@ -43,7 +43,7 @@ export interface Verified {
   readonly counts: PerSection<number>
 }
 
-/** Checks a store, whether a service uses it or not; or a backup or an export, by the name of its file. */
+/** Checks a store, whether a service uses it or not; or, given a file name, a backup or an export. */
 export async function verify(what: Location | string, progress?: Progress): Promise<Verified> {
   if (typeof what !== 'string')
     return withSource(what, (source, damage) => verifySource(source, damage, progress))
@@ -62,7 +62,10 @@ async function verifySource(
   return { findings: [...findings, ...checked.findings], counts: checked.counts }
 }
 
-/** Writes all that a store holds into a file. No service may use it: what it did later would not be in the file. */
+/**
+ * Exports all data of a store to a file. No service may use the store, since its later changes would be
+ * missing.
+ */
 export async function exportStore(location: Location, options: OutputOptions): Promise<PerSection<number>> {
   const { file, mayReplace = false, progress } = options
   return withStoppedStore(location, (stopped) =>
@@ -78,7 +81,7 @@ export interface ImportOptions {
   readonly progress?: Progress | undefined
 }
 
-/** Brings what an export wrote into an empty store: all of it, or nothing. The file is checked from end to end first. */
+/** Imports an export into an empty store, completely or not at all. The whole file is checked first. */
 export async function importStore(location: Location, options: ImportOptions): Promise<PerSection<number>> {
   const { file, progress } = options
   const known = await knownFields()
@@ -92,13 +95,13 @@ export async function importStore(location: Location, options: ImportOptions): P
   return withStoppedStore(location, (stopped) =>
     stopped.target(async (target) => {
       const source = await openArchive(file, known)
-      await target.fill(told(source.batches(), total, progress), source.nextIds, source.counts)
+      await target.fill(withProgress(source.batches(), total, progress), source.nextIds, source.counts)
       return source.counts
     }),
   )
 }
 
-async function* told<Batch extends { readonly rows: readonly unknown[] }>(
+async function* withProgress<Batch extends { readonly rows: readonly unknown[] }>(
   batches: AsyncIterable<Batch>,
   total: number,
   progress: Progress | undefined,
@@ -111,7 +114,7 @@ async function* told<Batch extends { readonly rows: readonly unknown[] }>(
   }
 }
 
-/** Those of both stores are the same, because the compiler wants one column for each field. */
+/** The fields of both stores are the same: the compiler requires one column per field. */
 async function knownFields(): Promise<PerSection<readonly string[]>> {
   return (await import('../disk/sqlite/archive.ts')).fields
 }

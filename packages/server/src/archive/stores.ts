@@ -5,11 +5,11 @@ import { openEngine } from '../handoff/engine/engine-store.ts'
 import type { Policy } from '../handoff/rules/policy.ts'
 import { StoreRefused } from '../handoff/store.ts'
 
-// Where rows come from and go to. Only the store that is asked for is loaded.
+// Sources and targets of rows. Only the code of the requested store is loaded.
 
 export type Location = { readonly data: string } | { readonly databaseUrl: string }
 
-/** One state of a store, whether a service uses it or not. Nothing is written. */
+/** Reads a consistent snapshot of a store, whether a service uses it or not. Writes nothing. */
 export async function withSource<Result>(
   location: Location,
   work: (source: ArchiveSource, damage: readonly string[]) => Promise<Result>,
@@ -38,11 +38,11 @@ export async function withFileSource<Result>(
   })
 }
 
-/** A store that this program alone uses, with everything in rows. */
+/** A store that only this program uses, with all entries flushed to rows. */
 export interface StoppedStore {
   source<Result>(work: (source: ArchiveSource) => Promise<Result>): Promise<Result>
   target<Result>(work: (target: ArchiveTarget) => Promise<Result>): Promise<Result>
-  /** Rejects where a service was started meanwhile. */
+  /** Rejects if a service was started in the meantime. */
   confirm(): Promise<void>
 }
 
@@ -78,7 +78,7 @@ async function withStoppedSqlite<Result>(
           db.close()
         }
       },
-      // The folder is locked.
+      // The folder is locked, so no service can have started.
       confirm: async () => {},
     }),
   )
@@ -115,8 +115,8 @@ async function withStoppedPostgres<Result>(
 }
 
 /**
- * Opening the engine puts everything in order: what was appended comes into rows, and the rows of call-backs that were not
- * closed go. It has no timers, so nothing happens from then on.
+ * Opens the engine to bring the rows up to date: it flushes all entries and deletes the rows of call-backs
+ * that were not completed. The engine has no timers, so nothing changes after that.
  */
 async function withEngineAtRest<Result>(disk: Disk, work: () => Promise<Result>): Promise<Result> {
   const engine = await openEngine({
@@ -130,7 +130,7 @@ async function withEngineAtRest<Result>(disk: Disk, work: () => Promise<Result>)
     throw error
   })
   try {
-    // Views have everything flushed first.
+    // Views flush all entries first.
     await engine.task('')
     return await work()
   } finally {
@@ -138,7 +138,7 @@ async function withEngineAtRest<Result>(disk: Disk, work: () => Promise<Result>)
   }
 }
 
-/** Nothing is handed out here. */
+/** Not used, because nothing is handed out here. */
 const UNUSED: Policy = {
   delivery: 'at-least-once',
   leaseMillis: 1,

@@ -13,7 +13,7 @@ export interface WriteOptions {
   readonly file: string
   readonly mayReplace: boolean
   readonly progress?: Progress | undefined
-  /** Called when all is read, before the file appears: what was read may turn out not to count. */
+  /** Called after everything was read, before the file is published. If it rejects, the file is discarded. */
   readonly confirm?: () => Promise<void>
 }
 
@@ -48,7 +48,7 @@ async function* linesOf(source: ArchiveSource, progress: Progress | undefined): 
   const total = totalRows(counts)
   let done = 0
   let named = 0
-  /** Sections without rows are named, too: the file says what its program knows. */
+  /** Sections without rows are listed, too, so that the file shows what its program knows. */
   const nameUpTo = (section: Section | undefined): string => {
     const to = section === undefined ? sections.length : sections.indexOf(section) + 1
     const lines = sections.slice(named, to).map((one) => line({ section: one, fields: fields[one] }))

@@ -40,20 +40,21 @@ import { bodyOf, type CarriedVerb, hasLargeCallBack, largeBodyOf, NotTaken } fro
 import type { Carried } from './peer-server.ts'
 
 /**
- * One small batch under way, which waits for a moment for those who were just answered: each costs the leader an entry and
- * an HTTP exchange. With two of them a carried pair of pull and settle took 0.7 to 0.9 of the leader's processor time for one
- * that it serves itself, so 0.5 to 0.7 (48 clients on one follower, a noisy machine). Full ones pay for themselves.
+ * How a follower sends batches to the leader. Each batch costs the leader an entry and an HTTP exchange, so
+ * only one small batch is sent at a time, and it waits briefly for the next requests of clients that were
+ * just answered. Full batches are worth their cost. See bench/scenarios/postgres-nodes.ts.
  */
 const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, retrySchedule: 0.5 }
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
-/** A request that meets one leader after the other that does not take it. */
+/** How often a request is tried when leaders refuse it one after another. */
 const MOST_TRIES = 20
 
 const NOTHING_SWEPT: SweepResult = { woken: 0, expired: 0, parked: 0, more: false, nextDueInMillis: null }
 
 /**
- * The store of a node among several: the engine of this node while it leads, and that of another, over HTTP, while it does
- * not. What was sent and not answered is never sent again: whether it was done is for the client to find out.
+ * The store of one node in a cluster. It uses this node's engine while it leads, and otherwise the leader's,
+ * over HTTP. A request that was sent but not answered is never sent again; the client has to find out whether
+ * it was carried out.
  */
 export class ClusterStore implements Store, Carried {
   readonly #leadership: Leadership
@@ -84,7 +85,7 @@ export class ClusterStore implements Store, Carried {
     )
   }
 
-  /** Leases and back-offs are the leader's to end. */
+  /** Only the leader ends leases and back-offs. */
   async sweep(order: SweepOrder): Promise<SweepResult> {
     const { place } = this.#leadership
     if (place?.engine == null) return NOTHING_SWEPT
@@ -147,7 +148,7 @@ export class ClusterStore implements Store, Carried {
     return this.#carried('subscriptions', order)
   }
 
-  /** The leader delivers. */
+  /** Only the leader delivers. */
   async deliver(order: DeliveryOrder): Promise<DeliveryAnswer | null> {
     const { place } = this.#leadership
     return place?.engine == null ? null : place.engine.deliver(order)
@@ -190,7 +191,7 @@ export class ClusterStore implements Store, Carried {
     return this.#leadership.place?.engine != null
   }
 
-  /** A batch of another node. Its waiting pulls are woken by its answer. */
+  /** Runs a batch of another node. The answer wakes that node's waiting pulls. */
   async runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers> {
     const answers = await this.#leadership.lead(({ engine }) => engine.handOff(batch))
     this.#streams.tell(answers.readied, answers.readiedOf, from)
@@ -245,7 +246,7 @@ async function carry<Result>(link: LeaderLink, verb: CarriedVerb, argument: unkn
   return JSON.parse(await link.ask(verb, bodyOf(argument))) as Result
 }
 
-/** Read for each batch: it changes with who leads. */
+/** Read for each batch, because it depends on which node leads. */
 function batchingOf(leadership: Leadership): Batching {
   const present = (): Batching => {
     const { place } = leadership

@@ -6,13 +6,16 @@ import type { PeerSignature, SignedRequest } from './peer-signature.ts'
 
 export const STREAM_TYPE = 'application/x-ndjson'
 
-/** How often followers are told that the leader is alive. */
+/** The interval of the heartbeat to followers. */
 const ALIVE_MILLIS = 1000
-/** What became ready within this time is told at once. */
+/** Hints of partitions that became ready within this time are sent together. */
 const GATHER_MILLIS = 5
-/** A follower that does not read is cut off: it looks now and then all the same. */
+/**
+ * The stream of a follower that does not read is closed. Its waiting pulls are retried periodically in any
+ * case.
+ */
 const MOST_UNREAD_BYTES = 1_000_000
-/** A follower takes lines of 10,000 characters. */
+/** A follower accepts lines of up to 10,000 characters. */
 const LONGEST_KINDS = 3000
 
 interface Stream {
@@ -22,17 +25,21 @@ interface Stream {
 }
 
 /**
- * One response per follower that does not end: it says that the leader is alive and that partitions became ready, and its
- * end that the leader is gone. It opens while this node takes over, and says hello when that is done.
+ * One endless response per follower. It carries heartbeats and hints that partitions became ready; when it
+ * ends, the leader is gone. A follower may open it while this node is still taking over, and gets `hello`
+ * once that is done.
  */
 export class HintStreams {
   readonly #signature: PeerSignature
   readonly #streams = new Set<Stream>()
-  /** Null: says hello later. Undefined: this node neither leads nor is about to. */
+  /**
+   * Null while this node takes over, when `hello` is sent later. Undefined when it neither leads nor takes
+   * over.
+   */
   #term: string | null | undefined
   #beat: NodeJS.Timeout | undefined
   #telling: NodeJS.Timeout | undefined
-  /** A follower has come. */
+  /** Called when a follower has connected. */
   onOpen: () => void = () => undefined
 
   constructor(signature: PeerSignature) {
@@ -48,14 +55,14 @@ export class HintStreams {
     this.#term = null
   }
 
-  /** This node leads in this term, for the first time or again. */
+  /** This node leads in this term. Called again if it takes over from itself. */
   lead(term: string): void {
     const isFirst = this.#term === null
     this.#term = term
     if (isFirst) for (const stream of this.#streams) this.#greet(stream, term)
   }
 
-  /** No more requests are taken; what is under way finishes. */
+  /** New requests are refused from now on; running ones are finished. */
   leave(): void {
     this.#term = undefined
     for (const { response } of this.#streams) write(response, { leaving: true })
@@ -71,7 +78,7 @@ export class HintStreams {
     this.#streams.clear()
   }
 
-  /** False when there is nothing to follow here. */
+  /** Returns false if this node neither leads nor is about to. */
   open(follower: SignedRequest, request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#term === undefined) return false
     const stream: Stream = { follower, response, untold: new Prepared() }
@@ -93,7 +100,7 @@ export class HintStreams {
     return true
   }
 
-  /** Tells all but the one whose request it was. */
+  /** Sends a hint to all followers except the one whose request caused it. */
   tell(readied: number, readiedOf: readonly PreparedOf[] | null = null, except?: string): void {
     if (readied <= 0 || this.#streams.size === 0) return
     for (const stream of this.#streams)
@@ -117,7 +124,7 @@ export class HintStreams {
   }
 }
 
-/** Where names would make the line too long to be read, waiting pulls look without them. */
+/** If the kinds would make the line too long, they are left out, and all waiting pulls are retried. */
 const shortEnough = (kinds: readonly PreparedOf[] | null): readonly PreparedOf[] | null =>
   kinds === null || JSON.stringify(kinds).length > LONGEST_KINDS ? null : kinds
 

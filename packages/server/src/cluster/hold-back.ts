@@ -1,10 +1,10 @@
 import type { Head, LedHead } from './head.ts'
 
 const TICK_MILLIS = 1000
-/** How long a node that was deposed leaves the leader alone, at first and at most. */
+/** The first and the longest back-off of a deposed node. */
 const FIRST_MILLIS = 5000
 const LONGEST_MILLIS = 60_000
-/** A leader that appends nothing for so long may be gone. */
+/** A leader that appends nothing for this many ticks may be gone. */
 const STILL_TICKS = 3
 
 export interface HoldBackOptions {
@@ -14,9 +14,9 @@ export interface HoldBackOptions {
 }
 
 /**
- * Two nodes that reach the database and not each other would depose one another without end. So a node that was deposed,
- * and cannot reach the one that leads now, leaves it alone for a while as long as its entries advance: each time for
- * longer, and for a random part of it. One that was not deposed, or follows again, never waits.
+ * Two nodes that reach the database but not each other would depose one another forever. So a deposed node
+ * that cannot reach the new leader backs off while the leader's entries advance: for longer each time, with
+ * jitter. A node that was not deposed, or that follows again, never waits.
  */
 export class HoldBack {
   readonly #options: HoldBackOptions
@@ -31,7 +31,7 @@ export class HoldBack {
     this.#deposed += 1
   }
 
-  /** This node reaches the one that leads. */
+  /** This node has connected to the leader. */
   followed(): void {
     this.#deposed = 0
   }
@@ -40,7 +40,7 @@ export class HoldBack {
     return this.#deposed > 0
   }
 
-  /** True: this node may take over from the leader of that head. False: another leads meanwhile. */
+  /** True if this node may take over from the leader of that head, false if another node leads by now. */
   async mayTakeOver(seen: LedHead): Promise<boolean> {
     const { readHead, pause, random = Math.random } = this.#options
     const longest = Math.min(FIRST_MILLIS * 2 ** (this.#deposed - 1), LONGEST_MILLIS)

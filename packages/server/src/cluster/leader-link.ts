@@ -15,14 +15,17 @@ import {
 } from './peer-messages.ts'
 import { digestOf, type PeerSignature, SIGNATURE_HEADER } from './peer-signature.ts'
 
-/** The leader writes to its stream each second. Counted in ticks, so that a sleep of this process is not its silence. */
+/**
+ * The leader writes to the stream each second. Silence is counted in ticks, so that a pause of this process
+ * is not taken for it.
+ */
 const TICK_MILLIS = 500
 const SILENT_TICKS = 10
 const LONGEST_LINE = 10_000
 
 /**
- * Why a link ended. `gone`: this leader will not answer any more. `left`: it said so. `broken`: it may be there, and is
- * asked again.
+ * Why a link ended. `gone`: this leader will not answer any more. `left`: it has announced its end. `broken`:
+ * it may still be there, and is tried again.
  */
 export interface LinkEnd {
   readonly kind: 'gone' | 'left' | 'broken' | 'closed'
@@ -30,14 +33,14 @@ export interface LinkEnd {
 }
 
 export interface LinkEvents {
-  /** The leader has proved who it is. */
+  /** The leader has authenticated itself. */
   opened(): void
   readied(count: number, readiedOf: readonly PreparedOf[] | null): void
-  /** It takes no more requests. */
+  /** The leader takes no more requests. */
   leaving(): void
 }
 
-/** What a follower has to its leader: a stream that says that it is there, and connections on which requests travel. */
+/** A follower's link to its leader: a stream with the leader's heartbeat, and connections for requests. */
 export class LeaderLink {
   readonly leader: Peer
   readonly ended: Promise<LinkEnd>
@@ -47,9 +50,12 @@ export class LeaderLink {
   readonly #transport: typeof http | typeof https
   readonly #address: https.RequestOptions
   readonly #path: string
-  /** When a request can be on its way: over TLS not before the leader has proved who it is. */
+  /**
+   * The event after which a request may have been sent. Over TLS that is after the leader has authenticated
+   * itself.
+   */
   readonly #connected: 'connect' | 'secureConnect'
-  /** Requests under way at once have a connection each, so a large call-back keeps nothing else waiting. */
+  /** Concurrent requests use separate connections, so a large call-back does not block others. */
   readonly #agent: http.Agent
   readonly #end: (end: LinkEnd) => void
   #stream: http.ClientRequest | undefined
@@ -58,7 +64,7 @@ export class LeaderLink {
   #isOpen = false
   #isLeaving = false
 
-  /** `trusted`: certificates by which the leader is known over TLS; null for those of the system. */
+  /** `trusted`: CA certificates for TLS to the leader; null for those of the system. */
   constructor(head: LedHead, signature: PeerSignature, events: LinkEvents, trusted: Buffer | null = null) {
     this.leader = head.leader
     this.#term = head.term
@@ -76,7 +82,7 @@ export class LeaderLink {
     this.#follow()
   }
 
-  /** Whether the leader had said hello before it ended. */
+  /** Whether the leader had sent `hello` before the link ended. */
   get wasOpen(): boolean {
     return this.#isOpen
   }
@@ -85,7 +91,7 @@ export class LeaderLink {
     this.#end({ kind: 'closed', reason })
   }
 
-  /** Resolves with the text of the answer. Rejects with NotTaken when certainly nothing was done. */
+  /** Resolves with the text of the answer. Rejects with NotTaken if it is certain that nothing was done. */
   ask(verb: string, body: PeerBody): Promise<string> {
     const { header } = this.#signature.sign(verb, this.leader.nodeId, body.digest)
     return new Promise((resolve, reject) => {
@@ -179,7 +185,7 @@ export class LeaderLink {
     if ('hello' in line) {
       const { term, mac } = line.hello
       const isProved = this.#signature.isHello(mac, term, this.leader.nodeId, number)
-      // One that has just taken over again, or was deposed and does not know it yet.
+      // The node has just taken over again, or was deposed and does not know it yet.
       if (!isProved || term !== this.#term)
         this.#end({ kind: 'broken', reason: `the node at ${this.leader.url} leads in another term` })
       else {
@@ -203,7 +209,7 @@ export class LeaderLink {
     return this.#transport.request({ ...this.#address, path: `${this.#path}${verb}`, ...options })
   }
 
-  /** What is still under way fails: its connection closes. */
+  /** Running requests fail, because their connections close. */
   #tearDown(): void {
     clearInterval(this.#ticker)
     this.#stream?.destroy()
@@ -211,7 +217,7 @@ export class LeaderLink {
   }
 }
 
-/** Undefined when it was cut off. */
+/** Calls back with undefined if the response was cut off. */
 function readText(response: http.IncomingMessage, done: (text: string | undefined) => void): void {
   let text = ''
   response.setEncoding('utf8')
@@ -222,7 +228,10 @@ function readText(response: http.IncomingMessage, done: (text: string | undefine
   response.on('error', () => done(undefined))
 }
 
-/** It may have been carried out. Never sent again from here: only the client knows whether it may be repeated. */
+/**
+ * The request may have been carried out. It is not sent again here: only the client knows whether it can be
+ * repeated.
+ */
 function lost(cause: unknown): LeaderChanged {
   const detail =
     'the leader went away before it answered, so the request may have been carried out; send it again'

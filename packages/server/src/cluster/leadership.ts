@@ -13,9 +13,12 @@ import { Vacancy } from './vacancy.ts'
 export interface TermEvents {
   /** The disk was opened, for the first time or again: this node leads in this term. */
   opened(term: string): void
-  /** Another node has taken over since. */
+  /** Another node has taken over. */
   lost(): void
-  /** Aborted when this time as leader has ended: its engine may still be at work, and the next one has begun. */
+  /**
+   * Aborted when this leadership has ended. Its engine may still be working then, while a later leadership
+   * has started.
+   */
   readonly over: AbortSignal
 }
 
@@ -24,19 +27,22 @@ export interface Led {
   readonly engine: Store
 }
 
-/** Where requests go: to the engine of this node, or to that of another. */
+/** Where requests are sent: to this node's engine, or to the leader's. */
 export type Place = (Led & { readonly link: null }) | { readonly engine: null; readonly link: LeaderLink }
 
-/** Nodes that miss the leader at the same moment should not all try to take its place. */
+/** A random delay, so that nodes that miss the leader at the same moment do not all try to take over. */
 const TAKE_OVER_WITHIN_MILLIS = 20
-/** One that is about to stop lets others go first. */
+/** An extra delay for a node that is about to stop, so that others take over first. */
 const RELUCTANT_MILLIS = 300
-/** How often a leader makes sure that it still is one. Nothing depends on it but how soon it knows. */
+/** How often a leader checks that it still leads. It only affects how soon it notices. */
 const WATCH_MILLIS = 1000
 const RETRY_MILLIS = 100
-/** For what is under way when this node hands over. */
+/** How long running requests may take to finish when this node hands over. */
 const FINISH_MILLIS = 5000
-/** A leader that answers and cannot be followed for so many tries is given up: after as long as one that is silent. */
+/**
+ * A leader that responds but cannot be followed is given up after this many tries, about as long as a silent
+ * one.
+ */
 const MOST_TRIES = 50
 
 export interface LeadershipOptions {
@@ -44,16 +50,17 @@ export interface LeadershipOptions {
   readonly election: Election
   readonly streams: HintStreams
   readonly log: Log
-  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  /** CA certificates for TLS between nodes; null for those of the system. */
   readonly trusted: Buffer | null
-  /** Takes over from the leader of that head, and from no other. */
+  /** Takes over, but only from the leader of that head. */
   open(seen: Head, events: TermEvents): Promise<Store>
 }
 
 /**
- * Decides who leads. The head in the database is the truth, and taking over is a compare-and-set on it, so two that try at
- * once do no harm; here it is decided only when to try. Without a leader: now. When its address refuses connections, or
- * another node answers there: now. When it is silent: after five seconds. One that was deposed holds back; see there.
+ * Decides when this node tries to lead. The head in the database is authoritative, and a take-over is a
+ * compare-and-set on it, so concurrent tries are harmless. A node tries at once if there is no leader, if the
+ * leader's address refuses connections, or if another node answers there; after five seconds if the leader is
+ * silent. A node that was deposed backs off; see HoldBack.
  */
 export class Leadership {
   readonly #options: LeadershipOptions
@@ -66,12 +73,15 @@ export class Leadership {
   #running: Promise<void> | undefined
   #tries = 0
   #isLeaving = false
-  /** Ends the time as leader, in order. */
+  /** Ends this node's leadership gracefully. */
   #handOver: (() => void) | undefined
   readonly #underWay = new Set<Promise<unknown>>()
-  /** This node has taken over. */
+  /** Called when this node has taken over. */
   onLed: () => void = () => undefined
-  /** So many partitions became ready; without end after a change of the leader, when hints may have been missed. */
+  /**
+   * Called with the number of partitions that became ready. The number is infinite after a change of leader,
+   * when hints may have been missed.
+   */
   onReadied: (count: number, readiedOf?: readonly PreparedOf[] | null) => void = () => undefined
 
   constructor(options: LeadershipOptions) {
@@ -85,12 +95,12 @@ export class Leadership {
     return this.#vacancy.holder
   }
 
-  /** Waits for a leader, for a moment. */
+  /** Waits briefly for a leader. */
   whenPlaced(): Promise<Place> {
     return this.#vacancy.filled()
   }
 
-  /** Works on the engine of this node, or rejects with NotTaken before anything happens. */
+  /** Runs `work` on this node's engine, or rejects with NotTaken before it starts. */
   async lead<Result>(work: (led: Led) => Promise<Result>): Promise<Result> {
     const { place } = this
     if (place === null || place.engine === null) throw new NotTaken('this node does not lead')
@@ -108,7 +118,7 @@ export class Leadership {
     this.#running ??= this.#run()
   }
 
-  /** This node is about to stop: if others are there, one of them leads from now on. */
+  /** This node is about to stop. If there are other nodes, one of them takes over now. */
   async leave(): Promise<void> {
     this.#isLeaving = true
     if (this.#options.streams.size === 0) return
@@ -146,7 +156,10 @@ export class Leadership {
     }
   }
 
-  /** Follows as long as there is something to follow. True: the place is vacant. False: the head says more. */
+  /**
+   * Follows the leader as long as possible. Returns true if there is no leader any more, false if the head
+   * must be read again.
+   */
   async #follow(head: LedHead): Promise<boolean> {
     const { log, signature, trusted } = this.#options
     const { url } = head.leader
@@ -172,7 +185,7 @@ export class Leadership {
       if (kind === 'left') return true
       log.warn({ leader: url, reason }, 'the node that leads does not answer')
       if (kind === 'gone') return true
-      // Its stream broke: whether it is still there, the next one shows at once.
+      // The stream broke. The next one shows at once whether the leader is still there.
       if (link.wasOpen) continue
       this.#tries += 1
       if (this.#tries >= MOST_TRIES) return true
@@ -181,7 +194,7 @@ export class Leadership {
     }
   }
 
-  /** It is not reached from here. Where it deposed this node, the others may well reach it. */
+  /** This node cannot reach the leader. If that leader deposed this node, other nodes may well reach it. */
   async #mayTakeOver(head: LedHead): Promise<boolean> {
     if (this.#holdBack.isNeeded) {
       const { url } = head.leader
@@ -196,7 +209,10 @@ export class Leadership {
     return this.#holdBack.mayTakeOver(head)
   }
 
-  /** Compares with the term that was seen: where another was faster, opening fails, and the head says who. */
+  /**
+   * Takes over only from the term that was seen. If another node was faster, opening fails, and the head
+   * names it.
+   */
   async #takeOver(seen: Head): Promise<void> {
     const { open, streams, election, log } = this.#options
     await this.#pause(Math.random() * TAKE_OVER_WITHIN_MILLIS + (this.#isLeaving ? RELUCTANT_MILLIS : 0))
@@ -243,7 +259,7 @@ export class Leadership {
       engine = undefined
       await election.resign()
     } finally {
-      // Not waited for: nothing that it does counts any more.
+      // Not awaited: nothing that this engine does has an effect any more.
       engine?.close().catch(() => undefined)
       streams.end()
     }
@@ -258,7 +274,7 @@ export class Leadership {
       const { leader } = await this.#readHead()
       if (leader?.nodeId !== this.#nodeId) lost()
     } catch {
-      // The engine says so to those who ask it.
+      // The engine reports the failure to requests that need the database.
     }
   }
 
@@ -272,7 +288,7 @@ export class Leadership {
     return this.#options.signature.nodeId
   }
 
-  /** Cut short when the node stops. */
+  /** Ends early when the node stops. */
   async #pause(millis: number): Promise<void> {
     await sleep(millis, undefined, { signal: this.#stopping.signal }).catch(() => undefined)
   }

@@ -2,7 +2,7 @@ import type { Disk, OpenedDisk } from '../handoff/disk.ts'
 import { LeaderChanged } from '../handoff/store.ts'
 import type { Election, Head } from './head.ts'
 
-/** A disk that several nodes share, and that says which of them leads. */
+/** A disk that several nodes share, and that records which of them leads. */
 export interface SharedDisk extends Omit<Disk, 'open'>, Election {
   /** Takes over, if the head still has this term. */
   open(from: string | null): Promise<OpenedSharedDisk>
@@ -17,15 +17,15 @@ export interface OpenedSharedDisk extends OpenedDisk {
 export interface LedDiskEvents {
   opened(term: string, now: number): void
   lost(): void
-  /** Aborted where the end of this time was found out by others. */
+  /** Aborted if the end of this leadership was detected elsewhere. */
   readonly over: AbortSignal
 }
 
 /**
- * The disk as the engine of one time as leader has it. Opening the disk takes over from whoever leads; so an engine that
- * opens it again, after something failed, may do so only while the head still names this node. When another has taken
- * over, this time is over: nothing works any more, and the leadership is told. The disk below may have been opened for a
- * later time by then, in whose term nothing of this one may be written.
+ * The disk for the engine of one leadership. Opening the shared disk takes over from the current leader. An
+ * engine may therefore open it again, after a failure, only while the head still names this node. Once
+ * another node has taken over, all calls fail and the leadership is notified. The shared disk may already be
+ * open for a later leadership by then, in whose term this engine must not write.
  */
 export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: LedDiskEvents): Disk {
   let known: Head | null = seen
@@ -81,7 +81,7 @@ export function ledDisk(disk: SharedDisk, nodeId: string, seen: Head, events: Le
     probe: guarded((now) => disk.probe(now)),
     hasSpace: () => disk.hasSpace(),
     recount: guarded(() => disk.recount()),
-    /** The disk itself stays open, for the next time. */
+    /** The shared disk stays open for the next leadership. */
     close: async () => {
       isOver = true
     },

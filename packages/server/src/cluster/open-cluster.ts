@@ -13,8 +13,9 @@ import { PeerServer } from './peer-server.ts'
 import { PeerSignature } from './peer-signature.ts'
 
 /**
- * The time of the one that leads: the database's clock at the take-over plus steady time since. A clock that is set
- * meanwhile, of this machine or of the database, changes nothing until the next take-over; it never goes back.
+ * The leader's clock: the database's clock at the take-over plus monotonic time since then. If the clock of
+ * this machine or of the database is set, it has no effect until the next take-over. The time never goes
+ * back.
  */
 export class LeaderClock {
   readonly #stopwatch: Stopwatch
@@ -25,7 +26,7 @@ export class LeaderClock {
     this.#stopwatch = stopwatch
   }
 
-  /** The database's clock was just read. */
+  /** `now` is the database's clock, just read. */
   set(now: number): void {
     this.#ahead = now - this.#stopwatch()
   }
@@ -37,26 +38,26 @@ export class LeaderClock {
 }
 
 export interface ClusterParts {
-  /** Another one with each start. */
+  /** New with each start of the process. */
   readonly nodeId: string
   readonly election: Election
-  /** Takes over from the leader of that head, and from no other. */
+  /** Takes over, but only from the leader of that head. */
   open(seen: Head, events: TermEvents): Promise<Store>
-  /** Closes what is left when this node neither leads nor follows any more. */
+  /** Closes remaining resources once this node neither leads nor follows. */
   close(): Promise<void>
   readonly log: Log
-  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  /** CA certificates for TLS between nodes; null for those of the system. */
   readonly trusted?: Buffer | null
 }
 
-/** This node among the others on the same database. */
+/** This node and its cluster, which is all nodes on the same database. */
 export interface Cluster {
   readonly store: Store
-  /** For the HTTP server of this node: what other nodes ask it, by what stands behind `/peer/` in the path. */
+  /** Serves requests of other nodes. `verb` is the part of the path after `/peer/`. */
   serve(verb: string, request: IncomingMessage, response: ServerResponse): void
-  /** From now on this node leads or follows: it listens, and the others reach it. */
+  /** Starts to lead or to follow. The node must be listening, so that others can reach it. */
   join(): Promise<void>
-  /** It is about to stop. */
+  /** Called when the node is about to stop. */
   leave(): Promise<void>
 }
 
@@ -71,7 +72,7 @@ export function clusterOf({ nodeId, election, open, close, log, trusted = null }
     serve: (verb, request, response) => peers.serve(verb, request, response),
     join: async () => {
       leadership.start()
-      // Without a leader requests are answered 503, and the readiness probe says why.
+      // Without a leader, requests are answered with 503, and the readiness probe reports the reason.
       await leadership.whenPlaced().catch(() => undefined)
     },
     leave: () => leadership.leave(),
@@ -79,11 +80,14 @@ export function clusterOf({ nodeId, election, open, close, log, trusted = null }
 }
 
 export interface OpenClusterOptions {
-  /** `self` is this node as others know it. Its URL is known when it listens, and the disk is opened after that. */
+  /**
+   * `self` is this node as others know it. Its URL is set once it listens, before `SharedDisk.open` is
+   * called.
+   */
   openDisk(self: Peer): Promise<SharedDisk>
   openEngine(parts: { readonly disk: Disk; readonly clock: WallClock }): Promise<Store>
   readonly log: Log
-  /** Certificates by which other nodes are known over TLS; null for those of the system. */
+  /** CA certificates for TLS between nodes; null for those of the system. */
   readonly trusted?: Buffer | null
 }
 
@@ -92,7 +96,7 @@ export interface OpenedCluster extends Omit<Cluster, 'join'> {
   join(url: string): Promise<void>
 }
 
-/** Rejects when the database cannot be reached or used. Nobody leads or follows before `join`. */
+/** Rejects if the database cannot be reached or used. The node neither leads nor follows before `join`. */
 export async function openCluster({
   openDisk,
   openEngine,

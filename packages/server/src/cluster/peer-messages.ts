@@ -4,7 +4,7 @@ import type { CalledBackPartition } from '@baton/protocol'
 import { type HandOffBatch, type PreparedOf, type Store, StoreUnavailable } from '../handoff/store.ts'
 import { digestOf } from './peer-signature.ts'
 
-/** The verbs of a store that travel. Sweeping and tidying are the leader's own. */
+/** The store's methods that followers forward to the leader. Sweep and maintenance run on the leader only. */
 export const carriedVerbs = [
   'handOff',
   'control',
@@ -28,18 +28,18 @@ export const isCarried = (verb: string): verb is CarriedVerb => carriedVerbs.inc
 /** The stream that a leader keeps open to each follower. */
 export const HINTS = 'hints'
 
-/** A line of that stream. An empty one says that the leader is alive. */
+/** A line of that stream. An empty line is a heartbeat. */
 export type StreamLine =
   | { readonly hello: { readonly term: string; readonly mac: string } }
-  /** So many partitions became ready. */
+  /** The number of partitions that became ready. */
   | { readonly readied: number; readonly readiedOf?: readonly PreparedOf[] | null }
-  /** The leader takes no more batches; what it has it finishes. */
+  /** The leader takes no more batches, and finishes those it has. */
   | { readonly leaving: true }
 
-/** Why a request was not carried out. Nothing of it was done. */
+/** Why a request was refused. Nothing of it was carried out. */
 export type PeerRefusal = 'unsigned' | 'stale' | 'repeated' | 'not_leading' | 'damaged' | 'unknown'
 
-/** What an answer other than a result says. */
+/** The body of an error response. */
 export type PeerProblem =
   | { readonly refused: PeerRefusal }
   | { readonly unavailable: StoreUnavailable['code']; readonly detail: string }
@@ -56,7 +56,10 @@ export function bodyOf(argument: unknown): PeerBody {
   return { pieces: [text], bytes: Buffer.byteLength(text), digest: digestOf(text) }
 }
 
-/** A call-back of more partitions travels by itself, and in pieces: neither side works on it for long at a stretch. */
+/**
+ * A call-back with more partitions is sent separately and in pieces, so that neither side is blocked for
+ * long.
+ */
 export const LARGE_CALL_BACK = 2000
 const PIECE = 1000
 
@@ -65,7 +68,7 @@ export function hasLargeCallBack(batch: HandOffBatch): boolean {
   return only !== undefined && only.callBack.partitions.length > LARGE_CALL_BACK
 }
 
-/** First the batch without its partitions, then these, a thousand in a line. */
+/** The first line is the batch without its partitions. The partitions follow, a thousand per line. */
 export async function largeBodyOf(batch: HandOffBatch): Promise<PeerBody> {
   const [only] = batch.callBacks
   const partitions = only?.callBack.partitions ?? []
@@ -87,7 +90,7 @@ export async function largeBodyOf(batch: HandOffBatch): Promise<PeerBody> {
   return { pieces, bytes, digest: hash.digest('base64url') }
 }
 
-/** The argument of a verb; of a large call-back line by line. */
+/** The argument of a verb. A large call-back is read line by line. */
 export async function readBody(body: Buffer): Promise<unknown> {
   if (body.length === 0) return undefined
   if (body.at(-1) !== NEW_LINE) return JSON.parse(body.toString())
@@ -111,7 +114,7 @@ export function problemOf(error: unknown): PeerProblem {
   return { failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }
 }
 
-/** What the leader's error is on the node that asked. */
+/** Converts the leader's error for the node that sent the request. */
 export function errorOf(problem: PeerProblem): Error {
   if ('unavailable' in problem) return new StoreUnavailable(problem.unavailable, problem.detail)
   if ('failed' in problem)
@@ -119,7 +122,7 @@ export function errorOf(problem: PeerProblem): Error {
   return new NotTaken(`the leader refused a request as ${problem.refused}`)
 }
 
-/** Nothing of a request was done: it may be sent to the next leader. */
+/** Nothing of the request was carried out, so it may be sent to the next leader. */
 export class NotTaken extends Error {
   override name = 'NotTaken'
 }

@@ -15,16 +15,16 @@ import {
 } from './peer-messages.ts'
 import { digestOf, type PeerSignature, SIGNATURE_HEADER } from './peer-signature.ts'
 
-/** Followers are trusted, but a length that no call-back has is a mistake. */
+/** Followers are trusted, but no call-back is this long, so a longer body is an error. */
 const LONGEST_BODY = 2 ** 30
 
-/** What this node does for others while it leads. */
+/** The requests of other nodes that this node runs while it leads. */
 export interface Carried {
   runBatch(batch: HandOffBatch, from: string): Promise<HandOffAnswers>
   run(verb: Exclude<CarriedVerb, 'handOff'>, argument: unknown): Promise<unknown>
 }
 
-/** Answers the other nodes: requests that they carry here, and the streams on which they hear of this one. */
+/** Serves the other nodes: the requests that they forward, and their hint streams. */
 export class PeerServer {
   readonly #streams: HintStreams
   readonly #signature: PeerSignature
@@ -36,7 +36,7 @@ export class PeerServer {
     this.#carried = carried
   }
 
-  /** `verb` is what stands behind `/peer/` in the path. */
+  /** `verb` is the part of the path after `/peer/`. */
   serve(verb: string, request: IncomingMessage, response: ServerResponse): void {
     const signed = this.#signature.check(verb, request.headers[SIGNATURE_HEADER])
     if (typeof signed === 'string') refuse(response, signed)
@@ -70,8 +70,9 @@ export class PeerServer {
   }
 
   /**
-   * The node that sent the batch is gone, and so are the connections of its clients. A pull with a key keeps its leases:
-   * the client repeats it at another node, and may already have its answer. Best effort: leases expire anyway.
+   * The node that sent the batch is gone, and so are the connections of its clients. The leases of its pulls
+   * are undone, except for pulls with a key: the client repeats those at another node, and may already have
+   * its answer. This is best effort, since leases expire anyway.
    */
   #undo(batch: HandOffBatch, answers: HandOffAnswers, from: string): void {
     const undos = answers.pulls
@@ -83,7 +84,9 @@ export class PeerServer {
   }
 }
 
-/** What is large comes in many chunks: hashed as they come, so that nothing waits for all of it. */
+/**
+ * A large body arrives in many chunks. They are hashed as they arrive, which avoids one long hash at the end.
+ */
 function readBytes(request: IncomingMessage, done: (body: Buffer, digest: string) => void): void {
   const chunks: Buffer[] = []
   let hash: Hash | undefined
@@ -97,18 +100,18 @@ function readBytes(request: IncomingMessage, done: (body: Buffer, digest: string
     const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
     done(body, hash?.digest('base64url') ?? digestOf(body))
   })
-  // Cut off: there is nobody to answer.
+  // The request was cut off, so there is no one to answer.
   request.on('error', () => undefined)
 }
 
-/** Whether the node that asked still waits: it never closes its half of a connection before it has its answer. */
+/** Whether the sender still waits: a node never closes its half of a connection before it has the answer. */
 function isThere({ socket }: ServerResponse): boolean {
   return socket?.writable === true && !socket.readableEnded
 }
 
 function refuse(response: ServerResponse, refused: PeerRefusal): void {
   const problem: PeerProblem = { refused }
-  // What is left of the body is not read.
+  // The rest of the body is not read.
   response.shouldKeepAlive = response.req.complete
   send(response, refused === 'not_leading' ? 409 : 401, JSON.stringify(problem))
 }

@@ -4,19 +4,19 @@ import type { Head } from './head.ts'
 
 export const SIGNATURE_HEADER = 'x-baton-peer'
 
-/** On the database's clock, which both sides read: how late a request may arrive. */
+/** How late a request may arrive, by the database's clock, which both sides know. */
 const FRESH_MILLIS = 60_000
-/** So many requests of a node may overtake each other. */
+/** How far the requests of a node may arrive out of order. */
 const NUMBERS_KEPT = 1024
 
 export type SignatureFault = 'unsigned' | 'stale' | 'repeated'
 
 export interface SignedRequest {
   readonly from: string
-  /** The node that it is meant for. */
+  /** The id of the receiving node. */
   readonly to: string
   readonly number: number
-  /** Of the body, which is read after this was checked. */
+  /** Digest of the body, which is read after the signature was checked. */
   readonly digest: string
 }
 
@@ -26,9 +26,10 @@ interface Sender {
 }
 
 /**
- * Proves to other nodes that this one can read their database, without showing the secret, and holds others to the same.
- * A signature covers verb, body, both nodes, the time and a number that is used once, so a recorded request is of no use.
- * The head is signed apart from the body: what is not signed is refused before any of its body is read.
+ * Authenticates nodes to each other: it proves that the sender can read the database, without sending the
+ * secret. A signature covers verb, body digest, both nodes, the time and a number that is used once, so a
+ * recorded request cannot be replayed. The body is covered by its digest only, so an unsigned request is
+ * refused before its body is read.
  */
 export class PeerSignature {
   readonly nodeId: string
@@ -44,14 +45,14 @@ export class PeerSignature {
     this.#stopwatch = stopwatch
   }
 
-  /** The head was just read. */
+  /** Called when the head was read. */
   learn({ secret, clusterId, now }: Head): void {
     this.#secret = secret
     this.#clusterId = clusterId
     this.#ahead = now - this.#stopwatch()
   }
 
-  /** The header of a request, and its number. */
+  /** The header of a request, and the request's number. */
   sign(verb: string, to: string, digest: string): { header: string; number: number } {
     this.#number += 1
     const parts = [this.nodeId, to, Math.round(this.#now), this.#number, digest].join(' ')
@@ -69,7 +70,7 @@ export class PeerSignature {
     return this.#isNew(from, number) ? { from, to, number, digest } : 'repeated'
   }
 
-  /** What the leader says first to a follower, which so knows who answers it. */
+  /** The MAC of the leader's first line to a follower, by which the follower authenticates it. */
   signHello(term: string, asked: Pick<SignedRequest, 'from' | 'number'>, node = this.nodeId): string {
     return this.#mac('hello', [node, asked.from, asked.number, term].join(' '))
   }
@@ -88,12 +89,12 @@ export class PeerSignature {
       .digest('base64url')
   }
 
-  /** A number is taken once: each has a place, which only larger ones may take after it. */
+  /** Accepts each number once: it has a slot, and a slot accepts only increasing numbers. */
   #isNew(from: string, number: number): boolean {
     const now = this.#stopwatch()
     let sender = this.#senders.get(from)
     if (sender === undefined) {
-      // What those sent who are forgotten here is too old by now to be taken again.
+      // Requests of the senders that are forgotten here are stale by now, so they cannot be replayed.
       for (const [name, { heardAt }] of this.#senders)
         if (now - heardAt > 3 * FRESH_MILLIS) this.#senders.delete(name)
       sender = { numbers: new Float64Array(NUMBERS_KEPT), heardAt: now }

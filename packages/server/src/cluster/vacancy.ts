@@ -1,8 +1,8 @@
 import { LeaderChanged, StoreUnavailable } from '../handoff/store.ts'
 
-/** How long requests wait for a leader, counted from the moment at which there was none. */
+/** How long requests wait for a leader, counted from when there was none. */
 const PATIENCE_MILLIS = 3000
-/** Batches and views that wait; a batch has the requests of many clients. */
+/** The most batches and views that may wait. A batch has the requests of many clients. */
 const MOST_WAITING = 1000
 
 interface Waiting<Holder> {
@@ -10,7 +10,10 @@ interface Waiting<Holder> {
   reject(error: unknown): void
 }
 
-/** A place that is empty for moments. Those who need its holder wait, but not for long and not too many. */
+/**
+ * A holder that may be missing for short periods. Callers wait for the next one, up to a time limit and a
+ * maximum number of callers.
+ */
 export class Vacancy<Holder> {
   #holder: Holder | null = null
   #reason: string
@@ -27,7 +30,7 @@ export class Vacancy<Holder> {
     return this.#holder
   }
 
-  /** Those who come are patient from now on. */
+  /** Restarts the time limit. */
   begin(reason: string): void {
     this.#reason = reason
     this.#isFault = false
@@ -42,7 +45,7 @@ export class Vacancy<Holder> {
     this.#waiting.clear()
   }
 
-  /** `isFault`: the store keeps nodes from filling it, and not only the time that it takes. */
+  /** `isFault`: the store prevents nodes from taking over, rather than the take-over just taking time. */
   empty(reason: string, isFault = false): void {
     if (this.#holder !== null) this.begin(reason)
     this.#reason = reason
@@ -50,7 +53,7 @@ export class Vacancy<Holder> {
     this.#holder = null
   }
 
-  /** It will not be filled again. */
+  /** There will be no further holder. */
   close(reason: string): void {
     this.#holder = null
     this.#reason = reason

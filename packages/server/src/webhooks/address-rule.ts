@@ -1,7 +1,10 @@
 import { lookup as lookUp } from 'node:dns/promises'
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
 
-/** Not the public internet: private, local, shared, documentation, multicast, and what embeds IPv4 addresses. */
+/**
+ * Addresses outside the public internet: private, local, shared, documentation and multicast, and ranges that
+ * embed IPv4 addresses.
+ */
 const NOT_PUBLIC = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
   ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15'],
@@ -10,12 +13,12 @@ const NOT_PUBLIC = [
   ...['fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
 ]
 
-/** Which addresses may be posted to: public ones, and the networks that a setting adds. */
+/** The addresses that events may be posted to: public ones, and the networks that a setting adds. */
 export class AddressRule {
   readonly #notPublic = listOf(NOT_PUBLIC)
   readonly #allowed: BlockList
 
-  /** As CIDR: 10.20.0.0/16, or a single address. */
+  /** `allowedNetworks` in CIDR notation, such as 10.20.0.0/16, or single addresses. */
   constructor(allowedNetworks: readonly string[]) {
     this.#allowed = listOf(allowedNetworks)
   }
@@ -25,15 +28,15 @@ export class AddressRule {
     return this.#allowed.check(address, family) || !this.#notPublic.check(address, family)
   }
 
-  /** Of the host in a URL, where that is an address. A name is looked at when it is resolved. */
+  /** Checks the host of a URL if it is an address. A name is checked when it is resolved. */
   allowsHost(hostname: string): boolean {
     const host = hostname.replace(/^\[(.*)\]$/, '$1')
     return isIP(host) === 0 || this.allows(host)
   }
 
   /**
-   * For connections: a name is resolved once, and the connection is made to an address that was looked at. Resolving it
-   * again for the connection would let the name's owner answer with another address.
+   * The lookup of connections: it resolves a name once, and connects to an address that was checked. A second
+   * lookup would let the owner of the name return another address (DNS rebinding).
    */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     lookUp(hostname, { ...options, all: true }).then(
@@ -56,7 +59,7 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Undefined: it is neither an address nor a network. */
+/** Undefined if the text is neither an address nor a network. */
 export function parseNetwork(
   text: string,
 ): { address: string; prefix: number; family: 'ipv4' | 'ipv6' } | undefined {

@@ -3,7 +3,9 @@ import type { EventFacts, StoredDelivery } from '../handoff/outbox.ts'
 
 export const CLOUD_EVENT_TYPE = 'application/cloudevents+json; charset=utf-8'
 
-/** An event as CloudEvents 1.0 has it, in structured mode. `sequence` is the extension of that name. */
+/**
+ * The event in the structured mode of CloudEvents 1.0. `sequence` is the CloudEvents extension of that name.
+ */
 export function cloudEvent({ event, taskId, at, message }: StoredDelivery, source: string) {
   return {
     specversion: '1.0' as const,
@@ -18,10 +20,10 @@ export function cloudEvent({ event, taskId, at, message }: StoredDelivery, sourc
   }
 }
 
-/** Compared as texts, they are in the order of the events. */
+/** As texts, these sort in the order of the events. */
 export const sequenceOf = (event: number): string => String(event).padStart(16, '0')
 
-/** In the words of the wire. */
+/** With the field names of the wire format. */
 function dataOf(taskId: string, facts: EventFacts): Record<string, unknown> {
   switch (facts.of) {
     case 'task': {

@@ -13,25 +13,25 @@ import type { Posted, Poster } from './posting.ts'
 import { signatureOf } from './signature.ts'
 import { type RetrySchedule, Target } from './target.ts'
 
-/** How often new events are looked for. */
+/** How often the deliverer polls for new events. */
 const LOOK_MILLIS = 100
-/** Without subscriptions, or where another node leads. */
+/** The interval when there are no subscriptions, or another node leads. */
 const IDLE_MILLIS = 1000
-/** Requests under way at once, to all targets. */
+/** The most concurrent requests to all targets together. */
 const MOST_SENDING = 64
-/** For requests that are under way when the service stops. */
+/** How long running requests may take to finish when the service stops. */
 const STOP_MILLIS = 3000
 
 export interface DelivererOptions {
   readonly store: Pick<Store, 'deliver'>
-  /** Asked for when there is something to send: what it needs takes time to load. */
+  /** Called when there is something to send, because its modules take time to load. */
   readonly openPoster: () => Promise<Poster>
   readonly retrySchedule: RetrySchedule
-  /** `source` of the events. */
+  /** The `source` of the events. */
   readonly source: string
   readonly userAgent: string
   readonly log: Log
-  /** Subscriptions of a file, as it is now. */
+  /** The current subscriptions of the subscriptions file. */
   readonly file?: { readonly current: readonly DefinedSubscription[] } | null
 }
 
@@ -48,9 +48,10 @@ interface Finished {
 }
 
 /**
- * Sends events to the receivers of subscriptions, on the node that leads. What it knows is read from the store, and what
- * became of a delivery is recorded there before the next event of the same task is sent: after a crash, or on another
- * node, it goes on from there, and may send again what was sent and not recorded.
+ * Sends events to the receivers of subscriptions; only the leader does so. Its state is read from the store,
+ * and the outcome of a delivery is recorded there before the next event of the same task is sent. After a
+ * crash, or on another node, delivery continues from there, and an event that was sent but not recorded may
+ * be sent again.
  */
 export class Deliverer {
   readonly counts: DeliveryCounts = { delivered: 0, retried: 0, failed: 0 }
@@ -62,7 +63,7 @@ export class Deliverer {
   #abort = new AbortController()
   #nextEvent = 0
   #revision = 0
-  /** The clock of the store, as of its last answer. */
+  /** The store's clock at its last answer. */
   #now = 0
   #isStopping = false
   #poster: Promise<Poster> | undefined
@@ -71,23 +72,24 @@ export class Deliverer {
     this.#options = options
   }
 
-  /** Targets that failed so often that they are left alone for a while. */
+  /** The number of targets whose circuit is open after too many failures. */
   get broken(): number {
     return [...this.#targets.values()].filter(({ isBroken }) => isBroken).length
   }
 
   async start(): Promise<void> {
-    // Before the first request, so that subscriptions of the file are told of everything from then on.
+    // Store the subscriptions of the file before the first request, so that they receive all events from then
+    // on.
     if (this.#options.file != null) await this.#look().catch(() => undefined)
     this.#recurring.start()
   }
 
-  /** The file changed. */
+  /** Called when the file has changed. */
   lookNow(): void {
     this.#recurring.dueIn(0)
   }
 
-  /** What was delivered is recorded, if that takes no longer than a moment. */
+  /** Waits briefly for running deliveries and records their outcomes. */
   async stop(): Promise<void> {
     this.#isStopping = true
     await this.#recurring.stop()
@@ -115,7 +117,7 @@ export class Deliverer {
     }
   }
 
-  /** What there is to do. Brings what the file has into the store first. Null where another node leads. */
+  /** Reads the subscriptions, after storing those of the file. Null if another node leads. */
   async #look(): Promise<DeliveryAnswer | null> {
     const { store, file } = this.#options
     const answer = await store.deliver({ ask: 'targets', openCircuits: this.#openCircuits() })
@@ -134,7 +136,10 @@ export class Deliverer {
     return open
   }
 
-  /** Another node leads, or the store is away: what this one knows is no longer true. */
+  /**
+   * Another node leads, or the store is unavailable, so the state of this deliverer is out of date and is
+   * dropped.
+   */
   #rest(): number {
     if (this.#targets.size === 0) return IDLE_MILLIS
     this.#abort.abort()
@@ -193,7 +198,7 @@ export class Deliverer {
     this.#nextEvent = nextEvent
   }
 
-  /** By turns, so that one target with much to send does not keep others waiting. */
+  /** Round-robin, so that a target with many events does not block others. */
   async #send(now: number): Promise<void> {
     let waiting = [...this.#targets.values()]
     while (waiting.length > 0 && this.#underWay.size < MOST_SENDING && !this.#isStopping) {
@@ -235,7 +240,7 @@ export class Deliverer {
     const { url, secrets } = target.subscription
     const { id } = delivery.message
     const body = JSON.stringify(cloudEvent(delivery, source))
-    // Receivers compare it with their clocks.
+    // Receivers compare the timestamp with their own clocks.
     const timestamp = Math.floor(Date.now() / 1000)
     const signing = secrets.filter(({ until }) => until === null || until > now).map(({ secret }) => secret)
     const headers = {

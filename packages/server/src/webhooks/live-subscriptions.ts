@@ -3,7 +3,10 @@ import type { DefinedSubscription } from '../handoff/outbox.ts'
 import { type FileReload, ReloadedFile } from '../reloaded-file.ts'
 import { readSubscriptionsFile, type SubscriptionsFileOptions } from './subscriptions-file.ts'
 
-/** The subscriptions of the file as it is now. A new file that cannot be used leaves the old ones in force. */
+/**
+ * The current subscriptions of the file. If a changed file is invalid, the previous subscriptions stay in
+ * force.
+ */
 export type LiveSubscriptions = ReloadedFile<readonly DefinedSubscription[]>
 
 export function openSubscriptionsFile(
@@ -18,7 +21,7 @@ export function openSubscriptionsFile(
   })
 }
 
-/** What a new file changes, by name. */
+/** The names of the subscriptions that a reload changed. */
 export function subscriptionsDetail(reload: FileReload<readonly DefinedSubscription[]>): string {
   if (reload.outcome === 'refused') return reload.faults.join('; ')
   const before = new Map(reload.before.map((one) => [one.name, JSON.stringify(one)]))

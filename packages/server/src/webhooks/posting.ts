@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { AddressRefused, type AddressRule } from './address-rule.ts'
 
-/** What a receiver answered, or why it did not. */
+/** The response of a receiver, or the error. */
 export interface Posted {
   readonly isDelivered: boolean
   readonly status: number | null
@@ -10,13 +10,13 @@ export interface Posted {
   readonly retryAfterMillis: number | null
 }
 
-/** For all of it: name, connection, request and answer. */
+/** The timeout for the whole exchange: name lookup, connection, request and response. */
 const POST_MILLIS = 15_000
-/** Of an answer, that is thrown away, so that the connection can be used again. */
+/** How much of a response body is read and discarded so that the connection can be reused. */
 const MOST_ANSWER_BYTES = 65_536
 const LONGEST_RETRY_AFTER_SECONDS = 86_400
 
-/** Posts to receivers. Connections are kept for a while; redirects are not followed. */
+/** Posts to receivers. Connections are kept alive for a while; redirects are not followed. */
 export class Poster {
   readonly #rule: AddressRule
   readonly #millis: number
@@ -64,14 +64,14 @@ export class Poster {
       signal: AbortSignal.any([signal, AbortSignal.timeout(this.#millis)]),
     })
     let answered: IncomingMessage | undefined
-    // What breaks after the status has come does not matter any more.
+    // Once the status has arrived, later errors do not matter.
     request.on('error', (error) => (answered === undefined ? reject(error) : resolve(answered)))
     request.on('response', (response) => {
       answered = response
       let bytes = 0
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        // The answer is the status. Who goes on for long is not read to the end.
+        // Only the status counts, so a long body is not read to the end.
         if (bytes > MOST_ANSWER_BYTES) request.destroy()
       })
       response.on('error', () => resolve(response))

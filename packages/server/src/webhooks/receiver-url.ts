@@ -1,6 +1,6 @@
 import type { AddressRule } from './address-rule.ts'
 
-/** Why events cannot be posted to a URL, in words that follow "url"; undefined if they can. */
+/** Why events cannot be posted to a URL, worded to follow "url"; undefined if they can. */
 export function receiverUrlFault(text: string, rule: AddressRule): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !/^https?:$/.test(url.protocol))

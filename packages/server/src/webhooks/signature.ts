@@ -9,7 +9,7 @@ const LONGEST_BYTES = 64
 
 export const newSigningSecret = (): string => `${PREFIX}${randomBytes(SECRET_BYTES).toString('base64')}`
 
-/** Undefined: not of the form that Standard Webhooks asks for. */
+/** Undefined if the secret is not in the format of Standard Webhooks. */
 function keyOf(secret: string): Buffer | undefined {
   if (!secret.startsWith(PREFIX)) return undefined
   const text = secret.slice(PREFIX.length)
@@ -22,12 +22,12 @@ export const isSigningSecret = (secret: string): boolean => keyOf(secret) !== un
 
 export interface Signed {
   readonly id: string
-  /** In seconds. */
+  /** In seconds since the epoch. */
   readonly timestamp: number
   readonly body: string
 }
 
-/** The value of `webhook-signature`: one signature for each secret, so that receivers can change theirs in time. */
+/** The value of `webhook-signature`: one signature per secret, so that receivers can rotate theirs. */
 export function signatureOf(secrets: readonly string[], { id, timestamp, body }: Signed): string {
   const signatures = secrets.flatMap((secret) => {
     const key = keyOf(secret)

@@ -46,7 +46,7 @@ export interface SubscriptionsFileOptions {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Throws a SettingsError with everything that is wrong with the file, without what stands in it. */
+/** Throws a SettingsError with all faults of the file. It does not quote the content, which has secrets. */
 export function readSubscriptionsFile(
   path: string,
   options: SubscriptionsFileOptions,
@@ -113,7 +113,7 @@ function secretOf(entry: Entry, path: string, { env }: SubscriptionsFileOptions)
   }
 }
 
-/** The line break at the end of a file does not count. */
+/** Whitespace around the secret is ignored, such as the line break at the end of a file. */
 function checked(text: string, where: string): Secret {
   const secret = text.trim()
   if (isSigningSecret(secret)) return { text: secret }

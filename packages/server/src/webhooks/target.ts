@@ -6,7 +6,7 @@ import type {
 } from '../handoff/outbox.ts'
 import type { Posted } from './posting.ts'
 
-/** How long to wait after failures. All of it follows from the first wait: tests make that a short one. */
+/** The waits after failures. They are all multiples of the first wait, which tests make short. */
 export class RetrySchedule {
   readonly #firstMillis: number
   readonly #random: () => number
@@ -16,12 +16,15 @@ export class RetrySchedule {
     this.#random = random
   }
 
-  /** Before the next attempt at an event: 5 s, 15 s, 45 s … 8 hours, if the first is 5 s. */
+  /** The wait before the next attempt at an event: 5 s, 15 s, 45 s … 8 hours, if the first is 5 s. */
   afterAttempt(attempts: number): number {
     return this.#jittered(Math.min(this.#firstMillis * 3 ** (attempts - 1), this.#firstMillis * 5760))
   }
 
-  /** Before the next try at a target that failed so often in a row: 5 s, 10 s, 20 s … 10 minutes. */
+  /**
+   * The wait before the next request to a target after this many failures over the limit: 5 s, 10 s, 20 s …
+   * 10 minutes.
+   */
   afterFailures(failures: number): number {
     return this.#jittered(Math.min(this.#firstMillis * 2 ** (failures - 1), this.#firstMillis * 120))
   }
@@ -31,44 +34,48 @@ export class RetrySchedule {
   }
 }
 
-/** With the usual waits this is three days. */
+/** With the default waits, this is about three days. */
 const MOST_ATTEMPTS = 17
 
-/** Deliveries read at a time. */
+/** Deliveries read per page. */
 const PAGE = 100
-/** Sent at once, to a target that answers well. */
+/** The most concurrent requests to a target that responds well. */
 const WIDEST_WINDOW = 8
-/** Tasks whose next event failed and waits: no more are begun beyond so many. */
+/**
+ * The most tasks with an event that is being sent or waits for a retry. At this limit no new tasks are
+ * started.
+ */
 const MOST_LINES = 1000
-/** Failures in a row after which a target is left alone for a while. */
+/** The number of consecutive failures after which the circuit opens. */
 const FAILURES_TO_BREAK = 5
 
-/** Reads pending deliveries of this target: of one task or of all, behind an event, in order. */
+/** Reads pending deliveries of this target after an event, in order: of one task, or of all. */
 type ReadPending = (taskId: string | null, after: number, limit: number) => Promise<readonly StoredDelivery[]>
 
-/** What is under way or waits of one task. Its later events wait behind it. */
+/** The event of a task that is being sent or waits for a retry. Later events of the task wait for it. */
 interface Line {
   readonly delivery: StoredDelivery
-  /** Null: it is being sent. */
+  /** When to retry; null while the event is being sent. */
   until: number | null
-  /** Later events of the task were met and passed over. */
+  /** Later events of the task were read and skipped. */
   hasMore: boolean
 }
 
 /**
- * One subscription and how its receiver does. Decides what is sent next: events of one task in order, one at a time;
- * those of other tasks go on when one fails. A receiver that fails again and again is tried with one event now and then.
- * It holds a page of deliveries and a bounded number of lines, however many are pending.
+ * A subscription and the state of its receiver. Decides what is sent next: events of one task in order, one
+ * at a time. If one fails, the events of other tasks continue. A receiver that keeps failing gets one event
+ * now and then (circuit breaker). It holds a page of deliveries and a limited number of lines in memory,
+ * however many are pending.
  */
 export class Target {
   subscription: StoredSubscription
   readonly #retrySchedule: RetrySchedule
   readonly #lines = new Map<string, Line>()
   #ready: StoredDelivery[] = []
-  /** Events up to here were read. */
+  /** Events up to this one have been read. */
   #position = 0
   #isExhausted = false
-  /** Lines whose first event was seen to, and which may have more. */
+  /** Tasks whose event is finished and which may have more, with that event. */
   readonly #toRead = new Map<string, number>()
   #sending = 0
   #window = 1
@@ -80,12 +87,12 @@ export class Target {
     this.#retrySchedule = retrySchedule
   }
 
-  /** Nothing is sent for a while because the receiver failed too often. */
+  /** Whether the circuit is open because the receiver failed too often. */
   get isBroken(): boolean {
     return this.#failures >= FAILURES_TO_BREAK
   }
 
-  /** Until when nothing is sent, because it failed too often or asked for a pause. */
+  /** Until when nothing is sent, because the receiver failed too often or requested a pause. */
   openUntil(now: number): number | null {
     return this.isBroken || this.#openUntil > now ? this.#openUntil : null
   }
@@ -94,12 +101,12 @@ export class Target {
     return this.#sending
   }
 
-  /** There may be new events behind those that were read. */
+  /** There may be new events after the last one read. */
   look(): void {
     this.#isExhausted = false
   }
 
-  /** An operator changed what is pending: everything is read again. What is being sent stays under way. */
+  /** An operator changed what is pending, so everything is read again. Running requests continue. */
   rewind(): void {
     this.#position = 0
     this.#isExhausted = false
@@ -112,7 +119,7 @@ export class Target {
     this.#openUntil = 0
   }
 
-  /** The next delivery to send, or undefined when there is nothing to be sent now. */
+  /** The next delivery to send, or undefined if nothing can be sent now. */
   async next(now: number, read: ReadPending): Promise<StoredDelivery | undefined> {
     if (this.#sending >= (this.isBroken ? 1 : this.#window) || now < this.#openUntil) return undefined
     const delivery = this.#dueLine(now) ?? (await this.#nextOfLine(read)) ?? (await this.#nextNew(now, read))
@@ -123,7 +130,7 @@ export class Target {
     return delivery
   }
 
-  /** What a delivery comes to by this answer. `finished` is to be called when that is durable. */
+  /** The progress of a delivery after this response. Call `finished` when it is durable. */
   judge(delivery: StoredDelivery, posted: Posted, attemptedAt: number, millis: number): DeliveryProgress {
     const { isDelivered, status, error, retryAfterMillis } = posted
     const attempts = delivery.progress.attempts + 1
@@ -153,7 +160,7 @@ export class Target {
 
   #succeeded(now: number): void {
     this.#window = Math.min(WIDEST_WINDOW, this.#window + 1)
-    // It is back: what failed because of it need not wait any longer.
+    // The receiver is back, so waiting events are sent at once.
     if (this.isBroken)
       for (const line of this.#lines.values()) if (line.until !== null) line.until = Math.min(line.until, now)
     this.#failures = 0

@@ -47,11 +47,11 @@ import {
   underWayIn,
 } from './memory-views.ts'
 
-/** One node's access to a medium, for tests and the simulation. What it keeps for itself is lost with it. */
+/** One node's access to a medium, for tests and the simulation. Its own state is lost with it. */
 export class MemoryDisk implements Disk {
   readonly #medium: MemoryMedium
   #term = 0
-  /** The last entry that rows have, as far as this node knows. */
+  /** The last entry flushed to rows, as far as this node knows. */
   #folded = 0
   #isClosed = false
 

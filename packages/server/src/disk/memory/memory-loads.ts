@@ -13,7 +13,7 @@ import type { StoredKey, StoredLane, StoredPartition, StoredTask } from '../../h
 import { copyKey, copyLane, copyPartition, copyTask, type MemoryMedium } from './memory-medium.ts'
 import { firstAbove } from './partition-table.ts'
 
-/** Collects copies of rows, each once, and those they belong to. */
+/** Collects copies of rows and of their parent rows, each at most once. */
 class Collected {
   readonly tasks = new Map<number, StoredTask>()
   readonly lanes = new Map<number, StoredLane>()
@@ -250,7 +250,7 @@ export function dueKeysIn(medium: MemoryMedium, now: number, limit: number): Sto
   return due.slice(0, limit).map(copyKey)
 }
 
-/** One whose purge has begun goes first: until it is over, what is left of the task is not the whole. */
+/** A task whose purge has started goes first: until the purge ends, only part of the task is left. */
 export function purgeableIn(medium: MemoryMedium, finishedBefore: number): StoredTask | null {
   let first: StoredTask | null = null
   for (const task of medium.tasks.values()) {

@@ -27,7 +27,9 @@ import { PACE_SECONDS_KEPT } from '../../handoff/views/eta.ts'
 import { addTotals, type InstanceRecord, noTotals, type TotalsAdded } from '../../handoff/views/records.ts'
 import { PartitionTable } from './partition-table.ts'
 
-/** The outbox of a medium in memory. Its rows are never changed in place, so they need no copies. */
+/**
+ * The outbox of an in-memory medium. Its rows are replaced, never changed in place, so they need no copies.
+ */
 export class MemoryOutbox {
   readonly #subscriptions = new Map<string, StoredSubscription>()
   readonly #deliveries = new Map<string, StoredDelivery>()
@@ -75,8 +77,8 @@ export class MemoryOutbox {
   }
 }
 
-// What enters or leaves a medium is copied, so that neither side sees changes that the other did not write. By hand:
-// structuredClone takes ten times as long.
+// Everything that enters or leaves a medium is copied, so that neither side sees changes that the other did
+// not write. The copies are written by hand because structuredClone is much slower.
 
 export const copyTask = (task: StoredTask): StoredTask => ({
   ...task,
@@ -100,15 +102,15 @@ export const copyKey = (key: StoredKey): StoredKey => ({ ...key, leases: [...key
 
 interface Entry {
   readonly term: number
-  /** Null: a take-over, which changes nothing. */
+  /** Null for the entry of a take-over, which changes nothing. */
   readonly body: string | null
 }
 
 export type InstanceRow = Omit<InstanceRecord, 'leases' | 'leasesEndAt' | 'now' | 'tasks'>
 
 /**
- * What survives a crash: entries and rows. Disks of several nodes may be opened on one medium, as on one database; the
- * last one to open it writes, and what the others still send is refused.
+ * What survives a crash: entries and rows. Several nodes may open disks on one medium, as on one database.
+ * The node that opened it last is the writer; writes of the others are refused.
  */
 export class MemoryMedium {
   #term = 0
@@ -118,7 +120,7 @@ export class MemoryMedium {
   readonly tasks = new Map<number, StoredTask>()
   readonly tasksByName = new Map<string, number>()
   readonly lanes = new Map<number, StoredLane>()
-  /** By task, in the order of levels. */
+  /** By task, in ascending order of level. */
   readonly lanesOf = new Map<number, StoredLane[]>()
   /** Lanes with a turn. */
   readonly waiting = new Set<number>()
@@ -135,7 +137,7 @@ export class MemoryMedium {
   readonly pace = new Map<number, Map<number, StoredPace>>()
   /** By task, step, time and level. */
   readonly throughput = new Map<string, StoredThroughput>()
-  /** By lane: ascending, neither touching nor overlapping. */
+  /** By lane. Ascending, with gaps between the ranges. */
   readonly ranges = new Map<number, IndexRun[]>()
   readonly tables = new Map<number, Set<string>>()
   /** By instance and task. */
@@ -144,7 +146,10 @@ export class MemoryMedium {
   readonly outbox = new MemoryOutbox()
   nextIds: NextIds = { task: 1, lane: 1, partition: 1, event: 1 }
 
-  /** A new term, and an entry that carries it: an append of the one before finds its number taken. */
+  /**
+   * Starts a new term and appends an entry with it, so that a late append of the previous term finds its
+   * number taken.
+   */
   takeOver(): { term: number; folded: number; last: number } {
     this.#term += 1
     this.#last += 1
@@ -152,7 +157,7 @@ export class MemoryMedium {
     return { term: this.#term, folded: this.#folded, last: this.#last }
   }
 
-  /** Bodies of entries that rows do not contain yet. */
+  /** Bodies of entries that have not been flushed to rows yet. */
   unflushed(): string[] {
     const bodies: string[] = []
     for (let number = this.#folded + 1; number <= this.#last; number += 1) {
@@ -174,7 +179,7 @@ export class MemoryMedium {
   flush(term: number, folded: number, images: Images, upTo: number): void {
     if (this.#term !== term || this.#folded !== folded) throw notTheWriter()
     this.#write(images)
-    // The newest stays: the next append asks for it.
+    // Keep the newest entry: the next append checks its term.
     for (let number = folded; number < upTo; number += 1) this.#entries.delete(number)
     if (upTo < this.#last) this.#entries.delete(upTo)
     this.#folded = upTo

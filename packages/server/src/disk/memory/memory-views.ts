@@ -26,7 +26,7 @@ import {
 import { earlier } from '../sqlite/maintenance.ts'
 import { copyLane, copyTask, type InstanceRow, type MemoryMedium } from './memory-medium.ts'
 
-/** A task whose first call-back was not closed has no partition that counts, and is not there yet. */
+/** A task whose first call-back is not complete has no counted partition, and is not visible yet. */
 const isThere = (task: StoredTask) => totalOf(task.partitions) > 0
 
 export function taskDetailIn(medium: MemoryMedium, taskId: string): TaskDetail | null {
@@ -154,13 +154,13 @@ export function recordInstancesIn(medium: MemoryMedium, heartbeats: readonly Hea
     }
     const summed = { ...known.totals }
     addTotals(summed, totals)
-    // A client that takes the name of a node does not become it.
+    // A client that uses the name of a node does not replace the node's record.
     if (node === null && known.node !== null) medium.instances.set(instanceId, { ...known, totals: summed })
     else
       medium.instances.set(instanceId, {
         ...known,
         role,
-        // Never earlier than it was; but not in the future, where a clock that was set back left it.
+        // The time never goes back, except from the future to now after the clock was set back.
         lastSeenAt: Math.max(lastSeenAt, Math.min(known.lastSeenAt, now)),
         totals: summed,
         node: node === null ? null : { ...node },
@@ -238,7 +238,7 @@ export function forgetInstancesIn(
   for (const { instanceId, lastSeenAt, node } of medium.instances.values()) {
     if (forgotten === limit) break
     const isGone = lastSeenAt < unseenSince || (node?.draining === true && lastSeenAt < endedSince)
-    // A client that holds a lease, however silent, is not gone.
+    // A client that holds a lease is kept, however long it has been silent.
     if (!isGone || leasesOf(medium, instanceId).length > 0) continue
     medium.instances.delete(instanceId)
     medium.produced.delete(instanceId)

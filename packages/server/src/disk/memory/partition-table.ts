@@ -11,13 +11,13 @@ export interface LaneRows {
   /** Ascending. */
   readonly ids: number[]
   readonly byIndex: Map<number, number>
-  /** Those that are ready and wait on another line than the fresh one. */
+  /** Ready partitions that wait on another line than `fresh`. */
   readonly returned: Set<number>
 }
 
 const noRows: LaneRows = { ids: [], byIndex: new Map(), returned: new Set() }
 
-/** The rows of partitions with what finds them. */
+/** The rows of partitions and the indexes over them. */
 export class PartitionTable {
   readonly rows = new Map<number, StoredPartition>()
   readonly leased = new Set<number>()
@@ -43,7 +43,7 @@ export class PartitionTable {
     this.rows.set(id, { ...descriptorOf(descriptor), ...untouched() })
   }
 
-  /** Images come of rows that are there; one of a row that is gone is a defect of the engine. */
+  /** Images are made from existing rows, so an image without a row is a bug in the engine. */
   update(id: number, status: PartitionStatus): void {
     const row = this.rows.get(id)
     if (row === undefined) throw new Error(`partition ${id} is written and has no row`)
@@ -83,7 +83,7 @@ export class PartitionTable {
   }
 }
 
-/** Nothing else of what is given, which may be more. */
+/** Only the descriptor's fields. The argument may have more. */
 function descriptorOf(given: PartitionDescriptor): PartitionDescriptor {
   const { id, lane, index, recordCount, computeTable, spelling, calledBackAt, extraFields, traceparent } =
     given
@@ -95,7 +95,7 @@ function mark(ids: Set<number>, id: number, isIn: boolean): void {
   else ids.delete(id)
 }
 
-/** The position of the first id that is larger; the ids ascend. */
+/** The position of the first id greater than `than`. The ids must ascend. */
 export function firstAbove(ids: readonly number[], than: number): number {
   let low = 0
   let high = ids.length

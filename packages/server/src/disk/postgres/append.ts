@@ -13,9 +13,11 @@ import type { Connection, Row, Statement } from './session/connection.ts'
 import { LeadershipLost } from './session/failures.ts'
 
 /**
- * The entry before it is there and has my term: another node that took over has put one of its own behind it, whose number
- * this one would need. The commit is durable whatever is set for the role; a statement that commits by itself can say so
- * only in passing.
+ * The previous entry must exist and have this node's term. If another node has taken over, it has appended an
+ * entry, which took the number that this append needs.
+ *
+ * synchronous_commit is switched on, whatever the role's setting. A single-statement transaction can only do
+ * that with set_config in the statement itself.
  */
 const MINE = `baton.entry WHERE number = $1::bigint - 1 AND term = $2::text COLLATE "C"
   AND set_config('synchronous_commit', 'on', true) IS NOT NULL`
@@ -41,11 +43,12 @@ SELECT (SELECT count(*) FROM appended) AS appended, ARRAY(SELECT key FROM known)
 
 const newRowArrays = (rows: readonly PartitionDescriptor[]): string[] => descriptorColumns.arrays(rows)
 
-/** Sends the entry once. Whatever fails here leaves it open whether the entry is there. */
+/** Sends the entry once. After an error it is unknown whether the entry was stored. */
 export async function append(connection: Connection, term: string, entry: Appended): Promise<void> {
   const warnings = connection.warnings
   const [row] = await connection.run(appendStatement(term, entry))
-  // Told to stop waiting for a standby, PostgreSQL answers as ever, and the commit may be lost with this server.
+  // When PostgreSQL stops waiting for a standby, it reports success with a warning. The commit may then be
+  // lost together with this server.
   if (connection.warnings > warnings) {
     throw new StoreUnavailable(
       'store_unavailable',
@@ -76,7 +79,10 @@ export const unstageStatement = ({ first, last }: StagedIds): Statement => ({
   values: [first, last],
 })
 
-/** Ranges outlive the rows that retention removes. A sum is no condition of an index: rows are to be found by theirs. */
+/**
+ * Ranges outlive the rows that retention removes. `id + 0` keeps the planner from using the index on id: rows
+ * are to be found by lane and index.
+ */
 export function knownStatement(asked: readonly IndexesOfLane[]): Statement {
   const wanted = asked.flatMap(({ lane, tail, indexes }, at) =>
     indexes.map((index) => ({ at, lane, tail, index })),

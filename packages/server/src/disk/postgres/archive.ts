@@ -94,11 +94,13 @@ export const archivedTables: { readonly [Name in Section]: ArchivedTable<Archive
 
 export const fields = perSection((section) => archivedTables[section].columns.fields)
 
-/** A transaction of many statements: a plan may read a table from end to end, and it takes as long as it takes. */
+/** For long transactions of many statements: sequential scans are allowed and there is no timeout. */
 const SETTINGS = `SET LOCAL search_path = pg_catalog; SET LOCAL array_nulls = on; SET LOCAL statement_timeout = 0;
   SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL jit = off`
 
-/** All that is read is of one moment, also while nodes write. The connection is for this alone. */
+/**
+ * Reads one consistent snapshot, even while nodes write. The connection must not be used for anything else.
+ */
 export async function postgresSource(connection: Connection): Promise<ArchiveSource> {
   const run = (text: string) => connection.run({ text })
   await run(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}`)
@@ -138,7 +140,10 @@ async function countRows(connection: Connection): Promise<PerSection<number>> {
   return perSection((section) => row?.[section] as number)
 }
 
-/** `term` is that of this program's leadership: where a node takes over meanwhile, nothing is imported. */
+/**
+ * `term` is the term of this program's leadership. If a node takes over during the import, nothing is
+ * imported.
+ */
 export function postgresTarget(connection: Connection, term: string): ArchiveTarget {
   return {
     async fill(batches, nextIds, counts) {
@@ -166,7 +171,7 @@ function insertStatement({ section, rows }: RowBatch): Statement {
   const columns = archivedTables[section].columns as Columns<object>
   const names = columns.names.join(', ')
   return {
-    // In the order of the file: of compute tables it tells which was used first.
+    // Insert in file order: for compute tables it is the order of first use.
     text: `INSERT INTO baton.${name} (${names}) SELECT ${columns.from('n')}
       FROM unnest(${columns.arrayParameters(1)}) WITH ORDINALITY AS n (${names}, place) ORDER BY place`,
     values: columns.arrays(rows),

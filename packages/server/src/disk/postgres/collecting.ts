@@ -11,19 +11,20 @@ import {
 } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-/** Rows found by a part, by the position of what asked for them. */
+/** Ids found by a part, by the position of the request that they answer. */
 type Found = ReadonlyMap<number, readonly number[]>
 
 /**
- * One statement that reads rows of several tables: partitions, with each its lane, with each lane its task and its level.
- * One statement, because that is one round trip; and what a row belongs to need not be sent back to be asked for.
+ * Builds one statement that reads rows of several tables: partitions with their lanes, and lanes with their
+ * tasks and levels. A single statement takes one round trip, and parent rows need no second query.
  *
- * A part names rows by SQL that yields (n, a, b) and a row `r`: n is the position of what asked, a and b the order within.
+ * A part selects rows by SQL that yields (n, a, b) and a row `r`: n is the position of the request, a and b
+ * the sort order within it.
  */
 export class Collecting {
   readonly #values: unknown[] = []
   readonly #partitions: string[] = []
-  /** Parts of partitions whose lanes are read with them. */
+  /** Parts of partitions whose lanes are read, too. */
   readonly #withLanes: string[] = []
   readonly #lanes: string[] = []
   readonly #tasks: string[] = []
@@ -31,7 +32,7 @@ export class Collecting {
   readonly #tableTimes: string[] = []
   #keys: string | undefined
 
-  /** A parameter, as it is written in SQL. */
+  /** Adds a parameter and returns its SQL. */
   value(value: unknown, type: string): string {
     this.#values.push(value)
     return `$${this.#values.length}::${type}`
@@ -55,7 +56,7 @@ export class Collecting {
     )
   }
 
-  /** SQL that yields ids of tasks. */
+  /** `ids` is SQL that yields ids of tasks. */
   tasks(ids: string): void {
     this.#tasks.push(ids)
   }
@@ -64,7 +65,7 @@ export class Collecting {
     this.#levels.push(levels)
   }
 
-  /** SQL that yields pairs of level and name. */
+  /** `pairs` is SQL that yields pairs of level and name. */
   tableTimes(pairs: string): void {
     this.#tableTimes.push(pairs)
   }
@@ -76,7 +77,7 @@ export class Collecting {
   get statement(): Statement {
     const found: string[] = []
     const columns: string[] = []
-    // Rows become JSON where they are read: naming their columns once more would take the planner as long again.
+    // Rows become JSON where they are read, because listing their columns a second time costs planning time.
     const take = (name: string, rows: readonly string[]) => {
       found.push(`${name} AS MATERIALIZED (${rows.join('\nUNION ALL ')})`)
       columns.push(
@@ -120,7 +121,7 @@ export class Collecting {
     return { text: `${before}SELECT ${columns.join(',\n')}`, values: this.#values }
   }
 
-  /** Whether anything is asked for. */
+  /** Whether the statement would read nothing. */
   get isEmpty(): boolean {
     const parts = [this.#partitions, this.#lanes, this.#tasks, this.#levels, this.#tableTimes]
     return this.#keys === undefined && parts.every(({ length }) => length === 0)
@@ -129,7 +130,7 @@ export class Collecting {
 
 type Values = readonly unknown[]
 
-/** What such a statement found. */
+/** The rows that such a statement found. */
 export class Collected {
   readonly rows: LoadedRows
   readonly keys: Loaded['keys']
@@ -160,7 +161,7 @@ export class Collected {
     this.keys = read('keys').map((values) => keyColumns.read(values))
   }
 
-  /** The ids found by a part, one list for each that asked. */
+  /** The ids found by a part, one list per request. */
   ids(part: string, asked: number): number[][] {
     const found: Found = this.#ids.get(part) ?? new Map()
     return Array.from({ length: asked }, (_, at) => [...(found.get(at + 1) ?? [])])

@@ -2,9 +2,9 @@ import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { emptyTally, type Tally } from '../../handoff/rules/task-facts.ts'
 
 /**
- * What a field is in PostgreSQL and in memory: `number` and `big` are bigint there, and `big` does not fit a number here.
- * Rows leave PostgreSQL as JSON arrays, in which a `big` is text. A `kept` is JSON that a null leaves as it is. An `optional` is
- * a text that is never empty and mostly null.
+ * The type of a field. `number` and `big` are both bigint in PostgreSQL; a `big` may exceed a safe integer,
+ * is a BigInt here, and is sent as text in the JSON arrays in which rows are read. `kept` is JSON whose
+ * stored value is kept when null is written. `optional` is a text that is never empty and mostly null.
  */
 type Kind = 'number' | 'big' | 'text' | 'optional' | 'flag' | 'json' | 'kept'
 
@@ -35,7 +35,7 @@ type Fields<Stored> = {
     | { readonly kind: Kind; readonly column: string }
 }
 
-/** The columns of a table, from which the texts of statements are made and its rows are written and read. */
+/** The columns of a table. Builds the SQL that writes and reads its rows, and converts the values. */
 export class Columns<Stored extends object> {
   readonly #columns: readonly Column[]
   readonly #fields: readonly (readonly [field: string, isBig: boolean])[]
@@ -60,12 +60,12 @@ export class Columns<Stored extends object> {
     return this.#columns.map(({ name }) => name)
   }
 
-  /** What a row has once it is read. */
+  /** The fields of a row that was read. */
   get fields(): string[] {
     return [...this.#fields.map(([field]) => field), ...(this.#hasTallies ? ['partitions', 'records'] : [])]
   }
 
-  /** In SQL: what an insert that meets a row of the table changes of it. */
+  /** In SQL: the SET list of an upsert. */
   changes(table: string, key: string): string {
     const changed = this.#columns.filter(({ name }) => name !== key)
     return changed
@@ -83,7 +83,7 @@ export class Columns<Stored extends object> {
     return `json_build_array(${values.join(', ')})`
   }
 
-  /** Reads such an array. */
+  /** Reads an array made by `asJson`. */
   read(values: readonly unknown[]): Stored {
     const row: Record<string, unknown> = {}
     let at = 0
@@ -99,24 +99,27 @@ export class Columns<Stored extends object> {
     return row as Stored
   }
 
-  /** In SQL: one array per column, beginning with this parameter. */
+  /** In SQL: one array parameter per column, starting with parameter `first`. */
   arrayParameters(first: number): string {
     return this.#columns.map(({ kind }, at) => `$${first + at}::${sqlTypes[kind]}[]`).join(', ')
   }
 
-  /** In SQL: rows that come as such arrays. */
+  /** In SQL: the rows of these array parameters. */
   unnest(alias: string, firstParameter = 1): string {
     return `unnest(${this.arrayParameters(firstParameter)}) AS ${alias} (${this.names.join(', ')})`
   }
 
-  /** In SQL: the values of such a row. An absent text comes as an empty one: a NULL in an array depends on a setting. */
+  /**
+   * In SQL: the values of such a row. An absent `optional` is sent as an empty text, because NULL in an array
+   * depends on array_nulls.
+   */
   from(alias: string): string {
     return this.#columns
       .map(({ name, kind }) => (kind === 'optional' ? `nullif(${alias}.${name}, '')` : `${alias}.${name}`))
       .join(', ')
   }
 
-  /** Those arrays. */
+  /** The values of the array parameters. */
   arrays(rows: readonly Stored[]): string[] {
     return this.#columns.map(({ kind, get }) => {
       if (kind === 'json' || kind === 'kept') return textArray(rows.map((row) => asJson(get(row))))
@@ -129,7 +132,7 @@ export class Columns<Stored extends object> {
 
 type Plain = number | bigint | boolean | null
 
-/** An array as PostgreSQL reads it, of elements that need no quotes. */
+/** A PostgreSQL array literal of elements that need no quotes. */
 export function plainArray(elements: readonly Plain[]): string {
   let text = '{'
   for (let at = 0; at < elements.length; at += 1) text += `${at === 0 ? '' : ','}${elements[at] ?? 'NULL'}`
@@ -151,7 +154,7 @@ export function textArray(elements: readonly (string | null)[]): string {
   return `${text}}`
 }
 
-/** Shorter arrays are filled up with NULL when they are read together: what no row has takes no space. */
+/** An array without any value is sent empty: unnest pads shorter arrays with NULL. */
 function optionalArray(elements: readonly (string | null)[]): string {
   const hasNone = elements.every((element) => element === null)
   return hasNone ? '{}' : textArray(elements.map((element) => element ?? ''))

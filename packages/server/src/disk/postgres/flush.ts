@@ -18,31 +18,33 @@ import {
 import type { Statement } from './session/connection.ts'
 import { addThroughputStatement } from './throughput-rows.ts'
 
-/** A statement of some hundred rows is as fast per row as any, and holds up nothing else for long. */
+/** Larger statements are not faster per row, and they delay other statements for longer. */
 const CHUNK = 250
 
-/** The last entries stay for a while after their rows are flushed: an append checks the entry before it. */
+/** Entries are kept for a while after they are flushed, because an append checks the previous entry. */
 const ENTRIES_KEPT = 1000
 
-/** Looking for seconds to forget in each flush would cost more than keeping some. */
+/**
+ * Old seconds are deleted now and then: a search in each flush would cost more than keeping a few of them.
+ */
 const FORGET_PACE_EVERY = 20
 
 export interface FlushOrder {
   readonly term: string
-  /** The last entry that was flushed before. */
+  /** The last entry of the previous flush. */
   readonly from: number
   readonly upTo: number
-  /** The entry of the take-over. All before it were read then. */
+  /** The entry of the take-over. All earlier entries were read at the take-over. */
   readonly takenOverAt: number
-  /** Entries up to this one are known to be deleted. */
+  /** Entries up to this one have been deleted. */
   readonly deletedTo: number
   readonly images: Images
 }
 
-/** What is to be deleted by a flush up to this entry; never the newest. */
+/** The last entry that a flush up to `upTo` deletes. Never the newest. */
 export const deletableTo = (upTo: number): number => Math.max(0, upTo - ENTRIES_KEPT)
 
-/** All of a transaction behind its fence, to be sent in one piece. */
+/** All statements of the transaction after its fence, sent together. */
 export function flushStatements(order: FlushOrder): Statement[] {
   const { images } = order
   return [
@@ -70,8 +72,8 @@ export function flushStatements(order: FlushOrder): Statement[] {
 }
 
 /**
- * Fails where the rows do not stand where this node left them, and where this server does not have the entry: it may have
- * been promoted without it, while another one still takes appends.
+ * Fails if the flushed position is not what this node wrote last, or if this server does not have the entry.
+ * The latter happens when it was promoted without the entry while another server still accepts appends.
  */
 function moveStatement({ term, from, upTo, takenOverAt, images: { nextIds } }: FlushOrder): Statement {
   return {
@@ -118,7 +120,7 @@ function* partitionStatements(images: Images['partitions']): Iterable<Statement>
   for (const [id, status] of images)
     if (status === null) removed.push(id)
     else changed.push([id, status])
-  // Neighbours lie on the same pages.
+  // Rows with neighbouring ids are on the same pages.
   changed.sort(([a], [b]) => a - b)
   for (const chunk of inChunks(changed)) {
     const ids = plainArray(chunk.map(([id]) => id))
@@ -184,7 +186,7 @@ function* producedStatements(images: Images['produced']): Iterable<Statement> {
   }
 }
 
-/** In the order of their names, as nodes write their heartbeats: they do not wait for one another in a circle. */
+/** In order of name, as heartbeats are written, so that concurrent transactions do not deadlock. */
 function* instanceStatements(images: Images['instances']): Iterable<Statement> {
   const seen = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
   for (const chunk of inChunks(seen)) {
@@ -201,7 +203,7 @@ function* instanceStatements(images: Images['instances']): Iterable<Statement> {
   }
 }
 
-/** In the order of their names, like the above. */
+/** In order of name, for the same reason. */
 function* totalsStatements(images: Images['totals']): Iterable<Statement> {
   const added = [...images.values()].sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1))
   for (const chunk of inChunks(added)) yield addTotalsStatement(chunk)

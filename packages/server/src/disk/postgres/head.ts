@@ -13,14 +13,14 @@ export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
 export interface NodeAddress {
   readonly nodeId: string
-  /** Where other nodes reach it; null where none can. */
+  /** Where other nodes reach this one; null if they cannot. */
   readonly url: string | null
 }
 
 export interface Head {
-  /** Null before the first node led. */
+  /** Null until the first node has led. */
   readonly term: string | null
-  /** Null after a leader stopped in order, or where it cannot be reached by others. */
+  /** Null after the leader stopped gracefully, or if other nodes cannot reach it. */
   readonly leader: { readonly nodeId: string; readonly url: string } | null
   readonly clusterId: string
   /** Shared by all nodes on this database. */
@@ -43,8 +43,9 @@ const readHeadStatement: Statement = {
 }
 
 /**
- * Begins each transaction that changes what only the leader may: it fails where another node has taken over, and one that
- * takes over waits for its end. Dividing by the number of rows found ends a transaction that was sent in one piece.
+ * Starts each transaction that only the leader may commit. It fails if another node has taken over, and a
+ * take-over waits until the transaction ends. Dividing by the number of rows found aborts the transaction,
+ * whose statements are all sent together.
  */
 export const fence = (term: string): Statement => ({
   text: `SELECT 1 / count(*) FROM (SELECT FROM baton.head WHERE term = $1::text COLLATE "C" FOR SHARE) AS mine`,
@@ -66,20 +67,24 @@ export async function readHead(channel: Channel): Promise<Head> {
   }
 }
 
-/** Names no leader any more, so that another node need not find out that this one is gone. */
+/** Removes the leader from the head, so that other nodes need not detect that this one is gone. */
 export const resignStatement = (term: string): Statement => ({
   text: `UPDATE baton.head SET leader_id = NULL, leader_url = NULL WHERE term = $1::text COLLATE "C"`,
   values: [term],
 })
 
-/** Entries of others that were appended at the same moment; each try begins with the term as it is then. */
+/**
+ * A try fails if another node took over or appended at the same moment. Each try starts with the current
+ * term.
+ */
 const TRIES = 20
-/** A transaction that waits for its client holds a take-over up for so long. */
+/** A transaction that is idle, waiting for its client, delays a take-over for this long. */
 const PATIENCE_MILLIS = 1000
 
 /**
- * Becomes the leader. Nothing that an earlier one sends later is kept, also where that was this node. With `from` it takes
- * over from the leader of that term only, and leaves one that was faster alone.
+ * Makes this node the leader. Later writes of previous leaders are refused, including this node's own from an
+ * earlier term. With `from`, it takes over only from the leader of that term, and fails if another node was
+ * faster.
  */
 export async function takeOver(
   channel: Channel,
@@ -108,7 +113,7 @@ async function tryToTakeOver(
 ): Promise<TakenOver> {
   const term = randomUUID()
   const over = new AbortController()
-  void endWhoBlocks(others, term, over.signal, log)
+  void terminateBlockers(others, term, over.signal, log)
   try {
     const [, , state] = await channel.use((connection) =>
       connection.transact(BEGIN_WRITING, takeOverStatements(term, seen, node)),
@@ -130,7 +135,8 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
         SELECT 1 / count(*) FROM taken`,
       values: [term, seen, node.nodeId, node.url],
     },
-    // Waits for an append of the leader before, and fails where that was committed: then there is a greater number.
+    // Waits for a running append of the previous leader. Fails if that was committed, since its number is
+    // taken then.
     {
       text: `WITH appended AS (
           INSERT INTO baton.entry (number, term, body)
@@ -149,10 +155,11 @@ function takeOverStatements(term: string, seen: string | null, node: NodeAddress
 }
 
 /**
- * A transaction of the leader before holds the head until it ends. Where its client is frozen or cut off, it waits for
- * that, and is ended; one that runs ends by itself. A role may end the sessions of its own.
+ * A transaction of the previous leader locks the head until it ends. If its client is frozen or disconnected,
+ * the transaction stays idle, so its session is terminated here; a running transaction ends by itself. A role
+ * may terminate its own sessions.
  */
-async function endWhoBlocks(
+async function terminateBlockers(
   others: Channel,
   term: string,
   signal: AbortSignal,

@@ -3,10 +3,11 @@ import { plainArray } from './columns.ts'
 import type { Statement } from './session/connection.ts'
 
 /**
- * Ranges that were called back, added to those that are known; what overlaps or lies side by side becomes one. The ranges
- * of a lane are apart, so those that begin within an added one and the one before it are all that it can meet.
+ * Adds ranges that were called back to the stored ranges, and merges overlapping and adjacent ones. Stored
+ * ranges of a lane have gaps between them. An added range can therefore only meet ranges that start within it
+ * and the one before it.
  *
- * A row is removed or written, never both: which of the two a statement does first is not defined.
+ * A row is either removed or written, never both: the order of the two within one statement is undefined.
  */
 const ADD = `
 WITH added AS MATERIALIZED (
@@ -35,7 +36,10 @@ ON CONFLICT (lane, first) DO UPDATE SET last = excluded.last`
 
 const CHUNK = 250
 
-/** Ranges that follow one another are one before they are sent: a task called back in many arrays adds many. */
+/**
+ * Merges adjacent ranges before they are sent, since a task that is called back in many arrays adds many of
+ * them.
+ */
 export function* rangesStatement(ranges: Images['ranges']): Iterable<Statement> {
   const sorted = ranges.toSorted((a, b) => a.lane - b.lane || a.first - b.first)
   const united: { lane: number; first: number; last: number }[] = []

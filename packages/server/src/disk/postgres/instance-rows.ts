@@ -14,7 +14,7 @@ import { sumOf } from './load.ts'
 import { taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-/** The columns of the totals, by their names in the core. */
+/** The columns of the totals, by field name. */
 const totalColumns = {
   pulls: 'pulls',
   partitions: 'partitions',
@@ -29,16 +29,16 @@ const totals = Object.entries(totalColumns) as [keyof InstanceTotals, string][]
 const columns = totals.map(([, column]) => column)
 
 const identity = ['role', 'version', 'started_at', 'draining']
-/** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
+/** In SQL: a client uses the name of a known node. Its totals are added; the node's record stays as it is. */
 const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
 
 /**
- * Another node may have seen it later and said so earlier. One that was seen in the future, before the clock was set back, was
- * not.
+ * Another node may have seen the instance later and written so earlier. A time in the future, from before the
+ * clock was set back, does not count.
  */
 const LAST_SEEN = 'greatest(excluded.last_seen_at, least(instance.last_seen_at, $2::bigint))'
 
-/** In the order of their names: nodes that write the same clients down do not wait in a circle. */
+/** In order of name, so that nodes that write the same clients do not deadlock. */
 const RECORD = `INSERT INTO baton.instance
     (instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')})
   SELECT instance_id, role, first_seen_at, last_seen_at, version, started_at, draining, ${columns.join(', ')}
@@ -48,7 +48,7 @@ const RECORD = `INSERT INTO baton.instance
     ${identity.map((column) => `${column} = CASE WHEN ${TAKES_A_NODES_NAME} THEN instance.${column} ELSE excluded.${column} END`).join(', ')},
     ${columns.map((column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`).join(', ')}`
 
-/** Several heartbeats of one instance come to one: a statement cannot write a row twice. */
+/** Merges the heartbeats of each instance, because an upsert cannot write a row twice. */
 export function recordStatement(heartbeats: readonly Heartbeat[], now: number): Statement {
   const rows = new Map<string, Record<string, unknown>>()
   for (const { instanceId, role, totals: added, seenMillisAgo, node } of heartbeats) {
@@ -74,7 +74,7 @@ export function recordStatement(heartbeats: readonly Heartbeat[], now: number): 
   return { text: RECORD, values: [JSON.stringify([...rows.values()]), now] }
 }
 
-/** What instances did, from entries: to be added. When they were seen is told by heartbeats. */
+/** Adds to totals what entries say instances did. When an instance was last seen comes from heartbeats. */
 export function addTotalsStatement(added: readonly TotalsAdded[]): Statement {
   const sums = columns.map(
     (column) => `${column} = least(instance.${column} + excluded.${column}, ${Number.MAX_SAFE_INTEGER})`,
@@ -97,8 +97,8 @@ export function addTotalsStatement(added: readonly TotalsAdded[]): Statement {
 }
 
 /**
- * Reads the index of running leases by holder, and the newest tasks of a producer by another. A task whose first call-back was
- * not closed has no partition that counts, and is not there yet.
+ * Uses the index of running leases by holder and the index of a producer's newest tasks. A task whose first
+ * call-back is not complete has no counted partition, and is not visible yet.
  */
 const SHOWN = `i.*,
   (SELECT json_build_array(count(*), min(p.lease_ends_at)) FROM baton.partition p WHERE p.leased_by = i.instance_id AND p.lease_ends_at > $1
@@ -135,7 +135,7 @@ export function instancesStatement(
   }
 }
 
-/** A client that holds a lease, however silent, is not gone. */
+/** A client that holds a lease is kept, however long it has been silent. */
 export const forgetStatement = (unseenSince: number, endedSince: number, limit: number): Statement => ({
   text: `WITH gone AS MATERIALIZED (
       SELECT instance_id FROM baton.instance i

@@ -21,7 +21,7 @@ const NOTHING: Loaded = {
   returned: [],
 }
 
-/** Null where nothing is needed. */
+/** Null if nothing is needed. */
 export function loadStatement(needs: Needs): Statement | null {
   const parts = new Collecting()
   const numbers = (values: readonly number[]) => parts.value(plainArray(values), 'bigint[]')
@@ -102,7 +102,7 @@ export function sumOf(states: readonly string[]): string {
   return states.map((state) => `${state}_partitions`).join(' + ')
 }
 
-/** In SQL: of a lane, that retention has not removed all of its rows. */
+/** In SQL: whether retention has left any rows of a lane. */
 export const HAS_ROWS = `${sumOf(partitionStates)} > purged`
 
 const HAVING = {
@@ -113,7 +113,7 @@ const HAVING = {
   rows: HAS_ROWS,
 } as const
 
-/** One branch for each, because what a lane must have is part of the text. */
+/** One branch per request, because the condition on the lane is part of the SQL. */
 function addNextLanes(parts: Collecting, asked: Requested<'nextLanes'>): void {
   for (const [at, { task, from, having, limit }] of asked.entries()) {
     parts.lanes(
@@ -152,8 +152,8 @@ function addOrder(parts: Collecting, { after, limit, table }: Requested<'order'>
 }
 
 /**
- * Those of one state are few only where they are parked: there an index has them alone. A sum is no condition of an
- * index: rows are to be read in the order of theirs.
+ * Parked partitions are few and have a partial index; other states are filtered. `id + 0` keeps the planner
+ * from using the index on id: rows are to be read in order of their index.
  */
 function addRows(parts: Collecting, asked: Requested<'rows'>): void {
   for (const [at, { lane, tail, state, afterIndex, limit }] of asked.entries()) {
@@ -173,7 +173,9 @@ function addRows(parts: Collecting, asked: Requested<'rows'>): void {
   }
 }
 
-/** Those of one table are asked for one by one, where any are: most lanes have one, and need no condition. */
+/**
+ * If any request names a table, all get a branch each. Most lanes have one table and need no such condition.
+ */
 const areOfTables = (asked: readonly { readonly table?: string }[]): boolean =>
   asked.some(({ table }) => table !== undefined)
 
@@ -241,7 +243,10 @@ function addReturned(parts: Collecting, asked: Requested<'returned'>): void {
   )
 }
 
-/** The first that are due by a column that is null for all others, and when the next one behind them is. */
+/**
+ * The first due partitions by a column that is null for all others, and the due time of the next one after
+ * them.
+ */
 export function dueStatement(now: number, limit: number, leases: boolean): Statement {
   const parts = new Collecting()
   const kinds = [

@@ -6,7 +6,7 @@ import { HAS_ROWS } from './load.ts'
 import { keyColumns, laneColumns, laneTableColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-/** Tasks are purged one at a time, so one whose purge has begun is among those that were marked last. */
+/** Tasks are purged one at a time, so a task whose purge has started is among the last ones marked. */
 const LATELY_PURGED = 100
 
 export const dueKeysStatement = (now: number, limit: number): Statement => ({
@@ -36,7 +36,7 @@ export const unfinishedWorkStatement = (limit: number): Statement => ({
   values: [limit],
 })
 
-/** Writes nothing that stays, and must be able to commit. */
+/** Changes no row, but fails on a server that does not accept writes. */
 export const probeStatement: Statement = {
   text: 'UPDATE baton.level SET virtual = virtual WHERE level = -1',
 }

@@ -5,24 +5,26 @@ import { schema } from './schema.ts'
 import type { Connection } from './session/connection.ts'
 import { isNotAllowed, sqlState } from './session/failures.ts'
 
-/** The version that `schema` makes. */
+/** The version of `schema`. */
 export const VERSION = 13
 
 interface Step {
-  /** The version that it leads to. */
+  /** The version after this step. */
   readonly to: number
   readonly sql: string
 }
 
-/** What brings a schema to a later version, by the version that it has. What makes all tables makes those of today. */
+/**
+ * The steps to later versions, by current version. A step that creates all tables uses the current `schema`.
+ */
 const steps: ReadonlyMap<number, Step> = new Map([
   [11, { to: VERSION, sql: migrateFrom11 }],
   [12, { to: 13, sql: additionsTo12.join('\n') }],
 ])
 
 /**
- * Nodes that start together on an empty database make the same things at the same time: the second one begins again. So
- * does one that met nodes of an earlier version at work.
+ * Errors after which a migration is tried again. Nodes that start together on an empty database create the
+ * same objects at the same time, and nodes of an earlier version may still be running.
  */
 const BEGIN_AGAIN = new Set([
   '23505', // unique_violation
@@ -42,7 +44,10 @@ export async function migrate(connection: Connection): Promise<void> {
   }
 }
 
-/** Nothing is left on a session between its statements, so this is a transaction that waits for answers on the way. */
+/**
+ * Sessions keep no state between transactions (see Connection), so the migration is a single transaction.
+ * Unlike the others it is not sent in one piece, but waits for results on the way.
+ */
 async function migrateOnce(connection: Connection): Promise<void> {
   const run = (text: string) => connection.run({ text })
   await run(
@@ -51,7 +56,8 @@ async function migrateOnce(connection: Connection): Promise<void> {
   )
   try {
     await makeVersionTable(connection)
-    // Nodes take turns, those of earlier versions among them; the second one finds the work done.
+    // Nodes migrate one after another, including those of earlier versions. The second one finds the work
+    // done.
     await run('LOCK TABLE baton.schema_version IN ACCESS EXCLUSIVE MODE')
     const [row] = await run('SELECT max(version) AS version FROM baton.schema_version')
     const known = (row?.['version'] ?? 0) as number
@@ -83,7 +89,7 @@ function* stepsFrom(known: number): Iterable<string> {
   }
 }
 
-/** IF NOT EXISTS asks for the right to make what is there already, which is needed once or not at all. */
+/** IF NOT EXISTS would require the CREATE privilege even when the object exists. */
 async function makeVersionTable(connection: Connection): Promise<void> {
   const [found] = await connection.run({
     text: `SELECT to_regnamespace('baton') IS NOT NULL AS schema, to_regclass('baton.schema_version') IS NOT NULL AS version`,
@@ -93,7 +99,10 @@ async function makeVersionTable(connection: Connection): Promise<void> {
     await connection.run({ text: 'CREATE TABLE baton.schema_version (version integer NOT NULL)' })
 }
 
-/** The right is missing because another role made the schema: no grant is as good as logging in as that one. */
+/**
+ * If the privilege is missing because another role owns the schema, the remedy is to log in as that role, not
+ * a grant.
+ */
 async function asOthers(connection: Connection, error: Error): Promise<Error> {
   const [other] = await connection.run({
     text: `SELECT pg_get_userbyid(owner) AS owner, current_user AS user

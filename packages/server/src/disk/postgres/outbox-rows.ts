@@ -12,7 +12,7 @@ import { Columns, plainArray, textArray } from './columns.ts'
 import { inChunks } from './flush.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-// What is looked for has a column, the rest is JSON.
+// Fields that are queried have columns; the rest is JSON.
 
 export const subscriptionColumns = new Columns<SubscriptionRow>({ id: 'text', body: 'json' })
 export const deliveryColumns = new Columns<StoredDelivery>({
@@ -103,7 +103,7 @@ const readBacklog = ({ pending, oldest_at: at }: Row): DeliveryBacklog => ({
 
 const readDelivery = ({ row }: Row): StoredDelivery => deliveryColumns.read(row as unknown[])
 
-/** Reads by way of `run`. */
+/** Reads with `run`. */
 export const postgresOutbox = (run: (statement: Statement) => Promise<Row[]>): OutboxDisk => ({
   async subscriptions() {
     const rows = await run({ text: 'SELECT body FROM baton.subscription ORDER BY id', values: [] })

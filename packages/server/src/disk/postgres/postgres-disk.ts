@@ -66,14 +66,14 @@ import {
 import { forgetThroughputStatement, readThroughput, throughputStatement } from './throughput-rows.ts'
 
 export interface PostgresDiskOptions {
-  /** As libpq writes it, also with several hosts. */
+  /** In libpq's format, which allows several hosts. */
   readonly url: string
   readonly node: NodeAddress
   readonly log?: Log | undefined
   readonly timeouts?: Partial<Timeouts>
 }
 
-/** All rows of a database may have to be copied. */
+/** A migration may have to copy all rows. */
 const MIGRATION_MILLIS = 3_600_000
 
 const TIMEOUTS: Timeouts = { connectMillis: 3000, appendMillis: 5000, answerMillis: 40_000 }
@@ -104,14 +104,17 @@ export interface OpenedPostgres extends OpenedDisk {
 }
 
 /**
- * A disk that several nodes share. One of them leads: it alone may append, flush, stage and unstage, which the term of
- * its leadership proves to the database each time. All of them may read, and write down whom they have seen.
+ * A disk that several nodes share. Only the leader may append, flush, stage and unstage; the database checks
+ * its term each time. All nodes may read, and record the instances they have seen.
  */
 export class PostgresDisk implements Disk {
   readonly #channels: Channels
   readonly #node: NodeAddress
   readonly #log: Log | undefined
-  /** Of this node's leadership, as far as it knows. Null before, and when it is in doubt. */
+  /**
+   * The term in which this node leads, as far as it knows. Null before, and after a write whose outcome is
+   * unknown.
+   */
   #term: string | null = null
   #takenOverAt = 0
   #flushed = 0
@@ -123,7 +126,10 @@ export class PostgresDisk implements Disk {
     this.#log = log
   }
 
-  /** With `from` only if the head still has this term: of two that miss the same leader one takes over. */
+  /**
+   * With `from`, takes over only if the head still has this term, so that one of two nodes that miss the same
+   * leader succeeds.
+   */
   async open(from?: string | null): Promise<OpenedPostgres> {
     this.#term = null
     const { flush, beside } = this.#channels
@@ -141,7 +147,7 @@ export class PostgresDisk implements Disk {
     return guard(readHead(this.#channels.beside))
   }
 
-  /** At an orderly stop: others need not wait until they miss this node. */
+  /** For a graceful stop: other nodes then need not wait until they miss this one. */
   async resign(): Promise<void> {
     const term = this.#term
     this.#term = null
@@ -275,7 +281,7 @@ export class PostgresDisk implements Disk {
     await guard(this.#channels.beside.useAgain((connection) => connection.run(probeStatement)))
   }
 
-  /** PostgreSQL says so when its disk is full, and not before. */
+  /** PostgreSQL does not report free space, only a full disk. */
   hasSpace(): boolean {
     return true
   }
@@ -294,12 +300,12 @@ export class PostgresDisk implements Disk {
     return this.#term
   }
 
-  /** What the database has is not known until the next `open`. */
+  /** What the database has stored is unknown until the next `open`. */
   #doubt(term: string): void {
     if (this.#term === term) this.#term = null
   }
 
-  /** Resolves with the rows of each statement, those of the fence first. */
+  /** Resolves with the rows of each statement, starting with the fence. */
   async #write(statements: readonly Statement[]): Promise<Row[][]> {
     const term = this.#leading()
     try {

@@ -12,7 +12,7 @@ import type {
 } from '../../handoff/stored.ts'
 import { Columns } from './columns.ts'
 
-// One list of columns per table. The tables are made in schema.ts.
+// One list of columns per table. The tables are created in schema.ts.
 
 export const taskColumns = new Columns<StoredTask>(
   {

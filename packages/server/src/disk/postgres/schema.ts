@@ -1,6 +1,9 @@
 import { throughputSchema } from './throughput-rows.ts'
 
-/** The states that are counted, as they are now: what was migrated once does not change with them. */
+/**
+ * The counted states, as a fixed list: a change of the states in the code must not alter the schema of an
+ * existing version.
+ */
 const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
 
 const counters = states
@@ -9,12 +12,13 @@ const counters = states
   .join(',\n  ')
 
 /**
- * Rows follow entries in any order, so no table refers to another. Text is compared by bytes, as the engine compares it.
+ * Rows are flushed in any order, so there are no foreign keys. Text has the collation "C", because the engine
+ * compares it by bytes.
  *
- * An update of a row is cheap (HOT) while no column that an index mentions changes, and the predicate of a partial index
- * mentions columns, too. So the partial indexes of partitions are over generated columns that are null except while they
- * matter: a partition that was handed out and finished between two flushes goes from `ready` to `done` without touching
- * an index. Pages are half full, so that the next version of each row fits beside it.
+ * An update is cheap (HOT) as long as no column used by an index changes, and columns in the predicate of a
+ * partial index count, too. So the partial indexes of partitions use generated columns that are null unless
+ * they matter: a partition that was leased and finished between two flushes goes from `ready` to `done`
+ * without touching an index. The low fillfactor leaves space for the next version of each row on its page.
  */
 export const schema = `
 -- The one row that says who leads. Whoever changes the term leads; see head.ts.

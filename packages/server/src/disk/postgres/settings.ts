@@ -1,16 +1,16 @@
 /**
- * What a transaction of ours needs, whatever is set for the server, the database or the role. All statements are look-ups
- * by index: with the alternatives switched off no stale statistics can talk the planner into reading a table of a million
- * partitions. Compiling a statement takes longer than running it.
+ * The settings of each transaction, whatever is set for the server, the database or the role. All statements
+ * look rows up by index; with the other plans switched off, stale statistics cannot make the planner scan a
+ * table of a million partitions. JIT compilation would take longer than the statements.
  */
 const SETTINGS = {
-  // Off, a NULL in an array that we send is the text "NULL".
+  // When off, a NULL in an array parameter is read as the text "NULL".
   array_nulls: 'on',
-  // What we call is PostgreSQL's own, also where another function or operator of that name fits better.
+  // Only PostgreSQL's own functions and operators, even if others with the same name match better.
   search_path: 'pg_catalog',
   lock_timeout: '10s',
   statement_timeout: '30s',
-  // A node that is cut off in the middle of a transaction loses its locks.
+  // A node that is disconnected in the middle of a transaction loses its locks.
   idle_in_transaction_session_timeout: '5s',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
@@ -25,11 +25,11 @@ const set = (settings: Record<string, string>): string =>
     .map(([name, value]) => `SET LOCAL ${name} = '${value}'`)
     .join('; ')
 
-/** Sees one state of everything. */
+/** Reads one consistent snapshot. */
 export const BEGIN_READING = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${set(SETTINGS)}`
 
-/** Who waited for a row goes on with what it has become. */
+/** A statement that waited for a row lock continues with the updated row. */
 export const BEGIN_WRITING = `BEGIN ISOLATION LEVEL READ COMMITTED; ${set(SETTINGS)}`
 
-/** Reads tables from end to end, as a recount and a migration do. */
+/** Allows sequential scans, for a recount. */
 export const BEGIN_COUNTING = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${set({ search_path: 'pg_catalog', statement_timeout: '0' })}`

@@ -8,10 +8,10 @@ import { Connector } from './session/connector.ts'
 import { parseDatabaseUrl } from './session/database-url.ts'
 import { asRefused } from './session/failures.ts'
 
-/** A statement may read all of a large table before its first row comes. */
+/** A statement may scan a large table before it returns its first row. */
 const ANSWER_MILLIS = 3_600_000
 
-/** A connection for one long transaction. */
+/** Runs `work` with a connection for one long transaction. */
 export async function withConnection<Result>(
   url: string,
   work: (connection: Connection) => Promise<Result>,
@@ -28,7 +28,7 @@ export async function withConnection<Result>(
   }
 }
 
-/** 0 where there is no Baton in it. */
+/** 0 if the database has no Baton schema. */
 async function versionOf(connection: Connection): Promise<number> {
   const [found] = await connection.run({
     text: `SELECT to_regclass('baton.schema_version') IS NOT NULL AS found`,
@@ -38,7 +38,7 @@ async function versionOf(connection: Connection): Promise<number> {
   return (row?.['version'] ?? 0) as number
 }
 
-/** Nodes of an earlier version lose their tables when the schema is brought up to date: that is not for a tool to do. */
+/** A migration takes away the tables of nodes of an earlier version, so tools do not migrate. */
 export async function refuseOtherVersion(connection: Connection, mayBeNew: boolean): Promise<void> {
   const version = await versionOf(connection)
   if (version === VERSION || (mayBeNew && version === 0)) return
@@ -50,7 +50,7 @@ export async function refuseOtherVersion(connection: Connection, mayBeNew: boole
   throw new StoreRefused(`the database has schema version ${version}, not ${VERSION}; ${remedy}`)
 }
 
-/** A node that runs would go on handing out what is being moved elsewhere. */
+/** A running node would go on handing out partitions that are being moved elsewhere. */
 export async function refuseRunningNodes(connection: Connection): Promise<void> {
   if ((await versionOf(connection)) === 0) return
   const nodes = await connection.run({

@@ -7,7 +7,7 @@ import { plainArray, textArray } from './columns.ts'
 import { laneColumns, taskColumns } from './rows.ts'
 import type { Row, Statement } from './session/connection.ts'
 
-/** In SQL: what a list shows of a task, newest seconds first. */
+/** In SQL: the summary of a task, newest seconds first. */
 const SUMMARY = `${taskColumns.asJson('t')} AS task,
   (SELECT ${laneColumns.asJson('l')} FROM baton.lane l WHERE l.task = t.id AND l.level = t.open_level) AS open_lane,
   ARRAY(SELECT json_build_array(second, partitions, records) FROM baton.pace
@@ -21,8 +21,8 @@ export function taskPageStatement({ before, limit, which }: TaskPageQuery): Stat
   })
   if (which === 'all') return page('id < $1', 'id DESC', [])
   if (which === 'parked') return page('has_parked AND id < $1', 'id DESC', [])
-  // Said as a range of the index by state: as an equality it would leave the order to the index of ids, and where all
-  // tasks are in one state the planner takes those in another for just as many.
+  // Written as a range so that the planner uses the index by state. With an equality it may read the index by
+  // id instead: if nearly all tasks are in one state, it misjudges how many are in another.
   const state = '$3::text COLLATE "C"'
   return page(`state >= ${state} AND (state, id) < (${state}, $1)`, 'state DESC, id DESC', [which.state])
 }
@@ -33,7 +33,7 @@ export const taskSummariesStatement = (ids: readonly number[]): Statement => ({
   values: [plainArray(ids)],
 })
 
-/** Each ends at the first name that tells: at most as many as were asked for are passed over. */
+/** Each EXISTS stops at the first matching name, after at most as many others as `tables` has. */
 export function tasksWithTablesStatement(ids: readonly number[], tables: readonly string[]): Statement {
   const has = (rule: string) =>
     `EXISTS (SELECT FROM baton.task_compute_table c WHERE c.task = w.id AND c.name ${rule})`
@@ -44,7 +44,7 @@ export function tasksWithTablesStatement(ids: readonly number[], tables: readonl
   }
 }
 
-/** Counters and short lists, never a walk over partitions. */
+/** Reads counters and short lists, never all partitions. */
 export const taskDetailStatement = (taskId: string): Statement => ({
   text: `SELECT ${SUMMARY},
       (SELECT count(*) FROM baton.lane l WHERE l.task = t.id) AS lane_count,
@@ -65,7 +65,7 @@ export const taskDetailStatement = (taskId: string): Statement => ({
   values: [taskId],
 })
 
-/** By the indexes of what ends first; the lane of each by its key. */
+/** Uses the indexes by lease end and by end of delay, and the primary key of lanes. */
 export const underWayStatement = (limit: number): Statement => {
   const part = (column: string) =>
     `(SELECT * FROM baton.partition WHERE ${column} IS NOT NULL ORDER BY ${column}, id LIMIT $1)`

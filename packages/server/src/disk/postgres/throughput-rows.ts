@@ -13,7 +13,7 @@ export const throughputColumns = new Columns<StoredThroughput>({
   records: 'number',
 })
 
-/** In the schema, and in the step that adds it to an earlier one. */
+/** Part of the schema, and of the migration that adds this table. */
 export const throughputSchema = `
 -- What became done per task and level, by minute and by hour. From THROUGHPUT_LEVELS up, levels are one.
 CREATE TABLE baton.throughput (
@@ -41,7 +41,7 @@ export const addThroughputStatement = (added: readonly StoredThroughput[]): Stat
 
 export function throughputStatement(query: ThroughputRowsQuery): Statement {
   const { task, step, from, to, byLevel, limit } = query
-  // Said as a range of the primary key: as equalities it would leave the order to the index by age.
+  // Written as a range of the primary key. With equalities the planner would use the index by age.
   const stepGiven = '$2::text COLLATE "C"'
   const within = `FROM baton.throughput WHERE (task, step, at) >= ($1, ${stepGiven}, $3) AND (task, step, at) < ($1, ${stepGiven}, $4)`
   const newest = 'ORDER BY task DESC, step DESC, at DESC'
@@ -58,7 +58,7 @@ export function throughputStatement(query: ThroughputRowsQuery): Statement {
 
 export const readThroughput = (row: Row): ThroughputRow => row['point'] as ThroughputRow
 
-/** By the index of their age: it is read up to the newest row that is too many. */
+/** Uses the index by age, which is read up to the newest row over the limit. */
 export const forgetThroughputStatement = ({ before, most, limit }: ForgetThroughput): Statement => ({
   text: `WITH step (name, before) AS (VALUES ('minute', $1::bigint), ('hour', $2::bigint)),
     bound AS MATERIALIZED (

@@ -93,7 +93,7 @@ const ORDER: PerSection<string> = {
 
 export const fields = perSection((section) => archivedTables[section].fields)
 
-/** Of a connection in a transaction: all that is read is of one moment, also while the service writes. */
+/** `db` must be in a transaction: then one consistent snapshot is read, even while the service writes. */
 export function sqliteSource(db: DatabaseSync): ArchiveSource {
   return {
     nextIds: new ImageRows(db).nextIds(),
@@ -131,7 +131,7 @@ function countRows(db: DatabaseSync): PerSection<number> {
   })
 }
 
-/** Of a connection to the file of a store that is locked and at rest. */
+/** `db` must be a connection to the file of a locked store that no service uses. */
 export function sqliteTarget(db: DatabaseSync): ArchiveTarget {
   return {
     async fill(batches, nextIds, counts) {
@@ -149,7 +149,9 @@ export function sqliteTarget(db: DatabaseSync): ArchiveTarget {
   }
 }
 
-/** A service that was started on it has left its own name there, and nothing that anyone would miss. */
+/**
+ * A service that was started on the store has left its instance row there, and nothing else worth keeping.
+ */
 function makeEmpty(db: DatabaseSync): void {
   const { tasks: found } = countRows(db)
   if (found > 0) throw notEmpty(found)

@@ -3,12 +3,12 @@ import type { OpenedDisk } from '../../handoff/disk.ts'
 import { arrayQuery } from './query.ts'
 
 /**
- * A row with a body of this many bytes fills a page of its own, and one that is written over by another of the same length
- * stays where it is: a commit then changes one page.
+ * A row with a body of this size fills one page. Overwriting it with a body of the same size keeps it there,
+ * so a commit changes one page.
  */
 const SLOT_BYTES = 4000
 
-/** Free slots that are kept. More are left behind only by very long entries. */
+/** The number of free slots that are kept. Only very long entries leave more. */
 const MOST_FREE = 1000
 
 interface Entry {
@@ -17,12 +17,13 @@ interface Entry {
 }
 
 /**
- * The entries that are durable and not flushed. Each takes one slot, or several if it is long; flushing frees them, and a
- * free slot is written over by a later entry. Which slots are free is known by the number of the last flushed entry.
+ * The durable entries that are not flushed. An entry takes one slot, or several if it is long. A flush frees
+ * the slots, and later entries overwrite them. A slot is free if its number is not greater than that of the
+ * last flushed entry.
  */
 export class Entries {
   readonly #sql: ReturnType<typeof prepare>
-  /** Written over each time: behind its size a slot has what was there before. */
+  /** Reused for each slot. After the size of an entry it still has bytes of earlier ones. */
   readonly #body = Buffer.alloc(SLOT_BYTES)
   #live: Entry[] = []
   #free: number[] = []
@@ -33,7 +34,7 @@ export class Entries {
     this.#sql = prepare(db)
   }
 
-  /** All that is not flushed, from the file. What is appended afterwards follows. */
+  /** Reads all unflushed entries from the file. Appends continue after them. */
   read(): Pick<OpenedDisk, 'last' | 'unflushed'> {
     const [flushed] = this.#sql.flushed.get() ?? [0]
     const found = new Map<number, { slots: number[]; bodies: Uint8Array[] }>()

@@ -7,7 +7,7 @@ const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
 
-/** What the operating system or the disk did, in contrast to what a request or a defect did. */
+/** Failures of the operating system or the disk, as opposed to bad requests or bugs. */
 const UNAVAILABLE = new Map([
   [BUSY, 'another process holds the data file'],
   [6, 'the data file is locked'],
@@ -30,7 +30,7 @@ export function isBusy(error: unknown): boolean {
   return primaryCode(error) === BUSY
 }
 
-/** Undefined for an error that is not the disk's fault. */
+/** Undefined for errors that the disk did not cause. */
 export function asUnavailable(error: unknown): StoreUnavailable | undefined {
   if (error instanceof StoreUnavailable) return error
   const code = primaryCode(error)
@@ -42,7 +42,9 @@ export function asUnavailable(error: unknown): StoreUnavailable | undefined {
   })
 }
 
-/** For whoever starts the service: what is wrong, where, and what to do. A defect stays what it is. */
+/**
+ * For the operator who starts the service: what is wrong, where, and what to do. Bugs are returned unchanged.
+ */
 export function asRefused(error: unknown, folder: string, file: string): unknown {
   const found = foundAtStart(error, file)
   if (found === undefined) return error
@@ -57,7 +59,7 @@ function foundAtStart(error: unknown, file: string): readonly [reason: string, r
   const code = primaryCode(error)
   switch (code) {
     case undefined: {
-      // Making the folder failed.
+      // Creating the folder failed.
       const { code: systemCode, syscall, message } = error as NodeJS.ErrnoException
       if (systemCode === undefined || syscall === undefined) return undefined
       if (systemCode === 'EEXIST') return ['there is a file of that name', 'move it away']

@@ -18,18 +18,23 @@ import { additionsTo7 } from './migrate-from-7.ts'
 import { SCHEMA_VERSION, schema } from './schema.ts'
 
 interface Step {
-  /** The version that it leads to. */
+  /** The version after this step. */
   readonly to: number
   run(db: DatabaseSync): void
 }
 
-/** What brings a file to a later version, by the version that it has. What makes all tables makes those of today. */
+/**
+ * The steps to later versions, by current version. A step that creates all tables uses the current `schema`.
+ */
 const steps: ReadonlyMap<number, Step> = new Map([
   [6, { to: SCHEMA_VERSION, run: migrateFrom6 }],
   [7, { to: 8, run: (db) => db.exec(additionsTo7.join('\n')) }],
 ])
 
-/** Brings a file to the version that this program speaks, each step in a transaction of its own. A new one starts with it. */
+/**
+ * Migrates a file to the current version, each step in its own transaction. A new file gets the current
+ * schema at once.
+ */
 export function migrate(db: DatabaseSync, path: string): void {
   const version = versionOf(db)
   if (version > SCHEMA_VERSION)
@@ -62,27 +67,27 @@ export function versionOf(db: DatabaseSync): number {
   return db.prepare('PRAGMA user_version').get()?.['user_version'] as number
 }
 
-/** For this user alone: lease ids are secrets, and whoever writes to the data could change everything. */
+/** Private to this user: lease ids are secrets, and write access to the data would allow any change. */
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
 const OTHERS = 0o077
 
-/** Whatever the umask. */
+/** The mode does not depend on the umask. */
 function makePrivateFolder(path: string): void {
   mkdirSync(path, { mode: FOLDER_MODE })
   chmodSync(path, FOLDER_MODE)
 }
 
 /**
- * Makes an empty file, whatever the umask, unless there is one. SQLite takes it for a new database, and gives the files
- * beside it the same mode.
+ * Creates an empty file unless there is one. Its mode does not depend on the umask. SQLite treats it as a new
+ * database, and gives the WAL and journal files the same mode.
  */
 function makePrivateFile(path: string): void {
   let file: number
   try {
     file = openSync(path, 'wx', FILE_MODE)
   } catch {
-    // It is there, or SQLite says why it cannot be made.
+    // The file exists, or SQLite will report why it cannot be created.
     return
   }
   fchmodSync(file, FILE_MODE)
@@ -90,11 +95,12 @@ function makePrivateFile(path: string): void {
 }
 
 /**
- * Takes the files from others that earlier versions or other hands left open to them. The folder is left as it is: it
- * may have been made for others, too. Returns what to tell the operator.
+ * Removes the access of other users to the data files, which earlier versions or other programs may have
+ * allowed. The folder keeps its mode, since it may have been made for other users, too. Returns warnings for
+ * the operator.
  */
 function closeToOthers(folder: string, names: readonly string[]): string[] {
-  // There is no such thing as these modes.
+  // Windows has no such modes.
   if (process.platform === 'win32') return []
   const warnings: string[] = []
   const folderMode = openMode(folder)
@@ -125,7 +131,7 @@ function hasClosed(path: string): boolean {
   }
 }
 
-/** The mode of what others may use; undefined when they may not, or nothing is there. */
+/** The file mode if other users have access; undefined if they have none, or there is no such file. */
 function openMode(path: string): string | undefined {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0
   return (mode & OTHERS) === 0 ? undefined : (mode & 0o777).toString(8)
@@ -142,17 +148,23 @@ const FILES = [
   `${LOCK_FILE}-journal`,
 ]
 
-/** Among the tables of every version; together no other program's. */
+/** These tables exist in every version, and together in no other program's database. */
 const OUR_TABLES = ['task', 'lane', 'partition', 'pull_key']
 
-/** Call-backs stop below this, so that what was accepted can still be settled. */
+/** Call-backs are refused below this, so that accepted work can still be settled. */
 const RESERVE_BYTES = 64 * 2 ** 20
 const RESERVE_SHARE = 0.02
 
-/** For a foreign program that writes into the data file. The event loop stands still meanwhile, so not for long. */
+/**
+ * How long to wait for another program that writes to the data file. Short, because the event loop is
+ * blocked.
+ */
 const BUSY_MILLIS = 100
 
-/** The data folder: one process at a time, one schema version, enough space. */
+/**
+ * The data folder: ensures that one process uses it, that the schema is current, and that there is enough
+ * space.
+ */
 export class DataFolder {
   readonly #path: string
   #lock: DatabaseSync | undefined
@@ -162,8 +174,8 @@ export class DataFolder {
   }
 
   /**
-   * Held by an open transaction on a file of its own: the operating system lets go of it when the
-   * process ends, however it ends, and the data file stays readable for a backup.
+   * The lock is an open transaction on a separate file. The operating system releases it when the process
+   * ends for any reason, and the data file stays readable for a backup.
    */
   lock(): void {
     try {
@@ -188,19 +200,19 @@ export class DataFolder {
     this.#lock = undefined
   }
 
-  /** What to tell whoever starts the service about a file that could not be opened. */
+  /** The message for the operator when a file could not be opened. */
   refusal(error: unknown): unknown {
     return asRefused(error, this.#path, DATA_FILE)
   }
 
-  /** Opens the data file and brings it to the version that this program speaks. */
+  /** Opens the data file and migrates it to the current version. */
   open(): DatabaseSync {
     makePrivateFile(join(this.#path, DATA_FILE))
     const db = new DatabaseSync(join(this.#path, DATA_FILE), { timeout: BUSY_MILLIS })
     try {
       this.#refuseForeign(db)
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = OFF')
-      // A fixed page cache: memory does not follow the backlog.
+      // A fixed page cache, so that memory use does not grow with the backlog.
       db.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864')
       migrate(db, this.#path)
       return db
@@ -210,7 +222,7 @@ export class DataFolder {
     }
   }
 
-  /** Once the files are known to be ours. Returns what to tell the operator. */
+  /** Called once the files are known to belong to Baton. Returns warnings for the operator. */
   closeToOthers(): string[] {
     return closeToOthers(this.#path, FILES)
   }
@@ -221,7 +233,7 @@ export class DataFolder {
     return bavail * bsize >= Math.min(RESERVE_BYTES, blocks * bsize * RESERVE_SHARE)
   }
 
-  /** A folder that was taken away must not go on accepting work into files that are found by no one. */
+  /** If the folder was removed, work must be refused: it would be written to deleted files. */
   #volume(): StatsFs {
     try {
       return statfsSync(this.#path)
@@ -232,7 +244,7 @@ export class DataFolder {
     }
   }
 
-  /** Before the first word is written to it. */
+  /** Runs before anything is written to the file. */
   #refuseForeign(db: DatabaseSync): void {
     const names = namesIn(db)
     const isNew = names.size === 0 && versionOf(db) === 0
@@ -252,7 +264,10 @@ export function isOurs(names: ReadonlySet<unknown>): boolean {
   return OUR_TABLES.every((table) => names.has(table))
 }
 
-/** With those above it. Node's own way to do that never ends below a folder that takes no others, as /proc. */
+/**
+ * Creates the folder and its parents. Node's recursive mkdir never returns where a parent accepts no folders,
+ * as in /proc.
+ */
 function makeFolder(path: string, make: (path: string) => void = mkdirSync): void {
   if (isFolder(path)) return
   const above = dirname(path)
@@ -260,7 +275,7 @@ function makeFolder(path: string, make: (path: string) => void = mkdirSync): voi
   try {
     make(path)
   } catch (error) {
-    // Somebody else may have been faster.
+    // Another process may have created it first.
     if (!isFolder(path)) throw error
   }
 }

@@ -9,7 +9,7 @@ import { Ranges } from './ranges.ts'
 import { keys, lanes, laneTables, levels, statuses, tableTimes, tasks } from './tables.ts'
 import { ThroughputRows } from './throughput-rows.ts'
 
-/** Writes the images of a flush into rows. Within a transaction. */
+/** Writes the images of a flush to rows. Must be called within a transaction. */
 export class ImageRows {
   readonly #sql: ReturnType<typeof prepare>
   readonly #ranges: Ranges
@@ -66,7 +66,7 @@ export class ImageRows {
     for (const [task, names] of images.tables) for (const name of names) this.#sql.table.run(task, name)
   }
 
-  /** In the order of the columns of `statuses`. Written out: most of a flush is these. */
+  /** In the column order of `statuses`. Written out by hand, because these are most of a flush. */
   #writeStatus(id: number, status: PartitionStatus): void {
     this.#sql.partition.run(
       status.state,

@@ -12,7 +12,7 @@ import { LIMIT } from './loads.ts'
 import { arrayQuery, query } from './query.ts'
 import { tasks } from './tables.ts'
 
-/** The record of who takes part: written in batches, read one at a time. */
+/** The rows of instances: written in batches, read one at a time. */
 export class InstanceRows {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -36,7 +36,7 @@ export class InstanceRows {
     }
   }
 
-  /** What they did, from entries: to be added. When they were seen is told by heartbeats. */
+  /** Adds to totals what entries say instances did. When an instance was last seen comes from heartbeats. */
   add(added: Iterable<TotalsAdded>): void {
     for (const { instanceId, role, at, totals } of added)
       this.#sql.add.run(instanceId, role, at, at, ...totalFields.map((field) => totals[field]))
@@ -47,7 +47,7 @@ export class InstanceRows {
     return row === undefined ? null : this.#read(row, now)
   }
 
-  /** Ids of the partitions that are leased to it. */
+  /** Ids of the partitions leased to the instance. */
   heldBy(instanceId: string, limit: number): number[] {
     return this.#sql.held.all(instanceId, limit).map(([id]) => id)
   }
@@ -62,7 +62,10 @@ export class InstanceRows {
     return rows.map((row) => this.#read(row, now))
   }
 
-  /** Rows of instances that are gone stay for days. They are not read: active ones are found by the indexes of heartbeats and of leases. */
+  /**
+   * Finds active instances by the indexes of heartbeats and of leases, because the rows of inactive ones are
+   * kept for days and must not be read.
+   */
   #active(after: string, limit: number, since: number): string[] {
     const names = new Set(this.#sql.seenSince.all(since, after).map(([name]) => name))
     let holder = after
@@ -118,7 +121,7 @@ export class InstanceRows {
   }
 }
 
-/** As the database orders texts. */
+/** In the database's sort order of texts. */
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 const totalColumns = {
@@ -145,13 +148,13 @@ type InstanceRow = Record<TotalColumn, number> & {
 }
 
 const identity = ['role', 'version', 'started_at', 'draining']
-/** In SQL: a client says that it is what is known as a node. What it does counts; the node stays what it is. */
+/** In SQL: a client uses the name of a known node. Its totals are added; the node's record stays as it is. */
 const TAKES_A_NODES_NAME = 'excluded.started_at IS NULL AND instance.started_at IS NOT NULL'
 
-/** Never earlier than it was; but one that was seen in the future, before the clock was set back, was not. */
+/** The time never goes back, except from the future to now after the clock was set back. */
 const LAST_SEEN = 'max(excluded.last_seen_at, min(instance.last_seen_at, ?))'
 
-/** A client that holds a lease, however silent, is not gone. */
+/** A client that holds a lease is kept, however long it has been silent. */
 const HOLDS_NOTHING = `NOT EXISTS
   (SELECT 1 FROM partition WHERE state = 'leased' AND holder = instance.instance_id)`
 

@@ -21,7 +21,7 @@ type Returned = NonNullable<Needs['returned']>[number]
 
 const idsOf = (found: readonly { readonly id: number }[]): number[] => found.map(({ id }) => id)
 
-/** Reads what the engine asks for, and the rows that it belongs to. */
+/** Loads the rows that the engine requests, and their parent rows. */
 export class Loads {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -59,7 +59,7 @@ export class Loads {
     return { ...found.withOwners(), ...listed }
   }
 
-  /** These partitions with their owners. */
+  /** These partitions with their parent rows. */
   withOwners(rows: readonly StoredPartition[]): LoadedRows {
     const found = new Found(this.#sql)
     found.addPartitions(rows)
@@ -84,8 +84,8 @@ export class Loads {
   }
 
   /**
-   * One column of the position after the other: compared as a row, SQLite uses no more than the first columns, and reads
-   * again all lanes that have the same turn, which may be all there are.
+   * Compares the columns of the position one after another. For a row comparison SQLite uses only the first
+   * columns of the index and rereads all lanes with the same turn, which may be all lanes.
    */
   #order({ after, limit }: Order): StoredLane[] {
     if (after === null) return this.#sql.order.all(limit)
@@ -107,8 +107,8 @@ export class Loads {
   }
 
   /**
-   * Nothing has happened to these yet: what was called back is all there is to read. Those that a pull by table took before
-   * their turn are left out.
+   * Fresh partitions are untouched, so only the descriptor is read. Partitions that a pull by table took out
+   * of order are skipped.
    */
   #fresh(lane: number, after: number, tail: number, limit: number): StoredPartition[] {
     const found: StoredPartition[] = []
@@ -142,7 +142,7 @@ export class Loads {
   }
 }
 
-/** Rows by their keys, in the order in which they were found. */
+/** Rows by key, in the order in which they were found. */
 class Found {
   readonly #sql: ReturnType<typeof prepare>
   readonly #tasks = new Map<number, StoredTask>()
@@ -150,7 +150,7 @@ class Found {
   readonly #levels = new Map<number, StoredLevel>()
   readonly #tableTimes = new Map<string, StoredTableTime>()
   readonly #partitions = new Map<number, StoredPartition>()
-  /** Of lanes that are known to who asks. */
+  /** Partitions whose lanes the caller already has. */
   readonly #waiting: StoredPartition[] = []
 
   constructor(sql: ReturnType<typeof prepare>) {
@@ -228,7 +228,10 @@ type FreshRow = readonly [
   traceparent: string | null,
 ]
 
-/** A bare parameter as the limit has SQLite prepare the statement again for each value (6.5 µs); a sum has not (2.3). */
+/**
+ * For a bare parameter as LIMIT, SQLite prepares the statement again whenever the value changes. For a sum it
+ * does not.
+ */
 export const LIMIT = 'LIMIT ? + 0'
 
 function prepare(db: DatabaseSync) {
@@ -273,7 +276,8 @@ function prepare(db: DatabaseSync) {
     rows: rows(''),
     parkedRows: rows(`AND state = 'parked'`),
     rowsInState: rows('AND state = ?'),
-    // Looked for among all of the lane: that several tables share one is rare, and so are many that were given back.
+    // There is no index by table, so all waiting partitions of the lane are searched. Lanes with several
+    // tables are rare, and so are lanes with many returned partitions.
     freshOfTable: finder(
       db,
       partitions,

@@ -9,13 +9,16 @@ import { laneHas, taskHas } from './schema.ts'
 import { type Finder, finder } from './table.ts'
 import { keys, lanes, laneTables, partitions, tasks } from './tables.ts'
 
-/** Of two times, of which either may be none. */
+/** The earlier of two times, either of which may be null. */
 export function earlier(a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b
   return Math.min(a, b)
 }
 
-/** What is asked now and then: what is due, what can go, what was called back before, and whether counters are right. */
+/**
+ * Periodic queries: what is due, what can be purged, what was called back before, and whether counters are
+ * right.
+ */
 export class Maintenance {
   readonly #sql: ReturnType<typeof prepare>
   readonly #loads: Loads
@@ -59,7 +62,7 @@ export class Maintenance {
       if (begun === undefined) return this.#sql.oldestEnded.get(finishedBefore) ?? null
       const task = this.#sql.withRowsToPurge.get(begun.task)
       if (task !== undefined) return task
-      // All gone; or a call-back has opened it again.
+      // All rows are gone, or a call-back has reopened the task.
       this.#sql.endPurge.run(begun.task)
     }
   }
@@ -103,7 +106,7 @@ interface DueRows {
 
 const none: DueRows = { rows: [], nextDueAt: null }
 
-/** One more than asked for tells when the next of the others is due. */
+/** Reads one row more than the limit, to know when the next one is due. */
 function dueOf({ due, next }: DueStatements, now: number, limit: number): DueRows {
   const rows = due.all(now, limit + 1)
   const nextDueAt = rows[limit]?.dueAt ?? (next.get(now)?.['due_at'] as number | undefined) ?? null
@@ -133,7 +136,7 @@ function prepare(db: DatabaseSync) {
     leased: dueStatements('leased'),
     delayed: dueStatements('delayed'),
     dueKeys: finder(db, keys, `WHERE forget_at <= ? ORDER BY forget_at ${LIMIT}`),
-    // Leases of a cancelled task end on their own. Until then its rows are needed, and others go first.
+    // Leases of a cancelled task run until they end. Its rows are needed until then, so other tasks go first.
     oldestEnded: finder(
       db,
       tasks,

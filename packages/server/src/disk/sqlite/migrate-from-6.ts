@@ -3,12 +3,13 @@ import { foldJournal } from './old-journal.ts'
 import { schema } from './schema.ts'
 
 /**
- * Brings a file of version 6 to the version of today. Version 6 kept windows of ranked partitions, held back the others, and
- * went through all rows of a task that was cancelled. From version 7 on there are lines with a cursor, and tags of lanes.
+ * Migrates version 6 to the current version. Version 6 kept windows of ranked partitions, held the others
+ * back, and went through all rows of a cancelled task. Since version 7 there are lines with a cursor, and
+ * lanes have tags.
  */
 export function migrateFrom6(db: DatabaseSync): void {
   foldJournal(db)
-  // Names of indexes are not bound to their tables.
+  // Indexes keep their names when their tables are renamed, so they are dropped.
   const indexes = db.prepare(`SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL`).all()
   for (const { name } of indexes) db.exec(`DROP INDEX ${name}`)
   for (const table of oldTables) db.exec(`ALTER TABLE ${table} RENAME TO old_${table}`)
@@ -35,13 +36,13 @@ const oldTables = [
   'task',
 ]
 
-/** The states as they were then. */
+/** The states of version 6. */
 const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
 
 /**
- * A waiting partition behind the last one of its lane that was ever leased is untouched. One before it was given back,
- * or was passed over; or waits for another attempt, also by order of an operator. One that is leased or delayed kept its
- * rank if it was to be given back unused.
+ * A waiting partition after the last one of its lane that was ever leased is untouched. An earlier one was
+ * released, was passed over, or waits for another attempt, perhaps ordered by an operator. A leased or
+ * delayed partition still has its rank if it was to be released without an attempt.
  */
 const copyPartitions = `
 WITH cursor AS (SELECT lane, max(iif(term > 0, id, 0)) AS id FROM old_partition GROUP BY lane)
@@ -78,7 +79,7 @@ const countRows = states
   ])
   .join(', ')
 
-/** From rows; what was purged is in the old counter alone. */
+/** Counted from rows. Purged partitions are only in the old counters. */
 const lanesCounters = states
   .flatMap((state) => [`${state}_partitions`, `${state}_records`])
   .map((column) => {
@@ -90,7 +91,10 @@ const counterColumns = states.flatMap((state) => [`${state}_partitions`, `${stat
 
 const NEVER = '9223372036854775807'
 
-/** A lane goes on at the rank that its first waiting partition has; without one, where it would have been ranked next. */
+/**
+ * A lane continues at the rank of its first waiting partition, or, if none waits, at the rank that would have
+ * come next.
+ */
 const copyLanes = `
 WITH
   counted AS (
@@ -117,7 +121,7 @@ SELECT lane.id, lane.task, lane.level, tag, retry_tag, ifnull(cursor, 0), ifnull
   lane.parked_skipped, lane.purged, lane.purged_records, ${lanesCounters}
 FROM old_lane lane JOIN tagged ON tagged.id = lane.id LEFT JOIN counted ON counted.lane = lane.id`
 
-/** Where a lane has one table, its counts are those of the lane. Orders of tables start even. */
+/** If a lane has one table, the table's counts are those of the lane. The orders of tables start equal. */
 const copyLaneTables = `
 INSERT INTO lane_table (lane, name, level, tag, retry_tag, turn, cursor, ready, released, retries)
 SELECT p.lane, p.compute_table, lane.level, 0, 0, iif(count(*) FILTER (WHERE p.state = 'ready') > 0, 0, NULL),

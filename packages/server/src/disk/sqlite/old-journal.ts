@@ -1,10 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 
-// What version 6 of the schema left in its journal, written into its rows. It changes no more.
+// Writes the journal of schema version 6 to its rows. This code no longer changes.
 
 type Values = readonly SQLInputValue[]
 
-/** Rows as parameters of the statements below. An older entry says less. */
+/** Rows as parameters of the statements below. Older entries have fewer lists. */
 interface JournalEntry {
   readonly admits?: readonly Values[]
   readonly leases?: readonly Values[]
@@ -38,7 +38,10 @@ export function foldJournal(db: DatabaseSync): void {
   }
 }
 
-/** Slots follow one another by the number that each begins with; where that breaks off, older ones are left over. */
+/**
+ * Each slot starts with its number. The numbers of valid slots are consecutive; slots after a break are left
+ * over from earlier.
+ */
 function readJournal(db: DatabaseSync): JournalEntry[] {
   const entries: JournalEntry[] = []
   let text = ''

@@ -10,7 +10,7 @@ import type {
 } from '../../handoff/outbox.ts'
 import { finder, Table } from './table.ts'
 
-// What is looked for has a column, the rest is JSON.
+// Fields that are queried have columns; the rest is JSON.
 
 export const subscriptionTable = new Table<SubscriptionRow>('subscription', {
   id: ['id', 'text', 'PRIMARY KEY'],
@@ -26,7 +26,6 @@ export const deliveryTable = new Table<StoredDelivery>('delivery', {
   progress: ['progress', 'json'],
 })
 
-/** Subscriptions and deliveries. */
 export class OutboxRows {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -34,7 +33,7 @@ export class OutboxRows {
     this.#sql = prepare(db)
   }
 
-  /** Within a transaction. */
+  /** Must be called within a transaction. */
   write({ subscriptions, deliveries, changes }: OutboxImages): void {
     for (const [id, row] of subscriptions) {
       if (row === null) this.#sql.removeSubscription.run(id)

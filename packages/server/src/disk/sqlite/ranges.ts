@@ -3,7 +3,10 @@ import type { IndexRange } from '../../handoff/rules/index-runs.ts'
 import type { IndexRangeOfLane } from '../../handoff/stored.ts'
 import { query } from './query.ts'
 
-/** Which indexes of a lane were ever called back, as ranges that neither overlap nor touch: mostly one per lane. */
+/**
+ * The indexes of a lane that were ever called back, as ranges with gaps between them. Most lanes have one
+ * range.
+ */
 export class Ranges {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -11,7 +14,9 @@ export class Ranges {
     this.#sql = prepare(db)
   }
 
-  /** A test for many indexes in a row: neighbours are answered from the range that was read last. */
+  /**
+   * Returns a test for many indexes in sequence: neighbours are answered from the range that was read last.
+   */
   contains(lane: number): (index: number) => boolean {
     let known: IndexRange | undefined
     let gap: IndexRange | undefined
@@ -32,13 +37,13 @@ export class Ranges {
     }
   }
 
-  /** Joins it with those that it overlaps or touches. */
+  /** Adds a range and merges it with overlapping and adjacent ones. */
   add({ lane, first, last }: IndexRangeOfLane): void {
     const below = this.#sql.atOrBelow.get(lane, first)
     if (below !== undefined && below.last >= last) return
     const joined = { first, last }
     if (below !== undefined && below.last >= first - 1) joined.first = below.first
-    // From the last one that it reaches down to the first.
+    // Merge from the last range that it reaches down to the first.
     for (;;) {
       const reached = this.#sql.atOrBelow.get(lane, Math.min(joined.last + 1, Number.MAX_SAFE_INTEGER))
       if (reached === undefined || reached.first < joined.first) break

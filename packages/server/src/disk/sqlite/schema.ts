@@ -2,12 +2,15 @@ import { partitionStates, unfinishedStates } from '../../handoff/rules/life-cycl
 import { keys, lanes, laneTables, levels, partitions, tableTimes, tasks } from './tables.ts'
 import { throughputSchema } from './throughput-rows.ts'
 
-/** Of the file that this program writes; in its user_version. */
+/** The version of the schema, stored as the file's user_version. */
 export const SCHEMA_VERSION = 8
 
 const sum = (states: readonly string[]) => states.map((state) => `${state}_partitions`).join(' + ')
 
-/** In SQL, of a lane: what an index is on has to be written in the same way by those who want to use it. */
+/**
+ * In SQL, of a lane. Partial indexes and queries share these conditions: SQLite uses a partial index only if
+ * the query repeats its condition.
+ */
 export const laneHas = {
   unfinished: `${sum(unfinishedStates)} > 0`,
   parked: 'parked_partitions > 0',
@@ -22,15 +25,15 @@ export const partitionIs = {
   returned: `state = 'ready' AND line <> 'fresh'`,
   mismatch: 'reported_records IS NOT NULL AND reported_records <> record_count',
 }
-/** The place of a partition in its line. */
+/** The position of a partition in its line. */
 export const PLACE = 'ifnull(due_at, 0)'
 
 /**
- * Rows of partitions arrive before those of their lanes, and lanes before tasks, because they are flushed later: no row
- * refers to another by a constraint.
+ * There are no foreign keys: rows of partitions are written before those of their lanes, and lanes before
+ * tasks, because they are flushed later.
  *
- * A partition that waits is never rewritten. Beside the two indexes of all partitions, one by index and one by arrival (the
- * rowid is part of every index), each index has only rows for which it matters.
+ * A waiting partition is never rewritten. Two indexes cover all partitions, one by index and one by arrival
+ * (the rowid is part of every index). The others are partial, with only the rows that matter.
  */
 export const schema = `
 CREATE TABLE task (

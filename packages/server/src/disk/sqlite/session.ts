@@ -11,7 +11,7 @@ import { descriptors, plainDescriptors } from './tables.ts'
 import type { ThroughputRows } from './throughput-rows.ts'
 import { Views } from './views.ts'
 
-/** Rows per statement: one at a time takes 2.5 µs each, 50 at a time 1.1. */
+/** Rows per INSERT. Several rows per statement are faster than one; see bench/scenarios/call-back.ts. */
 const ROWS_AT_ONCE = 50
 
 /** Writes the rows of partitions that were called back. */
@@ -35,11 +35,17 @@ class NewRows {
   }
 }
 
-/** A parameter that is always null is not free: what few rows have is left to a statement of its own. */
+/**
+ * Parameters cost time even when they are null. The few rows that have these fields use a statement with more
+ * columns.
+ */
 const isPlain = ({ extraFields, traceparent }: PartitionDescriptor): boolean =>
   extraFields === null && traceparent === null
 
-/** In the order of the columns of `plainDescriptors`. Written out: a large call-back is nothing but these. */
+/**
+ * In the column order of `plainDescriptors`. Written out by hand, because a large call-back consists of
+ * these.
+ */
 function plainValuesOf(rows: readonly PartitionDescriptor[]): SQLInputValue[] {
   const values: SQLInputValue[] = []
   for (const { id, lane, index, recordCount, computeTable, spelling, calledBackAt } of rows)
@@ -63,8 +69,8 @@ function prepare(db: DatabaseSync) {
 }
 
 /**
- * One opening of the data file: the prepared statements, and which slots entries are in. After a transaction that failed
- * the latter is wrong until `open` reads it again.
+ * A connection to the data file: its prepared statements, and the slots that hold entries. After a failed
+ * transaction the slots are wrong until `open` reads them again.
  */
 export class Session {
   readonly loads: Loads
@@ -105,7 +111,10 @@ export class Session {
     return { ...this.#entries.read(), nextIds: this.#images.nextIds() }
   }
 
-  /** This process is the only writer: what a key is found to be before the transaction, it is in the transaction. */
+  /**
+   * Keys are looked up before the transaction: this process is the only writer, so they cannot change in
+   * between.
+   */
   append({ number, body, newRows, newKeys }: Appended): void {
     const known = newKeys.filter((key) => this.#key.get(key) !== undefined)
     if (known.length > 0) throw new KnownKeys(known)
@@ -135,9 +144,9 @@ export class Session {
   }
 
   /**
-   * For what can be lost as long as everything after it is lost, too, which is what the log of SQLite guarantees: rows are
-   * flushed from entries that are durable, and staged rows count by an entry that comes later. That one is synced, and with
-   * it all that is before it in the log.
+   * Runs a transaction that may be lost together with everything after it; SQLite's WAL guarantees this
+   * order. Rows are flushed from durable entries, and staged rows count only with a later entry, whose sync
+   * covers everything before it in the WAL.
    */
   #unsynced(work: () => void): void {
     this.#syncing('NORMAL')
@@ -149,7 +158,7 @@ export class Session {
     return this.#run(work)
   }
 
-  /** Before each transaction: one that failed leaves nothing behind for the next. */
+  /** Called before each transaction, so that a failed one does not leave its mode to the next. */
   #syncing(mode: 'FULL' | 'NORMAL'): void {
     if (this.#mode === mode) return
     this.#db.exec(`PRAGMA synchronous = ${mode}`)
@@ -163,7 +172,7 @@ export class Session {
       this.#commit.run()
       return result
     } catch (error) {
-      // A failed commit may or may not have ended the transaction.
+      // A failed COMMIT may or may not have ended the transaction.
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       throw error
     }

@@ -6,14 +6,14 @@ import { asRefused } from './failures.ts'
 import { DATA_FILE, isOurs, namesIn, versionOf } from './folder.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 
-/** Little enough that the progress moves, and the event loop goes on between two steps. */
+/** Small enough to show progress and to let the event loop run between two steps. */
 const PAGES_AT_A_TIME = 100
 
 export const dataFileIn = (folder: string): string => join(resolve(folder), DATA_FILE)
 
 /**
- * The file of a store as it is at this moment, whether a service uses it or not: what is committed later is not seen. Nothing
- * is written to it.
+ * Opens a read-only snapshot of a store's file, whether a service uses it or not. Later commits are not
+ * visible in it.
  */
 export async function withSnapshot<Result>(
   path: string,
@@ -24,7 +24,7 @@ export async function withSnapshot<Result>(
     const db = new DatabaseSync(path, { readOnly: true })
     try {
       db.exec('PRAGMA cache_size = -65536; PRAGMA mmap_size = 0; BEGIN')
-      // The snapshot begins with the first thing that is read.
+      // The first read starts the snapshot.
       if (!isOurs(namesIn(db))) throw new StoreRefused(`${path} is a database of some other program`)
       return await work(db)
     } finally {
@@ -35,7 +35,7 @@ export async function withSnapshot<Result>(
   }
 }
 
-/** The tools read what this program would write. */
+/** The tools only read the schema version that this program writes. */
 export function refuseOtherVersion(db: DatabaseSync, path: string): void {
   const version = versionOf(db)
   if (version === SCHEMA_VERSION) return
@@ -47,8 +47,8 @@ export function refuseOtherVersion(db: DatabaseSync, path: string): void {
 }
 
 /**
- * Copies page by page from one snapshot. The service goes on meanwhile: without the open transaction each of its commits
- * would make the copy begin again.
+ * Copies page by page from one snapshot, while the service continues. Without the open transaction each of
+ * its commits would restart the copy.
  */
 export async function copySnapshot(
   from: string,
@@ -63,7 +63,8 @@ export async function copySnapshot(
   )
   const copy = new DatabaseSync(to)
   try {
-    // One file that can be read where nothing can be written. The service switches back when it opens it.
+    // Leave a single file that can be read from a read-only location. The service switches back to WAL when
+    // it opens it.
     copy.exec('PRAGMA journal_mode = DELETE')
     const damage = damageIn(copy)
     if (damage.length > 0)
@@ -73,7 +74,7 @@ export async function copySnapshot(
   }
 }
 
-/** Indexes against rows, and the structure of the file. */
+/** Checks the structure of the file, and indexes against rows. */
 export function damageIn(db: DatabaseSync): string[] {
   const found = db.prepare('PRAGMA integrity_check(20)').all()
   return found.map(({ integrity_check: text }) => String(text)).filter((text) => text !== 'ok')

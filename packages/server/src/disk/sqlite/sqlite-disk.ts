@@ -8,7 +8,7 @@ import { Session } from './session.ts'
 
 const SPACE_CHECK_MILLIS = 1000
 
-/** The data file for as long as the service runs. It is opened again after the disk failed. */
+/** The data file while the service runs. It is reopened after a disk failure. */
 export class OpenFile {
   readonly #folder: DataFolder
   #database: DatabaseSync | undefined
@@ -19,7 +19,7 @@ export class OpenFile {
     this.#folder = new DataFolder(path)
   }
 
-  /** Returns what to tell the operator. Throws StoreRefused when the folder cannot or must not be used. */
+  /** Returns warnings for the operator. Throws StoreRefused if the folder cannot or must not be used. */
   lock(): readonly string[] {
     this.#folder.lock()
     try {
@@ -40,7 +40,10 @@ export class OpenFile {
     return this.#session
   }
 
-  /** What to tell the caller. After the disk failed nothing that the connection remembers is to be trusted. */
+  /**
+   * Converts an error for the caller. After a disk failure the connection is closed, because its cached state
+   * is unreliable.
+   */
   failed(error: unknown): unknown {
     const unavailable = asUnavailable(error)
     if (unavailable === undefined) return error
@@ -53,7 +56,9 @@ export class OpenFile {
     this.#folder.unlock()
   }
 
-  /** A call to the operating system, so not for each call-back while there is enough. */
+  /**
+   * Checks the free space with a system call, so the result is cached for a while as long as there is enough.
+   */
   hasSpace(): boolean {
     const at = performance.now()
     if (at - this.#space.checkedAt >= SPACE_CHECK_MILLIS || !this.#space.enough)
@@ -66,7 +71,7 @@ export class OpenFile {
     try {
       this.#database?.close()
     } catch {
-      // It was unusable; that is why it goes.
+      // The connection was unusable already.
     }
     this.#database = undefined
   }
@@ -74,16 +79,16 @@ export class OpenFile {
 
 export interface SqliteDiskOptions {
   readonly folder: string
-  /** For what an operator should know of the folder, in words. */
+  /** Called with warnings for the operator about the data folder. */
   readonly warn?: ((text: string) => void) | undefined
 }
 
 /**
- * Resolves when the data folder is locked and its file has the schema of this program; rejects with StoreRefused when it must
- * not be used.
+ * Resolves when the data folder is locked and its file has the current schema; rejects with StoreRefused if
+ * it must not be used.
  *
- * SQLite is synchronous, and so is this: a transaction keeps the event loop until it is on the disk. On a thread of its own
- * it was slower, because taking batches there and back cost more than the loop could do meanwhile (decision 0023).
+ * SQLite is synchronous, so a transaction blocks the event loop until it is on disk. A separate thread was
+ * slower, because passing batches to it and back cost more than the event loop gained (decision 0023).
  */
 export async function openSqliteDisk({ folder, warn }: SqliteDiskOptions): Promise<Disk> {
   const file = new OpenFile(resolve(folder))

@@ -3,7 +3,10 @@ import { partitionStates } from '../../handoff/rules/life-cycle.ts'
 import { noTallies, type Tallies, type Tally } from '../../handoff/rules/task-facts.ts'
 import { arrayQuery } from './query.ts'
 
-/** How a field is kept. Those with a question mark may be null; an empty list is kept as null; a null leaves `kept?` as it is. */
+/**
+ * How a field is stored. Kinds with a question mark may be null. An empty list is stored as null. Writing
+ * null to `kept?` keeps the stored value.
+ */
 export type Kind =
   | 'key'
   | 'integer'
@@ -18,10 +21,10 @@ export type Kind =
   | 'list?'
   | 'kept?'
 
-/** The name of a column, and how it keeps its field. */
+/** The name of a column, its kind, and further SQL of its declaration. */
 export type Column = readonly [name: string, kind: Kind, more?: string]
 
-/** One column for each field; without one it does not compile. */
+/** One column per field; a missing one is a compile error. */
 export type Columns<Row> = {
   readonly [Field in keyof Row as Row[Field] extends Tally ? never : Field]-?: Column
 }
@@ -35,7 +38,10 @@ interface Codec {
 const same = (value: unknown) => value
 const plain = (type: string): Codec => ({ type, read: same, write: same as Codec['write'] })
 
-/** The driver writes 64-bit integers and refuses to read them as numbers: they leave SQLite as text. */
+/**
+ * The driver writes 64-bit integers, but refuses to read values that do not fit a number, so they are read as
+ * text.
+ */
 const tag = (type: string): Codec => ({
   type,
   read: (value) => (value === null ? null : BigInt(value as string)),
@@ -84,7 +90,7 @@ interface Field extends Codec {
   readonly declaration: string
 }
 
-/** A table whose rows are of one kind of record: all texts and conversions come from its list of columns. */
+/** A table with one record type. Its SQL and conversions are generated from its list of columns. */
 export class Table<Row extends object> {
   readonly name: string
   readonly #fields: readonly Field[]
@@ -102,7 +108,7 @@ export class Table<Row extends object> {
     }))
   }
 
-  /** For CREATE TABLE. */
+  /** The column list for CREATE TABLE. */
   get declarations(): string {
     const tallies = this.#tallied ? tallyColumns.map((column) => `${column} INTEGER NOT NULL`) : []
     return [...this.#fields.map(({ declaration }) => declaration), ...tallies].join(',\n  ')
@@ -112,12 +118,12 @@ export class Table<Row extends object> {
     return [...this.#fields.map(({ name }) => name), ...(this.#tallied ? tallyColumns : [])]
   }
 
-  /** What a row has once it is read. */
+  /** The fields of a row that was read. */
   get fields(): string[] {
     return [...this.#fields.map(({ field }) => field), ...(this.#tallied ? ['partitions', 'records'] : [])]
   }
 
-  /** For SELECT, in the order that `read` takes. */
+  /** The column list for SELECT, in the order that `read` expects. */
   get columns(): string {
     const text = ({ name, kind }: Field) =>
       kind.startsWith('tag') ? `CAST(${this.name}.${name} AS TEXT)` : `${this.name}.${name}`
@@ -157,7 +163,10 @@ export class Table<Row extends object> {
     return `INSERT INTO ${this.name} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
   }
 
-  /** Columns in `fixed` stay as they were inserted: an index on them is not touched. The first of them is the key. */
+  /**
+   * Columns in `fixed` keep their inserted values, so indexes on them are not touched. The first of them is
+   * the key.
+   */
   upsert(...fixed: string[]): string {
     return this.upsertBy(fixed.slice(0, 1), fixed)
   }
@@ -179,7 +188,7 @@ export interface Finder<Row> {
   all(...values: SQLInputValue[]): Row[]
 }
 
-/** A prepared statement that finds rows of a table. `rest` is what follows its name. */
+/** A prepared statement that selects rows of a table. `rest` is the SQL after the table name. */
 export function finder<Row extends object>(db: DatabaseSync, table: Table<Row>, rest: string): Finder<Row> {
   const statement = arrayQuery<unknown[]>(db, `SELECT ${table.columns} FROM ${table.name} ${rest}`)
   return {

@@ -12,7 +12,7 @@ import {
 } from '../../handoff/stored.ts'
 import { type Column, type Columns, Table } from './table.ts'
 
-// Field by field where it is kept. The schema, the statements and the readers are made from these lists.
+// The column of each field. The schema, the statements and the readers are generated from these lists.
 
 export const tasks = new Table<StoredTask>(
   'task',
@@ -68,7 +68,7 @@ export const lanes = new Table<StoredLane>(
   true,
 )
 
-/** What nearly all partitions are called back with. */
+/** The fields that nearly all call-backs have. */
 export type PlainDescriptor = Omit<PartitionDescriptor, 'extraFields' | 'traceparent'>
 
 const plainDescriptor: Columns<PlainDescriptor> = {
@@ -104,7 +104,10 @@ const status: Columns<PartitionStatus> = {
   history: ['history', 'json?'],
 }
 
-/** A new row says only what was called back: the rest of it is as nothing has happened yet. */
+/**
+ * New rows are inserted with the descriptor only; the columns of the status have defaults for an untouched
+ * partition.
+ */
 function withDefaults(columns: Columns<PartitionStatus>): Columns<PartitionStatus> {
   const start: Record<string, unknown> = { ...untouched() }
   const withDefault = ([field, [name, kind]]: [string, Column]): [string, Column] => {
@@ -119,7 +122,7 @@ export const partitions = new Table<StoredPartition>('partition', {
   ...descriptor,
   ...withDefaults(status),
 })
-/** The two parts of the same table. */
+/** Two groups of columns of the same table. */
 export const descriptors = new Table<PartitionDescriptor>('partition', descriptor)
 export const plainDescriptors = new Table<PlainDescriptor>('partition', plainDescriptor)
 export const statuses = new Table<PartitionStatus>('partition', status)

@@ -16,7 +16,7 @@ export const throughputTable = new Table<StoredThroughput>('throughput', {
   records: ['records', 'integer'],
 })
 
-/** In the schema, and in the step that adds it to an earlier one. */
+/** Part of the schema, and of the migration that adds this table. */
 export const throughputSchema = `
 -- What became done per task and level, by minute and by hour. From THROUGHPUT_LEVELS up, levels are one.
 CREATE TABLE throughput (
@@ -26,7 +26,7 @@ CREATE TABLE throughput (
 CREATE INDEX throughput_by_age ON throughput (step, at);
 `
 
-/** The history of tasks. */
+/** The throughput history of tasks. */
 export class ThroughputRows {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -34,7 +34,7 @@ export class ThroughputRows {
     this.#sql = prepare(db)
   }
 
-  /** Within a transaction. */
+  /** Must be called within a transaction. */
   add(added: Iterable<StoredThroughput>): void {
     for (const { task, step, at, level, partitions, records } of added)
       this.#sql.add.run(task, step, at, level, partitions, records)
@@ -47,7 +47,7 @@ export class ThroughputRows {
       .map(([at, level, partitions, records]) => ({ at, level, partitions, records }))
   }
 
-  /** Within a transaction. */
+  /** Must be called within a transaction. */
   forget({ before, most, limit }: ForgetThroughput): number {
     let left = limit
     for (const step of throughputSteps) left -= this.#forget(step, before[step], most, left)
@@ -78,7 +78,7 @@ function prepare(db: DatabaseSync) {
       db,
       `SELECT at, NULL, sum(partitions), min(sum(records), ${MOST}) ${within} GROUP BY at ORDER BY at DESC ${LIMIT}`,
     ),
-    // By the index alone: it is read up to the newest row that is too many.
+    // Uses the index by age alone, which is read up to the newest row over the limit.
     beyond: arrayQuery<[number]>(
       db,
       'SELECT at FROM throughput WHERE step = ? ORDER BY at DESC LIMIT 1 OFFSET ? + 0',

@@ -18,7 +18,7 @@ import { partitionIs, taskHas } from './schema.ts'
 import { finder } from './table.ts'
 import { lanes, tasks } from './tables.ts'
 
-/** Tasks for those who look: counters and short lists, never a walk over partitions. */
+/** Task views: they read counters and short lists, never all partitions. */
 export class Views {
   readonly #sql: ReturnType<typeof prepare>
 
@@ -59,7 +59,7 @@ export class Views {
     return ids.flatMap((task) => {
       const found = tables.filter((name) => this.#sql.hasTable.get(task, name) !== undefined).length
       if (found === 0) return []
-      // One more than were found tells.
+      // Reading one more name than were found shows whether there are others.
       return [{ task, hasOthers: this.#sql.tables.all(task, found + 1).length > found }]
     })
   }
@@ -83,11 +83,11 @@ export class Views {
   }
 }
 
-/** The driver's rows have no prototype, and are slow to read. */
+/** The driver's rows have no prototype and are slow to access. */
 const plain = <Row extends object>(found: readonly Row[]): Row[] => found.map((row) => ({ ...row }))
 
 function prepare(db: DatabaseSync) {
-  // The order of a partial index, however many rows there are besides.
+  // Reads in the order of a partial index, so the cost does not depend on the number of other rows.
   const underWay = (state: 'leased' | 'delayed') =>
     query<UnderWayRow>(
       db,

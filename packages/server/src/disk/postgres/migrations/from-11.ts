@@ -1,8 +1,9 @@
 import { schema } from '../schema.ts'
 
 /**
- * Writes what a node of version 11 had handed out and settled from memory into the rows of partitions and keys, as that
- * version would have done. A note is two lists of arrays: leases that were given, and leases that were settled as done.
+ * Writes the leases that a node of version 11 handed out and settled in memory to the rows of partitions and
+ * keys, as that version would have done. A note is two lists of arrays: leases granted, and leases settled as
+ * done.
  */
 const foldNotes = `
 CREATE TEMPORARY TABLE given ON COMMIT DROP AS
@@ -46,7 +47,9 @@ SELECT 0, level, max(rank), max(rank + least(greatest(record_count, 1), 10000000
 const states = ['ready', 'held', 'leased', 'delayed', 'parked', 'done', 'cancelled']
 const counters = states.flatMap((state) => [`${state}_partitions`, `${state}_records`])
 
-/** All tables and sequences of version 11. Nodes of that version fail for want of them, instead of writing. */
+/**
+ * All tables of version 11. Nodes of that version then fail because the tables are gone, instead of writing.
+ */
 const oldTables = [
   'task',
   'lane',
@@ -72,8 +75,8 @@ const oldTables = [
 ]
 
 /**
- * A waiting partition behind the last one of its lane that was ever leased is untouched. One before it was given back or
- * passed over, or waits for another attempt. A cancel that was under way is through.
+ * A waiting partition after the last one of its lane that was ever leased is untouched. An earlier one was
+ * released, was passed over, or waits for another attempt. A cancel that was running is completed.
  */
 const copyPartitions = `
 INSERT INTO baton.partition (id, lane, idx, record_count, compute_table, spelling, called_back_at, state, line, term,
@@ -105,7 +108,10 @@ FROM (
 ) p ORDER BY id;
 `
 
-/** From rows. What was purged is in the old counters alone: cancelled as far as they say so, else done. */
+/**
+ * Counted from rows. Purged partitions are only in the old counters: they count as cancelled up to the number
+ * that the counters give, and the others as done.
+ */
 const counted = states
   .flatMap((state) => [
     `count(*) FILTER (WHERE p.state = '${state}') AS ${state}_partitions`,
@@ -122,7 +128,10 @@ const laneCounter = (column: string): string => {
   return state === 'cancelled' ? `${rows} + ${cancelled}` : `${rows} + ${purged} - ${cancelled}`
 }
 
-/** A lane goes on at the rank that its first waiting partition has; without one, where it would have been ranked next. */
+/**
+ * A lane continues at the rank of its first waiting partition, or, if none waits, at the rank that would have
+ * come next.
+ */
 const copyLanes = `
 INSERT INTO baton.level (level, virtual, served)
 SELECT level, max(virtual), max(served) FROM (
@@ -164,7 +173,7 @@ FROM (
 ) l ORDER BY id;
 `
 
-/** Where a lane has one table, its counts are those of the lane. Orders of tables start even. */
+/** If a lane has one table, the table's counts are those of the lane. The orders of tables start equal. */
 const copyLaneTables = `
 INSERT INTO baton.lane_table (lane, name, level, tag, retry_tag, turn, cursor, ready, released, retries)
 SELECT p.lane, p.compute_table, l.level, 0, 0, CASE WHEN count(*) FILTER (WHERE p.state = 'ready') > 0 THEN 0 END,
@@ -175,11 +184,11 @@ FROM baton.partition p JOIN baton.lane l ON l.id = p.lane GROUP BY p.lane, p.com
 `
 
 const UNFINISHED = 'ready_partitions + leased_partitions + delayed_partitions + parked_partitions'
-/** In SQL: a lane keeps those above it closed. */
+/** In SQL: a lane keeps the levels above it closed. */
 const HOLDS_BARRIER = `${UNFINISHED} > CASE WHEN parked_skipped THEN parked_partitions ELSE 0 END`
 const MOST = Number.MAX_SAFE_INTEGER
 
-/** Counters that were not folded in are, and states and barriers follow from what is counted. */
+/** Adds counters that were not folded in yet, and derives states and barriers from the counts. */
 const copyTasks = `
 INSERT INTO baton.task (id, task_id, state, paused, cancelled, sealed, expected_partitions, level_barrier, open_level,
   generation, first_call_back_at, last_call_back_at, finished_at, purged_at, delivered, attempts_wasted, reported_declared,
@@ -221,7 +230,7 @@ FROM (
 ) n WHERE n.id = t.id AND (n.state <> t.state OR t.finished_at IS NULL OR n.state NOT IN ('done', 'cancelled'));
 `
 
-/** A lease id has its numbers in base 36. Leases of a key that were followed by others of their partition are over. */
+/** The numbers in a lease id are in base 36. A lease of a key is over if its partition was leased again. */
 const copyKeys = `
 CREATE FUNCTION baton.base36(number bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   WITH RECURSIVE digits (rest, text) AS (
@@ -266,7 +275,7 @@ UPDATE baton.flushed SET
 
 const setAside = oldTables.map((table) => `ALTER TABLE baton.${table} RENAME TO old_${table};`).join('\n')
 
-/** Names of indexes and constraints are not bound to their tables. */
+/** Indexes and constraints keep their names when their tables are renamed, so they are dropped. */
 const DROP_INDEXES = `DO $$ DECLARE named record; BEGIN
   FOR named IN SELECT conrelid::regclass AS owner, conname FROM pg_constraint
     WHERE connamespace = 'baton'::regnamespace AND contype IN ('f', 'p', 'u') ORDER BY contype
@@ -277,8 +286,8 @@ const DROP_INDEXES = `DO $$ DECLARE named record; BEGIN
 END $$;`
 
 /**
- * From rows that every node wrote to entries of the one that leads. Waits for transactions of nodes that are still there,
- * and from then on they find nothing to write to.
+ * Moves from rows that every node wrote to entries that the leader writes. Waits for transactions of nodes
+ * that are still running; after that, these nodes find no tables to write to.
  */
 export const migrateFrom11 = `
 LOCK TABLE ${oldTables.map((table) => `baton.${table}`).join(', ')} IN ACCESS EXCLUSIVE MODE;

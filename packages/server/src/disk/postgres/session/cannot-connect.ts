@@ -1,16 +1,19 @@
 import { StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
 
-/** Why one host gives no connection. */
+/** Why a host could not be connected to. */
 export interface Fault {
-  /** For everyone, also those who only send requests: neither hosts nor users nor files. */
+  /** Shown to clients, too, so it contains no hosts, users or files. */
   readonly reason: string
-  /** For whoever runs the service: what exactly was said. */
+  /** The exact error message, for the operator. */
   readonly exactly?: string
-  /** Where there is more to say than to look at the URL and at PostgreSQL. */
+  /** Set if there is better advice than to check the URL and PostgreSQL. */
   readonly remedy?: string
-  /** What is wrong is on this side, whichever host it is. */
+  /** The cause is on this machine and does not depend on the host. */
   readonly isHere?: true
-  /** What came from further inside tells more: a refused password beats a host that nobody answers at. */
+  /**
+   * How far the connection got. The furthest is the most informative: a refused password beats an unreachable
+   * host.
+   */
   readonly weight: 'away' | 'standby' | 'refused'
 }
 
@@ -20,7 +23,10 @@ export interface FaultyHost extends Fault {
 
 const WEIGHTS = ['away', 'standby', 'refused'] as const
 
-/** None of the hosts gives a connection. Requests are answered with the reason that tells most, the log has each host's. */
+/**
+ * No host could be connected to. Clients get the most informative reason; the log has the reason of each
+ * host.
+ */
 export class CannotConnect extends StoreUnavailable {
   readonly #faults: readonly FaultyHost[]
 
@@ -32,7 +38,7 @@ export class CannotConnect extends StoreUnavailable {
     this.#faults = faults
   }
 
-  /** For whoever starts the service: what is wrong, where, and what to look at. */
+  /** For the operator who starts the service: what is wrong, where, and what to check. */
   asRefused(): StoreRefused {
     const [only, ...others] = this.#faults
     const words = inWords(this.#faults)

@@ -3,7 +3,7 @@ import type { Connection, ConnectionOptions, Row, Statement } from './connection
 import type { Connector } from './connector.ts'
 import { ConnectionLost, isSessionOver } from './failures.ts'
 
-/** One connection for one kind of work, opened when it is needed and again after it was lost. */
+/** One connection for one kind of work. It is opened on first use, and again after it was lost. */
 export class Channel {
   readonly #connector: Connector
   readonly #options: ConnectionOptions
@@ -21,7 +21,7 @@ export class Channel {
     return this.#underWay
   }
 
-  /** Work that must not be sent twice. A session that PostgreSQL has ended is not used again. */
+  /** For work that must not be sent twice. A session that PostgreSQL has ended is not used again. */
   async use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     this.#underWay += 1
     try {
@@ -37,7 +37,7 @@ export class Channel {
     }
   }
 
-  /** Work that may be sent again: a connection that rested may turn out to be dead. */
+  /** For work that may be sent twice. It is sent again if an idle connection turns out to be dead. */
   async useAgain<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     const rested = this.#open
     try {
@@ -70,17 +70,17 @@ export class Channel {
   }
 }
 
-/** Loads, views, and rows of call-backs that do not count yet. */
+/** The number of connections for loads, views and staged rows. */
 const BESIDE = 3
 
 export interface Timeouts {
   readonly connectMillis: number
-  /** Everything waits for an append that is under way, so a connection that says nothing is given up soon. */
+  /** Short, because all requests wait for a running append: a silent connection is given up early. */
   readonly appendMillis: number
   readonly answerMillis: number
 }
 
-/** The connections of a node: a small fixed number, each opened when it is first needed. */
+/** The connections of a node: a small fixed number, each opened on first use. */
 export class Channels {
   readonly append: Channel
   readonly flush: Channel
@@ -93,7 +93,7 @@ export class Channels {
     this.#beside = Array.from({ length: BESIDE }, () => channel(answerMillis))
   }
 
-  /** Of those for everything else, the one with least to do. */
+  /** The least busy connection for everything but appends and flushes. */
   get beside(): Channel {
     return this.#beside.reduce((least, channel) => (channel.underWay < least.underWay ? channel : least))
   }

@@ -1,7 +1,7 @@
 import type { Fault } from './cannot-connect.ts'
 import { ConnectionLost, isPoolerError, reasonOf, sqlState } from './failures.ts'
 
-/** As Node names what OpenSSL finds in a chain that ends nowhere known. */
+/** Node's codes for a certificate chain without a trusted root. */
 const UNTRUSTED = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
@@ -17,13 +17,13 @@ const OTHERS = /^(?:ERR_(?:SSL|OSSL|TLS)_|CERT_|CRL_|INVALID_PURPOSE|PATH_LENGTH
 
 interface TlsError extends Error {
   readonly code?: string
-  /** In OpenSSL's words, without its numbers. */
+  /** OpenSSL's reason without its error codes. */
   readonly reason?: string
   readonly host?: string
   readonly cert?: { readonly subjectaltname?: string; readonly subject?: { readonly CN?: string } }
 }
 
-/** Undefined where TLS is not what failed. */
+/** Undefined if the error is not about TLS. */
 function tlsFaultOf(error: TlsError): Fault | undefined {
   const fault = ofCertificate(error) ?? ofHandshake(error)
   return fault === undefined ? undefined : { ...fault, weight: 'refused' }
@@ -35,7 +35,8 @@ function ofCertificate({ code = '', message, host, cert }: TlsError): Words | un
   if (UNTRUSTED.has(code)) {
     return {
       reason: 'the certificate of PostgreSQL is not signed by a CA that is trusted here',
-      // Node goes on with a flag of its own, which is no help with a CA that this machine does not have.
+      // Node's message continues with a hint at one of its own flags, which does not help if this machine
+      // lacks the CA.
       exactly: message.replace(/;.*/s, ''),
       remedy:
         'name the file of its CA with sslrootcert=FILE in the database URL, or in the variable NODE_EXTRA_CA_CERTS',
@@ -83,12 +84,12 @@ function ofHandshake({ code = '', message, reason = message }: TlsError): Words 
   return undefined
 }
 
-/** It would let us in, and takes no writes. */
+/** The server is reachable and accepts the login, but takes no writes. */
 export class IsStandby extends Error {
   override name = 'IsStandby'
 }
 
-/** What went wrong while a connection was opened, in words. */
+/** Why a connection could not be opened. */
 export function faultOf(error: unknown): Fault {
   const first = firstOf(error)
   return (
@@ -101,7 +102,7 @@ export function faultOf(error: unknown): Fault {
   )
 }
 
-/** A name with several addresses fails with an error for each. */
+/** A host name with several addresses fails with one error per address. */
 function firstOf(error: unknown): Error {
   const [first] = error instanceof AggregateError ? error.errors : []
   return (first ?? error) as Error
@@ -116,7 +117,7 @@ function ofStandby(error: Error): Fault | undefined {
   }
 }
 
-/** PostgreSQL's own text names users and databases, and no secret. */
+/** PostgreSQL's messages contain user and database names, but no secrets. */
 function ofServer(error: Error): Fault | undefined {
   const state = sqlState(error)
   if (state === undefined) return undefined
@@ -126,7 +127,7 @@ function ofServer(error: Error): Fault | undefined {
   return { reason, exactly: error.message, weight: 'refused' }
 }
 
-/** The driver reads them for each connection. Of a folder the error has no path. */
+/** The driver reads these files for each connection. The error for a directory has no path. */
 function ofFile({ code, syscall, message }: NodeJS.ErrnoException): Fault | undefined {
   if (syscall !== 'open' && code !== 'EISDIR') return undefined
   return {
@@ -143,7 +144,7 @@ function ofSocket({ code, syscall }: NodeJS.ErrnoException): Fault | undefined {
   return { reason: `PostgreSQL cannot be reached (${code})`, weight: 'away' }
 }
 
-/** The driver has no codes. */
+/** The driver's errors have no codes. */
 function ofDriver(error: Error): Fault {
   if (error instanceof ConnectionLost && error.cause instanceof Error) return faultOf(error.cause)
   const { message } = error

@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import pg from 'pg'
 import { ConnectionLost, isConsequence, sqlState } from './failures.ts'
 
-/** By this name our sessions are told from those of others. */
+/** The application_name of Baton's sessions. */
 export const APPLICATION = 'baton'
 
 const INT8 = 20
 
-/** Counts and times fit a number. What does not is cast to text by the statement that reads it. */
+/** Counts and times are safe integers. A statement that reads larger values casts them to text. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
@@ -22,14 +22,14 @@ export type Row = Record<string, unknown>
 
 export interface ConnectionOptions {
   readonly connectMillis: number
-  /** A connection that has not answered for so long is destroyed. */
+  /** A connection that has not answered for this long is destroyed. */
   readonly answerMillis: number
 }
 
 /**
- * One connection. It may lead to a pooler that lends another session to each transaction, so nothing is left on the
- * session: no settings, no named statements, no locks. Statements are sent as they come, without waiting for one another,
- * and a transaction is sent in one piece, so several callers may share a connection.
+ * One connection. It may lead to a pooler that assigns another session to each transaction, so no state is
+ * left on the session: no settings, no named statements, no locks. Statements are pipelined and a transaction
+ * is sent in one piece, so several callers may share a connection.
  */
 export class Connection {
   readonly #client: pg.Client
@@ -41,7 +41,8 @@ export class Connection {
     client.on('error', () => this.#lose())
     client.on('end', () => this.#lose())
     client.on('notice', ({ code }) => {
-      // 57P01 comes with a wait for a standby that the end of the session cut short. Plain notices have the class 00.
+      // 57P01 is the warning when the end of the session interrupts the wait for a standby. Plain notices are
+      // in class 00.
       if (code?.startsWith('01') === true || code?.startsWith('57') === true) this.#warnings += 1
     })
   }
@@ -71,19 +72,19 @@ export class Connection {
     return this.#isLost
   }
 
-  /** How often PostgreSQL has warned on this connection. */
+  /** The number of warnings that PostgreSQL has sent on this connection. */
   get warnings(): number {
     return this.#warnings
   }
 
-  /** One statement, a transaction by itself. */
+  /** Runs one statement in its own transaction. */
   async run(statement: Statement): Promise<Row[]> {
     return (await this.#send(statement)).rows as Row[]
   }
 
   /**
-   * One transaction in one packet, from BEGIN to COMMIT: the server never waits for us in the middle of it. Resolves with
-   * the rows of each statement; rejects with the failure that ended it.
+   * Sends a transaction from BEGIN to COMMIT in one piece, so the server never waits for the client within
+   * it. Resolves with the rows of each statement; rejects with the error that aborted it.
    */
   async transact(begin: string, statements: readonly Statement[]): Promise<Row[][]> {
     const stream = this.#stream
@@ -94,7 +95,7 @@ export class Connection {
     const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))
     if (failures.length > 0) throw failures.find((failure) => !isConsequence(failure)) ?? failures[0]
     const results = settled.map((one) => (one as PromiseFulfilledResult<pg.QueryResult>).value)
-    // PostgreSQL answers the COMMIT of a transaction that failed with ROLLBACK, not with an error.
+    // PostgreSQL replies to the COMMIT of a failed transaction with ROLLBACK, not with an error.
     if (results.at(-1)?.command !== 'COMMIT') throw new Error('the transaction had failed before its COMMIT')
     return results.slice(1, -1).map(({ rows }) => rows as Row[])
   }
@@ -108,7 +109,7 @@ export class Connection {
     this.#stream.destroy()
   }
 
-  /** Errors of the socket come in many shapes; to those who wait for an answer they are all one. */
+  /** Socket errors come in many shapes. Callers get a ConnectionLost for all of them. */
   async #send({ text, values }: Statement): Promise<pg.QueryResult> {
     try {
       return await this.#client.query(values === undefined ? { text } : { text, values: values as unknown[] })

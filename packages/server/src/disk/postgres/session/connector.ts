@@ -5,8 +5,8 @@ import { Connection, type ConnectionOptions } from './connection.ts'
 import { parseDatabaseUrl } from './database-url.ts'
 
 /**
- * Where the driver will look, for people: host, port and database, and neither user nor password. The driver is asked
- * because what a URL leaves out it takes from the environment, or makes up.
+ * The servers of a URL for messages: host, port and database, without user and password. It takes them from
+ * the driver, because parts that the URL leaves out come from the environment or from the driver's defaults.
  */
 export function describeServer(url: string): string {
   return parseDatabaseUrl(url)
@@ -17,7 +17,7 @@ export function describeServer(url: string): string {
     .join(', ')
 }
 
-/** Opens connections to whichever of the hosts takes writes, beginning with the one that did last. */
+/** Opens connections to the first host that takes writes, starting with the host that did last time. */
 export class Connector {
   readonly #hosts: readonly string[]
   #preferred = 0
@@ -26,7 +26,7 @@ export class Connector {
     this.#hosts = hosts
   }
 
-  /** Rejects with CannotConnect, whatever the cause. */
+  /** Always rejects with CannotConnect. */
   async connect(options: ConnectionOptions): Promise<Connection> {
     const faults: FaultyHost[] = []
     for (let turn = 0; turn < this.#hosts.length; turn += 1) {

@@ -1,39 +1,40 @@
 import { StoreRefused } from '../../../handoff/store.ts'
 
 /**
- * A database URL as libpq writes it: several hosts with commas, tried in turn. The driver knows
- * one host only, so the URL is taken apart here and each host becomes a URL of its own.
+ * A database URL in libpq's format: several hosts with commas between them, tried in turn. The driver knows
+ * one host only, so the URL is split here into one URL per host.
  */
 export interface DatabaseUrl {
-  /** Where that is, without names and passwords, for people. */
+  /** The hosts for messages, without user and password. */
   readonly where: string
-  /** One URL per host, in the order in which they were given. */
+  /** One URL per host, in the order given. */
   readonly hosts: readonly string[]
 }
 
 /**
- * Those of the driver. `require` and its weaker siblings mean verify-full: its next version will mean less by them, and says
- * so in plain text between the lines of the log. It is told verify-full instead.
+ * The driver's values. It treats `prefer`, `require` and `verify-ca` as verify-full, but warns on stderr, in
+ * plain text between the log's JSON lines, that its next version will not. So they are replaced by
+ * verify-full here.
  */
 const SSL_MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full']
 const MEAN_VERIFY_FULL = ['prefer', 'require', 'verify-ca']
 
 const SCHEME = /^postgres(?:ql)?:\/\//
 /**
- * There is no @ but the one behind user and password, and no #. Then a password that is not encoded is never taken for a
- * host, and what is taken for one can be shown.
+ * The only @ allowed is the one after user and password, and # is not allowed. So an unencoded password is
+ * never taken for a host, and hosts can be shown in messages.
  */
 const FORM = /^(postgres(?:ql)?):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(\/[^@?#]*)?(?:\?([^@#]*))?$/
-/** A name, an address, the encoded path of a socket's folder, or nothing. */
+/** A name, an address, the encoded path of a socket directory, or nothing. */
 const HOST = /^(?:[^\s:[\]]*|\[[^\s[\]]+\])(?::\d*)?$/
 
-/** Says nothing of what was given: any of it may be part of a password. */
+/** Quotes no part of the URL, since any part may belong to a password. */
 const UNREADABLE =
   'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too'
 
 /**
- * Not for the server: which host takes writes is found out here, and the others are parameters of earlier versions, which
- * had to know about a pooler.
+ * Not passed to the server. The connector itself finds the host that takes writes; the others are parameters
+ * of earlier versions, which had to know about a pooler.
  */
 const NOT_PASSED_ON = ['target_session_attrs', 'pooling', 'listen', 'alone']
 

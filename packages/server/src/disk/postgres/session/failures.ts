@@ -1,11 +1,11 @@
 import { LeaderChanged, StoreRefused, StoreUnavailable } from '../../../handoff/store.ts'
 
-/** The way to the server is gone, or the server did not answer in time. */
+/** The connection to the server is lost, or the server did not answer in time. */
 export class ConnectionLost extends Error {
   override name = 'ConnectionLost'
 }
 
-/** Another node leads: what this one has in memory is not the truth any more. */
+/** Another node leads, so the state in this node's memory is out of date. */
 export class LeadershipLost extends LeaderChanged {
   override name = 'LeadershipLost'
   constructor(options?: ErrorOptions) {
@@ -20,8 +20,8 @@ const CONFLICTS = new Set([
 ])
 
 /**
- * From a host that has become a standby, and where default_transaction_read_only is on. That is not ours to switch off:
- * hosted PostgreSQL switches it on when its disk runs full.
+ * Sent by a host that has become a standby, and if default_transaction_read_only is on. Baton does not switch
+ * that off: hosted PostgreSQL switches it on when its disk runs full.
  */
 const READ_ONLY = '25006'
 
@@ -31,7 +31,7 @@ const SESSION_IS_OVER = new Set([
   '57P05', // idle_session_timeout
   '25P03', // idle_in_transaction_session_timeout
   '25P04', // transaction_timeout
-  READ_ONLY, // read_only_sql_transaction: perhaps another host takes writes
+  READ_ONLY, // read_only_sql_transaction: another host may take writes
 ])
 
 const SERVER_IS_UNABLE = new Map([
@@ -51,7 +51,7 @@ const SERVER_IS_UNABLE = new Map([
 const DISK_FULL = '53100'
 const NOT_ALLOWED = '42501'
 
-/** Undefined for what did not come from the server: an EPIPE of the socket looks like one. */
+/** Undefined for errors that did not come from the server: the EPIPE of a socket looks like an SQLSTATE. */
 export function sqlState(error: unknown): string | undefined {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException
   return code !== undefined && syscall === undefined && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
@@ -59,10 +59,13 @@ export function sqlState(error: unknown): string | undefined {
 
 export const isNotAllowed = (error: unknown): boolean => sqlState(error) === NOT_ALLOWED
 
-/** Says only that a statement before it failed: in_failed_sql_transaction. */
+/** in_failed_sql_transaction: says only that an earlier statement failed. */
 export const isConsequence = (error: unknown): boolean => sqlState(error) === '25P02'
 
-/** A statement of ours divides by the number of rows it found, where none must end the transaction. */
+/**
+ * division_by_zero: a statement divides by the number of rows found, to abort its transaction if there are
+ * none.
+ */
 export const foundNoRow = (error: unknown): boolean => sqlState(error) === '22012'
 
 export function isSessionOver(error: unknown): boolean {
@@ -70,8 +73,8 @@ export function isSessionOver(error: unknown): boolean {
 }
 
 /**
- * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 whatever the cause. From PostgreSQL itself, and not
- * fatal, the same code says that a statement of ours was sent wrongly.
+ * Class 08, connection exceptions: PgBouncer ends sessions with 08P01 for any cause. From PostgreSQL itself
+ * the same code is not fatal and means that the client violated the protocol.
  */
 export function isPoolerError(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: string }
@@ -92,7 +95,7 @@ export function asUnavailable(error: unknown): StoreUnavailable {
   })
 }
 
-/** For whoever starts the service: what is wrong, where, and what to look at. */
+/** For the operator who starts the service: what is wrong, where, and what to check. */
 export function asRefused(error: unknown, where: string): unknown {
   const cause = error instanceof StoreUnavailable ? (error.cause ?? error) : error
   const state = sqlState(cause)
@@ -110,7 +113,7 @@ export function asRefused(error: unknown, where: string): unknown {
   return new StoreRefused(`${reason}; check the database URL, and PostgreSQL at ${where}`, { cause })
 }
 
-/** What is wrong with the server or the way to it, in words; undefined for anything else. */
+/** What is wrong with the server or the connection; undefined for other errors. */
 export function reasonOf(error: unknown, state: string | undefined): string | undefined {
   if (state === READ_ONLY)
     return 'PostgreSQL takes no writes here: default_transaction_read_only is on for this user, database or server, or it has become a standby'
