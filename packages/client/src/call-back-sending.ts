@@ -74,7 +74,7 @@ const encoder = new TextEncoder()
 
 /** Most descriptors are plain ASCII, where the length is the size and no encoding is needed. */
 function byteLength(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole ASCII range is meant
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches the whole ASCII range
   return /^[\x00-\x7f]*$/.test(text) ? text.length : encoder.encode(text).byteLength
 }
 

@@ -29,7 +29,7 @@ export interface HandlingContext {
 export type Handler<Fields extends object = object> = (
   partition: PulledPartition & Fields,
   context: HandlingContext,
-  // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is the usual one
+  // biome-ignore lint/suspicious/noConfusingVoidType: most handlers return nothing
 ) => Promise<HandlingOutcome | void> | HandlingOutcome | void
 
 export interface WorkerOptions {

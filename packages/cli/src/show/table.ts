@@ -11,7 +11,7 @@ export function fitting(line: string, width: number): string {
   let shown = 0
   let kept = ''
   // Style sequences take no columns.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how they begin
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: style sequences begin with ESC
   for (const part of line.split(/(\u001b\[[0-9;]*m)/)) {
     if (part.startsWith('\u001b')) kept += part
     else {
