@@ -61,7 +61,10 @@ export interface FieldFault {
 export interface ObjectShape {
   required?: readonly string[]
   properties: Readonly<Record<string, TSchema>>
-  /** Names that other systems use for a field. They give better suggestions than the spelling alone. */
+  /**
+   * The field that another name refers to, for example the default name of the table field. Gives better
+   * suggestions than the spelling alone.
+   */
   aliases?: Readonly<Record<string, string>>
 }
 

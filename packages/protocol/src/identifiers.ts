@@ -2,7 +2,7 @@ import { brokenRule } from './field-faults.ts'
 import { printableText } from './text-form.ts'
 import { describeValue } from './violation.ts'
 
-/** Kept apart from its schema: the dashboard needs these rules without the schema library. */
+/** Kept apart from its schema: clients need these rules without the schema library. */
 export const instanceIdKeywords = {
   type: 'string',
   minLength: 1,
@@ -20,7 +20,7 @@ export function checkInstanceId(
   return { ok: true, instanceId: value as string }
 }
 
-/** Kept apart from the schemas, like the instance id: clients need this rule without the schema library. */
+/** Kept apart from the schemas for the same reason. */
 export const idempotencyKeyKeywords = {
   type: 'string',
   minLength: 1,

@@ -11,7 +11,7 @@ export const MAX_LISTED_MISMATCHES = 100
 export const MAX_LISTED_ATTEMPTS = 10
 /** Partitions that take much longer than others of the same task. */
 export const MAX_LISTED_STRAGGLERS = 10
-/** Distinct reasons of failed attempts of a task. */
+/** Distinct reasons of unsuccessful attempts of a task. */
 export const MAX_LISTED_FAILURES = 20
 /** The most tasks that a producer's record lists. */
 export const MAX_PRODUCER_TASKS = 100

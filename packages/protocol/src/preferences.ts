@@ -23,7 +23,7 @@ const ours = {
 
 export type PreferenceName = keyof typeof ours
 
-/** Parses one supported preference, from a header or elsewhere. A value above the maximum is capped. */
+/** Parses one preference, from the Prefer header or the query. A value above the maximum is capped. */
 export function readPreference(
   name: PreferenceName,
   value: string,

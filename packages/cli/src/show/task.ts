@@ -160,7 +160,7 @@ function stragglerLines({ stragglers, attemptSeconds }: TaskView): string[] {
 
 const MOST_FAILURES = 5
 
-/** Reasons of failed attempts, most frequent first. */
+/** Reasons of unsuccessful attempts, most frequent first. */
 function failureLines({ attemptsWasted, failures, failuresOmitted }: TaskView): string[] {
   if (failures.length === 0) return []
   const listed = failures.slice(0, MOST_FAILURES)

@@ -51,7 +51,7 @@ function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps)
 
 const LISTED = 5
 
-/** Reasons of failed attempts, most frequent first. */
+/** Reasons of unsuccessful attempts, most frequent first. */
 function Failures({ view: { failures, failuresOmitted } }: { view: TaskView }) {
   const listed = failures.slice(0, LISTED)
   const rest = failures.slice(LISTED)
