@@ -3,19 +3,22 @@ import { didYouMean } from '@baton/protocol/core'
 import { UsageError } from './errors.ts'
 import type { Flag, Flags } from './flag.ts'
 
-/** What a flag was given, in order. */
+/** The values given for a flag, in order. */
 interface Value {
-  /** What to call it in a complaint: the flag, or the variable that stood in for it. */
+  /** The source to name in an error message: the flag, or the environment variable used in its place. */
   readonly from: string
   readonly texts: readonly string[]
 }
 
 type Values = ReadonlyMap<string, Value>
 
-/** What was given on the command line or by variables, checked against the flags of the command. */
+/**
+ * The arguments from the command line and from environment variables, checked against the flags of the
+ * command.
+ */
 export class Arguments {
   readonly operands: readonly string[]
-  /** What stood after `--`. */
+  /** The arguments after `--`. */
   readonly command: readonly string[]
   readonly #values: Values
   readonly #flags: Flags
@@ -50,7 +53,7 @@ export class Arguments {
     return this.#values.get(name)?.texts[0]
   }
 
-  /** All that a flag was given that may be given several times. */
+  /** All values of a repeatable flag. */
   texts(name: string): readonly string[] {
     return this.#values.get(name)?.texts ?? []
   }
@@ -68,7 +71,7 @@ export class Arguments {
     return this.number(name) ?? Number(this.#defaultOf(name))
   }
 
-  /** What a complaint about a flag should name: whoever set a variable never typed the flag. */
+  /** The source to name in an error message about a flag: a user who set a variable never typed the flag. */
   sourceOf(name: string): string {
     return this.#values.get(name)?.from ?? `--${name}`
   }
@@ -94,7 +97,10 @@ export class Arguments {
   }
 }
 
-/** What variables give. An empty one counts as absent: that is how a script takes one away for a command. */
+/**
+ * Reads the environment variables of the flags. An empty variable counts as absent, so that a script can
+ * unset one for a single command.
+ */
 function inherited(flags: Flags): Map<string, Value> {
   const values = new Map<string, Value>()
   for (const [name, { variable }] of Object.entries(flags)) {
@@ -111,12 +117,12 @@ function readTokens(flags: Flags, argv: readonly string[], refusesOperands: bool
       { type: kind === 'switch' ? ('boolean' as const) : ('string' as const), ...(short && { short }) },
     ]),
   )
-  // Not strict: its words for what is wrong are for programmers.
+  // Not strict, because the error messages of parseArgs are written for programmers.
   const { tokens } = parseArgs({ args: [...argv], options, strict: false, tokens: true })
   const values = new Map<string, Value>()
   const operands: string[] = []
   for (const token of tokens) {
-    // What follows are the flags of that command, and would be taken for ours.
+    // The arguments after it belong to that command, but would be parsed as flags of baton.
     if (token.kind === 'positional' && refusesOperands) {
       throw new UsageError(`put -- before the command, which begins with ${JSON.stringify(token.value)}`)
     }

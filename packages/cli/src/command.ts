@@ -8,25 +8,27 @@ export interface Example {
 
 export interface Command {
   readonly hasOwnLine?: false
-  /** The words after the name, as in `TASK`. */
+  /** The operands as shown in the help, for example `TASK`. */
   readonly operands: string
-  /** How many operands may be given. */
+  /** The minimum and maximum number of operands. */
   readonly operandCount: readonly [least: number, most: number]
   readonly details: string
   readonly flags: Flags
   readonly examples: readonly Example[]
-  /** Everything after `--` belongs to the command itself. */
+  /** Everything after `--` is a command to run. */
   readonly takesCommand?: boolean
-  /** It also takes operands before `--`. */
+  /** Also accepts operands before `--`. */
   readonly operandsBeforeCommand?: boolean
-  /** Answers the exit code. */
+  /** Returns the exit code. */
   readonly run: (given: Arguments) => Promise<number>
 }
 
-/** One that reads its command line itself: flags, help and exit codes are its own. */
+/** A command that parses its command line itself. It has its own flags, help and exit codes. */
 export interface CommandWithOwnLine {
   readonly hasOwnLine: true
-  /** What a shell can complete. Told on demand: whoever runs it need not load that. */
+  /**
+   * The flags that a shell can complete. Loaded on demand, because running the command does not need them.
+   */
   readonly completedFlags: () => Promise<Flags>
   readonly run: (argv: readonly string[]) => Promise<number>
 }
@@ -34,6 +36,6 @@ export interface CommandWithOwnLine {
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** Loaded only when needed: the help should not wait for the client to load. */
+  /** Loaded on demand, so that the help does not wait for the client to load. */
   readonly load: () => Promise<Command | CommandWithOwnLine>
 }

@@ -140,7 +140,7 @@ export const commands: readonly CommandEntry[] = [
   },
 ]
 
-/** For the scripts that `completion` prints, and not for people. */
+/** Commands for the scripts that `completion` prints, not for people. */
 export const unlistedCommands: readonly CommandEntry[] = [
   {
     name: 'complete',

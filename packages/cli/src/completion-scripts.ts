@@ -15,10 +15,12 @@ const flagWords = (flags: Flags) =>
   Object.keys(flags)
     .map((flag) => `--${flag}`)
     .join(' ')
-/** Within single quotes, as all three shells read them. */
+/** Single quotes work the same in all three shells. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
-/** What the service is asked for when a value is to be completed; undefined where it knows nothing of it. */
+/**
+ * The names to request from the service to complete the value of a flag. Undefined if the service has none.
+ */
 function askedFor(flag: string, { kind, choices }: Flag): 'tasks' | 'tables' | undefined {
   if (kind !== 'text' || choices !== undefined) return undefined
   if (flag === 'task') return 'tasks'
@@ -33,7 +35,10 @@ function operandAsked(operands: string): 'tasks' | 'instances' | undefined {
   return first === undefined ? undefined : operandKinds[first as keyof typeof operandKinds]
 }
 
-/** In bash: the words that may follow a flag. The quick ones are in the script, the others are asked for. */
+/**
+ * In bash: the words that may follow a flag. Fixed choices are in the script, other names are requested from
+ * the service.
+ */
 const bashValues = ({ name, flags }: CompletedCommand): string[] =>
   Object.entries(flags).flatMap(([flag, given]) => {
     const asked = askedFor(flag, given)
@@ -113,7 +118,7 @@ compdef _baton baton
 
 const fishAsk = (kind: string) => quoted(`(baton complete ${kind} (commandline -ct) 2>/dev/null)`)
 
-/** In fish: what a flag takes. */
+/** In fish: the value of a flag. */
 function fishValue(flag: string, given: Flag): string {
   if (given.kind === 'switch') return ''
   if (given.choices !== undefined) return ` -x -a ${quoted(given.choices.join(' '))}`

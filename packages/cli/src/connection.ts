@@ -5,7 +5,7 @@ import { UsageError } from './errors.ts'
 import type { Flags } from './flag.ts'
 import { remark } from './terminal.ts'
 
-/** Where the service is, and who asks. */
+/** The address of the service, and the identity of the caller. */
 export const placeFlags = {
   url: {
     kind: 'text',
@@ -35,7 +35,7 @@ export const placeFlags = {
   },
 } satisfies Flags
 
-/** The flags of every command that asks a service something and ends. */
+/** The flags of every command that sends requests to a service and exits. */
 export const connectionFlags = {
   ...placeFlags,
   timeout: {
@@ -56,7 +56,7 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
   const { retryForSeconds = given.numberOrDefault('timeout') } = more
   try {
     return new BatonClient({
-      // A comma may stand in a path; behind the one that separates, a URL begins.
+      // A comma may be part of a path. Only a comma that is followed by a URL separates.
       url: urlOf(given).split(/,\s*(?=https?:\/\/)/),
       ...(token === undefined ? {} : { token }),
       ...(instanceId === undefined ? {} : { instanceId }),
@@ -70,7 +70,10 @@ export function connect(given: Arguments, more: Partial<BatonClientOptions> = {}
   }
 }
 
-/** Half a minute of silence looks like work: whoever waits for a service that is away should know at once. */
+/**
+ * Reports the first failed try at once: otherwise a command that is waiting for an unavailable service looks
+ * busy.
+ */
 function sayOnce(given: Arguments, retryForSeconds: number): (failed: FailedTry) => void {
   let said = false
   return ({ error }) => {
@@ -80,7 +83,7 @@ function sayOnce(given: Arguments, retryForSeconds: number): (failed: FailedTry)
   }
 }
 
-/** Where the service is, for programs that are started. */
+/** The URL of the service, for child processes. */
 export function urlOf(given: Arguments): string {
   return given.textOrDefault('url')
 }

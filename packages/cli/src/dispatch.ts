@@ -6,7 +6,7 @@ import { exitCodes, UsageError } from './errors.ts'
 import { commandHelp, overview } from './help.ts'
 import { note } from './terminal.ts'
 
-/** From the package itself, which lies one folder above both the sources and the build. */
+/** From package.json, which is one folder above both the sources and the build. */
 export const version: string = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ).version
@@ -54,7 +54,7 @@ function entryOf(name: string) {
   const entry = [...commands, ...unlistedCommands].find((candidate) => candidate.name === name)
   if (entry !== undefined) return entry
   if (name.startsWith('-')) {
-    // Without its value, which may be a token.
+    // Omit the value, which may be a token.
     const [flag] = name.split('=', 1)
     throw new UsageError(`${flag} stands before the command; flags follow it: baton COMMAND ${flag}`)
   }
@@ -65,9 +65,9 @@ function entryOf(name: string) {
   throw new UsageError(`${name} is not a command${meant === undefined ? '' : `; did you mean ${meant}?`}`)
 }
 
-/** Runs what was typed and leaves the exit code behind. */
+/** Runs the command line and sets the exit code. */
 export async function dispatch(argv: readonly string[]): Promise<void> {
-  // A reader that has seen enough, like head, closes the pipe: that is no error.
+  // A reader such as head closes the pipe when it has read enough. That is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok)
     throw error
@@ -75,7 +75,7 @@ export async function dispatch(argv: readonly string[]): Promise<void> {
   try {
     process.exitCode = await main(argv)
   } catch (error) {
-    // It knows the errors of the client, and so loads it.
+    // Loaded on demand, because it imports the client for its error classes.
     const { explain } = await import('./explain-error.ts')
     const { text, exitCode } = explain(error, argv)
     note(text)

@@ -1,22 +1,22 @@
-/** What the exit code of `baton` says; listed in docs/cli.md. */
+/** The exit codes of `baton`, listed in docs/cli.md. */
 export const exitCodes = {
-  /** As asked. */
+  /** Success. */
   ok: 0,
-  /** The service refused it, or a part of it; a watched task did not end well, or not whole. */
+  /** The service refused the request or a part of it; or a watched task failed or is incomplete. */
   refused: 1,
-  /** The command line makes no sense. */
+  /** The command line is invalid. */
   usage: 2,
   /** Nothing was ready, or there is no such task or instance. */
   nothing: 3,
-  /** What was to be sent breaks the contract; nothing of it was sent. */
+  /** The input breaks the contract, and none of it was sent. */
   contract: 4,
   /** The service cannot be reached. */
   unreachable: 5,
-  /** A task that `baton wait` waited for is stalled: only an operator can move it. */
+  /** A task that `baton wait` waited for is stalled: it needs an operator. */
   stalled: 6,
   /** A task that `baton wait` waited for is cancelled. */
   cancelled: 7,
-  /** The time that `baton wait` was given is over. */
+  /** The timeout of `baton wait` has passed. */
   timeOver: 124,
   /** The command of `baton work` cannot be run. */
   notExecutable: 126,
@@ -28,21 +28,21 @@ export const exitCodes = {
   terminated: 143,
 } as const
 
-/** What the exit code of a command run by `baton work` says. */
+/** The meaning of the exit code of a command that `baton work` runs. */
 export const commandExitCodes = {
   done: 0,
-  /** As in sysexits.h: a temporary failure. Given back, costs no attempt. */
+  /** As in sysexits.h: a temporary failure. The partition is released, which costs no attempt. */
   release: 75,
-  /** As with qmail's programs: a permanent failure. Failed, and not worth another attempt. */
+  /** As in qmail: a permanent failure. The partition fails without another attempt. */
   doNotRetry: 100,
 } as const
 
-/** The command line makes no sense; the text says what to type instead. */
+/** The command line is invalid. The message says what to type instead. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** A store or a file that cannot be used as asked; the message says why and what to do. */
+/** A store or a file cannot be used. The message says why and what to do. */
 export class Refusal extends Error {
   override name = 'Refusal'
 }

@@ -17,11 +17,13 @@ import { LocatedProblem, type Origin } from './located-problem.ts'
 import { counted } from './show/numbers.ts'
 import { shown } from './show/table.ts'
 
-/** Where something answers, but not a service that knows what it is asked. */
+/** For an answer that is not from Baton, or from a wrong path. */
 export const urlHint =
   'Does --url or BATON_URL lead to Baton, with the base path if the service is mounted under one?'
 
-/** Where the words of the protocol are for whoever writes requests, and not commands. */
+/**
+ * Replaces messages of the protocol that are written for authors of requests, not for users of the command.
+ */
 const ownWords: Readonly<Record<string, { readonly detail?: string; readonly remedy?: string }>> = {
   token_missing: { detail: 'the service asks for a token', remedy: 'Give it by BATON_TOKEN or --token.' },
   token_unknown: { remedy: 'Check what BATON_TOKEN or --token say, and that it is meant for this service.' },
@@ -31,7 +33,7 @@ const ownWords: Readonly<Record<string, { readonly detail?: string; readonly rem
   contract_violation: { detail: 'the service refused it', remedy: '' },
 }
 
-/** What a person needs to know about a problem: what is wrong, where, and what to do about it. */
+/** Explains a problem to a person: what is wrong, where, and what to do. */
 export function problemLines(error: ProblemError, origin: Origin | undefined): string[] {
   const { problem, code } = error
   const faults = faultLines(error, origin)
@@ -50,7 +52,7 @@ export function problemLines(error: ProblemError, origin: Origin | undefined): s
   ]
 }
 
-/** Found before it was sent, and told like everything else that is found in a file. */
+/** Whether the client found the fault before sending. It is then reported like any other fault in a file. */
 function isInputFault(error: ProblemError): boolean {
   return error instanceof ContractError && error.foundBy === 'client'
 }
@@ -72,7 +74,7 @@ function faultLines({ problem }: ProblemError, origin: Origin | undefined): stri
   ]
 }
 
-/** What a person, or with --json a program, needs to know about a failure. */
+/** Explains an error to a person, or with --json to a program. */
 export function explain(thrown: unknown, argv: readonly string[]): { text: string; exitCode: number } {
   const [error, origin] =
     thrown instanceof LocatedProblem ? [thrown.problemError, thrown.origin] : [thrown, undefined]
@@ -81,7 +83,7 @@ export function explain(thrown: unknown, argv: readonly string[]): { text: strin
   return { text: [...linesOf(error, argv[0], origin), ...storedLines(error)].join('\n'), exitCode }
 }
 
-/** A call-back in several requests may have come halfway. */
+/** A call-back in several requests may have been stored in part. */
 function storedLines(error: unknown): string[] {
   const sent = error instanceof BatonError ? (error.stored?.sent ?? 0) : 0
   return sent === 0 ? [] : [`Stored before that: ${counted(sent, 'descriptor')}.`]
@@ -98,7 +100,9 @@ function exitCodeOf(error: unknown): number {
   return error instanceof ProblemError && absent.has(error.code) ? exitCodes.nothing : exitCodes.refused
 }
 
-/** Not every 404: one for an unknown route says that the URL is wrong, and nothing about what was asked for. */
+/**
+ * Not every 404: the one for an unknown route means that the URL is wrong, and says nothing about the task.
+ */
 const absent: ReadonlySet<ProblemCode> = new Set(['task_unknown', 'partition_unknown', 'instance_unknown'])
 
 function linesOf(error: unknown, command: string | undefined, origin: Origin | undefined): string[] {
@@ -122,7 +126,7 @@ function linesOf(error: unknown, command: string | undefined, origin: Origin | u
   return [`baton: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`]
 }
 
-/** What the operating system says no to needs no stack. */
+/** An error of the operating system needs no stack trace. */
 function isFault(error: unknown): boolean {
   return error instanceof Error && 'code' in error && 'syscall' in error
 }

@@ -1,24 +1,24 @@
-/** The most seconds for a flag that a timer counts: one that is set to more than 24 days goes off at once. */
+/** The maximum of a flag that sets a timer. Timers above 24 days fire at once. */
 export const LONGEST_TIMER_SECONDS = 86_400
 
-/** A flag of a command; its name is its key, with hyphens. */
+/** A flag of a command. Its name is its key, with hyphens. */
 export interface Flag {
   readonly kind: 'switch' | 'text' | 'number'
-  /** What stands for the value in the help: `N`, `SECONDS`. */
+  /** The placeholder of the value in the help: `N`, `SECONDS`. */
   readonly placeholder?: string
   readonly description: string
   readonly short?: string
-  /** The environment variable that is read when the flag is absent. */
+  /** The environment variable that is read if the flag is absent. */
   readonly variable?: string
-  /** What it is without being given: the help says it, and `Arguments` falls back to it. */
+  /** The default value, shown in the help and returned by `Arguments`. */
   readonly default?: string | number
-  /** What happens without it, where that is no value: words for the help. */
+  /** Describes the behaviour without the flag, if there is no default value. Shown in the help. */
   readonly otherwise?: string
   readonly choices?: readonly string[]
   readonly minimum?: number
   readonly maximum?: number
   readonly fractions?: boolean
-  /** Whether it may be given several times; any other that takes a value may not. */
+  /** Whether the flag may be given several times. Other flags with a value may not. */
   readonly repeatable?: boolean
 }
 

@@ -1,6 +1,6 @@
 import { exitCodes } from './errors.ts'
 
-/** Ended by a signal; the exit code says by which, as shells do. */
+/** The command was ended by a signal. The exit code says by which one, as in shells. */
 export class Interruption extends Error {
   override name = 'Interruption'
   readonly exitCode: number
@@ -11,7 +11,7 @@ export class Interruption extends Error {
   }
 }
 
-/** Runs something that a first Ctrl-C ends in order; a second one ends the program at once. */
+/** Runs a function that the first Ctrl-C aborts gracefully. A second Ctrl-C ends the process at once. */
 export async function interruptible<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController()
   const listeners = (['SIGINT', 'SIGTERM'] as const).map((name) => {

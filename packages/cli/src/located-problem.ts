@@ -1,16 +1,22 @@
 import { ProblemError, type Violation } from '@baton/client'
 
-/** The way from what was sent back to what the user wrote. */
+/** Maps what was sent to what the user wrote. */
 export interface Origin {
-  /** A line of a file, a name on the command line; `undefined` where nothing fits better than the pointer. */
+  /**
+   * A line of a file, or a name on the command line. `undefined` if the pointer itself is the best
+   * description.
+   */
   readonly placeOf: (pointer: string) => string | undefined
-  /** What a fault says, where it mentions other places. */
+  /** Rewrites a fault that mentions other positions. */
   readonly inItsTerms?: (detail: string) => string
-  /** What to do about the faults together, where each alone does not say. */
+  /** A hint for all faults together, if no single fault is enough to explain them. */
   readonly hintFor?: (errors: readonly Violation[]) => string | undefined
 }
 
-/** A problem whose pointers lead into what was sent, for people who never saw that. */
+/**
+ * A problem whose pointers refer to the request, with the way to translate them for users who never saw the
+ * request.
+ */
 export class LocatedProblem extends Error {
   override name = 'LocatedProblem'
   readonly problemError: ProblemError
@@ -23,7 +29,7 @@ export class LocatedProblem extends Error {
   }
 }
 
-/** Everything that is no problem of the service stays as it is. */
+/** Wraps problems of the service. Other errors are returned unchanged. */
 export function located(error: unknown, origin: Origin): unknown {
   return error instanceof ProblemError ? new LocatedProblem(error, origin) : error
 }

@@ -1,10 +1,13 @@
 #!/usr/bin/env node
 import { exitCodes } from './errors.ts'
 
-/** As in `engines`, which npm only warns about. */
+/** The same as in `engines`, which npm only warns about. */
 export const OLDEST_NODE = '22.18'
 
-/** Why this Node will not do. An older one would fail over the first thing that it lacks, in words of its own. */
+/**
+ * Explains why this version of Node is too old. Without this check, it would fail at the first missing
+ * feature with an obscure error.
+ */
 export function nodeFault(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [leastMajor = 0, leastMinor = 0] = OLDEST_NODE.split('.').map(Number)
@@ -12,11 +15,12 @@ export function nodeFault(version: string): string | undefined {
   return isNewEnough ? undefined : `baton needs Node ${OLDEST_NODE} or newer; this is ${version}`
 }
 
-// Static imports are resolved before anything runs: nothing that an older Node lacks may be among them.
+// Static imports are resolved before any code runs, so they must not need a feature that an older Node lacks.
 const fault = nodeFault(process.versions.node)
 if (fault === undefined) {
   const { enableCompileCache } = await import('node:module')
-  // Compiling what it loads is half of what a short command costs; from the second run on this saves it.
+  // Compiling the modules is a large part of a short command's run time. The cache saves it from the second
+  // run on.
   enableCompileCache()
   const { dispatch } = await import('./dispatch.ts')
   await dispatch(process.argv.slice(2))

@@ -7,7 +7,7 @@ import { Interruption } from './interruption.ts'
 const CTRL_C = '\u0003'
 const CTRL_D = '\u0004'
 
-/** What is asked when somebody types this, and what is shown meanwhile. */
+/** The answer to the prompt when these keys are typed, and the output meanwhile. */
 async function typed(keys: string) {
   const streams = { input: new PassThrough(), output: new PassThrough() }
   const answer = confirmed('Give it up?', streams).catch((error: unknown) => error)

@@ -28,7 +28,7 @@ export const instanceColours = {
   down: 'red',
 } as const satisfies Record<InstanceStatus['status'], string>
 
-/** Writes a line for programs and people to read. */
+/** Writes a line of output to stdout. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
@@ -37,24 +37,24 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value))
 }
 
-/** Writes a line beside the answer: notes, progress, what went wrong. */
+/** Writes a line to stderr: notes, progress, errors. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** A note on the way to the answer; where a program reads along, as a line of JSON. */
+/** Writes a note. With --json it is a line of JSON. */
 export function remark(given: Arguments, text: string): void {
   note(given.switch('json') ? JSON.stringify({ note: text }) : `baton: ${text}`)
 }
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Styled where the stream shows styles; NO_COLOR and FORCE_COLOR are heeded. */
+/** Applies a style if the stream supports it. Respects NO_COLOR and FORCE_COLOR. */
 export function styled(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(style, text, { stream })
 }
 
-/** Some terminals, serial ones and those of CI for instance, do not know their size and say 0. */
+/** Some terminals, for instance serial ones and those of CI, do not know their size and report 0. */
 export function widthOf(stream: { readonly columns?: number }): number {
   return stream.columns || 100
 }

@@ -1,7 +1,10 @@
 import { quoted } from '@baton/protocol/core'
 import { ProblemError, UnexpectedAnswerError, UnreachableError } from './errors.ts'
 
-/** The base URLs of a service. The one that answered last is asked first; where it is away, the next one is. */
+/**
+ * The base URLs of a service. Requests go to the URL that answered last; if it is unavailable, to the next
+ * one.
+ */
 export class Bases {
   readonly #bases: readonly string[]
   #at = 0
@@ -20,9 +23,9 @@ export class Bases {
         return await request(this.#bases[at] as string)
       } catch (error) {
         if (!isAway(error) || this.#bases.length === 1) throw error
-        // Unless another request has gone on already.
+        // Skip this if a concurrent request has already switched to the next URL.
         if (this.#at === at) this.#at = (at + 1) % this.#bases.length
-        // What may have arrived is for the caller to repeat.
+        // If the request may have arrived, the caller decides whether to repeat it.
         if (!neverArrived(error)) throw error
         if (tried === this.#bases.length) throw noneAnswers(this.#bases, error)
       }
@@ -39,14 +42,14 @@ function baseOf(url: string | URL): string {
   return read.origin + read.pathname.replace(/\/+$/, '')
 }
 
-/** Another node may answer, or answer otherwise. */
+/** Whether another node might answer, or give another answer. */
 function isAway(error: unknown): boolean {
   if (error instanceof UnreachableError) return true
   if (error instanceof ProblemError) return error.status === 503
   return error instanceof UnexpectedAnswerError && error.status >= 502 && error.status <= 504
 }
 
-/** Nothing listened there, or nobody knows where that is. */
+/** No process listened on the port, or the host could not be resolved or reached. */
 const unconnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 function neverArrived(error: unknown): boolean {

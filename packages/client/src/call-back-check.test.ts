@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CallBackCheck } from './call-back-check.ts'
 
-/** Few values, so that repetitions, wrong order and foreign tasks occur. */
+/** Few distinct values, so that duplicates, wrong order and mixed tasks occur. */
 const descriptor = fc
   .record({ task: fc.constantFrom('a', 'a', 'a', 'b'), level: fc.nat({ max: 2 }), index: fc.nat({ max: 8 }) })
   .map(({ task, level, index }) => ({

@@ -3,14 +3,14 @@ import { listedViolations, partitionName, problem, ViolationList } from '@baton/
 import { heldAgainstContract } from './contract.ts'
 
 /**
- * Which numbers occurred, as ranges. Producers count upwards, so a level of ten million partitions is one range and
- * not ten million entries.
+ * The set of indexes seen so far, stored as ranges. Producers count upwards, so a level of ten million
+ * partitions is one range and not ten million entries.
  */
 export class SeenIndexes {
   /** Disjoint, ascending, never adjacent. */
   readonly #ranges: { first: number; last: number }[] = []
 
-  /** False when the number had occurred before. */
+  /** Returns false if the index was already in the set. */
   add(index: number): boolean {
     const at = this.#firstEndingAtOrAfter(index)
     const next = this.#ranges[at]
@@ -43,8 +43,8 @@ export class SeenIndexes {
 }
 
 /**
- * Holds a call-back that arrives piece by piece against the contract, with the rules that reach across pieces: one
- * task, ascending levels, distinct partitions, a record total that stays exact. Pointers count from the first piece.
+ * Checks a call-back that arrives in pieces against the contract, including the rules across pieces: one
+ * task, ascending levels, distinct partitions, an exact record total. Pointers count from the first piece.
  */
 export class CallBackCheck {
   readonly #options: CallBackOptions
@@ -52,14 +52,14 @@ export class CallBackCheck {
   #taskId: string | undefined
   #level = 0
   #recordTotal = 0
-  /** Of the level under way: levels ascend, so that lower ones cannot come back. */
+  /** Indexes of the current level. Levels ascend, so lower levels cannot occur again. */
   #indexes = new SeenIndexes()
 
   constructor(options: CallBackOptions) {
     this.#options = options
   }
 
-  /** Takes the next piece, in the wire's form; answers what is wrong with it. */
+  /** Checks the next piece, in wire form. Returns the problem, if there is one. */
   async take(piece: readonly unknown[]): Promise<Problem | undefined> {
     const checked = await heldAgainstContract(piece, this.#options)
     const offset = this.#offset
@@ -73,7 +73,7 @@ export class CallBackCheck {
     return rebased(problem('contract_violation', DETAIL, listedViolations(violations.failure())), offset)
   }
 
-  /** Every place of this piece that breaks a rule across pieces. */
+  /** Finds every descriptor of this piece that breaks a rule across pieces. */
   #across({ taskId, recordTotal, partitions }: CallBack, found: ViolationList): void {
     const first = this.#taskId ?? taskId
     this.#taskId = first
@@ -114,7 +114,10 @@ const DETAIL = 'the descriptors break the contract; see errors'
 
 const quoted = (text: string) => JSON.stringify(text)
 
-/** Other descriptors that a fault mentions, like the `/5` in "names the same partition as /5", by another name. */
+/**
+ * Replaces the position of another descriptor in a violation, like the `/5` in "names the same partition as
+ * /5", with the name that `nameOf` returns.
+ */
 export function namingPositions(detail: string, nameOf: (position: number) => string): string {
   return detail.replace(
     /( names the same partition as |^taskId must be the same in the whole array: )\/(\d+)/,
@@ -122,7 +125,9 @@ export function namingPositions(detail: string, nameOf: (position: number) => st
   )
 }
 
-/** The same problem, pointing into the whole of what the caller passed instead of into one piece of it. */
+/**
+ * Returns the same problem with pointers into everything that the caller passed, instead of into one piece.
+ */
 export function rebased(found: Problem, offset: number): Problem {
   if (offset === 0) return found
   const move = <T extends { pointer: string; detail: string }>(place: T): T => ({

@@ -4,12 +4,12 @@ import type { BatonClient } from './client.ts'
 import { BatonError, type CallBackProgress, ProblemError, problemError } from './errors.ts'
 import { jsonText } from './transport.ts'
 
-/** A run of descriptors that goes into one request. */
+/** Consecutive descriptors that are sent in one request. */
 export interface Piece {
-  /** Position of its first descriptor in the whole. */
+  /** The position of the first descriptor in the whole call-back. */
   readonly offset: number
   readonly descriptors: readonly unknown[]
-  /** The same as JSON, one text each. */
+  /** The descriptors as JSON, one text each. */
   readonly texts: readonly string[]
 }
 
@@ -19,7 +19,10 @@ export interface PieceLimits {
   readonly bytes: number
 }
 
-/** Cuts what comes into pieces that keep all limits; a descriptor above the limit goes alone. */
+/**
+ * Splits the descriptors into pieces within all limits. A descriptor above the byte limit becomes a piece by
+ * itself.
+ */
 export async function* piecesOf(
   source: Iterable<unknown> | AsyncIterable<unknown>,
   limits: PieceLimits,
@@ -53,7 +56,7 @@ export async function* piecesOf(
   if (texts.length > 0) yield { offset, descriptors, texts }
 }
 
-/** Two pieces of half the size, for a service that takes less than was thought. */
+/** Splits a piece in two, for a service that accepts less than the configured limit. */
 function halves({ offset, descriptors, texts }: Piece): readonly [Piece, Piece] {
   const middle = Math.ceil(texts.length / 2)
   return [
@@ -62,37 +65,42 @@ function halves({ offset, descriptors, texts }: Piece): readonly [Piece, Piece] 
   ]
 }
 
-/** What is no descriptor is for the check to judge. */
+/** The value may be anything; the contract check rejects what is not a descriptor. */
 function levelOf(descriptor: unknown): unknown {
   return (descriptor as { priorityLevel?: unknown } | null | undefined)?.priorityLevel
 }
 
 const encoder = new TextEncoder()
 
-/** Most descriptors are plain ASCII, where length and size are the same and nothing needs encoding. */
+/** Most descriptors are plain ASCII, where the length is the size and no encoding is needed. */
 function byteLength(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole ASCII range is meant
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches the whole ASCII range
   return /^[\x00-\x7f]*$/.test(text) ? text.length : encoder.encode(text).byteLength
 }
 
 /** With `seal`, the last request of the call-back seals the task. */
 export interface CallBackCallOptions extends SealableCallOptions {
-  /** Told after each request of the call-back. */
+  /** Called after each request of the call-back. */
   readonly onProgress?: ((progress: CallBackProgress) => void) | undefined
 }
 
-/** What became of a whole call-back. */
+/** The result of a whole call-back. */
 export interface CallBackReceipt {
   readonly taskId: string
   /** Partitions that were new. */
   readonly accepted: number
-  /** Partitions that were known already, unchanged: also those of a request whose answer was lost. */
+  /**
+   * Partitions that the service already had, unchanged. Includes those of a repeated request whose answer was
+   * lost.
+   */
   readonly duplicates: number
-  /** How many requests it took. */
+  /** The number of requests that were sent. */
   readonly requests: number
 }
 
-/** One call-back on its way: its pieces one after the other, since their order is the order of the hand-off. */
+/**
+ * Sends the pieces of one call-back, one after the other, because their order is the order of the hand-off.
+ */
 export class CallBackSending {
   readonly #client: BatonClient
   readonly #options: CallBackCallOptions
@@ -101,7 +109,7 @@ export class CallBackSending {
   #accepted = 0
   #duplicates = 0
   #requests = 0
-  /** As learned from the service: more descriptors than this are too large a body. */
+  /** Learned from the service: a body with more descriptors is too large. */
   #mostAtOnce = Number.POSITIVE_INFINITY
 
   constructor(client: BatonClient, options: CallBackCallOptions) {
@@ -122,7 +130,7 @@ export class CallBackSending {
     }
   }
 
-  /** Whether it matters which piece is the last. */
+  /** Whether the last piece must be sent with the seal. */
   get seals(): boolean {
     const { seal } = this.#options
     return seal !== undefined && seal !== false
@@ -153,7 +161,10 @@ export class CallBackSending {
     this.#options.onProgress?.(this.#progress)
   }
 
-  /** The error as the caller should see it: pointing into what they passed, and saying what is stored already. */
+  /**
+   * Converts an error for the caller: pointers refer to everything that the caller passed, and `stored` says
+   * what the service has stored already.
+   */
   interrupted(error: unknown, offset = 0): unknown {
     if (!(error instanceof BatonError)) return error
     const whole = error instanceof ProblemError ? pointingIntoWhole(error, offset) : error

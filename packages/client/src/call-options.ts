@@ -8,17 +8,20 @@ import type {
 import type { FailedTry } from './persistence.ts'
 
 const WORDS_PER_KEY = 3
-/** For many keys at a time: asking for each took a worker without work to do a tenth of its processor time. */
+/**
+ * Random words for many keys at once, because a separate call for each key is expensive for an idle worker.
+ */
 const random = new Uint32Array(WORDS_PER_KEY * 64)
 let used = random.length
 
 /**
- * Names one pull: whoever sends it again gets the leases of the first time, never new ones. It begins with the time, as
- * a UUID of version 7 does: stores then write keys of the same time side by side.
+ * Creates the idempotency key of a pull. Repeating the pull with the same key returns the same leases, never
+ * new ones. The key begins with the time, like a UUID of version 7, so that databases store recent keys next
+ * to each other.
  */
 export function newIdempotencyKey(): string {
   if (used === random.length) {
-    // Not randomUUID, which browsers have in secure contexts only.
+    // Not randomUUID, which browsers offer in secure contexts only.
     crypto.getRandomValues(random)
     used = 0
   }
@@ -31,77 +34,88 @@ function hexOf(value: number, digits: number): string {
   return value.toString(16).padStart(digits, '0')
 }
 
-/** What every call takes. */
+/** The options of every call. */
 export interface CallOptions {
-  /** Ends the call; it then rejects with the signal's reason. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** How long this call goes on trying; see `retryForSeconds` of the client. */
+  /** How long this call is retried. See `retryForSeconds` of the client. */
   readonly retryForSeconds?: number | undefined
-  /** How long one request of this call may take before it counts as lost. */
+  /** The timeout of each request of this call. */
   readonly timeoutSeconds?: number | undefined
   /**
-   * The trace that this call belongs to (W3C Trace Context), in place of one among the `headers` of the client. That of a
-   * call-back is handed out with its partitions.
+   * The trace that this call belongs to (W3C Trace Context). Overrides a `traceparent` in the `headers` of
+   * the client. The trace of a call-back is handed out with its partitions.
    */
   readonly traceparent?: string | undefined
-  /** Told about each request that failed and will be repeated. */
+  /** Called for each request that failed and will be repeated. */
   readonly onFailure?: ((failed: FailedTry) => void) | undefined
 }
 
-/** What a call-back takes. */
+/** The options of a call-back. */
 export interface SealableCallOptions extends CallOptions {
   /**
-   * Also seals the task, in the step that stores the array: nothing new will come. A number says how many partitions the
-   * task has in all.
+   * Also seals the task, in the same transaction that stores the array: no new partitions will follow. A
+   * number is the total number of partitions of the task.
    */
   readonly seal?: boolean | number | undefined
-  /** The settings of the task from now on, in place of what was set for it. */
+  /** The new settings of the task. They replace all earlier ones. */
   readonly settings?: TaskSettingsRequest | undefined
 }
 
-/** What to take: partitions of any of these tables, and of any of these tasks. Whatever is absent does not matter. */
+/**
+ * Which partitions to pull: any of these tables, and any of these tasks. An absent filter matches everything.
+ */
 export interface Chosen {
-  /** Compute tables, as `schema.table`; up to 50. */
+  /** Compute tables, as `schema.table`. At most 50. */
   readonly tables?: readonly string[] | undefined
-  /** Ids of tasks; up to 50. */
+  /** Task ids. At most 50. */
   readonly tasks?: readonly string[] | undefined
 }
 
-/** How much to take, and what. */
+/** How much to pull, and what. */
 export interface PullChoice extends Chosen {
-  /** The most partitions to take, up to 1000. One when absent, or 1000 where there is a budget of `records`. */
+  /** The most partitions to pull, up to 1000. The default is 1, or 1000 if `records` is given. */
   readonly batch?: number | undefined
-  /** Stop taking once the records of what was taken reach this number; the first partition is always given. */
+  /**
+   * Stop once the pulled partitions have at least this many records in total. The first partition is always
+   * given.
+   */
   readonly records?: number | undefined
-  /** How long to wait when nothing is ready, up to 60 seconds. */
+  /** How long to wait if nothing is ready, up to 60 seconds. */
   readonly waitSeconds?: number | undefined
 }
 
 export interface PullOptions extends PullChoice, CallOptions {
-  /** Names this pull; made up when absent. A repetition gets the leases of the first time. */
+  /**
+   * The idempotency key of this pull; generated if absent. Repeating the pull with the same key returns the
+   * same leases.
+   */
   readonly idempotencyKey?: string | undefined
 }
 
 export interface SettleOptions extends CallOptions {
-  /** Also take the next partitions, in the same request. */
+  /** Also pulls the next partitions, in the same request. */
   readonly pull?: PullChoice | undefined
-  /** Names the pull, when there is one. */
+  /** The idempotency key of the pull, if there is one. */
   readonly idempotencyKey?: string | undefined
 }
 
 export interface Pulled<Fields extends object = object> {
-  /** In the order in which they were due; empty when nothing is ready. */
+  /** In hand-off order. Empty if nothing is ready. */
   readonly partitions: (PulledPartition & Fields)[]
-  /** When nothing was ready: how soon it is worth asking again. */
+  /** If nothing was ready: how long to wait before the next pull. */
   readonly retryAfterSeconds: number | undefined
 }
 
-/** Whose backlog, and within how long it is to be finished; as the service is set when absent. */
+/**
+ * Which backlog to consider, and the time within which it should be finished. The default target is
+ * configured at the service.
+ */
 export interface ScaleOptions extends Chosen, CallOptions {
   readonly targetSeconds?: number | undefined
 }
 
-/** A page of a list: where to begin (the `next` of the page before) and how long it may be. */
+/** One page of a list: its cursor (`next` of the previous page) and its maximum length. */
 export interface PageOptions extends CallOptions {
   readonly cursor?: string | undefined
   readonly limit?: number | undefined
@@ -109,7 +123,7 @@ export interface PageOptions extends CallOptions {
 
 export interface TasksOptions extends PageOptions {
   readonly state?: TaskState | undefined
-  /** Only tasks that have parked partitions, whatever their state. */
+  /** Only tasks with parked partitions, in any state. */
   readonly parked?: boolean | undefined
   /** Only tasks whose id contains this text. */
   readonly search?: string | undefined
@@ -121,13 +135,13 @@ export interface ManifestOptions extends CallOptions {
 }
 
 export interface ThroughputOptions extends CallOptions {
-  /** `minute` unless given. Minutes are kept for a day, hours for the retention of the service. */
+  /** The default is `minute`. Minutes are kept for a day, hours for the retention period of the service. */
   readonly step?: ThroughputStep | undefined
-  /** A day before `to` unless given, seven days for hours. A text is a time as RFC 3339 writes it. */
+  /** The default is a day before `to`, or seven days for hours. A string must be an RFC 3339 timestamp. */
   readonly from?: Date | string | undefined
-  /** Now unless given. */
+  /** The default is now. */
   readonly to?: Date | string | undefined
-  /** A point for each level. */
+  /** Return a separate point for each level. */
   readonly by?: 'level' | undefined
 }
 

@@ -1,54 +1,54 @@
 import type { FailedTry } from './persistence.ts'
 
-/** How to reach a service, and how to behave towards it. */
+/** How to reach a service, and how to handle failures. */
 export interface BatonClientOptions {
   /**
-   * The service's base URL, with its path if it is mounted under one: `https://data.example.com/baton`. Of a service with
-   * several nodes there may be several: where one is away, the next is asked.
+   * The service's base URL, with its path if it is mounted under one: `https://data.example.com/baton`. For a
+   * service with several nodes, several URLs can be given: if one is unavailable, the next is used.
    */
   readonly url: string | URL | readonly (string | URL)[]
-  /** Sent as `Authorization: Bearer`. A function is asked before each request, for tokens that change. */
+  /** Sent as `Authorization: Bearer`. A function is called before each request, for tokens that change. */
   readonly token?: string | (() => string | Promise<string>)
-  /** The name that this client goes by (`X-Instance-Id`), shown to operators. It grants nothing. */
+  /** The name of this client (`X-Instance-Id`), shown to operators. It grants no permissions. */
   readonly instanceId?: string
   /**
-   * The wire's name for the table field, where the deployment has one of its own. Programs always read and write
+   * The name of the table field on the wire, if the deployment has its own. Programs always read and write
    * `computeTableName`.
    * @defaultValue `'computeTableName'`
    */
   readonly tableField?: string
   /**
-   * How long one request may take before it counts as lost, beyond the time that it was asked to wait.
+   * The timeout of one request, in addition to the requested wait time.
    * @defaultValue `30`
    */
   readonly timeoutSeconds?: number
   /**
-   * How long a call goes on trying while the service is away or asks for patience. Zero tries once. Repeating is
-   * safe: a pull carries an `Idempotency-Key`, everything else is idempotent by itself. The exception is a `retry`
-   * with `done`, which is tried once unless the call itself says otherwise.
+   * How long a call is retried while the service is unavailable or answers with a retry delay. Zero means a
+   * single try. Repeating is safe: a pull has an `Idempotency-Key`, and every other call is idempotent. The
+   * exception is a `retry` with `done`, which is tried once unless the call itself sets `retryForSeconds`.
    * @defaultValue `30`
    */
   readonly retryForSeconds?: number
-  /** Headers for each request, for instance the `traceparent` of the trace under way. */
+  /** Headers of each request, for instance the `traceparent` of the current trace. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
-  /** Told about each request that failed and will be repeated, unless the call has a listener of its own. */
+  /** Called for each request that failed and will be repeated, unless the call has its own listener. */
   readonly onFailure?: (failed: FailedTry) => void
-  /** Told about each request once it is over, also about those that failed and will be repeated. */
+  /** Called when a request has ended, including each failed request that will be repeated. */
   readonly onRequest?: (request: RequestReport) => void
   /**
-   * Used for everything that is asked, in place of the platform's. Without it Node asks by `node:http`, which takes a third
-   * of the processor time, and only redirects and streams go by `fetch`.
+   * Used for all requests instead of the platform's HTTP client. By default, Node sends requests with
+   * `node:http`, which needs less CPU, and uses `fetch` only for redirects and streams.
    */
   readonly fetch?: typeof globalThis.fetch
 }
 
-/** One request that is over. */
+/** A request that has ended. */
 export interface RequestReport {
   readonly method: string
   readonly path: string
-  /** `undefined` when no answer came. */
+  /** `undefined` if no answer arrived. */
   readonly status: number | undefined
   readonly millis: number
-  /** What the request failed with, if it did. */
+  /** The error, if the request failed. */
   readonly error: unknown
 }

@@ -48,7 +48,10 @@ import { Subscriptions } from './subscriptions.ts'
 import { TableField } from './table-field.ts'
 import { type Answer, jsonText, type RequestSpec, retryAfterOf, Transport } from './transport.ts'
 
-/** Where a task is. No service accepts the ids that are refused here, and asked for one it would not see which. */
+/**
+ * The path of a task. The ids rejected here are invalid at every service. In a URL they would produce another
+ * path, so the service could not report the error.
+ */
 function taskPath(taskId: string): string {
   if (taskId === '') throw new UnsendableError('a task id must not be empty')
   if (taskId === '.' || taskId === '..') {
@@ -66,15 +69,15 @@ function taskPath(taskId: string): string {
 const DEFAULT_RETRY_FOR_SECONDS = 30
 
 /**
- * Each operation of the service as one call: typed, repeated when its answer is lost wherever that is safe, rejected
- * with a {@link BatonError}. `Producer` and `Worker` are built on it.
+ * All operations of the service as typed calls. A call is repeated where that is safe, and rejects with a
+ * {@link BatonError}. `Producer` and `Worker` are built on it.
  */
 export class BatonClient {
   readonly #transport: Transport
   readonly #table: TableField
   readonly #retryForSeconds: number
   readonly #onFailure: BatonClientOptions['onFailure']
-  /** Who is told what happens to tasks, by webhooks or by reading. */
+  /** Subscriptions to events of tasks, delivered by webhook or read by the client. */
   readonly subscriptions = new Subscriptions((spec, options) => this.#call(spec, options))
 
   constructor(options: string | URL | BatonClientOptions) {
@@ -86,24 +89,27 @@ export class BatonClient {
     this.#onFailure = given.onFailure
   }
 
-  /** How this deployment names the table field on the wire. */
+  /** The name of the table field on the wire. */
   get tableField(): TableField {
     return this.#table
   }
 
-  /** Sends one array as it is, all or nothing. `Producer` also checks it, and splits what is too large. */
+  /**
+   * Sends one array in one request, all or nothing. `Producer` also checks the array, and splits one that is
+   * too large.
+   */
   async callBack<Fields extends object = object>(
     descriptors: readonly (PartitionDescriptor & NoInfer<Fields>)[],
     options: SealableCallOptions = {},
   ): Promise<CallBackAnswer> {
-    // What is no array is sent all the same: the service has the words for it.
+    // A value that is not an array is sent unchanged: the service explains the error.
     const wire = Array.isArray(descriptors)
       ? descriptors.map((descriptor) => this.#table.toWire(descriptor))
       : descriptors
     return this.callBackText(jsonText(wire, 'the call-back'), options)
   }
 
-  /** The same for an array that is JSON text already. */
+  /** The same for an array that is already JSON text. */
   async callBackText(json: string, options: SealableCallOptions = {}): Promise<CallBackAnswer> {
     const headers = { ...sealing(options.seal), ...setting(options) }
     const spec = { method: 'POST', path: '/call-back', body: json, headers } as const
@@ -123,10 +129,10 @@ export class BatonClient {
     }
   }
 
-  /** Says how the work under leases ended. */
+  /** Reports how the work under leases ended. */
   async settle(settlements: readonly Settlement[], options: SettleOptions = {}): Promise<SettleAnswer> {
     const { pull: wish, idempotencyKey = newIdempotencyKey() } = options
-    // What is chosen is chosen of something: with a filter alone, one is meant.
+    // A filter without a batch size pulls one partition.
     const pull = wish !== undefined && isFilterOnly(wish) ? { ...wish, batch: 1 } : wish
     const headers = pull === undefined ? {} : { ...preferring(pull), 'idempotency-key': idempotencyKey }
     const waitSeconds = pull?.waitSeconds
@@ -140,7 +146,7 @@ export class BatonClient {
     }
   }
 
-  /** Extends leases by their full length from now. */
+  /** Extends leases by their full duration from now. */
   async renew(leaseIds: readonly string[], options: CallOptions = {}): Promise<RenewAnswer> {
     const body = jsonText(leaseIds, 'the list of leases')
     return (await this.#call({ method: 'POST', path: '/renew', body }, options)) as RenewAnswer
@@ -153,18 +159,21 @@ export class BatonClient {
     return (await this.#get('/tasks', query, options)) as TaskList
   }
 
-  /** All unfinished tasks together. */
+  /** The totals of all unfinished tasks. */
   async totals(options: CallOptions = {}): Promise<Totals> {
     return (await this.#get('/totals', {}, options)) as Totals
   }
 
-  /** What is left to do, who works on it, and how many workers would finish it within a time. */
+  /**
+   * The backlog, the instances that work on it, and the number of workers that would finish it within a
+   * target time.
+   */
   async scale(options: ScaleOptions = {}): Promise<Scale> {
     const query = { ...choosing(options), target: options.targetSeconds }
     return (await this.#get('/scale', query, options)) as Scale
   }
 
-  /** How far a task is. */
+  /** The state and progress of a task. */
   async task(taskId: string, options: CallOptions = {}): Promise<TaskView> {
     return (await this.#get(taskPath(taskId), {}, options)) as TaskView
   }
@@ -177,7 +186,7 @@ export class BatonClient {
     return { ...list, partitions: list.partitions.map((row) => this.#table.fromWire(row)) }
   }
 
-  /** What became done of a task, by minute or by hour. */
+  /** The throughput of a task, by minute or by hour. */
   async throughput(taskId: string, options: ThroughputOptions = {}): Promise<Throughput> {
     const { step, from, to, by } = options
     const query = { step, from: timeText(from), to: timeText(to), by }
@@ -185,8 +194,8 @@ export class BatonClient {
   }
 
   /**
-   * The partitions of a task, all of them or those of a state or level, one after the other as the service sends them: for
-   * audit, and to take what is parked elsewhere. Not repeated.
+   * Streams the partitions of a task: all of them, or those of a state or level. Use it for audits, or to
+   * process parked partitions elsewhere. The request is not repeated.
    */
   async *manifest(
     taskId: string,
@@ -202,8 +211,8 @@ export class BatonClient {
   }
 
   /**
-   * What happens at the service, from now on: tasks that move, partitions that are parked, instances that come and
-   * go. Goes on by itself when the connection breaks; after a `reset` something may have been missed.
+   * Streams the events of the service from now on: task progress, parked partitions, instances that start and
+   * stop. Reconnects when the connection breaks. After a `reset` event, some events may be missing.
    */
   events(options: CallOptions = {}): AsyncGenerator<StreamEvent, void, undefined> {
     const open = (lastEventId: string | undefined) => {
@@ -217,7 +226,7 @@ export class BatonClient {
     return followEvents(open, options.signal)
   }
 
-  /** Hands nothing more out; leases run on. */
+  /** Stops handing out partitions of a task. Existing leases remain valid. */
   async pause(taskId: string, options: CallOptions = {}): Promise<ControlAnswer> {
     return this.#control(taskId, 'pause', undefined, options)
   }
@@ -226,21 +235,25 @@ export class BatonClient {
     return this.#control(taskId, 'resume', undefined, options)
   }
 
-  /** Gives up every partition that is not done; leases are lost. */
+  /** Gives up every partition that is not done. Their leases are lost. */
   async cancel(taskId: string, options: CallOptions = {}): Promise<ControlAnswer> {
     return this.#control(taskId, 'cancel', undefined, options)
   }
 
   /**
-   * Gives parked partitions fresh attempts: all, a level, or those named. With `done` it is tried once unless
-   * `retryForSeconds` is given with the call: a repetition would run again what was finished since the first time.
+   * Gives parked partitions new attempts: all, those of a level, or those named. A call with `done` is tried
+   * once unless `retryForSeconds` is given, because a repetition would rerun partitions that finished since
+   * the first try.
    */
   async retry(taskId: string, which: RetryRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
     const { retryForSeconds = which.done === true ? 0 : undefined } = options
     return this.#control(taskId, 'retry', which, { ...options, retryForSeconds })
   }
 
-  /** Says that no more partitions will come, and how many there are in all: the task then tells how many are missing. */
+  /**
+   * Declares that no more partitions will follow, and optionally their total number. The task then shows how
+   * many are missing.
+   */
   async seal(taskId: string, expected: SealRequest = {}, options: CallOptions = {}): Promise<ControlAnswer> {
     return this.#control(taskId, 'seal', expected, options)
   }
@@ -250,14 +263,14 @@ export class BatonClient {
     return this.#control(taskId, 'skip-parked', undefined, options)
   }
 
-  /** Lets each level wait until all lower ones are done, or ends that. */
+  /** Enables or disables the level barrier: each level waits until all lower levels are done. */
   async levelBarrier(taskId: string, enabled: boolean, options: CallOptions = {}): Promise<ControlAnswer> {
     return this.#control(taskId, 'level-barrier', { enabled }, options)
   }
 
   /**
-   * Sets leases, attempts, back-off, barrier, limit and share of a task, in place of what was set for it. May be called
-   * before its first call-back.
+   * Sets the leases, attempts, back-off, barrier, limit and share of a task, in place of all earlier
+   * settings. May be called before the first call-back of the task.
    */
   async settings(
     taskId: string,
@@ -269,7 +282,7 @@ export class BatonClient {
     return (await this.#call(spec, options)) as TaskSettingsAnswer
   }
 
-  /** What is known about an instance; about the node that answers when none is named. */
+  /** The status of an instance; without a name, of the node that answers. */
   async instanceStatus(instanceId?: string, options: CallOptions = {}): Promise<InstanceStatus> {
     return (await this.#get('/test/instance-status', { instanceId }, options)) as InstanceStatus
   }
@@ -280,15 +293,18 @@ export class BatonClient {
     return (await this.#get('/instances', { cursor, limit }, options)) as InstanceList
   }
 
-  /** Who gave which order, and which tokens were refused: at the node that answers, since it started, newest first. */
+  /**
+   * The operator actions and the refused tokens, newest first: those that the answering node saw since its
+   * start.
+   */
   async audit(options: PageOptions = {}): Promise<AuditList> {
     const { cursor, limit } = options
     return (await this.#get('/audit', { cursor, limit }, options)) as AuditList
   }
 
   /**
-   * Takes all leases of an instance back, for one that will not come back by itself. Their partitions are ready at once; it
-   * costs each an attempt, as if the lease had expired.
+   * Takes back all leases of an instance that will not recover by itself. Their partitions become ready at
+   * once. Each loses one attempt, as if its lease had expired.
    */
   async releaseInstance(instanceId: string, options: CallOptions = {}): Promise<ReleaseAnswer> {
     const path = `/instances/${encodeURIComponent(instanceId)}/release`
@@ -353,7 +369,7 @@ function preferring({ batch, records, waitSeconds }: PullChoice): Record<string,
   return preferences.length === 0 ? {} : { prefer: preferences.join(', ') }
 }
 
-/** Where a service is: its URL, its URL with further options, or a client that is in use already. */
+/** The address of a service: its URL, client options, or an existing client. */
 export type ServiceAddress = string | URL | BatonClientOptions | BatonClient
 
 export function clientOf(service: ServiceAddress): BatonClient {

@@ -1,11 +1,11 @@
 import type { CallBackCheck, CallBackOptions } from '@baton/protocol'
 
 /**
- * Holds a call-back against the contract. Its schemas are loaded with the first one: they take 0.3 s of a processor, six
- * times the rest of the client, and whoever works or looks never needs them.
+ * Checks a call-back against the contract. The schemas are loaded on first use: loading them is slow, and
+ * programs that only pull or read never need them.
  */
 export async function heldAgainstContract(body: unknown, options: CallBackOptions): Promise<CallBackCheck> {
   const { checkCallBack } = await import('@baton/protocol')
-  // What names more levels than one request may is sent as several.
+  // A call-back with more levels than one request may have is sent in several requests.
   return checkCallBack(body, { maxLevels: Number.POSITIVE_INFINITY, ...options })
 }

@@ -1,22 +1,27 @@
 import type { Conflict, Problem, ProblemCode, RefusalCode, Violation } from '@baton/protocol'
 
-/** How far a call-back has come. Calling back again is safe: what is stored counts as duplicates then. */
+/**
+ * The progress of a call-back. Repeating the call-back is safe: stored partitions then count as duplicates.
+ */
 export interface CallBackProgress {
-  /** Descriptors that the service has answered for. */
+  /** Descriptors that the service has acknowledged. */
   readonly sent: number
-  /** Those of them that were new. */
+  /** The number of sent descriptors that were new. */
   readonly accepted: number
-  /** Those of them that were known already, unchanged. */
+  /** The number of sent descriptors that the service already had, unchanged. */
   readonly duplicates: number
 }
 
-/** Everything that a call of this library rejects with, apart from the reason of an aborted signal. */
+/**
+ * The base class of all errors that calls of this library reject with, except the reason of an aborted
+ * signal.
+ */
 export abstract class BatonError extends Error {
   /** Whether the same call, unchanged, may succeed later. */
   readonly retryable: boolean
-  /** How long the service asked to be left alone, if it did. */
+  /** The retry delay that the service requested, if it did. */
   readonly retryAfterSeconds: number | undefined
-  /** For a call-back in several requests: what the service had stored before this happened. */
+  /** For a call-back in several requests: what the service had stored before the error. */
   stored: CallBackProgress | undefined
 
   constructor(text: string, options: ErrorOptions & { retryable: boolean; retryAfterSeconds?: number }) {
@@ -26,14 +31,17 @@ export abstract class BatonError extends Error {
   }
 }
 
-/** The service answered with a problem. */
+/** The service answered with a problem document. */
 export class ProblemError extends BatonError {
   override name = 'ProblemError'
-  /** The kind of problem, from the registry of codes. */
+  /** The error code, from the registry of codes. */
   readonly code: ProblemCode
   /** The HTTP status. */
   readonly status: number
-  /** Not a field: an error that nobody catches is printed with all of its fields, and this may be a hundred places. */
+  /**
+   * Private, because Node prints all public fields of an uncaught error, and this may list a hundred
+   * violations.
+   */
   readonly #problem: Problem
 
   constructor(problem: Problem, retryAfterSeconds?: number) {
@@ -44,18 +52,18 @@ export class ProblemError extends BatonError {
     this.#problem = problem
   }
 
-  /** The whole document (RFC 9457). */
+  /** The whole problem document (RFC 9457). */
   get problem(): Problem {
     return this.#problem
   }
 }
 
-/** What was to be sent breaks the contract: found here before sending, or by the service. */
+/** The call-back breaks the contract. The client found it before sending, or the service did. */
 export class ContractError extends ProblemError {
   override name = 'ContractError'
-  /** How many there are in all, listed or not. */
+  /** The number of all violations, including those that are not listed. */
   readonly violationCount: number
-  /** Who found it: the client, and then nothing of it was sent, or the service. */
+  /** What found the violations: the client, which then sent none of what it checked, or the service. */
   readonly foundBy: 'client' | 'service'
 
   constructor(problem: Problem, foundBy: 'client' | 'service' = 'service') {
@@ -70,16 +78,16 @@ export class ContractError extends ProblemError {
     }
   }
 
-  /** Each place that is wrong, as a JSON Pointer into what the caller passed; at most a hundred. */
+  /** Each violation, with a JSON Pointer into what the caller passed. At most a hundred. */
   get violations(): readonly Violation[] {
     return this.problem.errors ?? []
   }
 }
 
-/** Partitions are already known with other content. */
+/** The service already has some of the partitions, with other content. */
 export class ConflictError extends ProblemError {
   override name = 'ConflictError'
-  /** How many there are in all, listed or not. */
+  /** The number of all conflicts, including those that are not listed. */
   readonly conflictCount: number
 
   constructor(problem: Problem) {
@@ -87,13 +95,16 @@ export class ConflictError extends ProblemError {
     this.conflictCount = this.conflicts.length + (problem.conflictsOmitted ?? 0)
   }
 
-  /** Each partition that contradicts what was accepted before, with a JSON Pointer into what the caller passed. */
+  /** Each partition that contradicts an accepted one, with a JSON Pointer into what the caller passed. */
   get conflicts(): readonly Conflict[] {
     return this.problem.conflicts ?? []
   }
 }
 
-/** No answer: the service is away, the network is, or it took too long. What was asked may have happened. */
+/**
+ * No answer arrived: the service or the network is unavailable, or the request timed out. The request may
+ * still have taken effect.
+ */
 export class UnreachableError extends BatonError {
   override name = 'UnreachableError'
 
@@ -103,8 +114,8 @@ export class UnreachableError extends BatonError {
 }
 
 /**
- * The request cannot be made at all: a header that HTTP cannot carry, a port that fetch never asks, a task id that no
- * URL can name, a value that JSON has no form for.
+ * The request cannot be sent: an invalid header, a port that fetch blocks, a task id that a URL cannot
+ * contain, or a value without a JSON form.
  */
 export class UnsendableError extends BatonError {
   override name = 'UnsendableError'
@@ -114,7 +125,7 @@ export class UnsendableError extends BatonError {
   }
 }
 
-/** Something answered that is not Baton: a proxy's error page, a wrong URL. */
+/** The answer is not from Baton: a proxy's error page, or a wrong URL. */
 export class UnexpectedAnswerError extends BatonError {
   override name = 'UnexpectedAnswerError'
   readonly status: number
@@ -126,14 +137,14 @@ export class UnexpectedAnswerError extends BatonError {
   }
 }
 
-/** Request timeout, too early, too many requests: what proxies answer for a while. */
+/** Request timeout, too early, too many requests: temporary answers of proxies. */
 const passingStatuses = new Set([408, 425, 429])
 
-/** Why the signal of a handler was aborted: the partition is, or may soon be, in other hands. */
+/** The reason of a handler's aborted signal: another worker has the partition, or may soon have it. */
 export class LeaseLostError extends BatonError {
   override name = 'LeaseLostError'
   readonly leaseId: string
-  /** `lease_unrenewed` when the service could not be reached in time to say anything. */
+  /** `lease_unrenewed` if the lease could not be renewed in time because the service was unreachable. */
   readonly code: RefusalCode | 'lease_unrenewed'
 
   constructor(leaseId: string, code: RefusalCode | 'lease_unrenewed', detail: string) {
@@ -143,7 +154,7 @@ export class LeaseLostError extends BatonError {
   }
 }
 
-/** Why the signal of a handler was aborted: the worker stops and its time to finish is over. */
+/** The reason of a handler's aborted signal: the worker is stopping, and the time to finish is over. */
 export class WorkerStoppedError extends BatonError {
   override name = 'WorkerStoppedError'
 
@@ -152,7 +163,7 @@ export class WorkerStoppedError extends BatonError {
   }
 }
 
-/** The right class for a problem document. */
+/** Creates the error class that matches a problem document. */
 export function problemError(problem: Problem, retryAfterSeconds?: number): ProblemError {
   if (problem.code === 'contract_violation') return new ContractError(problem)
   if (problem.code === 'partition_conflict') return new ConflictError(problem)

@@ -5,11 +5,11 @@ import { backOffMillis, pause } from './persistence.ts'
 
 interface TextLinesOptions {
   readonly signal?: AbortSignal | undefined
-  /** A connection on which nothing comes for longer counts as broken. */
+  /** The connection counts as broken after this much silence. */
   readonly longestSilenceMillis?: number
 }
 
-/** The lines of a body, however it is cut into chunks. A last line without a line break counts. */
+/** Splits a body into lines, independently of its chunks. A last line without a line break counts. */
 export async function* textLines(
   body: ReadableStream<Uint8Array>,
   { signal, longestSilenceMillis }: TextLinesOptions = {},
@@ -31,7 +31,7 @@ export async function* textLines(
     if (rest !== '') yield rest
   } finally {
     signal?.removeEventListener('abort', interrupt)
-    // A caller that leaves early must not leave the connection open.
+    // If the caller stops iterating early, close the connection.
     await reader.cancel().catch(() => {})
   }
 }
@@ -56,11 +56,13 @@ async function nextChunk(
 
 interface ReceivedEvent {
   readonly id: string | undefined
-  /** Undefined for a block without data, such as one that only gives an id. */
+  /** Undefined for a block without data, for example a block that contains only an id. */
   readonly event: StreamEvent | undefined
 }
 
-/** Reads the parts of server-sent events that the service uses: id, event, one line of data, and comments. */
+/**
+ * Parses the subset of server-sent events that the service uses: id, event, one line of data, and comments.
+ */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   signal?: AbortSignal,
@@ -82,7 +84,7 @@ export async function* readEvents(
 
 type OpenEvents = (lastEventId: string | undefined) => Promise<ReadableStream<Uint8Array>>
 
-/** Follows events until the signal ends it: a connection that ends is opened again where it ended. */
+/** Yields events until the signal is aborted. Reconnects from the last event when the connection ends. */
 export async function* followEvents(
   open: OpenEvents,
   signal?: AbortSignal,
@@ -95,7 +97,7 @@ export async function* followEvents(
         if (event !== undefined) yield event
       }
     } catch (error) {
-      // Opening has retried already; a stream that breaks off is opened again.
+      // Opening the stream has its own retries. Here, only a stream that broke is reopened.
       if (!(error instanceof UnreachableError) || signal?.aborted) throw error
     }
     await pause(backOffMillis(1), signal)

@@ -5,22 +5,26 @@ import { type FailedTry, persist } from './persistence.ts'
 import { sharedTrace } from './shared-trace.ts'
 import type { ServiceWatch } from './worker-events.ts'
 
-/** So few that even the longest reasons, escaped, stay below what the service takes in one request. */
+/** Low enough that a request with the longest reasons, escaped, stays below the body limit of the service. */
 const SETTLEMENTS_PER_REQUEST = 250
-/** After an empty answer that came at once, when the service does not say how long to rest. */
+/** The pause after an immediate empty answer, if the service does not send one. */
 const REST_SECONDS = 1
-/** Keeps a fleet that was answered together from asking together. */
+/**
+ * Random spread of the pause, so that workers that were answered at the same time do not pull at the same
+ * time.
+ */
 const REST_SPREAD = 0.25
 
 /**
- * Handlers that end in the same turn of the event loop do so one microtask after the other: without waiting for the
- * last of them, a request settled one and the next the fifteen others. Browsers have no such end of a turn.
+ * Handlers that end in the same turn of the event loop end one microtask after the other. Waiting for the end
+ * of the turn sends their settlements in one request instead of one first and the rest in the next. Browsers
+ * have no setImmediate.
  */
 const { setImmediate: whenTurnEnds = queueMicrotask } = globalThis as {
   setImmediate?: (act: () => void) => void
 }
 
-/** What became of a settlement: taken note of, or refused. */
+/** The answer to a settlement: settled or refused. */
 export type SettlementAnswer =
   | { readonly settled: true; readonly parked: boolean }
   | { readonly settled: false; readonly refusal: Refusal }
@@ -30,14 +34,17 @@ export interface HandOffLoopOptions {
   readonly watch: ServiceWatch
   readonly waitSeconds: number
   readonly chosen: Chosen
-  /** How much may be taken now; `undefined` when there is no room. */
+  /** How much may be pulled now; `undefined` if there is no capacity. */
   readonly room: () => PullChoice | undefined
   readonly receive: (partitions: readonly PulledPartition[]) => void
-  /** Whether something is being worked on whose outcome may come any moment. */
+  /** Whether a handler is running, so that a settlement may follow at any moment. */
   readonly isBusy: () => boolean
-  /** A pull that waited as long as it may came back empty, and was not the repeat of one whose answer was lost. */
+  /**
+   * Called when a pull waited for its full time and returned nothing. Not called if an earlier try of the
+   * same pull failed, because its answer may have been lost.
+   */
   readonly onNothingReady: () => void
-  /** Something that repeating will not mend: a wrong URL, a refused token. */
+  /** Called for an error that a retry cannot fix: a wrong URL, a refused token. */
   readonly onHopeless: (error: unknown) => void
 }
 
@@ -49,17 +56,18 @@ interface WaitingSettlement {
 }
 
 /**
- * The exchange between a worker and the service. While there is work, each request settles what was finished and
- * pulls as much again; what is finished while one is under way goes into the next. Only with nothing to settle and
- * nothing ready does a pull wait at the service. No request is repeated that pulls before everything finished is
- * reported: leases may have ended meanwhile, and it would bring back what is only not reported yet.
+ * The requests between a worker and the service. While there is work, each request settles the finished
+ * partitions and pulls new ones. Partitions that finish during a request are settled by the next. A pull
+ * waits at the service only if nothing is to be settled and nothing is ready. A pull is not repeated before
+ * all finished partitions are reported: their leases may have expired meanwhile, and the pull would hand out
+ * partitions that are finished but not reported.
  */
 export class HandOffLoop {
   readonly #options: HandOffLoopOptions
   readonly #closing = new AbortController()
   readonly #ending = new AbortController()
   readonly #settlements: WaitingSettlement[] = []
-  /** Waiting for what else ends in the same turn of the event loop. */
+  /** Whether the loop is waiting for other handlers that end in the same turn of the event loop. */
   #gathers = false
   #exchange: Promise<void> | undefined
   #waitingPull: Promise<void> | undefined
@@ -69,7 +77,7 @@ export class HandOffLoop {
     this.#options = options
   }
 
-  /** Starts whatever request is due. To be called when room was made. */
+  /** Sends the next request, if one is due. Must be called when capacity becomes free. */
   turn(): void {
     if (this.#exchange === undefined && this.#settlements.length > 0 && !this.#gathers) {
       this.#exchange = this.#settleAndPull().finally(() => {
@@ -87,7 +95,7 @@ export class HandOffLoop {
     }
   }
 
-  /** Resolves with the service's answer, however long it takes to get one; rejects when the loop ends before. */
+  /** Resolves with the service's answer, however long that takes. Rejects if the loop ends first. */
   settle(settlement: Settlement, traceparent?: string): Promise<SettlementAnswer> {
     return new Promise((resolve, reject) => {
       this.#settlements.push({ settlement, traceparent, resolve, reject })
@@ -104,14 +112,14 @@ export class HandOffLoop {
     this.turn()
   }
 
-  /** Pulls nothing more. Settling goes on. */
+  /** Stops pulling. Settling continues. */
   async close(): Promise<void> {
     this.#closing.abort()
     clearTimeout(this.#rest)
     await this.#waitingPull
   }
 
-  /** Gives up on everything that is not answered. */
+  /** Gives up all requests that are not answered. */
   end(): void {
     this.#closing.abort()
     clearTimeout(this.#rest)
@@ -138,7 +146,8 @@ export class HandOffLoop {
     const attempt = () => {
       tries += 1
       settling.push(...this.#settlements.splice(0, SETTLEMENTS_PER_REQUEST - settling.length))
-      // Once asked for, it is asked for again also when nothing more is wanted: the answer may have been lost.
+      // Once a try has included a pull, each repetition includes it, even if no capacity is left: the answer
+      // may have been lost, and with it leases.
       wish = this.#wish() ?? wish
       return this.#settle(settling, this.#settlements.length === 0 ? wish : undefined, idempotencyKey)
     }
@@ -154,7 +163,7 @@ export class HandOffLoop {
             : { settled: false, refusal },
         )
       }
-      // Whoever settled hears of it before anything new begins.
+      // Callers of `settle` get their answer before new partitions start.
       await undefined
       if (answer.partitions.length > 0) receive(answer.partitions)
       else if (wish !== undefined && waitSeconds === 0 && tries === 1) onNothingReady()
@@ -164,7 +173,7 @@ export class HandOffLoop {
     }
   }
 
-  /** A pull that waits already stands in for what could be pulled beside a settlement. */
+  /** What to pull with a settlement. Nothing, while another pull is waiting at the service. */
   #wish(): PullChoice | undefined {
     if (this.#waitingPull !== undefined || this.#closing.signal.aborted) return undefined
     return this.#options.room()
@@ -194,7 +203,8 @@ export class HandOffLoop {
     try {
       const { partitions, retryAfterSeconds } = await this.#untilAnswered(attempt, signal)
       if (partitions.length > 0) receive(partitions)
-      // An empty answer to a repeat may only say that what the first try was given is gone. It is looked anew, at once.
+      // An empty answer to a repeated pull may only mean that the leases of the first try have ended. Pull
+      // again at once.
       else if (tries === 1) {
         const waited = (performance.now() - begun) / 1000
         if (waited < waitSeconds / 2 || waitSeconds === 0) this.#restFor(retryAfterSeconds)
@@ -215,8 +225,8 @@ export class HandOffLoop {
   }
 
   /**
-   * A pull that was broken off may have been granted leases whose answer nobody read. Asking again under its key
-   * finds them, so that they can be given back instead of expiring.
+   * An aborted pull may have been granted leases although its answer was never read. Repeating it with the
+   * same key returns them, so that they can be released instead of expiring.
    */
   async #reclaim(idempotencyKey: string): Promise<void> {
     const { client, chosen, receive } = this.#options
@@ -225,7 +235,7 @@ export class HandOffLoop {
       const { partitions } = await client.pull({ ...once, signal: this.#ending.signal })
       if (partitions.length > 0) receive(partitions)
     } catch {
-      // Then they expire.
+      // The leases will expire.
     }
   }
 

@@ -8,7 +8,7 @@ import { type HandlingOutcome, outcomeOfError, outcomeOfResult, settlementOf } f
 import type { WorkerEventListener } from './worker-events.ts'
 import type { Handler, HandlingContext, WorkerOptions, WorkerSettings } from './worker-options.ts'
 
-/** One partition in this worker's hands, from the pull until its handler has ended. */
+/** One partition that this worker holds, from the pull until its handler has ended. */
 class Holding {
   readonly partition: PulledPartition
   readonly #controller = new AbortController()
@@ -18,7 +18,7 @@ class Holding {
     this.partition = partition
   }
 
-  /** Set once the lease is lost: from then on nothing that was done here may count. */
+  /** Set once the lease is lost. The result of the handler must then not count. */
   get lost(): LeaseLostError | undefined {
     return this.#lost
   }
@@ -37,7 +37,7 @@ class Holding {
     this.#controller.abort(error)
   }
 
-  /** The lease is still ours; only the time is over. */
+  /** Aborts the handler although the lease is still valid: the time to finish is over. */
   interrupt(error: WorkerStoppedError): void {
     this.#controller.abort(error)
   }
@@ -52,7 +52,7 @@ interface HoldingsOptions {
   readonly tell: WorkerEventListener
 }
 
-/** Everything that is in a worker's hands: taken but not begun, being worked on, being settled. */
+/** All partitions that a worker holds: waiting for a handler, being handled, or being settled. */
 export class Holdings {
   readonly #options: HoldingsOptions
   readonly #waiting: Holding[] = []
@@ -63,7 +63,7 @@ export class Holdings {
   #abandoned = 0
   #closed = false
   #interrupted = false
-  /** Whether partitions come under leases, which nobody knows before the first has come. */
+  /** Whether partitions are handed out under leases. Unknown until the first pull. */
   #underLeases = false
 
   constructor(options: HoldingsOptions) {
@@ -74,7 +74,7 @@ export class Holdings {
     return this.#running.size
   }
 
-  /** Partitions that were neither settled nor given back. */
+  /** Partitions that were neither settled nor released. */
   get abandoned(): number {
     return this.#abandoned + this.#running.size + this.#waiting.length + this.#settling
   }
@@ -87,7 +87,7 @@ export class Holdings {
   room(): PullChoice | undefined {
     const { concurrency, prefetch, recordBudget } = this.#options.settings
     const inHand = this.#running.size + this.#waiting.length
-    // What comes without a lease cannot be given back: until a hand is free, it is better left at the service.
+    // A partition without a lease cannot be released, so it is not pulled before a handler is free.
     const free = concurrency + (this.#underLeases ? prefetch : 0) - inHand
     if (this.#closed || free <= 0) return undefined
     const batch = Math.min(free, MAX_BATCH)
@@ -121,20 +121,23 @@ export class Holdings {
     this.#begin()
   }
 
-  /** Takes nothing more, and gives back what was not begun; what came without a lease is still worked on. */
+  /**
+   * Accepts no more partitions, and releases those that were not started. Partitions without a lease are
+   * still handled.
+   */
   close(): void {
     this.#closed = true
     this.#giveBackWaiting()
   }
 
-  /** Tells the handlers that their time is over. */
+  /** Aborts the running handlers, because the time to finish is over. */
   interrupt(): void {
     this.#interrupted = true
     this.#giveBackWaiting()
     for (const holding of this.#running) holding.interrupt(new WorkerStoppedError())
   }
 
-  /** Resolves when nothing is in hand and everything is settled. */
+  /** Resolves when no partition is held and everything is settled. */
   emptied(): Promise<void> {
     return this.isEmpty ? Promise.resolve() : new Promise((resolve) => this.#emptied.push(resolve))
   }
@@ -198,7 +201,7 @@ export class Holdings {
         tell({ kind: 'settled', partition, outcome: said, parked, reason, millis })
       } else tell({ kind: 'refused', partition, outcome: said, ...answer.refusal })
     } catch {
-      // The loop has ended or reported why it cannot go on.
+      // The loop has ended, or has reported why it cannot continue.
       this.#abandoned += 1
     }
     this.#settling -= 1
@@ -229,8 +232,8 @@ export class Holdings {
 }
 
 /**
- * What is left to say once a lease was lost: nothing, where the service said so itself. Where it was silent, it
- * learns that the partition is free; whether the handler came to an end or not, it must not hear "done".
+ * The outcome to send after a lease was lost. None if the service itself reported the loss. If the service
+ * was unreachable, the partition is released; even if the handler finished, it must not be settled as done.
  */
 function afterLoss({ lost }: Holding): HandlingOutcome | undefined {
   if (lost?.code !== 'lease_unrenewed') return undefined

@@ -6,13 +6,16 @@ import { backOffMillis } from './persistence.ts'
 import { sharedTrace } from './shared-trace.ts'
 import type { ServiceWatch } from './worker-events.ts'
 
-/** Time to stop a handler before another worker may begin, and to let a last renewal be answered. */
+/**
+ * The margin in which to stop a handler before another worker may start, and to wait for the answer to a last
+ * renewal.
+ */
 const SHORTEST_MARGIN_MILLIS = 100
 const LONGEST_MARGIN_MILLIS = 5000
 
 /**
- * A lease as its holder sees it. All times are those of the monotonic clock: what the wall clock does, here or at the
- * service, changes nothing, because the service says how long a lease lasts and not only until when.
+ * A lease as its holder sees it. All times are from the monotonic clock. Changes of the wall clock have no
+ * effect, here or at the service, because the service sends the duration of a lease and not only its end.
  */
 class KeptLease {
   readonly id: string
@@ -20,7 +23,7 @@ class KeptLease {
   readonly traceparent: string | undefined
   #lengthMillis: number
   #endsAt: number
-  /** When the first renewal since the last success was begun. */
+  /** When the first renewal since the last successful one was sent. */
   #triedAt: number | undefined
 
   constructor(
@@ -36,14 +39,14 @@ class KeptLease {
     this.#endsAt = now + this.#lengthMillis
   }
 
-  /** With two thirds of the lease left: an outage of half a lease costs nobody anything. */
+  /** When two thirds of the lease are left, so that an outage of half a lease has no effect. */
   get renewAt(): number {
     return this.#endsAt - (this.#lengthMillis * 2) / 3
   }
 
   /**
-   * When it has to count as lost unless a renewal succeeds; never before one was tried, since a program that was
-   * busy or stopped for long may still be in time.
+   * When the lease counts as lost unless a renewal succeeds. Never before a renewal was tried: a program that
+   * was blocked or suspended for long may still be in time.
    */
   get giveUpAt(): number {
     if (this.#triedAt === undefined) return Number.POSITIVE_INFINITY
@@ -55,7 +58,7 @@ class KeptLease {
     this.#triedAt ??= now
   }
 
-  /** `since` is when the renewal was sent: the service cannot have counted from an earlier moment. */
+  /** `since` is when the renewal was sent. The service cannot have counted from an earlier time. */
   renewed(expiresInSeconds: number, since: number): void {
     this.#lengthMillis = expiresInSeconds * 1000
     this.#endsAt = since + this.#lengthMillis
@@ -72,7 +75,7 @@ interface LeaseKeeperOptions {
   readonly onRenewed: (leases: number) => void
 }
 
-/** Renews all leases in hand before they end, in one request, and says when one is lost. */
+/** Renews all held leases before they expire, in one request, and reports lost leases. */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions
   readonly #leases = new Map<string, KeptLease>()
@@ -92,7 +95,7 @@ export class LeaseKeeper {
     this.#wakeBy(kept.renewAt)
   }
 
-  /** The lease is over, or about to be settled: it needs no renewal any more. */
+  /** Stops renewing a lease that has ended or is about to be settled. */
   drop(leaseId: string): void {
     this.#leases.delete(leaseId)
     if (this.#leases.size === 0) this.#sleep()
@@ -180,7 +183,7 @@ export class LeaseKeeper {
     }
   }
 
-  /** Tries again, sooner when little time is left. */
+  /** Schedules a retry, sooner if little time is left. */
   #failed(error: unknown): void {
     const known = error instanceof BatonError ? error : undefined
     this.#failures += 1

@@ -1,14 +1,16 @@
 import type { Settlement } from '@baton/protocol'
 import { MAX_KEPT_REASON_LENGTH, MAX_RETRY_AFTER_SECONDS } from '@baton/protocol/core'
 
-/** Finished with the partition. A handler that returns nothing means the same. */
+/** The partition is finished. A handler that returns nothing has the same effect. */
 export interface DoneOutcome {
   readonly outcome?: 'done'
-  /** How many records were processed; the service shows where that differs from what was declared. */
+  /** The number of processed records. The service shows where it differs from the declared number. */
   readonly records?: number
 }
 
-/** Tried and could not; costs the partition an attempt. A handler that throws means the same. */
+/**
+ * The attempt failed, and counts as an attempt of the partition. A handler that throws has the same effect.
+ */
 export interface FailedOutcome {
   readonly outcome: 'failed'
   /** Shown to operators. */
@@ -19,12 +21,12 @@ export interface FailedOutcome {
   readonly retryAfterSeconds?: number
 }
 
-/** Given back untried; costs no attempt. */
+/** The partition is released without an attempt being counted. */
 export interface ReleasedOutcome {
   readonly outcome: 'released'
   /** Shown to operators. */
   readonly reason?: string
-  /** How long to leave the partition alone. */
+  /** How long to wait before the partition is handed out again. */
   readonly retryAfterSeconds?: number
 }
 
@@ -36,7 +38,7 @@ interface FailedOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number
 }
 
-/** Thrown in a handler: like any error, with a say in what comes after. */
+/** Thrown in a handler: fails the partition, with control over the next attempt. */
 export class Failed extends Error {
   override name = 'Failed'
   readonly final: boolean
@@ -49,7 +51,7 @@ export class Failed extends Error {
   }
 }
 
-/** Thrown in a handler: gives the partition back untried. */
+/** Thrown in a handler: releases the partition without counting an attempt. */
 export class Released extends Error {
   override name = 'Released'
   readonly retryAfterSeconds: number | undefined
@@ -60,7 +62,7 @@ export class Released extends Error {
   }
 }
 
-/** What a handler returned. Something that is no outcome means done: handlers may return what they like. */
+/** The outcome for what a handler returned. Any value that is not an outcome means done. */
 export function outcomeOfResult(result: unknown): HandlingOutcome {
   if (typeof result !== 'object' || result === null) return { outcome: 'done' }
   const { outcome } = result as { outcome?: unknown }
@@ -70,8 +72,8 @@ export function outcomeOfResult(result: unknown): HandlingOutcome {
 }
 
 /**
- * What a handler threw. Whoever breaks off because they were told to has not failed, unless they say in so many words
- * how it ended.
+ * The outcome for what a handler threw. An error after an abort means released, not failed, unless the
+ * handler threw an explicit `Failed` or `Released`.
  */
 export function outcomeOfError(error: unknown, wasTold: boolean): HandlingOutcome {
   if (error instanceof Released || error instanceof Failed) {
@@ -86,7 +88,7 @@ export function outcomeOfError(error: unknown, wasTold: boolean): HandlingOutcom
     : { outcome: 'failed', reason: reasonOf(error) }
 }
 
-/** The error and what caused it, for a person. */
+/** The error and its causes, for a person. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const own = error.message === '' ? error.name : `${error.name}: ${error.message}`
@@ -94,8 +96,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * The settlement of a lease. Whatever a handler says becomes something that the service accepts: a settlement is
- * sent together with others, and a stray character must not cost a partition its outcome.
+ * The settlement of a lease. Converts every outcome of a handler to a settlement that the service accepts:
+ * settlements are sent in batches, and an invalid character must not make one fail.
  */
 export function settlementOf(leaseId: string, handled: HandlingOutcome): Settlement {
   const { outcome = 'done', records } = handled as DoneOutcome

@@ -1,14 +1,16 @@
 import { BatonError } from './errors.ts'
 
-/** Timers count up to here, which is 24.8 days. One that is set to more goes off at once. */
+/** The longest delay of a timer, 24.8 days. A timer with a longer delay fires at once. */
 const LONGEST_TIMER_MILLIS = 2 ** 31 - 1
 
-/** A timer for a time that the program chose. What is longer than a timer can count never comes, like Infinity. */
+/**
+ * A timer for a delay that the program configured. A delay above the maximum, such as Infinity, never fires.
+ */
 export function timer(act: () => void, millis: number): ReturnType<typeof setTimeout> | undefined {
   return millis <= LONGEST_TIMER_MILLIS ? setTimeout(act, millis) : undefined
 }
 
-/** Resolves after so many milliseconds; rejects with the signal's reason as soon as it is aborted. */
+/** Resolves after this many milliseconds. Rejects with the signal's reason as soon as it is aborted. */
 export function pause(millis: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
@@ -29,12 +31,12 @@ export function pause(millis: number, signal?: AbortSignal): Promise<void> {
 
 const FIRST_PAUSE_MILLIS = 200
 const LONGEST_PAUSE_MILLIS = 15_000
-/** A service that asks for more is asked again all the same: it may have been restarted meanwhile. */
+/** A longer retry delay of the service is cut to this: the service may have been restarted meanwhile. */
 const LONGEST_RETRY_AFTER_MILLIS = 60_000
 
 /**
- * How long to leave the service alone after so many failures in a row. Doubles, and is spread over its upper half,
- * so that a fleet that lost its service together does not come back together.
+ * The back-off after n failures in a row. It doubles, and is random within its upper half, so that clients
+ * that lost the service at the same time do not reconnect at the same time.
  */
 export function backOffMillis(
   failures: number,
@@ -47,24 +49,24 @@ export function backOffMillis(
   return Math.max(full * (0.5 + 0.5 * spread), asked * (1 + 0.25 * spread))
 }
 
-/** One failed try, told to whoever watches. */
+/** One failed try, as reported to listeners. */
 export interface FailedTry {
   readonly error: BatonError
-  /** How many in a row, this one included. */
+  /** The number of failures in a row, including this one. */
   readonly failures: number
   readonly pauseMillis: number
 }
 
 interface PersistOptions {
-  /** How long to go on trying; zero tries once. */
+  /** How long to retry. Zero means a single try. */
   readonly forMillis: number
   readonly signal?: AbortSignal | undefined
   readonly onFailure?: ((failed: FailedTry) => void) | undefined
 }
 
 /**
- * Tries until it succeeds, until what fails will not get better, or until the time is over. Only for calls that
- * may be repeated: every call of the hand-off may, a pull because it carries a key.
+ * Retries until the call succeeds, fails with an error that is not retryable, or runs out of time. Only for
+ * calls that may be repeated: every call of the hand-off may, a pull because it has an idempotency key.
  */
 export async function persist<T>(attempt: () => Promise<T>, options: PersistOptions): Promise<T> {
   const { forMillis, signal, onFailure } = options

@@ -19,32 +19,32 @@ const DEFAULT_RETRY_FOR_SECONDS = 300
 
 export interface ProducerOptions {
   /**
-   * The most descriptors in one request; a longer call-back is split. One request is stored all or nothing, so
-   * lower it only for a service that needs smaller ones.
+   * The most descriptors in one request. A longer call-back is split. One request is stored all or nothing,
+   * so lower this only for a service that needs smaller requests.
    * @defaultValue `50000`
    */
   readonly descriptorsPerRequest?: number
   /**
-   * The most bytes in one request. A service that takes less says so, and is then sent smaller ones.
+   * The most bytes in one request. If the service rejects a body as too large, smaller requests are sent.
    * @defaultValue `8388608`
    */
   readonly bytesPerRequest?: number
   /**
-   * What the local check says to fields that the contract does not know; as configured at the service.
+   * How the local check handles fields beyond the contract. Must match the configuration of the service.
    * @defaultValue `'refuse'`
    */
   readonly unknownFields?: UnknownFields
   /**
-   * How long each request is repeated while the service is away. A computation that took hours should not be lost
-   * to a restart of the service.
+   * How long each request is retried while the service is unavailable. A restart of the service should not
+   * discard a computation that took hours.
    * @defaultValue `300`
    */
   readonly retryForSeconds?: number
 }
 
 /**
- * Hands the partitions of a computed task over to the service. `Fields` is what descriptors have beyond the contract, for a
- * service that keeps it.
+ * Calls back the partitions of a computed task. `Fields` are the fields of descriptors beyond the contract,
+ * for a service that keeps them.
  */
 export class Producer<Fields extends object = object> {
   readonly #client: BatonClient
@@ -67,13 +67,14 @@ export class Producer<Fields extends object = object> {
   }
 
   /**
-   * Calls partitions of one task back, in ascending order of their level. Resolves when all of them are durable.
+   * Calls back partitions of one task, in ascending order of their level. Resolves when all of them are
+   * durable.
    *
-   * An array is checked as a whole before anything of it is sent. What comes from an async iterable is checked and
-   * sent piece by piece while it comes. Either way the call may be repeated after any failure.
+   * An array is checked as a whole before any of it is sent. An async iterable is checked and sent piece by
+   * piece as it yields. In both cases the call may be repeated after any failure.
    *
    * @throws {@link ContractError} with a pointer to each descriptor that breaks the contract
-   * @throws {@link ConflictError} with a pointer to each that contradicts what was accepted before
+   * @throws {@link ConflictError} with a pointer to each descriptor that contradicts an accepted one
    */
   async callBack(
     descriptors: Iterable<PartitionDescriptor & Fields> | AsyncIterable<PartitionDescriptor & Fields>,
@@ -86,7 +87,7 @@ export class Producer<Fields extends object = object> {
     return sending.receipt
   }
 
-  /** In the words that the contract has for it. */
+  /** Uses the message of the contract check. */
   async #noArray(given: unknown): Promise<ContractError> {
     const checked = await heldAgainstContract(given, this.#check)
     const errors = checked.ok ? {} : listedViolations(checked)
@@ -112,7 +113,7 @@ export class Producer<Fields extends object = object> {
     }
     const pieces = piecesOf(this.#inWireForm(descriptors), this.#limits)
     await sendAll(pieces, sending, (piece) => hold(piece.descriptors))
-    // Nothing came: the contract has words for that, too.
+    // The iterable was empty: report it with the message of the contract check.
     if (sending.isEmpty) await hold([])
   }
 
@@ -121,7 +122,10 @@ export class Producer<Fields extends object = object> {
   }
 }
 
-/** One after the other. Where the last one seals, each waits for the next: only then is it known not to be the last. */
+/**
+ * Sends the pieces one after the other. If the last request must seal the task, each piece is held until the
+ * next one arrives, because only then is it known not to be the last.
+ */
 async function sendAll(
   pieces: AsyncIterable<Piece>,
   sending: CallBackSending,
@@ -137,7 +141,7 @@ async function sendAll(
   if (held !== undefined) await sending.send(held, true)
 }
 
-/** A text can be iterated over, too, but has no descriptors. */
+/** Excludes strings, which are iterable too. */
 function isSeries(given: unknown): given is Iterable<unknown> | AsyncIterable<unknown> {
   return (
     typeof given === 'object' && given !== null && (Symbol.iterator in given || Symbol.asyncIterator in given)

@@ -4,7 +4,7 @@ import type { DoneOutcome, FailedOutcome, HandlingOutcome, ReleasedOutcome } fro
 import { Worker } from './worker.ts'
 import type { HandlingContext, WorkerOptions } from './worker-options.ts'
 
-/** A partition in your hands. Its lease is renewed until you say how it ended. */
+/** A partition that the program holds. Its lease is renewed until its outcome is set. */
 export class HeldPartition<Fields extends object = object> implements AsyncDisposable {
   readonly partition: PulledPartition & Fields
   readonly #context: HandlingContext
@@ -21,7 +21,7 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
     this.#settle = settle
   }
 
-  /** Aborted when the lease is lost, or when the loop ends and its time to finish is over. */
+  /** Aborted when the lease is lost, or when the loop has ended and the time to finish is over. */
   get signal(): AbortSignal {
     return this.#context.signal
   }
@@ -30,7 +30,7 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
     return this.#context.lease
   }
 
-  /** Which attempt at the partition this is, beginning with 1. */
+  /** The number of this attempt at the partition, starting with 1. */
   get attempt(): number {
     return this.#context.attempt
   }
@@ -47,12 +47,12 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
     this.#say({ ...details, outcome: 'released' })
   }
 
-  /** Gives the partition back unless it was said how it ended. */
+  /** Releases the partition if it has no outcome yet. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.release({ reason: 'left without an outcome' })
   }
 
-  /** The first word counts. */
+  /** Only the first outcome counts. */
   #say(outcome: HandlingOutcome): void {
     if (this.#settled) return
     this.#settled = true
@@ -61,14 +61,14 @@ export class HeldPartition<Fields extends object = object> implements AsyncDispo
 }
 
 /**
- * Partitions one after the other, for programs that are a loop. At most `concurrency` are held without an outcome;
- * with the default of one, say how the one in hand ended before you ask for the next. What was said reaches the
- * service together with the wish for the next one, or when the loop ends.
+ * Yields partitions one after the other, for programs that are a loop. At most `concurrency` partitions are
+ * held without an outcome. With the default of one, set the outcome of each partition before you request the
+ * next. The outcome is sent together with the next pull, or when the loop ends.
  *
  * @example
  * ```ts
  * for await (const held of pullEach('http://127.0.0.1:7070')) {
- *   await using _ = held // given back if anything below throws
+ *   await using _ = held // released if anything below throws
  *   await load(held.partition, held.signal)
  *   held.done()
  * }
@@ -86,7 +86,8 @@ export async function* pullEach<Fields extends object = object>(
     service,
     (partition, context) =>
       new Promise<HandlingOutcome>((settle) => {
-        // A pull that was under way may still bring what cannot be given back, and nobody is there to take it.
+        // A pull in progress may still return partitions without a lease. They cannot be released, and the
+        // loop that would handle them has ended.
         if (left) return settle(loopEnded)
         arrived.push(new HeldPartition(partition, context, (outcome) => said.add(() => settle(outcome))))
         wake()
@@ -112,7 +113,7 @@ export async function* pullEach<Fields extends object = object>(
     await over
   } finally {
     left = true
-    // First of all: what is settled now must not bring new partitions.
+    // Stop first, so that settling does not pull new partitions.
     const stopped = worker.stop()
     said.passOn()
     for (const held of arrived) held.release(loopEnded)
@@ -122,7 +123,9 @@ export async function* pullEach<Fields extends object = object>(
 
 const loopEnded = { outcome: 'released', reason: 'the loop has ended' } as const
 
-/** Outcomes on their way to the worker. Held back while the loop's body runs, since it may be about to leave. */
+/**
+ * Outcomes to pass to the worker. Held back while the loop's body runs, because the loop may be about to end.
+ */
 class Saying {
   readonly #waiting: (() => void)[] = []
   #held = false

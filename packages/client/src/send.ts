@@ -1,4 +1,4 @@
-/** A request as it goes out. */
+/** A request to send. */
 export interface SentRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
@@ -8,7 +8,7 @@ export interface SentRequest {
   readonly cache: 'no-store'
 }
 
-/** As much of an answer as is read here, whoever brought it. */
+/** The part of an answer that the client reads, independent of the HTTP client. */
 export interface Received {
   readonly ok: boolean
   readonly status: number
@@ -20,8 +20,8 @@ export interface ReceivedHeaders {
   get(name: string): string | null
 }
 
-/** Rejects with a TypeError for everything that the network can do to a request, as fetch does. */
+/** Like fetch, rejects with a TypeError for every network failure. */
 export type Send = (url: string, request: SentRequest) => Promise<Received>
 
-/** What there is on every platform. Node has something of its own: `node/send.ts`. */
+/** The implementation for all platforms. Node has its own: `node/send.ts`. */
 export const send: Send = (url, request) => fetch(url, request)

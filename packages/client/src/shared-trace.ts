@@ -1,4 +1,4 @@
-/** A request belongs to one trace: that of all it is about, or none. */
+/** The trace of a request: the one that all its elements share, or none. */
 export function sharedTrace(traceparents: readonly (string | undefined)[]): string | undefined {
   const [first] = traceparents
   return traceparents.every((one) => one === first) ? first : undefined

@@ -13,16 +13,16 @@ import type {
 import type { CallOptions, PageOptions } from './call-options.ts'
 import { jsonText, type RequestSpec } from './transport.ts'
 
-/** Where to go on, and how many events to take at most. */
+/** Where to continue, and the most events to return. */
 export interface EventPageOptions extends CallOptions {
-  /** `next` of the page before; from the first event that is kept if it is left out. */
+  /** The `next` of the previous page. The default is the first event that is kept. */
   readonly after?: string | undefined
   readonly limit?: number | undefined
 }
 
 type Call = (spec: RequestSpec, options: CallOptions) => Promise<unknown>
 
-/** Who is told what happens to tasks, by webhooks or by reading: `client.subscriptions`. */
+/** Subscriptions to events of tasks, delivered by webhook or read by the client: `client.subscriptions`. */
 export class Subscriptions {
   readonly #call: Call
 
@@ -35,24 +35,26 @@ export class Subscriptions {
     return list.subscriptions
   }
 
-  /** Tried once unless `retryForSeconds` is given with the call: a repetition would make a second one. */
+  /**
+   * Tried once unless `retryForSeconds` is given, because a repetition would create a second subscription.
+   */
   async create(wish: SubscribeRequest = {}, options: CallOptions = {}): Promise<SubscriptionSecret> {
     const { retryForSeconds = 0 } = options
     const answer = await this.#post('/subscriptions', wish, { ...options, retryForSeconds })
     return answer as SubscriptionSecret
   }
 
-  /** Removes a subscription, with what is not delivered yet. */
+  /** Removes a subscription, including its undelivered events. */
   async remove(id: string, options: CallOptions = {}): Promise<UnsubscribeAnswer> {
     return (await this.#call({ method: 'DELETE', path: pathOf(id) }, options)) as UnsubscribeAnswer
   }
 
-  /** Goes on with one that was disabled. */
+  /** Enables a disabled subscription again. */
   async enable(id: string, options: CallOptions = {}): Promise<Subscription> {
     return (await this.#post(`${pathOf(id)}/enable`, {}, options)) as Subscription
   }
 
-  /** Tried once unless `retryForSeconds` is given with the call: a repetition would make another secret. */
+  /** Tried once unless `retryForSeconds` is given, because a repetition would create another secret. */
   async rotateSecret(
     id: string,
     wish: RotateSecretRequest = {},
@@ -63,7 +65,7 @@ export class Subscriptions {
     return answer as SubscriptionSecret
   }
 
-  /** What became of its events, newest first. */
+  /** The deliveries of its events, newest first. */
   async deliveries(id: string, options: PageOptions = {}): Promise<DeliveryList> {
     const { cursor, limit } = options
     const spec = { method: 'GET', path: `${pathOf(id)}/deliveries`, query: { cursor, limit } } as const
@@ -75,7 +77,7 @@ export class Subscriptions {
     return (await this.#post(`${pathOf(id)}/deliveries/${event}/redeliver`, {}, options)) as Delivery
   }
 
-  /** Its events, oldest first, from a place on. Empty when there are no more yet. */
+  /** Its events after a position, oldest first. Empty if there are no more yet. */
   async events(id: string, options: EventPageOptions = {}): Promise<EventPage> {
     const { after, limit } = options
     const spec = { method: 'GET', path: `${pathOf(id)}/events`, query: { after, limit } } as const

@@ -6,8 +6,8 @@ type Fields = Record<string, unknown>
 const PROGRAM_NAME = DEFAULT_TABLE_FIELD satisfies keyof PartitionDescriptor
 
 /**
- * The wire may have its own name for the table field; inside a program it is always `computeTableName`. Everything
- * else passes through as it is.
+ * Translates the name of the table field. The wire may have its own name; inside a program it is always
+ * `computeTableName`. All other fields pass through unchanged.
  */
 export class TableField {
   readonly #name: string
@@ -20,7 +20,9 @@ export class TableField {
     return this.#name
   }
 
-  /** A descriptor that already has the wire's name, or is no descriptor at all, stays as it is. */
+  /**
+   * A descriptor that already has the wire name, or a value that is not a descriptor, is returned unchanged.
+   */
   toWire(descriptor: unknown): unknown {
     if (this.#name === PROGRAM_NAME || !isRenamable(descriptor, PROGRAM_NAME, this.#name)) {
       return descriptor
@@ -30,19 +32,22 @@ export class TableField {
 
   fromWire<T extends PartitionDescriptor>(received: T): T {
     if (Object.hasOwn(received, PROGRAM_NAME)) return received
-    // A worker that was not told the name must not fail partition after partition for it.
+    // A worker that was not configured with the name must not fail every partition because of it.
     const name = Object.hasOwn(received, this.#name) ? this.#name : unknownTextField(received)
     return name === undefined ? received : (renamed(received, name, PROGRAM_NAME) as T)
   }
 
-  /** A pulled partition as it was called back: without what the service added, with the wire's name for the table. */
+  /**
+   * A pulled partition as it was called back: without the fields that the service added, with the wire name
+   * of the table field.
+   */
   describe(partition: PartitionDescriptor & Partial<PulledPartition>): Fields {
     const { lease: _lease, traceparent: _traceparent, taskId, computeTableName, ...others } = partition
     return { taskId, [this.#name]: computeTableName, ...others }
   }
 }
 
-/** The fields beside the table that a partition can have anywhere on the wire and that hold a text. */
+/** All other text fields that a partition can have on the wire. */
 const otherTexts = new Set([
   'taskId',
   'partition_name',
@@ -69,7 +74,7 @@ function isRenamable(value: unknown, from: string, to: string): value is Fields 
   )
 }
 
-/** Keeps the place of the field, so that what is shown and sent reads as it was written. */
+/** Keeps the position of the field, so that the order of fields is unchanged. */
 function renamed(value: object, from: string, to: string): Fields {
   return Object.fromEntries(
     Object.entries(value).map(([name, content]) => [name === from ? to : name, content]),

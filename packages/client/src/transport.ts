@@ -7,23 +7,26 @@ import { problemError, UnexpectedAnswerError, UnreachableError, UnsendableError 
 import { timer } from './persistence.ts'
 import type { Received, ReceivedHeaders, Send, SentRequest } from './send.ts'
 
-/** What is sent. Values that JSON has no form for, a BigInt or a circle, are told as every other failure of a call is. */
+/**
+ * The JSON of a value. A value without a JSON form, a BigInt or a circular object, is rejected with an
+ * `UnsendableError`, like other failures of a call.
+ */
 export function jsonText(value: unknown, what: string): string {
   try {
-    // What has no JSON, like undefined, is left to whoever checks it, and names it.
+    // Undefined and functions have no JSON. They are sent as null, which the contract check reports.
     return JSON.stringify(value) ?? 'null'
   } catch (error) {
     throw new UnsendableError(`${what} cannot be written as JSON: ${(error as Error).message.split('\n')[0]}`)
   }
 }
 
-/** The field names and values of RFC 9110, one byte per character. */
+/** Field names and values as in RFC 9110, one byte per character. */
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /**
- * Held against the rules here: platforms refuse a header with the kind of error that an outage has. What is wrong with
- * it may be a token, and is not told. Of names that differ by their case the last one counts.
+ * Validates headers here, because platforms reject an invalid header with the same error as an outage. The
+ * message omits the value, which may be a token. If names differ only by case, the last one wins.
  */
 function sentHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const sent: Record<string, string> = {}
@@ -36,14 +39,14 @@ function sentHeaders(headers: Readonly<Record<string, string>>): Record<string, 
   return sent
 }
 
-/** Headers carry bytes, one per character; the service reads these bytes as UTF-8. */
+/** Headers carry bytes, one per character. The service reads these bytes as UTF-8. */
 function headerText(text: string): string {
   return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('')
 }
 
 /**
- * A signal for one request: aborted by the caller's, or when the time is over. Put together by hand instead of with
- * AbortSignal.any, which keeps a reference in a long-lived signal for each request that was ever made under it.
+ * The signal of one request: aborted by the caller's signal or by the timeout. Not AbortSignal.any, which
+ * keeps a reference in a long-lived signal for each request that was ever made under it.
  */
 export function requestSignal(outer: AbortSignal | undefined, timeoutMillis: number) {
   const controller = new AbortController()
@@ -58,7 +61,7 @@ export function requestSignal(outer: AbortSignal | undefined, timeoutMillis: num
   return {
     signal: controller.signal,
     timedOut: () => timedOut,
-    /** To be called when the request is over. */
+    /** Must be called when the request has ended. */
     release: () => {
       clearTimeout(running)
       outer?.removeEventListener('abort', follow)
@@ -71,15 +74,15 @@ const SHOWN_BODY_CHARACTERS = 200
 
 export interface RequestSpec {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the base URL, beginning with a slash. */
+  /** Relative to the base URL, beginning with a slash. */
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | readonly string[] | undefined>>
   readonly headers?: Readonly<Record<string, string>>
   /** JSON text. */
   readonly body?: string
-  /** How long the service was asked to wait before it answers. */
+  /** How long the service may wait before it answers. */
   readonly waitSeconds?: number | undefined
-  /** Beyond that wait. */
+  /** In addition to that wait. */
   readonly timeoutMillis?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -89,7 +92,7 @@ export interface Answer {
   readonly headers: ReceivedHeaders
 }
 
-/** One request and its answer, or a typed error. Repeats nothing. */
+/** Sends one request and returns its answer, or throws a typed error. Does not retry. */
 export class Transport {
   readonly #bases: Bases
   readonly #options: BatonClientOptions
@@ -103,7 +106,7 @@ export class Transport {
     if (named?.ok === false) throw new TypeError(`instanceId ${named.detail}`)
     this.#options = options
     this.#send = options.fetch ?? send
-    // Bound: browsers refuse to run a fetch that was taken off its global object.
+    // Bound, because browsers throw if fetch is called without its global object.
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis)
     this.#timeoutMillis = (options.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) * 1000
   }
@@ -115,7 +118,7 @@ export class Transport {
     })
   }
 
-  /** The body as it arrives. The time-out covers the time until the first of it. */
+  /** Returns the body as a stream. The timeout covers the time until the body begins. */
   async stream(spec: RequestSpec): Promise<ReadableStream<Uint8Array>> {
     return this.#reported(spec, this.#fetch, async (response) => response.body ?? new ReadableStream())
   }
@@ -202,7 +205,7 @@ function urlOf(base: string, { path, query = {} }: RequestSpec): string {
   return `${base}${path}${suffix}`
 }
 
-/** What OpenSSL says of an answer that is not TLS. */
+/** OpenSSL's error codes for an answer that is not TLS. */
 const notTls = new Set(['EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
 
 function speaksPlainHttp(error: unknown): boolean {
@@ -212,7 +215,7 @@ function speaksPlainHttp(error: unknown): boolean {
 const plainHttpText = (base: string) =>
   `${base} does not speak TLS: the service listens for plain HTTP there; use ${base.replace(/^https:/, 'http:')}, or the port of what speaks TLS for it`
 
-/** Node's fetch says so; that of a browser does not tell why it failed. */
+/** Node's fetch gives this cause. Browsers do not say why a fetch failed. */
 function isBadPort(error: unknown): boolean {
   return (error as { cause?: { message?: unknown } } | null)?.cause?.message === 'bad port'
 }
@@ -235,7 +238,7 @@ async function refusal(response: Received): Promise<Error> {
       return problemError(document as Problem, retryAfter)
     }
   } catch {
-    // Not Baton's; told below.
+    // Not JSON from Baton; reported below.
   }
   return new UnexpectedAnswerError(`status ${status} with ${beginningOf(text)}`, status, retryAfter)
 }
@@ -254,7 +257,7 @@ function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError'
 }
 
-/** Node hides what happened in the cause; elsewhere the text of the error has it. */
+/** Node puts the reason into the cause. On other platforms it is in the message. */
 function why(error: unknown): string {
   const { cause } = error as { cause?: { code?: string; message?: string } }
   const text = cause?.code ?? cause?.message ?? (error as Error).message

@@ -2,41 +2,42 @@ import type { Outcome, PulledPartition, RefusalCode } from '@baton/protocol'
 import type { BatonError, LeaseLostError } from './errors.ts'
 import type { FailedTry } from './persistence.ts'
 
-/** What happens in a worker, in the order in which it happens; for logs, metrics and traces. */
+/** The events of a worker, in the order in which they happen. For logs, metrics and traces. */
 export type WorkerEvent =
-  /** Partitions came into this worker's hands. */
+  /** Partitions were pulled. */
   | { readonly kind: 'pulled'; readonly partitions: readonly PulledPartition[] }
   /** The handler was called. */
   | { readonly kind: 'started'; readonly partition: PulledPartition }
   /**
-   * The handler threw. The partition will be settled as failed; as released after an abort, or if it threw a
-   * `Released`; and not at all where the service said that the lease is lost.
+   * The handler threw. The partition will be settled as failed; as released after an abort or a thrown
+   * `Released`; and not at all if the service reported that the lease is lost.
    */
   | { readonly kind: 'threw'; readonly partition: PulledPartition; readonly error: unknown }
-  /** The service has taken note of how it ended. */
+  /** The service accepted the settlement. */
   | {
       readonly kind: 'settled'
       readonly partition: PulledPartition
       readonly outcome: Outcome
-      /** Whether it failed for good: it is parked and waits for an operator. */
+      /** Whether the partition is parked: it has failed for good and waits for an operator. */
       readonly parked: boolean
       readonly reason: string | undefined
       /** From the call of the handler to its end. */
       readonly millis: number
     }
   /**
-   * It ended, and the service is not told: it delivers at most once, so that the partition came without a lease and
-   * counts as done since it was handed out. What failed is not tried again, and `released` means that it is lost.
+   * The handler ended, and the outcome is not sent: the service delivers at most once, so the partition came
+   * without a lease and counted as done when it was handed out. A failed partition is not retried, and a
+   * released one is lost.
    */
   | {
       readonly kind: 'unreported'
       readonly partition: PulledPartition
       readonly outcome: Outcome
       readonly reason: string | undefined
-      /** From the call of the handler to its end; zero if it was never called. */
+      /** From the call of the handler to its end. Zero if it was never called. */
       readonly millis: number
     }
-  /** The service refused the settlement: what was done under this lease does not count. */
+  /** The service refused the settlement: the work under this lease does not count. */
   | {
       readonly kind: 'refused'
       readonly partition: PulledPartition
@@ -44,32 +45,32 @@ export type WorkerEvent =
       readonly code: RefusalCode
       readonly detail: string
     }
-  /** The lease was lost while the partition was in this worker's hands; its handler was told by its signal. */
+  /** The lease was lost while this worker held the partition. The handler's signal was aborted. */
   | { readonly kind: 'lost'; readonly partition: PulledPartition; readonly error: LeaseLostError }
-  /** So many leases were extended. */
+  /** The number of leases that were extended. */
   | { readonly kind: 'renewed'; readonly leases: number }
   /** A request failed and will be repeated. */
   | {
       readonly kind: 'away'
       readonly error: BatonError
-      /** In a row, of this request. */
+      /** The number of failures of this request in a row. */
       readonly failures: number
       readonly pauseMillis: number
     }
   /** The service answers again. */
   | { readonly kind: 'back'; readonly awayMillis: number }
-  /** Nothing more is pulled. `running` handlers are still at work. */
+  /** The worker stopped pulling. `running` handlers have not ended yet. */
   | { readonly kind: 'stopping'; readonly running: number }
   /**
-   * All is over. `abandoned` partitions could be neither settled nor given back: their leases will expire, and those
-   * without a lease are not handed out again. With an `error` the worker could not go on: a wrong URL, a refused
-   * token.
+   * The worker has stopped. `abandoned` partitions were neither settled nor released: their leases will
+   * expire, and those without a lease are not handed out again. With an `error`, the worker could not
+   * continue: a wrong URL, a refused token.
    */
   | { readonly kind: 'stopped'; readonly abandoned: number; readonly error: unknown }
 
 export type WorkerEventListener = (event: WorkerEvent) => void
 
-/** A listener that cannot hurt the worker: a broken log must not cost a lease. */
+/** Wraps a listener so that its errors do not reach the worker: a broken log must not cost a lease. */
 export function guarded(listener: WorkerEventListener | undefined): WorkerEventListener {
   if (listener === undefined) return () => {}
   return (event) => {
@@ -81,7 +82,7 @@ export function guarded(listener: WorkerEventListener | undefined): WorkerEventL
   }
 }
 
-/** Tells when the service goes away and when it is back, whichever request notices. */
+/** Reports when the service becomes unavailable and when it is back, whichever request notices. */
 export class ServiceWatch {
   readonly #tell: WorkerEventListener
   #awaySince: number | undefined

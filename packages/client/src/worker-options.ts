@@ -3,90 +3,91 @@ import { MAX_WAIT_SECONDS } from '@baton/protocol/core'
 import type { HandlingOutcome } from './outcome.ts'
 import type { WorkerEventListener } from './worker-events.ts'
 
-/** What a handler gets beside its partition. */
+/** What a handler gets in addition to its partition. */
 export interface HandlingContext {
   /**
-   * Aborted when the lease is lost or can no longer be renewed in time (the reason is a `LeaseLostError`), or when
-   * the worker stops and the time to finish is over (a `WorkerStoppedError`). Whoever goes on after a lost lease
-   * works on what is in other hands.
+   * Aborted when the lease is lost or cannot be renewed in time (the reason is a `LeaseLostError`), or when
+   * the worker is stopping and the time to finish is over (a `WorkerStoppedError`). After a lost lease,
+   * another worker may have the partition.
    */
   readonly signal: AbortSignal
-  /** The lease; `null` from a service that settles by handing out. */
+  /** The lease. `null` if the service delivers at most once and settles partitions when it hands them out. */
   readonly lease: Lease | null
-  /** Which attempt at the partition this is, beginning with 1. */
+  /** The number of this attempt at the partition, starting with 1. */
   readonly attempt: number
 }
 
 /**
- * Works on one partition. Returning means done, throwing means failed; an outcome that is returned, or a `Failed` or
- * `Released` that is thrown, says more. Delivery is at least once: a partition may have been worked on before. Where
- * the service was set to at most once, `lease` is null and the outcome is told by the `unreported` event alone.
+ * Works on one partition. Returning means done, throwing means failed. To say more, return an outcome, or
+ * throw a `Failed` or `Released`. Delivery is at least once: a partition may have been worked on before. If
+ * the service is configured for at most once, `lease` is null, and only the `unreported` event reports the
+ * outcome.
  *
- * `Fields` is what descriptors have beyond the contract, where the service keeps it. It is a promise of the producers:
- * nothing checks it here.
+ * `Fields` are the fields of descriptors beyond the contract, if the service keeps them. Producers must
+ * ensure the type; it is not checked here.
  */
 export type Handler<Fields extends object = object> = (
   partition: PulledPartition & Fields,
   context: HandlingContext,
-  // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing is the usual one
+  // biome-ignore lint/suspicious/noConfusingVoidType: most handlers return nothing
 ) => Promise<HandlingOutcome | void> | HandlingOutcome | void
 
 export interface WorkerOptions {
   /**
-   * How many partitions are worked on at once.
+   * The most partitions that are handled at the same time.
    * @defaultValue `1`
    */
   readonly concurrency?: number
   /**
-   * How many further partitions are taken ahead, so that handlers never wait for the network. Worth it where a
-   * partition takes milliseconds; where it takes long, they are better left to other workers. Only what comes under
-   * leases is taken ahead, since nothing else can be given back.
+   * How many further partitions to prefetch, so that handlers do not wait for the network. Useful if a
+   * partition takes milliseconds. If it takes long, leave the partitions to other workers. Only partitions
+   * under leases are prefetched, because others cannot be released.
    * @defaultValue `0`
    */
   readonly prefetch?: number
   /**
-   * How many records may be in this worker's hands at once. The partition that reaches the budget is still taken,
-   * and one is always taken, however large.
+   * The most records of all partitions that this worker holds. The partition that reaches the budget is still
+   * pulled, and one partition is always pulled, however large.
    * @defaultValue no limit
    */
   readonly recordBudget?: number
   /**
-   * Only partitions of these compute tables, as `schema.table`. A worker that knows some tables only must say so: what it is
-   * handed counts as in its hands.
+   * Pull only partitions of these compute tables, as `schema.table`. A worker that supports only some tables
+   * must set this, because it holds every partition that it is handed.
    * @defaultValue any table
    */
   readonly tables?: readonly string[]
   /**
-   * Only partitions of these tasks.
+   * Pull only partitions of these tasks.
    * @defaultValue any task
    */
   readonly tasks?: readonly string[]
   /**
-   * How long a pull waits at the service when nothing is ready, up to 60. Zero asks again and again instead.
+   * How long a pull waits at the service if nothing is ready, up to 60. Zero polls instead.
    * @defaultValue `20`, and `0` with `untilIdle`
    */
   readonly waitSeconds?: number
   /**
-   * Stop by itself as soon as nothing is ready and nothing is in hand, instead of waiting for more. Partitions that
-   * wait for a back-off or a level barrier, or that other workers hold, are not ready and not waited for. With
-   * `waitSeconds` beside it, it stops once a pull has waited that long in vain.
+   * Stop as soon as nothing is ready and nothing is held, instead of waiting for more. Partitions in a
+   * back-off, behind a level barrier or leased to other workers are not ready, and are not waited for. With
+   * `waitSeconds`, the worker stops after a pull waited that long and returned nothing.
    * @defaultValue `false`
    */
   readonly untilIdle?: boolean
   /**
-   * How long handlers may go on after {@link Worker.stop} before their signals are aborted.
+   * How long handlers may continue after {@link Worker.stop} before their signals are aborted.
    * @defaultValue `20`
    */
   readonly finishWithinSeconds?: number
   /**
-   * How long, after that, handlers have to end and leases to be given back. A handler that still runs then keeps its
-   * lease until it expires: giving it back would put the partition into two hands.
+   * How long, after that, handlers may take to end and leases to be released. A handler that still runs then
+   * keeps its lease until it expires: releasing it would let two workers handle the partition.
    * @defaultValue `5`
    */
   readonly releaseWithinSeconds?: number
   /** Aborting it stops the worker, like {@link Worker.stop}. */
   readonly signal?: AbortSignal
-  /** Told about everything that happens. */
+  /** Called for every event of the worker. */
   readonly onEvent?: WorkerEventListener
   /**
    * Wraps each call of the handler, for instance in a span. Must call `handle` once and return its result.
@@ -114,7 +115,7 @@ const DEFAULT_WAIT_SECONDS = 20
 
 export type WorkerSettings = typeof defaults & { readonly waitSeconds: number }
 
-/** The options with what was left out, or a RangeError that says what is wrong. */
+/** Fills in the defaults. Throws a RangeError that explains an invalid option. */
 export function settingsOf(options: WorkerOptions): WorkerSettings {
   const { concurrency, prefetch, recordBudget, untilIdle } = { ...defaults, ...options }
   const { waitSeconds = untilIdle ? 0 : DEFAULT_WAIT_SECONDS } = options

@@ -6,7 +6,7 @@ import { timer } from './persistence.ts'
 import { guarded, ServiceWatch, type WorkerEventListener } from './worker-events.ts'
 import { type Handler, settingsOf, type WorkerOptions, type WorkerSettings } from './worker-options.ts'
 
-/** A moment that can be brought forward but not put off. */
+/** A deadline that can be moved earlier but not later. */
 export class Deadline {
   readonly reached: Promise<void>
   readonly #reach: () => void
@@ -27,13 +27,13 @@ export class Deadline {
     this.#timer = timer(this.#reach, seconds * 1000)
   }
 
-  /** Nobody waits for it any more. */
+  /** Clears the timer. */
   forget(): void {
     clearTimeout(this.#timer)
   }
 }
 
-/** How long a worker that stops may take; what is left out is as the worker was made. */
+/** How long a stopping worker may take. The defaults are the options of the worker. */
 export interface StopOptions {
   /** See {@link WorkerOptions.finishWithinSeconds}. */
   readonly finishWithinSeconds?: number
@@ -42,8 +42,8 @@ export interface StopOptions {
 }
 
 /**
- * Pulls partitions and has a handler work on them: keeps their leases while it runs, settles when it ends, and goes
- * on by itself when the service was away.
+ * Pulls partitions and calls a handler for each. Renews the lease while the handler runs, settles when it
+ * ends, and reconnects after an outage of the service.
  *
  * @example
  * ```ts
@@ -99,26 +99,26 @@ export class Worker<Fields extends object = object> implements AsyncDisposable {
         void this.stop()
       },
     })
-    // Whoever does not wait for the end learns of an error through the event.
+    // A program that does not await the end gets the error through the `stopped` event.
     this.#over.promise.catch(() => {})
   }
 
-  /** How many handlers are at work. */
+  /** The number of running handlers. */
   get running(): number {
     return this.#holdings.running
   }
 
-  /** Whether it was told to stop. */
+  /** Whether the worker is stopping. */
   get isStopping(): boolean {
     return this.#stopping
   }
 
-  /** Resolves when the worker has stopped; rejects when it stopped because it could not go on. */
+  /** Resolves when the worker has stopped. Rejects if it stopped because of an error. */
   get stopped(): Promise<void> {
     return this.#over.promise
   }
 
-  /** Begins to pull. Returns at once, so that `await using worker = new Worker(…).start()` reads well. */
+  /** Starts pulling. Returns at once, so that `await using worker = new Worker(…).start()` reads well. */
   start(): this {
     if (this.#started) return this
     this.#started = true
@@ -130,14 +130,14 @@ export class Worker<Fields extends object = object> implements AsyncDisposable {
     return this
   }
 
-  /** Works until it is stopped. */
+  /** Starts pulling, and resolves when the worker has stopped. */
   run(): Promise<void> {
     return this.start().stopped
   }
 
   /**
-   * Pulls nothing more, lets handlers finish, gives back what they could not finish in time. Called again, it can
-   * shorten the time that is left but not lengthen it. Resolves when all is over.
+   * Stops pulling, lets handlers finish, and releases partitions that did not finish in time. A second call
+   * can shorten the remaining time but not extend it. Resolves when the worker has stopped.
    */
   async stop(options: StopOptions = {}): Promise<void> {
     const { finishWithinSeconds, releaseWithinSeconds } = { ...this.#settings, ...options }
@@ -160,7 +160,7 @@ export class Worker<Fields extends object = object> implements AsyncDisposable {
     this.#signal?.removeEventListener('abort', this.#onAbort)
     this.#tell({ kind: 'stopping', running: this.#holdings.running })
     this.#holdings.close()
-    // A pull that is broken off may still bring something, which is then given back.
+    // An aborted pull may still return partitions, which are then released.
     const emptied = this.#loop.close().then(() => this.#holdings.emptied())
     await Promise.race([emptied, this.#finish.reached])
     this.#holdings.interrupt()

@@ -15,7 +15,7 @@ import { TokenForm } from './token-form.tsx'
 import { SubscriptionPage } from './webhooks/subscription-page.tsx'
 import { WebhooksPage } from './webhooks/webhooks-page.tsx'
 
-/** How far each page was scrolled when it was left. */
+/** The scroll position of each page when the user left it. */
 const scrolled = new Map<string, number>()
 let isLinkFollowed = false
 
@@ -24,8 +24,9 @@ addEventListener('click', ({ target }) => {
 })
 
 /**
- * A link leads to the top of its page, and the focus goes along: what had it is gone. The way back leads to where one
- * was. The browser would do the latter by itself, but not once the focus has been moved.
+ * Following a link scrolls to the top of the new page and moves the focus there, because the focused element
+ * is gone. Going back restores the scroll position. The browser restores it too, but not after the focus has
+ * moved.
  */
 function useArrival(place: string): void {
   const before = useRef(place)
@@ -37,7 +38,8 @@ function useArrival(place: string): void {
     addEventListener('scroll', note, { passive: true })
     return () => removeEventListener('scroll', note)
   }, [])
-  // At once: a shorter page would let the browser forget how far the one before was scrolled.
+  // In a layout effect: if the new page is shorter, the browser changes the scroll position before an
+  // ordinary effect would run.
   useLayoutEffect(() => {
     if (before.current === place) return
     scrolled.set(before.current, position.current)
@@ -50,7 +52,7 @@ function useArrival(place: string): void {
   }, [place])
 }
 
-/** Everything below it looks alive; this says that it is not. */
+/** Warns that the content below it is out of date. */
 function AwayBanner() {
   const since = awaySince.value
   return (
@@ -77,7 +79,7 @@ export function App() {
   }, [at])
   return (
     <>
-      {/* No link: the part of the address behind the # says where the page is, and a jump must not change it. */}
+      {/* Not a link: the hash of the URL contains the route, and a jump must not change it. */}
       <button type="button" class="skip" onClick={focusContent}>
         Skip to content
       </button>

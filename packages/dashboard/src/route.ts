@@ -1,12 +1,12 @@
 import type { PartitionState, TaskState } from '@baton/protocol'
 import { partitionStates, taskStates } from '@baton/protocol/core'
 
-/** Tasks of one state, or those with partitions that wait for an operator. */
+/** Tasks of one state, or tasks with parked partitions. */
 export type TaskFilter = TaskState | 'parked'
 
 /**
- * Where the page is. All of it stands in the part of the address behind the #, so that a link shows another person
- * the same view, and so that the service serves one file whatever the view.
+ * The current view. It is stored in the hash of the URL, so that a link reproduces the view, and the service
+ * serves one file for all views.
  */
 export type Route =
   | { readonly page: 'overview'; readonly state: TaskFilter | null; readonly search: string }
@@ -65,7 +65,7 @@ export function hrefOf(route: Route): string {
   return withQuery(`#/tasks/${encodeURIComponent(route.taskId)}`, parameters)
 }
 
-/** The page without its filters. */
+/** The URL of a page without its filters. */
 export function placeOf(route: Route): string {
   return hrefOf(route.page === 'task' ? { ...route, state: null, level: null } : route).split('?')[0] ?? ''
 }

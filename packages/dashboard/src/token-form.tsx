@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { explained, keepToken, noteRefusal, type TokenWant, tokenWanted } from './service/connection.ts'
 
-/** What a header can carry, and a tokens file contain. */
+/** The characters that a header can carry and a tokens file may contain. */
 const TOKEN = /^[\x21-\x7e]+$/
 
 const words: Record<Exclude<TokenWant, 'missing'>, string> = {
@@ -11,13 +11,13 @@ const words: Record<Exclude<TokenWant, 'missing'>, string> = {
 
 interface TokenFormProps {
   readonly why: TokenWant
-  /** What a token is good for here. */
+  /** What the token is needed for. */
   readonly purpose: string
-  /** Asks the service for something with the token; rejects where it is not let in. */
+  /** Sends a request with the token. Rejects if the token is not accepted. */
   readonly attempt: (token: string) => Promise<unknown>
 }
 
-/** Asks for a token where the service wants one. A token is kept once the service has let it in. */
+/** Prompts for a token. The token is stored once the service has accepted it. */
 export function TokenForm({ why, purpose, attempt }: TokenFormProps) {
   const [text, setText] = useState('')
   const [busy, setBusy] = useState(false)

@@ -2,15 +2,18 @@ import type { FieldFault } from './field-faults.ts'
 import { explainPartitionName, parsePartitionName } from './partition-name.ts'
 import { quoted } from './violation.ts'
 
-/** A partition of a call-back that holds to the contract. */
+/** A partition of a valid call-back. */
 export interface CalledBackPartition {
   level: number
   index: number
   recordCount: number
   computeTableName: string
-  /** The name as it was sent, when it is not the canonical one of this level and index. */
+  /** The name as it was sent, if it differs from the canonical name for this level and index. */
   spelling: string | null
-  /** The fields beyond the contract as the text of one JSON object; absent where there are none or they are not kept. */
+  /**
+   * The fields beyond the contract, as the text of one JSON object. Absent if there are none or they are not
+   * kept.
+   */
   extraFields?: string | null
 }
 
@@ -21,14 +24,14 @@ export interface CallBack {
 }
 
 /**
- * The rules of a call-back that reach across fields and elements. Elements are taken in order; those of their
- * fields that are unsound by themselves are named, and left out of every rule that would need them.
+ * Checks the rules of a call-back that span several fields or elements. Elements are checked in array order.
+ * A field that is invalid by itself is passed in as unsound, and every rule that needs it is skipped.
  */
 export class CallBackRelations {
   readonly #tableField: string
   readonly #maxLevels: number
   readonly #partitions: CalledBackPartition[] = []
-  /** Position of each identity, by level and index. */
+  /** The array position of each partition, by level and index. */
   readonly #positions = new Map<number, Map<number, number>>()
   #taskId: string | undefined
   #taskIdAt = 0
@@ -36,7 +39,7 @@ export class CallBackRelations {
   #recordTotal = 0
   #totalExceeded = false
   #levelsExceeded = false
-  /** Of the element being taken. */
+  /** Faults of the element being checked. */
   #faults: FieldFault[] = []
 
   constructor(tableField: string, maxLevels: number) {
@@ -44,7 +47,7 @@ export class CallBackRelations {
     this.#maxLevels = maxLevels
   }
 
-  /** Takes the next element; answers the rules that it breaks, if any. */
+  /** Checks the next element. Returns the rules that it breaks, if any. */
   take(
     descriptor: Record<string, unknown>,
     at: number,
@@ -78,12 +81,12 @@ export class CallBackRelations {
     return this.#takeFaults()
   }
 
-  /** More levels were named than may be. */
+  /** Whether the call-back has more levels than allowed. */
   get hasTooManyLevels(): boolean {
     return this.#levelsExceeded
   }
 
-  /** What was taken, once no rule was broken. */
+  /** The checked call-back. Valid only if no rule was broken. */
   callBack(): CallBack {
     return { taskId: this.#taskId ?? '', recordTotal: this.#recordTotal, partitions: this.#partitions }
   }
@@ -131,7 +134,7 @@ export class CallBackRelations {
     return parsed
   }
 
-  /** Notes an identity; answers where it was seen before. */
+  /** Records a partition. Returns the position of its first occurrence if it is a duplicate. */
   #claim(level: number, index: number, at: number): number | undefined {
     let ofLevel = this.#positions.get(level)
     if (ofLevel === undefined) {
@@ -151,11 +154,12 @@ export class CallBackRelations {
         () => `priorityLevel ${level} comes after ${previous}; order the array by ascending priorityLevel`,
       )
     }
-    // Compared with its neighbour, not with the highest so far: one stray element is one violation.
+    // Compare with the previous element, not with the highest level so far: one misplaced element is one
+    // violation.
     this.#previousLevel = level
   }
 
-  /** Told once, at the first element that is too many. */
+  /** Reported once, at the first element that exceeds the limit. */
   #countLevels(): void {
     if (this.#levelsExceeded || this.#positions.size <= this.#maxLevels) return
     this.#levelsExceeded = true

@@ -3,7 +3,7 @@ import { MAX_CHOSEN, MAX_TABLE_NAME_LENGTH, MAX_TASK_ID_LENGTH } from './limits.
 import { qualifiedTableName, taskIdText } from './text-form.ts'
 import { describeValue } from './violation.ts'
 
-/** Apart from schemas: senders need the rules, not what makes schemas. */
+/** Kept apart from the schemas: clients need these rules without the schema library. */
 export const chosenKeywords = {
   table: {
     type: 'string',
@@ -14,7 +14,7 @@ export const chosenKeywords = {
   task: { type: 'string', minLength: 1, maxLength: MAX_TASK_ID_LENGTH, pattern: taskIdText.pattern },
 } as const
 
-/** Holds the tables or tasks that a request names against the rules. The detail is a sentence about the parameter. */
+/** Checks the tables or tasks that a request names. The detail is a sentence about the parameter. */
 export function checkChosen(
   kind: 'table' | 'task',
   names: readonly string[],

@@ -1,5 +1,6 @@
-// The part of the protocol that needs no schemas at run time: states, limits and handwritten checks. Clients import it
-// so that they do not load the schema library at every start. Everything else of the protocol is a schema or needs one.
+// The part of the protocol that works without schemas: states, limits and handwritten checks. Clients import
+// it so that they do not load the schema library at every start. The rest of the protocol needs the schema
+// library.
 
 export { checkChosen, chosenKeywords } from './chosen.ts'
 export type { ProblemCode } from './error-codes.ts'

@@ -1,4 +1,7 @@
-/** What stands behind a code. A null status: it appears inside a `refused` list, never as a whole answer. */
+/**
+ * The definition of an error code. A null status means that the code appears only inside a `refused` list,
+ * never as a whole answer.
+ */
 export interface ErrorCodeEntry {
   readonly status: number | null
   readonly title: string
@@ -8,7 +11,7 @@ export interface ErrorCodeEntry {
   readonly remedy: string
 }
 
-/** Every code that Baton can answer with. Codes are never renamed or reused. */
+/** Every error code of the API. Codes are never renamed or reused. */
 export const errorCodes = {
   body_not_json: {
     status: 400,
@@ -287,7 +290,7 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes
 
-/** The codes that can be the answer to a request; the others stand inside a `refused` list. */
+/** The codes that can be the answer to a request. The others appear inside a `refused` list. */
 export type ProblemCode = {
   [C in ErrorCode]: (typeof errorCodes)[C]['status'] extends number ? C : never
 }[ErrorCode]
@@ -299,7 +302,7 @@ export const problemCodes = (Object.keys(errorCodes) as ErrorCode[]).filter(
 export const refusalCodes = ['lease_unknown', 'lease_lost', 'lease_settled', 'task_cancelled'] as const
 export type RefusalCode = (typeof refusalCodes)[number]
 
-/** Why a lease is refused, for a person. */
+/** Explains to a person why a lease is refused. */
 export function refusalDetail(code: RefusalCode): string {
   return `${errorCodes[code].meaning} ${errorCodes[code].remedy}`
 }

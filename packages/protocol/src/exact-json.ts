@@ -1,6 +1,6 @@
 /**
- * A number whose fraction JavaScript rounds away: 1.00000000000000000001 is read as 1, and 1e-400 as 0. It stands where the
- * number would, and no schema takes it for one.
+ * A number whose fraction JavaScript rounds away: 1.00000000000000000001 is parsed as 1, and 1e-400 as 0. It
+ * takes the place of the number in the parsed value, and every schema rejects it.
  */
 export class InexactNumber {
   readonly text: string
@@ -9,20 +9,20 @@ export class InexactNumber {
     this.text = text
   }
 
-  /** As JSON.parse reads it, for values that are passed on as they came. */
+  /** The value that JSON.parse returns, for values that are passed on unchanged. */
   toJSON(): number {
     return Number(this.text)
   }
 }
 
-/** Nothing that could be a fraction or an exponent: true of nearly every text, and quick to find out. */
+/** A quick pre-check: a text that does not match has no fraction and no exponent. Most texts do not match. */
 const FRACTION = /\d\.\d|\d[eE][-+\d]/
-/** Where a number may stand: one of many digits, or with an exponent. It may still be within a string. */
+/** A number with many digits or with an exponent. The match may also be inside a string. */
 const SUSPECT = /(?:^|[:,[\s])-?\d(?:[\d.]{16}|[\d.]*[eE])/
 
 type Reviver = (this: unknown, key: string, value: unknown, context: { readonly source: string }) => unknown
 
-/** JSON.parse, except that a number which is no integer is never taken for one. */
+/** Like JSON.parse, but never rounds a number with a fraction to an integer. */
 export function parseExactJson(text: string): unknown {
   if (!FRACTION.test(text) || !SUSPECT.test(text)) return JSON.parse(text)
   const reviver: Reviver = (_key, value, { source }) =>
@@ -32,11 +32,11 @@ export function parseExactJson(text: string): unknown {
   return JSON.parse(text, reviver as (key: string, value: unknown) => unknown)
 }
 
-/** Whether a number of JSON's form has other digits than zero behind its decimal point. */
+/** Whether a JSON number has a non-zero digit after its decimal point. */
 function hasFraction(source: string): boolean {
   const [mantissa = '', exponent = '0'] = source.split(/[eE]/, 2)
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.', 2)
-  /** So many of the last digits stand behind the point. */
+  /** The number of trailing digits that are after the decimal point. */
   const behind = fraction.length - Number(exponent)
   return behind > 0 && /[1-9]/.test((whole + fraction).slice(-behind))
 }

@@ -3,16 +3,21 @@ import type { FieldFault, ObjectShape } from './field-faults.ts'
 import { DEFAULT_TABLE_FIELD, MAX_EXTRA_FIELDS_BYTES, MAX_EXTRA_FIELDS_DEPTH } from './limits.ts'
 import { quoted } from './violation.ts'
 
-/** What a pulled partition has beside its descriptor; and the table's name in the contract, where the wire has another. */
+/**
+ * Fields that a pulled partition has in addition to its descriptor, and the contract's name of the table
+ * field, in case the deployment uses another name on the wire.
+ */
 const reserved = new Set(['lease', 'traceparent', DEFAULT_TABLE_FIELD])
 
 export interface ExtraFields {
-  /** The text of one JSON object, in the order in which the fields came; null where there are none. */
+  /** The text of one JSON object, with the fields in their original order. Null if there are none. */
   readonly text: string | null
   readonly faults: readonly FieldFault[]
 }
 
-/** The fields of a descriptor beyond the contract, and why some of them cannot be kept. */
+/**
+ * Returns the fields of a descriptor beyond the contract, and the reasons why some of them cannot be kept.
+ */
 export function extraFieldsOf(descriptor: Record<string, unknown>, { properties }: ObjectShape): ExtraFields {
   const faults: FieldFault[] = []
   let text = ''
@@ -25,7 +30,7 @@ export function extraFieldsOf(descriptor: Record<string, unknown>, { properties 
       continue
     }
     const value = JSON.stringify(descriptor[field])
-    // A program's own object may hold what has no JSON; it is not sent either.
+    // An object from a program may have values without a JSON form. JSON.stringify omits these.
     if (value === undefined) continue
     const member = `${text === '' ? '' : ','}${JSON.stringify(field)}:${value}`
     bytes += utf8Length(member)
@@ -50,12 +55,12 @@ const tooLong = (field: string): FieldFault => ({
     'keep what is larger elsewhere, and send where it is',
 })
 
-/** Why a value would not come out as it went in; phrased to follow the field's name. */
+/** Why a value would not survive storing it and handing it out. Phrased to follow the field's name. */
 function brokenRule(value: unknown, depth = 0): string | undefined {
   if (value instanceof InexactNumber) return brokenRule(Number(value.text), depth)
   switch (typeof value) {
     case 'number':
-      // Beyond these JavaScript has another number than the one that was sent.
+      // JavaScript cannot represent larger integers exactly.
       return Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))
         ? undefined
         : 'holds a number beyond 2^53 - 1, which would not be handed out as it was sent; send it as a string'
@@ -75,7 +80,7 @@ function brokenRule(value: unknown, depth = 0): string | undefined {
   return undefined
 }
 
-/** Of a text without lone surrogates, which JSON.stringify escapes. */
+/** The text must have no lone surrogates; JSON.stringify escapes them. */
 function utf8Length(text: string): number {
   let bytes = 0
   for (const character of text) {

@@ -12,14 +12,14 @@ import {
 
 const MAX_EDITS = 2
 
-/** The candidate that a misspelt field name most likely stands for. */
+/** Returns the candidate that a misspelt field name is most likely intended to be. */
 export function didYouMean(field: string, candidates: readonly string[]): string | undefined {
   const sought = simplified(field)
   let best: string | undefined
   let fewest = MAX_EDITS + 1
   for (const candidate of candidates) {
     const target = simplified(candidate)
-    // Comparing two lengths first keeps a hostile, very long name from costing anything.
+    // Comparing the lengths first keeps very long hostile names cheap.
     if (Math.abs(target.length - sought.length) > MAX_EDITS) continue
     const edits = editDistance(sought, target)
     if (edits < fewest) {
@@ -30,7 +30,7 @@ export function didYouMean(field: string, candidates: readonly string[]): string
   return best
 }
 
-/** The contract mixes camelCase and snake_case: a name in the wrong style is the same name. */
+/** The contract mixes camelCase and snake_case, so names that differ only in style count as equal. */
 function simplified(name: string): string {
   return name.replaceAll(/[_\-\s]/g, '').toLowerCase()
 }
@@ -50,10 +50,10 @@ function editDistance(from: string, to: string): number {
   return previous[to.length] ?? 0
 }
 
-/** What is wrong with one field of an object; the field may be absent or unknown. */
+/** A fault in one field of an object. The field may be missing or unknown. */
 export interface FieldFault {
   field: string
-  /** Of a field that is an array: which element. */
+  /** The position of the element, if the field is an array. */
   element?: number
   detail: () => string
 }
@@ -61,11 +61,14 @@ export interface FieldFault {
 export interface ObjectShape {
   required?: readonly string[]
   properties: Readonly<Record<string, TSchema>>
-  /** Names that a field goes by elsewhere, for better advice than its spelling would give. */
+  /**
+   * The field that another name refers to, for example the default name of the table field. Gives better
+   * suggestions than the spelling alone.
+   */
   aliases?: Readonly<Record<string, string>>
 }
 
-/** The JSON Schema keywords that the wire's scalar fields use. */
+/** The JSON Schema keywords that scalar fields of the protocol use. */
 interface ScalarKeywords {
   type?: string
   minimum?: number
@@ -77,8 +80,8 @@ interface ScalarKeywords {
 }
 
 /**
- * Lists the faults of an object's fields in the words of their schema, in the order in which the fields stand in
- * the object, then those that are missing. This runs only for objects that already failed their compiled check.
+ * Lists the faults of an object's fields, worded after their schema: first the fields that are present, in
+ * document order, then the missing ones. Runs only for objects that already failed their compiled check.
  */
 export function fieldFaults(
   shape: ObjectShape,
@@ -134,7 +137,7 @@ function arrayFaults(
   })
 }
 
-/** The rule of a scalar schema that a value breaks, phrased to follow the field's name. */
+/** The rule of a scalar schema that a value breaks. Phrased to follow the field's name. */
 export function brokenRule(schema: TSchema, value: unknown): string | undefined {
   const rules = schema as ScalarKeywords
   switch (rules.type) {
@@ -167,7 +170,7 @@ function brokenTextRule(rules: ScalarKeywords, value: unknown): string | undefin
   }
   if (typeof value !== 'string') return 'must be a string'
   if (value === '' && (rules.minLength ?? 0) > 0) return 'must not be empty'
-  // JSON Schema counts code points; a string cannot have more of them than code units.
+  // JSON Schema counts code points. A string never has more code points than code units.
   if (
     rules.maxLength !== undefined &&
     value.length > rules.maxLength &&
@@ -189,7 +192,7 @@ function unknownField(shape: ObjectShape, subject: Record<string, unknown>, fiel
   return `${quoted(field)} is not a field of the contract; ${advice}`
 }
 
-/** Everything that is wrong with a body that is one object, or nothing; it is known not to fit. */
+/** Lists all faults of a body that should be one object. The body is known to be invalid. */
 export function objectFaults(shape: ObjectShape, body: unknown): CheckFailure {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return soleViolation('', `the body must be ${expected(shape)}, got ${describeValue(body)}`)

@@ -2,7 +2,7 @@ import { brokenRule } from './field-faults.ts'
 import { printableText } from './text-form.ts'
 import { describeValue } from './violation.ts'
 
-/** Apart from the schema that is made of it: a page that gives itself a name need not load what makes schemas. */
+/** Kept apart from its schema: clients need these rules without the schema library. */
 export const instanceIdKeywords = {
   type: 'string',
   minLength: 1,
@@ -10,7 +10,7 @@ export const instanceIdKeywords = {
   pattern: printableText.pattern,
 } as const
 
-/** Holds a self-given name against the rules; the detail follows the words "the instance id". */
+/** Checks the instance id that a client chose for itself. The detail follows the words "the instance id". */
 export function checkInstanceId(
   value: unknown,
 ): { ok: true; instanceId: string } | { ok: false; detail: string } {
@@ -20,18 +20,19 @@ export function checkInstanceId(
   return { ok: true, instanceId: value as string }
 }
 
-/** Apart from schemas, like the instance id: senders need the rule, not what makes schemas. */
+/** Kept apart from the schemas for the same reason. */
 export const idempotencyKeyKeywords = {
   type: 'string',
   minLength: 1,
   maxLength: 255,
-  // What a header carries unchanged. Without spaces, two keys that were joined on the way are not taken for one.
+  // Characters that a header carries unchanged. Spaces are excluded, so that two keys that a proxy joined do
+  // not pass as one.
   pattern: '^[\\x21-\\x7e]+$',
 } as const
 
 const visible = new RegExp(idempotencyKeyKeywords.pattern)
 
-/** Holds the key of a pull against the rules; the detail follows the words "Idempotency-Key". */
+/** Checks the idempotency key of a pull. The detail follows the words "Idempotency-Key". */
 export function checkIdempotencyKey(
   text: string,
 ): { ok: true; idempotencyKey: string } | { ok: false; detail: string } {

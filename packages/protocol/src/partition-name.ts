@@ -1,11 +1,11 @@
 /**
- * Partition names: `<taskId>-<group>-<index>`. The task id may itself contain hyphens, so a name is only read
- * together with the task id that it must begin with.
+ * Partition names: `<taskId>-<group>-<index>`. The task id may itself contain hyphens, so parsing a name
+ * requires the task id.
  */
 export interface ParsedPartitionName {
   level: number
   index: number
-  /** False when a number carries leading zeros: the same partition, spelled otherwise. */
+  /** False if a number has leading zeros. The name then denotes the same partition in another spelling. */
   canonical: boolean
 }
 
@@ -34,7 +34,7 @@ export function parsePartitionName(taskId: string, name: string): ParsedPartitio
   }
 }
 
-/** Says why a name cannot be read; the name is known not to parse. */
+/** Explains why a name is invalid. The name is known not to parse. */
 export function explainPartitionName(taskId: string, name: string): string {
   if (!name.startsWith(`${taskId}-`)) return 'must begin with its taskId and a hyphen'
   const numbers = /^([0-9]+)-([0-9]+)$/.exec(name.slice(taskId.length + 1))
@@ -53,7 +53,9 @@ function endOfDigits(text: string, start: number): number {
   return at
 }
 
-/** Faster than cutting the digits out; beyond the safe integers the result is inexact, but stays beyond them. */
+/**
+ * Faster than parsing a substring. Beyond the safe integers the result is inexact, but stays out of range.
+ */
 function readDigits(text: string, start: number, end: number): number {
   let number = 0
   for (let at = start; at < end; at += 1) number = number * 10 + (text.charCodeAt(at) - ZERO)

@@ -1,17 +1,20 @@
 import { MAX_BATCH, MAX_WAIT_SECONDS } from './limits.ts'
 
-/** What a client preferred (RFC 7240), already within bounds. What it left out is absent. */
+/**
+ * The preferences of a client (RFC 7240), limited to the allowed range. Preferences that it did not send are
+ * absent.
+ */
 export interface Preferences {
   waitSeconds?: number
   batch?: number
   records?: number
-  /** For the Preference-Applied header; empty when nothing was understood. */
+  /** The value of the Preference-Applied header. Empty if no preference was understood. */
   applied: string
-  /** What is wrong with the first of our preferences that cannot be read. */
+  /** The fault of the first supported preference that cannot be parsed. */
   fault?: string
 }
 
-/** Our preferences: the least that each may ask for, the most that is given, and what it means. */
+/** The supported preferences: minimum, maximum, unit and field. */
 const ours = {
   wait: { least: 0, most: MAX_WAIT_SECONDS, unit: 'seconds', field: 'waitSeconds' },
   batch: { least: 1, most: MAX_BATCH, unit: 'partitions', field: 'batch' },
@@ -20,7 +23,7 @@ const ours = {
 
 export type PreferenceName = keyof typeof ours
 
-/** Reads one of our preferences, wherever it stands. More than is given is capped. */
+/** Parses one preference, from the Prefer header or the query. A value above the maximum is capped. */
 export function readPreference(
   name: PreferenceName,
   value: string,
@@ -55,9 +58,9 @@ const quotedText = '"(?:[^"\\\\]|\\\\.)*"'
 const preferencePattern = new RegExp(`^(${token})(?:[ \\t]*=[ \\t]*(${token}|${quotedText}))?$`)
 
 /**
- * Name and value of each preference, first mention only: the RFC says that repetitions do not count. Parameters
- * after a semicolon are passed over, since none of our preferences has any. What has no form of a preference, but begins with
- * the name of one of ours, counts as that one without a value that could be read.
+ * Name and value of each preference. Only the first occurrence counts, as the RFC requires. Parameters after
+ * a semicolon are ignored, because no supported preference has any. An item that is malformed, but begins
+ * with the name of a supported preference, counts as that preference with an unreadable value.
  */
 function mentionedPreferences(header: string): Map<string, string> {
   const mentioned = new Map<string, string>()

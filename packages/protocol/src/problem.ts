@@ -18,7 +18,7 @@ export function problem(code: ProblemCode, detail: string, extra: ProblemExtra =
   return { type: problemType(code), title, status, detail, code, retryable, ...extra }
 }
 
-/** The part of a problem that lists what a check found. */
+/** The fields of a problem that list the violations that a check found. */
 export function listedViolations({ violations, total }: CheckFailure): ProblemExtra {
   const omitted = total - violations.length
   return omitted > 0 ? { errors: violations, errorsOmitted: omitted } : { errors: violations }

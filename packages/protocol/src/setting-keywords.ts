@@ -1,6 +1,9 @@
 import { brokenRule, didYouMean } from './field-faults.ts'
 
-/** The settings of a task and what they may be. Apart from schemas, which senders need not load. */
+/**
+ * The settings of a task and their allowed values. Kept apart from the schemas: clients need not load the
+ * schema library.
+ */
 export const settingKeywords = {
   leaseSeconds: {
     type: 'number',
@@ -54,14 +57,14 @@ export const settingKeywords = {
 
 export type SettingName = keyof typeof settingKeywords
 
-/** As it is written in a header and on a command line. */
+/** The name of a setting in a header and on a command line. */
 export const settingWord = (name: string): string =>
   name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 export const settingNames = Object.keys(settingKeywords) as SettingName[]
 const byWord = new Map(settingNames.map((name) => [settingWord(name), name]))
 
-/** Reads the Task-Settings header of a call-back: `lease-seconds=600, max-leases=16`. */
+/** Parses the Task-Settings header of a call-back: `lease-seconds=600, max-leases=16`. */
 export function readTaskSettings(
   header: string,
 ): { ok: true; settings: Partial<Record<SettingName, number | boolean>> } | { ok: false; detail: string } {

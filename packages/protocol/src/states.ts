@@ -1,4 +1,4 @@
-/** What a subscription can be told of. */
+/** The events that a subscription can receive. */
 export const webhookEventTypes = [
   'task.done',
   'task.stalled',
@@ -11,7 +11,7 @@ export type WebhookEventType = (typeof webhookEventTypes)[number]
 export const subscriptionStates = ['active', 'disabled'] as const
 export type SubscriptionState = (typeof subscriptionStates)[number]
 
-/** `kept`: the subscription has no URL; its events wait to be read. */
+/** `kept`: the subscription has no URL, and its events are stored until they are read. */
 export const deliveryStates = ['pending', 'delivered', 'failed', 'kept'] as const
 export type DeliveryState = (typeof deliveryStates)[number]
 
@@ -21,15 +21,15 @@ export type AttemptOutcome = (typeof attemptOutcomes)[number]
 export const failureOutcomes = ['failed', 'expired'] as const
 export type FailureOutcome = (typeof failureOutcomes)[number]
 
-/** What the time left of a task depends on most. */
+/** The main factor in a task's remaining time. */
 export const etaReasons = ['pace', 'lease', 'back-off'] as const
 export type EtaReason = (typeof etaReasons)[number]
 
-/** Stalled: nothing can move until an operator sees to what is parked. */
+/** `stalled`: the task cannot progress until an operator handles its parked partitions. */
 export const taskStates = ['open', 'paused', 'done', 'stalled', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
 
-/** Of tasks that have something left to do; those first whose partitions workers could take. */
+/** States of tasks with work left. Tasks whose partitions workers could pull come first. */
 export const unfinishedTaskStates = ['open', 'stalled', 'paused'] as const satisfies readonly TaskState[]
 export type UnfinishedTaskState = (typeof unfinishedTaskStates)[number]
 
@@ -43,20 +43,26 @@ export type PartitionState = (typeof partitionStates)[number]
 export const instanceRoles = ['service', 'worker', 'producer'] as const
 export type InstanceRole = (typeof instanceRoles)[number]
 
-/** Silent and lost: it holds leases and has not been heard from, for half of their length and for most of it. */
+/**
+ * `silent` and `lost`: the instance holds leases and has sent no request, for half of their duration and for
+ * most of it.
+ */
 export const instanceStates = ['up', 'silent', 'lost', 'draining', 'down'] as const
 export type InstanceState = (typeof instanceStates)[number]
 
 export const outcomes = ['done', 'failed', 'released'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** The names of the events on the stream; a task is told of at most a few times a second, however fast it moves. */
+/**
+ * The names of the events on the stream. Events of one task are limited to a few per second, however fast it
+ * progresses.
+ */
 export const eventNames = ['task', 'parked', 'instance', 'reset'] as const
 export type EventName = (typeof eventNames)[number]
 
 /**
- * How much of a whole is there, in the same words wherever people look: never 100 % before it is all, never 0 % once it is
- * something. Undefined where there is nothing to have a part of.
+ * Formats a share as a percentage, the same way in every display: never 100 % before it is complete, never 0
+ * % once it is above zero. Undefined if the whole is zero.
  */
 export function percentOf(part: number, whole: number): string | undefined {
   if (whole === 0) return undefined

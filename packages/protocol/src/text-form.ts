@@ -1,19 +1,22 @@
 /**
- * The forms that texts on the wire may have, as JSON Schema patterns, each with the sentence that explains
- * a mismatch. A pattern alone would tell a person nothing.
+ * The forms that texts on the wire may have, as JSON Schema patterns. Each has a sentence that explains a
+ * mismatch, because a pattern alone does not help a person.
  *
- * Lone surrogates (`\p{Cs}`) have no UTF-8 encoding and NUL has no place in a PostgreSQL text: letting
- * either in would mean storing something else than what was sent.
+ * Lone surrogates (`\p{Cs}`) have no UTF-8 encoding, and a PostgreSQL text cannot contain NUL. Accepting
+ * either would mean storing something else than what was sent.
  */
 export interface TextForm {
   readonly pattern: string
-  /** The same in what regular expressions of all languages have in common, which has no words for surrogates. */
+  /**
+   * The same pattern in the syntax that all regular expression dialects share, which cannot express
+   * surrogates.
+   */
   readonly portable: string
-  /** What is wrong with a text that does not match, phrased to follow the field's name. */
+  /** Explains a mismatch. Phrased to follow the field's name. */
   readonly rule: (text: string) => string
 }
 
-/** `portable` says which characters are not wanted; surrogates are wanted nowhere. */
+/** `portable` excludes the unwanted characters of this form. `pattern` excludes surrogates as well. */
 function textForm(portable: string, rule: TextForm['rule']): TextForm {
   return { portable, pattern: portable.replaceAll('[^', '[^\\p{Cs}'), rule }
 }
@@ -23,7 +26,10 @@ export const wellFormedText = textForm(
   () => 'must not contain NUL characters or lone surrogates',
 )
 
-/** URLs are folded before they are sent, `%2e%2e` as well: `/tasks/..` is another path, and no order could be given. */
+/**
+ * Clients normalise URLs before sending them, including `%2e%2e`: `/tasks/..` is another path, so such a task
+ * could not be controlled.
+ */
 export const taskIdText = textForm('^(?:\\.?[^.\\x00]|\\.\\.[^\\x00])[^\\x00]*$', (text) =>
   text === '.' || text === '..'
     ? 'must not be "." or "..": in a URL these lead to another path, so the task could not be reached'
@@ -35,10 +41,10 @@ export const printableText = textForm(
   () => 'must not be empty or contain control characters or lone surrogates',
 )
 
-/** Blanks beyond ASCII. As themselves: not every language has an escape for them. */
+/** Whitespace beyond ASCII, as literal characters: not every dialect has an escape for it. */
 const BLANKS = '\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
 const WITHIN_NAME = '[^.\\x00-\\x1f\\x7f-\\x9f]*'
-/** No dot and no control character, and something that is not blank. */
+/** No dot, no control character, and at least one non-blank character. */
 const NAME_PART = `${WITHIN_NAME}[^.\\x00-\\x20\\x7f-\\xa0${BLANKS}]${WITHIN_NAME}`
 
 export const qualifiedTableName = textForm(
@@ -55,7 +61,7 @@ export function ruleOfPattern(pattern: string, text: string): string {
   return formByPattern.get(pattern)?.rule(text) ?? `must match ${pattern}`
 }
 
-/** What others are told of a pattern: a document is read by programs in languages of all kinds. */
+/** The pattern to publish in documents, which programs in many languages read. */
 export function portablePattern(pattern: string): string {
   return formByPattern.get(pattern)?.portable ?? pattern
 }

@@ -1,13 +1,19 @@
-/** How long one point of a task's history is. */
+/** The length of one point of a task's history. */
 export const throughputSteps = ['minute', 'hour'] as const
 export type ThroughputStep = (typeof throughputSteps)[number]
 
 export const STEP_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: 60_000, hour: 3_600_000 }
 
-/** Levels below this one have a history of their own. Those from here up are counted together, as this level. */
+/**
+ * Each level below this one has its own history. This level and all above it are counted together, as this
+ * level.
+ */
 export const THROUGHPUT_LEVELS = 16
 
-/** Minutes are kept for this long. Hours are kept for as long as the partitions of finished tasks. */
+/**
+ * Points of minutes are kept for this long. Points of hours are kept as long as the partitions of finished
+ * tasks.
+ */
 export const MINUTES_KEPT_MILLIS = 86_400_000
 
 /** The most points in one answer. */

@@ -1,10 +1,11 @@
-/** `<version>-<trace id>-<parent id>-<flags>`; later versions may have more behind it. */
+/** `<version>-<trace id>-<parent id>-<flags>`. Later versions may append more fields. */
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const ZEROS = /^0+$/
 
 /**
- * A `traceparent` of W3C Trace Context as it is passed on, or null for one that the specification says to ignore. One of a
- * version that is not known yet is passed on as version 00, with the flag that this version has.
+ * Parses a `traceparent` of W3C Trace Context and returns the form to pass on. Returns null for a value that
+ * the specification says to ignore. An unknown later version is passed on as version 00, with the only flag
+ * of that version.
  */
 export function readTraceparent(text: string | undefined): string | null {
   const [, version, traceId = '', parentId = '', flags = '', more] = FORM.exec(text ?? '') ?? []

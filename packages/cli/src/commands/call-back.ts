@@ -17,7 +17,7 @@ import { print, printJson } from '../terminal.ts'
 const REDRAW_MILLIS = 100
 const BAR_WIDTH = 30
 
-/** A bar on stderr while something runs; nothing at all where stderr is no terminal. */
+/** A progress bar on stderr. Prints nothing if stderr is not a terminal. */
 export class ProgressLine implements Disposable {
   readonly #label: string
   readonly #total: number | undefined
@@ -37,7 +37,7 @@ export class ProgressLine implements Disposable {
     this.#draw(false)
   }
 
-  /** Shown beside the bar until it moves again. */
+  /** Shows a text next to the bar until the bar moves again. */
   say(text: string): void {
     this.#said = text
     this.#draw(true)
@@ -136,7 +136,10 @@ async function run(given: Arguments, signal: AbortSignal): Promise<number> {
   return exitCodes.ok
 }
 
-/** The descriptor of a manifest's line. What is not even an object is left for the check to name. */
+/**
+ * Extracts the descriptor from a line of a manifest. A value that is not an object is passed on for the check
+ * to report.
+ */
 function describedBy(given: Arguments): Adapt {
   const { tableField } = connect(given)
   const fields = ['taskId', tableField.name, 'partition_name', 'record_count', 'priorityLevel']

@@ -4,10 +4,10 @@ import { type CompletedCommand, completionScripts } from '../completion-scripts.
 import { connect, placeFlags } from '../connection.ts'
 import { exitCodes, UsageError } from '../errors.ts'
 
-/** Whoever presses Tab does not wait longer. */
+/** The longest time to wait for the service after Tab is pressed. */
 const PATIENCE_SECONDS = 2
 const MOST_TASKS = 100
-/** A task names its tables in its own view, which is read task by task. */
+/** The tables of a task are only in its own view, so this is one request per task. */
 const TASKS_ASKED_FOR_TABLES = 10
 
 const kinds: Readonly<Record<string, (client: BatonClient, begun: string) => Promise<Iterable<string>>>> = {
@@ -26,7 +26,10 @@ const kinds: Readonly<Record<string, (client: BatonClient, begun: string) => Pro
   },
 }
 
-/** For the scripts of `baton completion`: names that the service knows. Where it cannot be asked, there are none. */
+/**
+ * Lists names of the service, for the scripts of `baton completion`. Prints nothing if the service cannot be
+ * reached.
+ */
 export const complete: Command = {
   operands: 'tasks|tables|instances [BEGINNING]',
   operandCount: [1, 2],
@@ -50,7 +53,7 @@ export const complete: Command = {
   },
 }
 
-/** Shells split and expand what is completed: a name with blanks or quotes has to be typed. */
+/** Shells split and expand completed text, so names with blanks or quotes are not completed. */
 function isPlain(name: string): boolean {
   return /^[\w.:@%+=/,-]+$/.test(name)
 }

@@ -12,7 +12,7 @@ import { count } from '../show/numbers.ts'
 import { shown } from '../show/table.ts'
 import { note, print, printJson, remark } from '../terminal.ts'
 
-/** How many of the partitions that were expected do not exist; undefined where none is missing. */
+/** How many of the expected partitions do not exist. Undefined if none is missing. */
 export function missingText({ expectedPartitions, missingPartitions }: TaskView): string | undefined {
   if (expectedPartitions === null || !missingPartitions) return undefined
   return `${count(missingPartitions)} of ${count(expectedPartitions)} partitions`
@@ -24,14 +24,14 @@ export interface QuestionStreams {
 }
 
 /**
- * Asks a person; whoever ends the input with Ctrl-D has not said yes. Ctrl-C is thrown: at a question the terminal
- * hands it over as a key, and no signal comes.
+ * Prompts for a confirmation. Ending the input with Ctrl-D means no. Ctrl-C throws an Interruption: during a
+ * prompt, readline receives it as a key, and the process gets no signal.
  */
 export function confirmed(question: string, streams: QuestionStreams): Promise<boolean> {
   const terminal = createInterface({ ...streams, terminal: true })
   const { promise, resolve, reject } = Promise.withResolvers<boolean>()
   const unanswered = () => {
-    // What is told next begins on a line of its own.
+    // Start the next output on a new line.
     streams.output.write('\n')
   }
   terminal.question(`${question} [y/N] `, (answer) => resolve(/^y(es)?$/i.test(answer.trim())))
@@ -47,8 +47,8 @@ export function confirmed(question: string, streams: QuestionStreams): Promise<b
 }
 
 /**
- * Asks unless --yes was said. The exit code for a no; undefined for a yes. Where nobody can be asked, silence is no yes: what
- * cannot be undone has to be meant.
+ * Prompts for a confirmation unless --yes is given. Returns the exit code for a no, and undefined for a yes.
+ * Without a terminal it throws: an action that cannot be undone needs an explicit yes.
  */
 export async function agreed(question: string, given: Arguments): Promise<number | undefined> {
   if (given.switch('yes')) return undefined
@@ -79,14 +79,14 @@ interface Verb {
   readonly details: string
   readonly flags?: Flags
   readonly examples: readonly Example[]
-  /** What is asked before it happens, where it cannot be taken back. */
+  /** The confirmation prompt of an action that cannot be undone. */
   readonly question?: string
-  /** What of the command line a pointer into the request means. */
+  /** Translates a pointer into the request to a part of the command line. */
   readonly placeOf?: (pointer: string, given: Arguments) => string | undefined
-  /** What holds from then on, where the state of the task does not say it. */
+  /** Describes the effect of the action, if the state of the task does not show it. */
   readonly ordered?: (given: Arguments) => string
   readonly act: (client: BatonClient, taskId: string, given: Arguments) => Promise<ControlAnswer>
-  /** What whoever ordered it should know at once, although it was carried out. */
+  /** A warning to print after the action succeeded. */
   readonly caution?: (client: BatonClient, taskId: string, given: Arguments) => Promise<string | undefined>
 }
 
@@ -189,9 +189,11 @@ const verbs: Readonly<Record<string, Verb>> = {
   },
 }
 
-/** Whoever seals too early cannot take it back, and should not learn of it from what is published in the end. */
+/**
+ * Sealing cannot be undone. Warn about missing partitions now, not after incomplete results are published.
+ */
 async function lackingText(client: BatonClient, taskId: string): Promise<string | undefined> {
-  // The task is sealed: that it cannot be looked at now is no failure of that.
+  // The task is sealed already, so a failure of this request is not a failure of the command.
   const task = await client.task(taskId).catch(() => undefined)
   const missing = task === undefined ? undefined : missingText(task)
   if (missing === undefined) return undefined
@@ -201,7 +203,7 @@ async function lackingText(client: BatonClient, taskId: string): Promise<string 
   )
 }
 
-/** A task id may have commas, and then the names of its partitions do. */
+/** A task id may contain commas, and then the names of its partitions do as well. */
 function namesOf(given: Arguments): string[] {
   const taskId = given.operands[0] ?? ''
   const isName = (text: string) => parsePartitionName(taskId, text) !== undefined
@@ -225,7 +227,7 @@ export function controlCommand(name: string): Command {
       if (typeof refusal === 'number') return refusal
       const client = connect(given)
       const answer = await act(client, taskId, given).catch((error: unknown) => {
-        // Who typed a command never saw the request that a pointer leads into.
+        // The user typed a command and never saw the request that the pointers refer to.
         throw located(error, { placeOf: (pointer) => placeOf?.(pointer, given) ?? '' })
       })
       if (given.switch('json')) printJson(answer)
@@ -237,7 +239,10 @@ export function controlCommand(name: string): Command {
   }
 }
 
-/** What is ordered of a task as a whole is either new or not; everything else moves partitions. */
+/**
+ * An action on the task as a whole either changes it or not. For all other actions, `changed` counts
+ * partitions.
+ */
 function outcomeText({ taskId, state, changed }: ControlAnswer, ordered: string | undefined): string {
   const task = `${shown(taskId)} is ${state}`
   if (ordered === undefined) return `${task} (${count(changed)} changed)`

@@ -1,7 +1,7 @@
 import { open, readFile, rename } from 'node:fs/promises'
 import { UsageError } from '../errors.ts'
 
-/** What a state file was made for. */
+/** The subscription that a state file belongs to. */
 export interface Following {
   readonly url: string
   readonly types: readonly string[]
@@ -10,11 +10,14 @@ export interface Following {
 
 interface State extends Following {
   readonly subscription: string
-  /** The last event that was seen to. */
+  /** The last event that was handled. */
   readonly after?: string
 }
 
-/** How far `baton on` is, in a file that is replaced as a whole and is on the disk before the next event begins. */
+/**
+ * The position of `baton on` in its events, kept in a file. The file is flushed and replaced atomically
+ * before the next event is handled.
+ */
 export class EventPosition {
   readonly #path: string
   readonly #following: Following
@@ -81,7 +84,7 @@ async function read(path: string): Promise<State | null> {
     const state = JSON.parse(text) as State
     if (typeof state.subscription === 'string' && Array.isArray(state.types)) return state
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new UsageError(`${path} is not a state file of baton on; name another one with --state`)
 }

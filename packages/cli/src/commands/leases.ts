@@ -71,14 +71,14 @@ export const settle: Command = {
 const isFromStdin = (given: Arguments) => given.operands.includes('-')
 const outcomeOf = (given: Arguments) => given.textOrDefault('outcome') as Settlement['outcome']
 
-/** What flags say only together with certain outcomes. */
+/** Flags that are valid only with certain outcomes. */
 const goesWith: Readonly<Record<string, readonly Settlement['outcome'][]>> = {
   final: ['failed'],
   'retry-after': ['failed', 'released'],
   processed: ['done'],
 }
 
-/** The service passes over what does not go together; whoever typed it means something that would not happen. */
+/** Rejects combinations of flags that the service would silently ignore. */
 function validateSettings(given: Arguments): void {
   if (isFromStdin(given)) {
     if (given.operands.length > 1) {

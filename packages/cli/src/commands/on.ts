@@ -19,7 +19,7 @@ import { shown } from '../show/table.ts'
 import { remark } from '../terminal.ts'
 import { EventPosition } from './event-position.ts'
 
-/** Runs the command to its end, with the event on its stdin. Answers why it failed, or undefined. */
+/** Runs the command to its end, with the event on its stdin. Returns why it failed, or undefined. */
 export async function runForEvent(
   [command = '', ...args]: readonly string[],
   event: CloudEvent,
@@ -36,10 +36,10 @@ export async function runForEvent(
       BATON_TASK_ID: event.subject,
     },
   })
-  // A SIGTERM to this program alone ends the command as well.
+  // A SIGTERM to this process alone also ends the command.
   const end = () => child.kill('SIGTERM')
   signal.addEventListener('abort', end)
-  // It need not read its stdin.
+  // The command may exit without reading its stdin.
   child.stdin.on('error', () => {})
   child.stdin.end(`${JSON.stringify(event)}\n`)
   try {
@@ -163,7 +163,7 @@ interface Wish {
   readonly signal: AbortSignal
 }
 
-/** The subscription of this state file; made at the first start. */
+/** The subscription of this state file. Created at the first start. */
 async function subscribed(
   client: BatonClient,
   position: EventPosition,
@@ -174,7 +174,7 @@ async function subscribed(
   try {
     await position.begin(id)
   } catch (error) {
-    // Without the file nobody would ever read it.
+    // Without the state file, this subscription would never be read.
     await client.subscriptions.remove(id).catch(() => undefined)
     throw error
   }

@@ -17,7 +17,7 @@ interface Line extends Attempt {
   readonly name: string
 }
 
-/** Attempts line by line, oldest first; partitions that were never handed out have none. */
+/** A table of attempts, oldest first. Partitions that were never handed out have none. */
 export function attemptTable(rows: readonly PartitionRow[], width: number, now: number = Date.now()): string {
   const lines = rows.flatMap(({ partition_name, history }): Line[] =>
     history.map((attempt) => ({ ...attempt, name: partition_name })),
@@ -66,7 +66,7 @@ export const manifest: Command = {
     const level = given.number('level')
     for await (const line of client.manifest(given.operands[0] ?? '', { state, level })) {
       const wire = client.tableField.toWire(line)
-      // A slow reader slows the service down, and nothing piles up here.
+      // Back-pressure: a slow reader slows down the service, and nothing is buffered here.
       if (!process.stdout.write(`${JSON.stringify(wire)}\n`)) await once(process.stdout, 'drain')
     }
     return exitCodes.ok
@@ -123,7 +123,8 @@ export const partitions: Command = {
       })
       rows.push(...page.partitions)
       cursor = page.next ?? undefined
-      // A page may come out short although more follow: it reads a bounded number of rows.
+      // A page may have fewer rows than requested although more follow, because the service reads a bounded
+      // number of rows per page.
     } while (cursor !== undefined && rows.length < limit)
     if (given.switch('json')) {
       printJson({ partitions: rows.map((row) => client.tableField.toWire(row)), next: cursor ?? null })
@@ -132,7 +133,7 @@ export const partitions: Command = {
       print(given.switch('history') ? attemptTable(rows, width) : partitionTable(rows, width))
       if (cursor !== undefined) note(moreText('--limit or baton manifest', cursor))
     }
-    // Nothing at all looks like a task without partitions, of which there is none.
+    // An empty output would look like a task without partitions, which does not exist.
     if (rows.length === 0) {
       const isForgotten = (await client.task(taskId)).purgedAt !== null
       if (isForgotten) remark(given, `${shown(taskId)}: ${forgottenText}`)

@@ -9,7 +9,7 @@ import { count, duration } from '../show/numbers.ts'
 import { shown, table } from '../show/table.ts'
 import { note, print, printJson } from '../terminal.ts'
 
-/** What to take, for every command that takes. */
+/** Flags that filter partitions, for every command that pulls. */
 export const chosenFlags = {
   table: {
     kind: 'text',
@@ -27,7 +27,7 @@ export const chosenFlags = {
   },
 } satisfies Flags
 
-/** What was given of them; a name that the service would refuse is a mistake in the line. */
+/** The values of these flags. A name that the service would refuse is a usage error. */
 export function chosenIn(given: Arguments): { tables?: readonly string[]; tasks?: readonly string[] } {
   const of = (kind: 'table' | 'task') => {
     const names = given.texts(kind)
@@ -39,7 +39,7 @@ export function chosenIn(given: Arguments): { tables?: readonly string[]; tasks?
   return { ...(tables.length === 0 ? {} : { tables }), ...(tasks.length === 0 ? {} : { tasks }) }
 }
 
-/** How much to take, for every command that takes. */
+/** Flags for the amount to pull, for every command that pulls. */
 export const pullFlags = {
   ...chosenFlags,
   batch: {
@@ -94,7 +94,7 @@ export const pull: Command = {
   },
 }
 
-/** As the service says it, with its name for the table field. */
+/** The partition as the service sent it, with the wire name of the table field. */
 export function wireForm(client: BatonClient, partition: PulledPartition): object {
   const { lease, traceparent } = partition
   const added = traceparent === undefined ? { lease } : { lease, traceparent }

@@ -9,7 +9,10 @@ import { shown } from '../show/table.ts'
 import { print, printJson } from '../terminal.ts'
 import { ProgressLine } from './call-back.ts'
 
-/** Where the data is: the same as for `baton serve`. These commands do not ask the service, they read what it reads. */
+/**
+ * The location of the data, with the same flags as `baton serve`. These commands read the store directly,
+ * without the service.
+ */
 export const storeFlags = {
   data: {
     kind: 'text',
@@ -42,7 +45,10 @@ export function locationOf(given: Arguments): Location {
 
 type StoreTools = typeof import('@baton/server/store-tools')
 
-/** Runs it with a progress bar, and makes what is wrong with the store or the file an answer without a stack. */
+/**
+ * Runs an operation with a progress bar. Converts errors of the store or the file to messages without a stack
+ * trace.
+ */
 export async function withStoreTools<Result>(
   label: string,
   work: (tools: StoreTools, progress: Progress) => Promise<Result>,

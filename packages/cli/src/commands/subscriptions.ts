@@ -70,7 +70,7 @@ export function deliveryTable(deliveries: readonly Delivery[], width = tableWidt
   )
 }
 
-/** What is printed for people, and for programs. */
+/** The output for programs and for people. */
 interface Shown {
   readonly data: object
   readonly text: string

@@ -15,7 +15,10 @@ import { taskTable, taskView } from '../show/task.ts'
 import { heightOf, note, print, printJson, remark, styled, taskColours, widthOf } from '../terminal.ts'
 import { missingText } from './control.ts'
 
-/** Which tasks are other than they were at the last look. Their pace and time left change by themselves, and do not count. */
+/**
+ * Finds the tasks that changed since the last poll. Pace and remaining time are ignored, because they change
+ * all the time.
+ */
 export class Changes {
   #seen = new Map<string, string>()
 
@@ -50,7 +53,7 @@ export function taskLine(task: TaskSummary, at: Date = new Date()): string {
 const HIDE_CURSOR = '\u001b[?25l'
 const SHOW_CURSOR = '\u001b[?25h'
 
-/** Lines of a terminal that are drawn again in place; the last state stays when it is over. */
+/** Redraws lines of a terminal in place. The last state stays on the screen at the end. */
 export class Redrawn {
   readonly #stream: NodeJS.WriteStream
   #height = 0
@@ -65,8 +68,8 @@ export class Redrawn {
     const rows = heightOf(this.#stream)
     const lines = text.split('\n').slice(0, Math.max(rows - 1, 1))
     const back = this.#height > 0 ? `\u001b[${this.#height}A\r` : '\r'
-    // Each line clears what stood behind it, and the last one what stood below: nothing flickers.
-    // A line that wraps would be two, and the way back up would be miscounted.
+    // Each line clears the rest of its row, and the last one everything below, so nothing flickers. Lines are
+    // cut to the width, because a wrapped line would take two rows and break the count for moving back up.
     const drawn = lines.map((line) => `${fitting(line, width)}\u001b[K\n`).join('')
     this.#stream.write(`${back}${drawn}\u001b[J`)
     this.#height = lines.length
@@ -79,11 +82,11 @@ export class Redrawn {
 
 export interface TaskEnding {
   readonly exitCode: number
-  /** What a task that looks well has against it. */
+  /** Why a task that is done counts as failed. */
   readonly flaw?: string
 }
 
-/** How a task ended, for whoever waited for that; undefined while it has not. */
+/** How a task ended. Undefined while it has not ended. */
 export function endingOf(task: TaskView): TaskEnding | undefined {
   switch (task.state) {
     case 'done':
@@ -96,7 +99,10 @@ export function endingOf(task: TaskView): TaskEnding | undefined {
   }
 }
 
-/** All that was called back is done. That is not all there should be where more was expected: sealed, it cannot come. */
+/**
+ * All called-back partitions are done. The task is still incomplete if more partitions were expected, because
+ * a sealed task accepts no more.
+ */
 function doneEnding(task: TaskView): TaskEnding {
   const missing = missingText(task)
   if (missing === undefined) return { exitCode: exitCodes.ok }
@@ -156,10 +162,10 @@ export const tasks: Command = {
   },
 }
 
-/** Flags that choose from the list of tasks, and say nothing about one of them. */
+/** Flags that filter the list of tasks, and do not apply to a single task. */
 const choosing = ['state', 'parked', 'search', 'limit', 'cursor']
 
-/** `baton tasks TASK --state done` looks like a test of its state, which it is not. */
+/** `baton tasks TASK --state done` looks like a test of the task's state, but is not. */
 function refuseChoice(given: Arguments): void {
   const flags = choosing.filter((flag) => given.switch(flag)).map((flag) => `--${flag}`)
   if (given.operands.length === 0 || flags.length === 0) return
@@ -170,10 +176,10 @@ function refuseChoice(given: Arguments): void {
 interface Look {
   readonly data: object
   readonly text: string
-  /** Said where the list was cut. */
+  /** A note for a truncated list. */
   readonly more: string | undefined
   readonly tasks: readonly TaskSummary[]
-  /** The one task that is looked at. */
+  /** The task that is shown, if one was named. */
   readonly task: TaskView | undefined
 }
 
@@ -252,7 +258,7 @@ async function watch(given: Arguments, signal: AbortSignal): Promise<number> {
       await pause(intervalMillis, undefined, { signal })
     }
   } catch (error) {
-    // Ctrl-C is how watching ends.
+    // Ctrl-C is the normal end of watching.
     if (signal.aborted && given.operands.length === 0) return exitCodes.ok
     throw signal.aborted ? signal.reason : error
   } finally {

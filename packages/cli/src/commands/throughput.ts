@@ -7,7 +7,7 @@ import { shown } from '../show/table.ts'
 import { throughputView } from '../show/throughput.ts'
 import { print, printJson } from '../terminal.ts'
 
-/** How far back it looks unless told otherwise. */
+/** The default period. */
 const USUAL_MILLIS: Readonly<Record<ThroughputStep, number>> = { minute: 3_600_000, hour: 86_400_000 }
 
 const time = (description: string, otherwise: string) =>
@@ -42,7 +42,7 @@ export const throughput: Command = {
     const end = to === undefined ? Date.now() : Date.parse(to)
     const answer = await connect(given).throughput(given.operands[0] ?? '', {
       step,
-      // The service says what is wrong with a time that cannot be read.
+      // If the end is not a valid time, the service reports it.
       from: given.text('from') ?? (Number.isNaN(end) ? undefined : new Date(end - USUAL_MILLIS[step])),
       to,
       by: given.switch('by-level') ? 'level' : undefined,

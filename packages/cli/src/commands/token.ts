@@ -6,7 +6,7 @@ import { exitCodes, UsageError } from '../errors.ts'
 import { note, print, printJson } from '../terminal.ts'
 
 const ROLES = ['producer', 'worker', 'operator', 'viewer'] as const
-/** Twice what is needed, so that no part of it can be guessed from another. */
+/** Twice the bytes that are needed, so that no part of the token can be guessed from another. */
 const TOKEN_BYTES = 32
 
 export const token: Command = {
@@ -104,13 +104,13 @@ const listed = (given: Arguments, flag: string) =>
 const limitOf = (given: Arguments, flag: string) =>
   given.texts(flag).length === 0 ? {} : { [flag]: listed(given, flag) }
 
-/** What is wrong with the file so far is left to the check. */
+/** If the file is malformed, its content is returned unchanged, and the check reports the fault. */
 function withEntry(content: unknown, entry: object): unknown {
   const { tokens } = (content ?? {}) as { tokens?: unknown }
   return Array.isArray(tokens) ? { ...(content as object), tokens: [...tokens, entry] } : content
 }
 
-/** By the rules of the service, which would refuse the file. */
+/** Applies the rules of the service, and turns a refusal into a usage error. */
 function unlessRefused<Result>(make: () => Result): Result {
   try {
     return make()
@@ -121,7 +121,10 @@ function unlessRefused<Result>(make: () => Result): Result {
   }
 }
 
-/** At once: a service that reads the file meanwhile finds the old one or the new one. */
+/**
+ * Replaces the file atomically, so that a service that reads it meanwhile gets the old or the new content. A
+ * symbolic link is kept, and its target is overwritten in place.
+ */
 function replace(path: string, text: string): void {
   const isLink = existsSync(path) && lstatSync(path).isSymbolicLink()
   const mode = existsSync(path) ? statSync(path).mode & 0o777 : 0o600

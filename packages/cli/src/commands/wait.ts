@@ -14,7 +14,10 @@ import { missingText } from './control.ts'
 
 const BAR_WIDTH = 30
 
-/** How far some tasks are together, as one line on stderr that is drawn again; nothing where that is no terminal. */
+/**
+ * Shows the progress of several tasks on one line of stderr, redrawn in place. Prints nothing if stderr is
+ * not a terminal.
+ */
 export class WaitLine implements Disposable {
   readonly #isOn: boolean
   readonly #stream = process.stderr
@@ -40,7 +43,10 @@ export class WaitLine implements Disposable {
   }
 }
 
-/** Counted in records, as the tasks are; those that were not called back yet count for nothing. */
+/**
+ * The progress, measured in records as for a single task. Tasks that were not called back yet are not
+ * counted.
+ */
 export function waitText(tasks: readonly (TaskView | null)[], stream?: NodeJS.WriteStream): string {
   const known = tasks.filter((task) => task !== null)
   const sum = (of: (task: TaskView) => number) => known.reduce((total, task) => total + of(task), 0)

@@ -18,7 +18,10 @@ import { ReportFiles } from '../work/report-file.ts'
 import { StopSignals } from '../work/stop-signals.ts'
 import { chosenFlags, chosenIn } from './pull.ts'
 
-/** Throws where a command cannot be run, before anything is pulled for it. Windows has rules of its own for what can be. */
+/**
+ * Throws if the command cannot be run, before anything is pulled for it. Not checked on Windows, which has
+ * its own rules for executable files.
+ */
 export function checkCommand(command: string, path = process.env['PATH'] ?? ''): void {
   if (process.platform === 'win32') return
   if (command.includes('/')) {
@@ -30,7 +33,7 @@ export function checkCommand(command: string, path = process.env['PATH'] ?? ''):
   for (const folder of path.split(delimiter)) {
     const found = faultOf(join(folder === '' ? '.' : folder, command))
     if (found === undefined) return
-    // That a file is there and must not be run says more than that others are not there.
+    // Prefer the error of a file that exists but cannot be executed over a missing file.
     if (found.code !== 'ENOENT' && found.code !== 'ENOTDIR') fault ??= found
   }
   throw new CommandUnusable(command, fault ?? Object.assign(new Error('not found'), { code: 'ENOENT' }))
@@ -39,7 +42,7 @@ export function checkCommand(command: string, path = process.env['PATH'] ?? ''):
 function faultOf(path: string): NodeJS.ErrnoException | undefined {
   try {
     accessSync(path, constants.X_OK)
-    // A folder may be entered, which is called the same.
+    // For a directory, the execute permission means that it may be entered.
     return statSync(path).isFile() ? undefined : Object.assign(new Error('not a file'), { code: 'EACCES' })
   } catch (error) {
     return error as NodeJS.ErrnoException
@@ -153,7 +156,7 @@ async function run(given: Arguments): Promise<number> {
   }
   const log = new EventLog(given.switch('json') ? 'json' : given.switch('quiet') ? 'nothing' : 'lines')
   const instanceId = given.text('instance-id') ?? `${hostname()}-${process.pid}`
-  // The worker decides itself how long it goes on trying.
+  // The worker has its own retries.
   const client = connect(given, { instanceId, retryForSeconds: 0 })
   const killAfterSeconds = given.numberOrDefault('kill-after')
   let unusable: CommandUnusable | undefined
@@ -203,7 +206,8 @@ async function run(given: Arguments): Promise<number> {
   log.say(`${counted(done, 'partition')} done, ${failed} failed, ${released} given back, ${lost} lost`)
   const untilIdle = given.switch('until-idle')
   if (untilIdle && failed + lost > 0) return exitCodes.refused
-  // Stopping in order is how a worker ends; one that was to go on until idle has not come to its end.
+  // A graceful stop is the normal end of a worker, with exit code 0. It is not if commands were ended early,
+  // or with --until-idle, because the worker was stopped before it became idle.
   return signals.wasHurried || untilIdle ? (signals.endedBy ?? exitCodes.ok) : exitCodes.ok
 }
 

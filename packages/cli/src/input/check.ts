@@ -4,20 +4,23 @@ import { InputError, type ReadValue, readValues, type Source } from './input.ts'
 
 type LineOf = (position: number) => number | undefined
 
-/** File and line, which editors can jump to; the file alone where a fault is about the whole. */
+/** File and line, in the form that editors can jump to. Only the file if a fault concerns all of it. */
 export function placeOf(name: string, pointer: string, lineOf: LineOf): string {
   const position = positionIn(pointer)
   const line = position === undefined ? undefined : lineOf(position)
   return line === undefined ? name : `${name}:${line}`
 }
 
-/** Which element it is, counted from 1, where several stand on one line; otherwise the line says it. */
+/**
+ * The number of the element, counted from 1, if several elements are on one line. Otherwise the line is
+ * enough.
+ */
 function elementOf(pointer: string, lineOf: LineOf): string {
   const position = positionIn(pointer)
   return position === undefined || !sharesItsLine(position, lineOf) ? '' : `: element ${position + 1}`
 }
 
-/** What a fault says about other descriptors, with their lines or numbers instead of their positions. */
+/** Replaces positions of other descriptors in a fault with their lines or numbers. */
 export function inLines(detail: string, lineOf: LineOf): string {
   return namingPositions(detail, (position) => {
     const line = lineOf(position)
@@ -40,9 +43,9 @@ function sharesItsLine(position: number, lineOf: LineOf): boolean {
 type DescriptorAt = (position: number) => unknown
 
 /**
- * Asks whether the service has another name for the table field, where a descriptor lacks the one that was expected and
- * has one that nobody knows, with what may be a table. Each of the two faults alone leads astray: to leave the field
- * out, or to rename it.
+ * Suggests that the service may have another name for the table field. Applies if a descriptor lacks the
+ * expected field, and has an unknown field whose value may be a table name. Each of the two faults alone
+ * would be misleading: it suggests to remove the field, or to rename it.
  */
 export function tableFieldHint(
   errors: readonly Violation[],
@@ -71,12 +74,13 @@ function namedAt(
     .filter(({ detail }) => detail.includes(' is not a field of the contract; '))
     .filter(({ detail }) => missing !== expected || !detail.endsWith(`; did you mean ${expected}?`))
     .map((error) => unescaped(fieldPointer.exec(error.pointer)?.[2] ?? ''))
-  // Found here, the file knows the name that the command does not; found by the service, it is the other way round.
+  // If the client found the fault, the file has the name that the command lacks. If the service found it, the
+  // service has it.
   if (missing === expected) return unknown.find((name) => holdsTable(descriptorAt(Number(position)), name))
   return unknown.includes(expected) ? missing : undefined
 }
 
-/** As `<schema>.<table>`: any other field that nobody knows is simply one too many. */
+/** Whether the value has the form `<schema>.<table>`. Any other unknown field is just an extra field. */
 function holdsTable(descriptor: unknown, field: string): boolean {
   const value = (descriptor as Readonly<Record<string, unknown>> | undefined)?.[field]
   return typeof value === 'string' && /^[^.\s]+\.[^.\s]+$/.test(value)
@@ -94,7 +98,10 @@ interface CheckOptions {
   readonly onBytes: (bytes: number) => void
 }
 
-/** Reads a whole source against the contract, however large, and names all its faults; answers how many descriptors it holds. */
+/**
+ * Checks a whole source of any size against the contract, and reports all faults. Returns the number of
+ * descriptors.
+ */
 export async function checkSource(source: Source, options: CheckOptions): Promise<number> {
   const check = new CallBackCheck(options)
   const faults = new Faults()
@@ -119,7 +126,7 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
       if (piece.length === DESCRIPTORS_AT_ONCE) await take()
     }
   } catch (error) {
-    // What was found before it cannot be read any further is worth knowing, too.
+    // If the input becomes unreadable, also report the faults that were found before.
     if (!(error instanceof InputError) || faults.isEmpty) throw error
     for (const line of error.lines) faults.add(line)
     throw faults.error()
@@ -129,7 +136,7 @@ export async function checkSource(source: Source, options: CheckOptions): Promis
   return count
 }
 
-/** All that is wrong with a source: the first hundred in words. */
+/** Collects the faults of a source: lists the first hundred, counts the rest. */
 class Faults {
   readonly #lines: string[] = []
   #omitted = 0

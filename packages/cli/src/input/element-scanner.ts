@@ -27,9 +27,9 @@ const OPEN_ARRAY = code('[')
 const CLOSE_ARRAY = code(']')
 
 /**
- * Cuts JSON text into elements as it arrives, without ever holding more than one of them: the elements of an array,
- * or, when it does not begin with a bracket, values one after the other (NDJSON). Whether an element is sound is for
- * the parser to say.
+ * Splits JSON text into elements as it arrives, and buffers at most one element. The elements are those of an
+ * array or, if the text does not begin with a bracket, consecutive values (NDJSON). The scanner does not
+ * validate elements; the parser does.
  */
 export class ElementScanner {
   #expecting: 'first' | 'element' | 'separator' | 'end' = 'first'
@@ -37,7 +37,7 @@ export class ElementScanner {
   /** Whether the array may end here: not after a comma. */
   #mayClose = false
   #line = 1
-  /** The element under way, as far as it has arrived. */
+  /** The text of the current element that has arrived so far. */
   #rest = ''
   #begun = -1
   #begunLine = 1
@@ -68,9 +68,9 @@ export class ElementScanner {
     return found
   }
 
-  /** What is still open at the end of the input. */
+  /** Returns the last element at the end of the input. Throws if a value or the array is incomplete. */
   end(): Element[] {
-    // A number or a word needs nothing after it.
+    // A number or a literal has no closing character, so a space ends it.
     const found = this.#begun !== -1 && this.#depth === 0 && !this.#inText ? this.push(' ') : []
     if (this.#begun !== -1) throw new ScanError(this.#begunLine, 'the input ends within this value')
     if (this.#isArray && this.#expecting !== 'end') throw new ScanError(this.#line, 'the array is not closed')
@@ -107,7 +107,7 @@ export class ElementScanner {
     this.#escaped = false
   }
 
-  /** Follows a character within an element; true when the element ends with it. */
+  /** Processes a character inside an element. Returns true if the element ends with it. */
   #endsWith(character: number): boolean {
     if (this.#inText) {
       if (this.#escaped) this.#escaped = false
@@ -132,7 +132,7 @@ export class ElementScanner {
   }
 }
 
-/** Ends a number or a word. */
+/** Whether the character ends a number or a literal. */
 function isBoundary(character: number): boolean {
   return spaces.has(character) || character === COMMA || closers.has(character)
 }

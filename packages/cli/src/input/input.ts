@@ -2,11 +2,11 @@ import { createReadStream } from 'node:fs'
 import { parseExactJson } from '@baton/protocol/core'
 import { type Element, ElementScanner, ScanError } from './element-scanner.ts'
 
-/** Something in a file or on stdin is not what it should be; each line names its place. */
+/** A file or stdin has invalid content. Each line names the place of a fault. */
 export class InputError extends Error {
   override name = 'InputError'
   readonly lines: readonly string[]
-  /** What to do about it, where the lines do not say. */
+  /** What to do about it, if the lines do not say. */
   readonly hint: string | undefined
 
   constructor(lines: readonly string[], hint?: string) {
@@ -18,7 +18,7 @@ export class InputError extends Error {
 
 const LONGEST = 1000
 
-/** How the input begins, which tells something else from JSON with a fault in it. */
+/** The beginning of the input, to distinguish JSON with a fault from other formats. */
 class Opening {
   #text = ''
 
@@ -27,7 +27,7 @@ class Opening {
     this.#text = `${this.#text}${chunk.slice(0, LONGEST)}`.trimStart()
   }
 
-  /** What to say of the whole input; undefined where it begins as it should, and the fault itself says more. */
+  /** A message about the whole input. Undefined if it begins like JSON; the fault itself then says more. */
   get complaint(): string | undefined {
     if (this.#text === '' || /^[[{]/.test(this.#text)) return undefined
     const [line = ''] = this.#text.split('\n', 1)
@@ -36,17 +36,17 @@ class Opening {
   }
 }
 
-/** A value that was read, and where it stands. */
+/** A parsed value and its line. */
 export interface ReadValue {
   readonly value: unknown
   readonly line: number
 }
 
-/** What a value is taken for, where the source holds more than is wanted of it. */
+/** Converts a value from the source to a descriptor, for sources with more fields than needed. */
 export type Adapt = (value: unknown) => unknown
 
 export interface Source {
-  /** How the source is called in what is told. */
+  /** The name of the source in messages. */
   readonly name: string
   readonly chunks: () => AsyncIterable<Uint8Array>
   readonly adapt?: Adapt | undefined
@@ -56,7 +56,10 @@ export function fileSource(path: string, name = path): Source {
   return { name, chunks: () => createReadStream(path) }
 }
 
-/** The values of a JSON array or of NDJSON, read as they arrive, in UTF-8 and nothing else. Elements that are not JSON are told to `onFault`. */
+/**
+ * Yields the values of a JSON array or of NDJSON as they arrive. The input must be UTF-8. `onFault` is called
+ * for elements that are not JSON.
+ */
 export async function* readValues(
   { name, chunks, adapt = asItIs }: Source,
   onBytes: (bytes: number) => void = () => {},
@@ -73,7 +76,7 @@ export async function* readValues(
       value = parseExactJson(text)
     } catch (error) {
       const { complaint } = opening
-      // What is no JSON at all would be told line by line.
+      // Report input that is not JSON at all once, not line by line.
       if (complaint !== undefined) throw new InputError([`${name}:${line}: ${complaint}`])
       onFault(`${name}:${line}: this is not JSON: ${(error as Error).message}`)
       return

@@ -8,7 +8,7 @@ import { SpoolError, spool } from './spool.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-/** Takes its time between two chunks, so that a fault of the one comes while nobody waits for it. */
+/** Pauses between two chunks, so that an error occurs while no read is pending. */
 const slowly = (...texts: string[]): Source => ({
   name: 'stdin',
   chunks: async function* () {

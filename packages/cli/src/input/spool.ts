@@ -9,8 +9,8 @@ import { UsageError } from '../errors.ts'
 import { fileSource, type ReadValue, type Source } from './input.ts'
 
 /**
- * The descriptors that are on their way. What the service has answered for is forgotten, so that the size of a file
- * does not matter: faults only ever point into the request under way.
+ * The descriptors that are being sent. Acknowledged descriptors are dropped, so that memory does not grow
+ * with the file. Faults only point into the current request.
  */
 export class ReadWindow {
   #first = 0
@@ -20,7 +20,7 @@ export class ReadWindow {
     this.#reads.push(read)
   }
 
-  /** So many descriptors, from the first one on, are done with. */
+  /** Drops the first `count` descriptors of the source. */
   forget(count: number): void {
     this.#reads = this.#reads.slice(count - this.#first)
     this.#first = count
@@ -31,15 +31,15 @@ export class ReadWindow {
   }
 }
 
-/** What was named on the command line, to read from. */
+/** A source named on the command line. */
 interface GivenSource extends Source {
-  /** Of a file; what comes through a pipe, a terminal or stdin has no size, and comes only once. */
+  /** The size of a regular file. A pipe, a terminal or stdin has none, and can be read only once. */
   readonly size: number | undefined
 }
 
-/** A file, or `-` for stdin. Aborting the signal ends the wait for what comes once, too. */
+/** Opens a file, or stdin for `-`. Aborting the signal also ends the wait for a pipe, a terminal or stdin. */
 export async function givenSource(path: string, signal: AbortSignal): Promise<GivenSource> {
-  // By its name in the file system stdin could not be opened where it is a socket.
+  // stdin may be a socket, which cannot be opened by its path.
   if (path === '-' || path === '/dev/stdin') {
     return { name: 'stdin', size: undefined, chunks: () => endedBy(signal, process.stdin) }
   }
@@ -54,7 +54,10 @@ export async function givenSource(path: string, signal: AbortSignal): Promise<Gi
   return { name: path, size: undefined, chunks: () => endedBy(signal, opened(path)) }
 }
 
-/** A pipe or a device. Opened as usual, a named pipe waits for its writer on a thread that not even the exit ends. */
+/**
+ * Opens a pipe or a device without blocking. A blocking open of a named pipe waits for a writer on a thread
+ * that would even prevent the process from exiting.
+ */
 function opened(path: string): Readable {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: true })
@@ -70,12 +73,12 @@ async function* endedBy(signal: AbortSignal, stream: Readable): AsyncGenerator<U
   }
 }
 
-/** The folder for temporary files does not take what comes: it is full, or not ours to write to. */
+/** The folder for temporary files cannot be written to: it is full, or permission is denied. */
 export class SpoolError extends Error {
   override name = 'SpoolError'
 }
 
-/** A source that can be read twice although it comes only once: the first reading writes it down. */
+/** Makes a source that can be read only once readable twice: the first read copies it to a file. */
 interface Spool extends AsyncDisposable {
   readonly first: Source
   readonly again: Source
@@ -93,7 +96,7 @@ export async function spool(source: Source): Promise<Spool> {
 }
 
 async function* copying({ name, chunks }: Source, path: string) {
-  // Not a stream: one that fails while nobody waits for it would end the program.
+  // Not a stream: a stream that fails while no write is pending would end the process.
   await using file = await taken(name, open(path, 'w', 0o600))
   for await (const chunk of chunks()) {
     await taken(name, file.writeFile(chunk))

@@ -10,8 +10,8 @@ export interface Segment {
 }
 
 /**
- * A bar of so many characters, shared out by amounts. Something that is there at all is never rounded away: one
- * parked partition among a million must be seen.
+ * A bar of `width` characters, divided in proportion to the amounts. An amount above zero is never rounded to
+ * nothing: one parked partition among a million must be visible.
  */
 export function bar(
   width: number,
@@ -24,7 +24,7 @@ export function bar(
     amount === 0 ? 0 : Math.max(Math.floor((amount / total) * width), 1),
   )
   const spare = width - cells.reduce((sum, cell) => sum + cell, 0)
-  // What rounding left over, or took too much of, goes to the largest.
+  // The rounding error goes to the largest segment.
   const largest = segments.reduce(
     (best, { amount }, at) => (amount > (segments[best]?.amount ?? 0) ? at : best),
     0,

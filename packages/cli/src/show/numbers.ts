@@ -39,7 +39,7 @@ export function since(timestamp: string, now = Date.now()): string {
   return `${duration(Math.max((now - Date.parse(timestamp)) / 1000, 0))} ago`
 }
 
-/** How long until something is due. */
+/** The time until a timestamp. */
 export function ahead(timestamp: string, now = Date.now()): string {
   const seconds = (Date.parse(timestamp) - now) / 1000
   return seconds > 0 ? `in ${duration(seconds)}` : 'now'

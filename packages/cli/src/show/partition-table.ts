@@ -21,8 +21,8 @@ export function instanceTable(instances: readonly InstanceStatus[], width = tabl
 }
 
 /**
- * Why a partition failed, on one line. It is mostly the end of what a program said last: where there is no room for
- * all of it, its last line says most.
+ * The reason of a failure on one line. It usually is the end of a program's output, so if it is too long,
+ * only its last line is shown.
  */
 export function reasonText(reason: string, width: number): string {
   const lines = reason
@@ -36,7 +36,7 @@ export function reasonText(reason: string, width: number): string {
 
 const REASON = { least: 30 }
 
-/** Partitions line by line; what none of them has takes no room. */
+/** A table of partitions. Columns without any value are omitted. */
 export function partitionTable(
   rows: readonly PartitionRow[],
   width: number,

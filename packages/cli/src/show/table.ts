@@ -5,13 +5,13 @@ import { styled, widthOf } from '../terminal.ts'
 const graphemes = new Intl.Segmenter()
 const charactersOf = (text: string) => Array.from(graphemes.segment(text), ({ segment }) => segment)
 
-/** A line that is cut where the terminal ends. */
+/** Truncates a line to the width of the terminal. */
 export function fitting(line: string, width: number): string {
   if (stringWidth(line) <= width) return line
   let shown = 0
   let kept = ''
-  // Sequences that style take no room.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how they begin
+  // Style sequences take no columns.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: style sequences begin with ESC
   for (const part of line.split(/(\u001b\[[0-9;]*m)/)) {
     if (part.startsWith('\u001b')) kept += part
     else {
@@ -23,12 +23,12 @@ export function fitting(line: string, width: number): string {
   return `${kept}…\u001b[0m`
 }
 
-/** A text without styles, cut at its end. */
+/** Truncates a text without styles at its end. */
 export function beginning(text: string, width: number): string {
   return stringWidth(text) <= width ? text : `${taken(charactersOf(text), width - 1).join('')}…`
 }
 
-/** A text without styles, cut in its middle: names differ at their ends, and what they have in common goes first. */
+/** Truncates a text without styles in its middle, because names usually differ at their ends. */
 export function ends(text: string, width: number): string {
   if (stringWidth(text) <= width) return text
   const characters = charactersOf(text)
@@ -37,7 +37,7 @@ export function ends(text: string, width: number): string {
   return `${taken(characters, front).join('')}…${back.join('')}`
 }
 
-/** As many of the first as there is room for. */
+/** The first characters that fit into the width. */
 function taken(characters: readonly string[], width: number): string[] {
   let used = 0
   const end = characters.findIndex((character) => {
@@ -49,24 +49,27 @@ function taken(characters: readonly string[], width: number): string[] {
 
 export interface Column<Row> {
   readonly title: string
-  /** What stands in it; of a picture and of a text that can be shortened, as wide as it may be. */
+  /** The content of a cell. The width applies to pictures and to texts that can be shortened. */
   readonly of: (row: Row, width: number) => string
   readonly align?: 'right'
-  /** Of a picture of what others say in numbers: how wide it is where there is room, and at the least. */
+  /**
+   * For a column that shows the numbers of other columns as a picture: its widest and its narrowest width.
+   */
   readonly picture?: { readonly most: number; readonly least: number }
-  /** Of a text that can be shortened: what it keeps at the least. */
+  /** For a text that can be shortened: its minimum width. */
   readonly text?: { readonly least: number }
 }
 
 const GAP = '  '
 const SHORTEST_NAME = 24
 
-/** As wide as the terminal, or as it takes where there is none. */
+/** The width of the terminal, or unlimited without a terminal. */
 export const tableWidth = () => (process.stdout.isTTY ? widthOf(process.stdout) : Number.POSITIVE_INFINITY)
 
 /**
- * Columns as wide as their widest entry. On a terminal pictures make room for texts, and both for numbers; then it is
- * cut where it ends.
+ * A table with columns as wide as their widest entry. If it is wider than the terminal, first the pictures
+ * shrink, then the texts, never the numbers. If that is not enough, pictures are omitted and lines are
+ * truncated.
  */
 export function table<Row>(
   rows: readonly Row[],
@@ -84,12 +87,12 @@ export function table<Row>(
     excess -= given
   }
   for (const [at, { picture }] of columns.entries()) if (picture !== undefined) shrink(at, picture.least)
-  // The last first: rows begin with what they are about.
+  // Shrink the last columns first, because rows begin with their name.
   for (const [at, { text }] of [...columns.entries()].reverse())
     if (text !== undefined) shrink(at, text.least)
   const isPicture = ({ picture }: Column<Row>) => picture !== undefined
   if (excess > 0 && columns.some(isPicture)) {
-    // One that is too small to show anything is left out.
+    // Omit pictures that would be too small to show anything.
     return table(
       rows,
       columns.filter((column) => !isPicture(column)),
@@ -137,7 +140,7 @@ export function shown(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, '·')
 }
 
-/** A column of names: a long one leaves room for what is said of it, and for the others. */
+/** A column of names. Long names are shortened, so that other columns stay visible. */
 export function nameColumn<Row>(title: string, of: (row: Row) => string): Column<Row> {
   return { title, of: (row, width) => ends(shown(of(row)), width), text: { least: SHORTEST_NAME } }
 }

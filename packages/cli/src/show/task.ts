@@ -9,15 +9,15 @@ const LIST_BAR = { most: 20, least: 8 }
 const LEVEL_BAR = { most: 30, least: 8 }
 const MOST_LEVELS = 20
 
-/** Of a task that is kept as numbers only. */
+/** For a task of which only the totals are kept. */
 export const forgottenText = 'its partitions were forgotten after their retention; the numbers stay'
 
-/** In records; in partitions where no partition has any. */
+/** Counts in records, or in partitions if no partition has records. */
 function measure({ records, partitions }: { records: StateCounts; partitions: StateCounts }): StateCounts {
   return records.total > 0 ? records : partitions
 }
 
-/** What is done, in hands, waiting, and stuck. */
+/** Shows the done, leased, waiting and parked parts. */
 function progressBar(width: number, counts: StateCounts): string {
   return bar(width, [
     { amount: counts.done, mark: '█', style: stateColours.done },
@@ -95,7 +95,7 @@ function waitingCell({ open, partitions }: LevelView): string {
   return open || waiting === 0 ? count(waiting) : `${count(waiting)} held`
 }
 
-/** A task that is done without all of its partitions must not look like one that is whole. */
+/** A task that is done but incomplete must not look complete. */
 function stateCell({ state, missingPartitions }: TaskSummary): string {
   const viewState = styled(taskColours[state], state)
   if (!missingPartitions || state === 'cancelled') return viewState
@@ -112,13 +112,13 @@ function paceOf({ recordsPerSecond, etaSeconds, etaWaitsFor }: TaskSummary): str
   return `${pace}, about ${duration(etaSeconds)} left${reasonOfEta(etaWaitsFor)}`
 }
 
-/** Why it takes so long although the pace would have it done sooner. */
+/** Why the remaining time is longer than the pace suggests. */
 function reasonOfEta(waitsFor: TaskSummary['etaWaitsFor']): string {
   if (waitsFor === 'lease') return ' (a lease has to end first)'
   return waitsFor === 'back-off' ? ' (a back-off has to end first)' : ''
 }
 
-/** What somebody may have to do something about, or should not be deceived by. */
+/** Notes that may need action, or that prevent a wrong impression. */
 function remarks(task: TaskView): string[] {
   const { taskId, partitions, missingPartitions, reported, settledByDelivery, waitingFor } = task
   const name = shown(taskId)
@@ -148,7 +148,7 @@ function remarks(task: TaskView): string[] {
   ]
 }
 
-/** What takes much longer than others, and who has it. */
+/** Partitions that take much longer than others, and their holders. */
 function stragglerLines({ stragglers, attemptSeconds }: TaskView): string[] {
   const usual =
     attemptSeconds === null ? '' : `; half of the attempts take up to ${duration(attemptSeconds.median)}`
@@ -160,7 +160,7 @@ function stragglerLines({ stragglers, attemptSeconds }: TaskView): string[] {
 
 const MOST_FAILURES = 5
 
-/** Why attempts came to nothing, the most frequent reasons first. */
+/** Reasons of unsuccessful attempts, most frequent first. */
 function failureLines({ attemptsWasted, failures, failuresOmitted }: TaskView): string[] {
   if (failures.length === 0) return []
   const listed = failures.slice(0, MOST_FAILURES)

@@ -8,7 +8,7 @@ import { type Column, shown, table, tableWidth } from './table.ts'
 const MARKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const LINE_WIDTH = 60
 
-/** A line over the whole time, and a row for each step in which something became done. */
+/** A sparkline of the whole period, and a row for each step in which partitions became done. */
 export function throughputView(throughput: Throughput, width = tableWidth()): string {
   const { taskId, points } = throughput
   const sum = (measure: Measure) => points.reduce((total, point) => total + point[measure], 0)
@@ -36,19 +36,19 @@ export function throughputView(throughput: Throughput, width = tableWidth()): st
 
 type Measure = 'partitions' | 'records'
 
-/** Without seconds where there are none. */
+/** Omits the seconds if they are zero. */
 const shortTime = (at: string): string => at.replace(/(:00)?\.\d+Z$/, 'Z')
 
 const levelText = ({ level }: ThroughputPoint): string =>
   level === THROUGHPUT_LEVELS ? `${level} and up` : `${level ?? ''}`
 
-/** What is there at all is seen. */
+/** An amount above zero is always visible. */
 const share = (amount: number, most: number, room: number): string =>
   bar(amount === 0 ? 0 : Math.max(1, Math.round((amount / most) * room)), [
     { amount, mark: '█', style: 'green' },
   ])
 
-/** Time in cells of one width; a cell in which nothing became done is a dot. */
+/** A line of time cells of equal length. A cell without finished partitions is a dot. */
 export function sparkline({ from, to, step, points }: Throughput, measure: Measure): string {
   const begin = Date.parse(from)
   const steps = Math.max(1, Math.ceil((Date.parse(to) - begin) / STEP_MILLIS[step]))

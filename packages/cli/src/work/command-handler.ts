@@ -11,10 +11,10 @@ import { commandExitCodes } from '../errors.ts'
 import { type CommandEnd, CommandUnusable, runCommand, type StderrSink } from './command-run.ts'
 import type { Report, ReportFiles } from './report-file.ts'
 
-/** Of so many partitions it is remembered how often they were given back; the oldest are forgotten. */
+/** The number of partitions whose releases are counted. The oldest are evicted. */
 const REMEMBERED = 10_000
 
-/** How often in a row this worker has given each partition back. */
+/** Counts how often in a row this worker has released each partition. */
 class GiveBacks {
   readonly #limit: number
   readonly #counts = new Map<string, number>()
@@ -23,7 +23,7 @@ class GiveBacks {
     this.#limit = limit
   }
 
-  /** Counts another one; true where that is more than a partition may be given back. */
+  /** Counts another release. Returns true if it exceeds the limit. */
   isTooMany(partition: string): boolean {
     const count = (this.#counts.get(partition) ?? 0) + 1
     this.#counts.delete(partition)
@@ -44,16 +44,16 @@ interface CommandHandlerOptions {
   readonly url: string
   readonly command: readonly string[]
   readonly doNotRetryCode: number
-  /** How often in a row a command may give a partition back. */
+  /** How often in a row a command may release a partition. */
   readonly giveBackLimit: number
   readonly killAfterMillis: number
   readonly reports: ReportFiles
   readonly complain: (partition: PulledPartition, text: string) => void
-  /** Where the stderr of the command for a partition goes. */
+  /** Receives the stderr of the command for a partition. */
   readonly stderrOf: (partition: PulledPartition) => StderrSink
-  /** Whether the worker was told to stop. */
+  /** Whether the worker is stopping. */
   readonly isStopping: () => boolean
-  /** The command cannot be run, now or ever. */
+  /** Called if the command cannot be run at all. */
   readonly onUnusable: (error: CommandUnusable) => void
 }
 
@@ -76,7 +76,8 @@ export function commandHandler(options: CommandHandlerOptions): Handler {
         killAfterMillis,
       })
       const report = await reports.take(reportPath, (text) => complain(partition, text))
-      // Ended because it was told to: neither done nor failed. It may have come to its end in spite of that.
+      // The command was ended by the abort, so it is neither done nor failed. If it still exited with
+      // success, it is done.
       if (signal.aborted && end.code !== commandExitCodes.done) throw signal.reason
       if (await endedWithWorker(end, options.isStopping)) {
         throw new Released(`ended by ${end.signal}, together with the worker`)
@@ -95,8 +96,9 @@ const askingToEnd: readonly (NodeJS.Signals | null)[] = ['SIGINT', 'SIGTERM', 'S
 const SAME_MOMENT_MILLIS = 250
 
 /**
- * Some supervisors tell everything that a service started to end, and a Ctrl-C can catch a command that has not left
- * the terminal's process group yet. That is no failure; and which of the two hears first is left to chance.
+ * Some supervisors signal all processes of a service, and a Ctrl-C can reach a command that has not left the
+ * terminal's process group yet. That is not a failure of the command. Either process may get the signal
+ * first, so wait a moment for the worker's.
  */
 async function endedWithWorker({ signal }: CommandEnd, isStopping: () => boolean): Promise<boolean> {
   if (!askingToEnd.includes(signal)) return false
@@ -105,15 +107,18 @@ async function endedWithWorker({ signal }: CommandEnd, isStopping: () => boolean
 }
 
 /**
- * What this process was given, but for the token: it is the worker's, and programs show their environment in logs and
- * crash reports. A token that came by the flag does not reach them either.
+ * The environment of this process without the token: it belongs to the worker, and programs print their
+ * environment in logs and crash reports. A token from the flag is not passed on either.
  */
 function ownVariables(): NodeJS.ProcessEnv {
   const { BATON_TOKEN: _, ...others } = process.env
   return others
 }
 
-/** The descriptor, the lease, and where to report, for programs that would rather not read JSON. */
+/**
+ * The descriptor, the lease and the path of the report as environment variables, for programs that do not
+ * parse JSON.
+ */
 function variablesOf(
   partition: PulledPartition,
   { lease, attempt }: HandlingContext,
@@ -144,7 +149,10 @@ function outcomeOf(end: CommandEnd, report: Report, doNotRetryCode: number): Han
   return { outcome: 'failed', reason, final: code === doNotRetryCode, ...timing }
 }
 
-/** A command that gives a partition back for ever would never be seen by anybody: at some point that is a failure. */
+/**
+ * A command that releases a partition forever would go unnoticed. Above the limit, a release becomes a
+ * failure.
+ */
 function bounded(
   outcome: HandlingOutcome,
   name: string,

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { MAX_KEPT_REASON_LENGTH } from '@baton/protocol/core'
 
-/** The last bytes of a stream. */
+/** Keeps the last bytes of a stream. */
 class Tail {
   readonly #size: number
   #kept = Buffer.alloc(0)
@@ -18,7 +18,7 @@ class Tail {
     this.#kept = all.subarray(Math.max(all.length - this.#size, 0))
   }
 
-  /** Without the line that the cut went through, if there are others. */
+  /** Omits the truncated first line, if there are others. */
   get text(): string {
     const text = this.#kept.toString('utf8').trimEnd()
     if (!this.#isCut) return text
@@ -27,11 +27,14 @@ class Tail {
   }
 }
 
-/** A process that ended may have left others that hold its stderr open: what they still write is not waited for. */
+/**
+ * A process that ended may have left child processes that hold its stderr open. Their output is not awaited
+ * for longer than this.
+ */
 const LAST_WORDS_MILLIS = 1000
-/** As much as is kept of a reason, in which the exit code stands before it. */
+/** The longest kept reason, minus space for the exit code in front. */
 const KEPT_STDERR_BYTES = MAX_KEPT_REASON_LENGTH - 96
-/** On Windows there are no process groups to signal. */
+/** Windows has no process groups to signal. */
 const hasGroups = process.platform !== 'win32'
 
 export interface StderrSink {
@@ -43,25 +46,25 @@ interface CommandSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
-  /** What the command reads from its stdin. */
+  /** Written to the stdin of the command. */
   readonly input: string
-  /** Gets what the command writes to its stderr. */
+  /** Receives the stderr of the command. */
   readonly stderr: StderrSink
   /** Aborting it ends the command. */
   readonly signal: AbortSignal
-  /** From SIGTERM to SIGKILL. */
+  /** The time between SIGTERM and SIGKILL. */
   readonly killAfterMillis: number
 }
 
 export interface CommandEnd {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended the command. */
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** The end of what it wrote to stderr. */
+  /** The end of its stderr. */
   readonly stderr: string
 }
 
-/** The command could not be started at all: that is nobody's partition's fault. */
+/** The command could not be started. The partition is not the cause. */
 export class CommandUnusable extends Error {
   override name = 'CommandUnusable'
   readonly code: string
@@ -73,8 +76,8 @@ export class CommandUnusable extends Error {
 }
 
 /**
- * Runs a command to its end. It leads a process group of its own: a Ctrl-C at the terminal does not reach it, and
- * ending it ends what it started.
+ * Runs a command to its end, in its own process group. A Ctrl-C at the terminal does not reach the command,
+ * and ending it also ends its child processes.
  */
 export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
   const { command, args, env, input, stderr, signal, killAfterMillis } = spec
@@ -84,7 +87,7 @@ export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
     tail.add(bytes)
     stderr.add(bytes)
   })
-  // A command need not read its stdin.
+  // The command may exit without reading its stdin.
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   let kill: NodeJS.Timeout | undefined
@@ -106,7 +109,7 @@ export async function runCommand(spec: CommandSpec): Promise<CommandEnd> {
     signal.removeEventListener('abort', end)
     child.stderr.destroy()
     stderr.end()
-    // What it started must not go on with a partition that is in other hands.
+    // Its child processes must not continue with a partition that another worker may have.
     if (signal.aborted) signalGroup(child, 'SIGKILL')
   }
 }
@@ -117,7 +120,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (hasGroups) process.kill(-child.pid, signal)
     else child.kill(signal)
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 }
 

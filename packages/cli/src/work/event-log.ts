@@ -5,7 +5,7 @@ import { shown } from '../show/table.ts'
 import { note, styled } from '../terminal.ts'
 import type { StderrSink } from './command-run.ts'
 
-/** The lines of a stream of bytes, as they end. A line that is longer than `longest` characters comes in pieces. */
+/** Splits a stream of bytes into lines. A line of more than `longest` characters is split into pieces. */
 export class LineCutter {
   readonly #longest: number
   readonly #tell: (line: string) => void
@@ -27,7 +27,7 @@ export class LineCutter {
     }
   }
 
-  /** What has no line break at the end is a line too. */
+  /** A last line without a line break counts. */
   end(): void {
     const last = this.#rest + this.#decoder.end()
     this.#rest = ''
@@ -41,10 +41,10 @@ export class LineCutter {
   }
 }
 
-/** Of a line that a command wrote; whoever reads lines of JSON has to hold each of them. */
+/** The longest line of a command's output, because a reader of JSON lines has to buffer a whole line. */
 const LONGEST_LINE = 8192
 
-/** Tells on stderr what a worker does: lines for people, or JSON. */
+/** Logs the events of a worker to stderr, as text or JSON. */
 export class EventLog {
   readonly #form: 'lines' | 'json' | 'nothing'
   readonly counts = { done: 0, failed: 0, released: 0, lost: 0 }
@@ -54,7 +54,7 @@ export class EventLog {
     this.#form = form
   }
 
-  /** Whether what is in hand can be given back: not to a service that counts as done what it handed out. */
+  /** Whether partitions can be released. Not if the service delivers at most once and counts them as done. */
   get takesBack(): boolean {
     return this.#takesBack
   }
@@ -75,7 +75,7 @@ export class EventLog {
     if (this.#form === 'json') noteJson({ kind: 'note', text })
   }
 
-  /** What a command writes goes to the same stream: as it is, or where a program reads along, as lines of JSON. */
+  /** The stderr of a command goes to the same stream: unchanged, or as lines of JSON. */
   stderrOf({ taskId, partition_name }: PulledPartition): StderrSink {
     if (this.#form === 'json') {
       return new LineCutter(LONGEST_LINE, (text) =>
@@ -94,7 +94,7 @@ function timeOfDay(): string {
   return new Date().toTimeString().slice(0, 8)
 }
 
-/** Without a lease nothing can be given back, and nobody else will get it. */
+/** A partition without a lease cannot be released, and is not handed out again. */
 const unreportedAs = { done: 'done', failed: 'failed', released: 'lost' } as const
 const unreportedWords = { done: 'done', failed: 'failed for good', released: 'lost' } as const
 
@@ -130,7 +130,7 @@ function lineOf(event: WorkerEvent): string | undefined {
   }
 }
 
-/** What comes next is said, too: a failure that is tried again needs nobody. */
+/** Says whether the partition is retried or parked: a failure that is retried needs no action. */
 function settledWords({ outcome, parked }: Extract<WorkerEvent, { kind: 'settled' }>): string {
   if (outcome === 'done') return 'done'
   if (outcome === 'released') return 'given back'
@@ -143,7 +143,7 @@ function endLine(event: Extract<WorkerEvent, { kind: 'settled' | 'unreported' }>
   return `${shown(event.partition.partition_name)} ${word}${took}${why}`
 }
 
-/** Errors do not turn into JSON by themselves. */
+/** JSON.stringify omits the fields of errors. */
 function plain(event: WorkerEvent): object {
   if (!('error' in event) || !(event.error instanceof Error)) return event
   const { name, message } = event.error

@@ -5,14 +5,14 @@ import { shown } from '../show/table.ts'
 
 const SHOWN_CHARACTERS = 200
 
-/** What a command may say beside its exit code. */
+/** What a command may report in addition to its exit code. */
 export interface Report {
   readonly records?: number
   readonly reason?: string
   readonly retryAfterSeconds?: number
 }
 
-/** Files that commands may write a report to: any language can write a file. */
+/** Files to which commands may write a report, because every language can write a file. */
 export class ReportFiles implements AsyncDisposable {
   readonly #folder: string
   #last = 0
@@ -30,7 +30,7 @@ export class ReportFiles implements AsyncDisposable {
     return join(this.#folder, `${this.#last}.json`)
   }
 
-  /** Reads and removes a report. None is the usual case; what cannot be read counts as not there, and is told. */
+  /** Reads and removes a report. Usually there is none. An unreadable report is ignored with a complaint. */
   async take(path: string, complain: (text: string) => void): Promise<Report> {
     let text: string
     try {
@@ -45,7 +45,7 @@ export class ReportFiles implements AsyncDisposable {
       if (typeof report === 'object' && report !== null && !Array.isArray(report))
         return usable(report, complain)
     } catch {
-      // Told below.
+      // Reported below.
     }
     complain(
       `the report of the command is not a JSON object: ${shown(text.trim()).slice(0, SHOWN_CHARACTERS)}`,
@@ -66,7 +66,10 @@ const rules: ReadonlyMap<string, Rule> = new Map<keyof Report, Rule>([
   ['retryAfterSeconds', ['a non-negative number', (value) => typeof value === 'number' && value >= 0]],
 ])
 
-/** What of a report can be sent on. The rest is told: whoever wrote it counts on being heard. */
+/**
+ * Returns the valid fields of a report, and complains about the others, so that the author of the command
+ * notices.
+ */
 function usable(report: object, complain: (text: string) => void): Report {
   const sound = Object.entries(report).filter(([name, value]) => {
     const [rule, holds] = rules.get(name) ?? []

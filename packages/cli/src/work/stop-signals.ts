@@ -5,28 +5,28 @@ import { counted } from '../show/numbers.ts'
 export interface StopSignalsOptions {
   readonly worker: Worker
   readonly drainSeconds: number
-  /** How long commands have between the order to end and its enforcement. */
+  /** The time between SIGTERM and SIGKILL for commands. */
   readonly killAfterSeconds: number
-  /** Whether the service takes partitions back. */
+  /** Whether the service accepts released partitions. */
   readonly takesBack: () => boolean
   readonly say: (text: string) => void
 }
 
-/** Time to give leases back once the commands have ended. */
+/** The time to release leases after the commands have ended. */
 const GIVE_BACK_SECONDS = 5
 
 /**
- * The first Ctrl-C lets commands finish, however long it takes: somebody is there to press it again. The second one
- * ends them and gives their partitions back, a third one leaves everything as it is. A SIGTERM comes from a
- * supervisor, which will not wait for ever: there the time to finish is limited.
+ * The first Ctrl-C lets commands finish without a time limit, because the user can press it again. The second
+ * ends the commands and releases their partitions. The third exits at once. A SIGTERM comes from a
+ * supervisor, which will not wait forever, so the time to finish is limited.
  */
 export class StopSignals implements Disposable {
   readonly #options: StopSignalsOptions
   readonly #listeners: readonly (readonly [NodeJS.Signals, () => void])[]
   #interrupts = 0
-  /** What shells expect of a program that the signal ended; `undefined` while there was none. */
+  /** The exit code that shells expect after this signal. `undefined` without a signal. */
   endedBy: number | undefined
-  /** Whether commands were ended that might have finished, by somebody who would not wait. */
+  /** Whether commands were ended before they could finish, by a second Ctrl-C. */
   wasHurried = false
 
   constructor(options: StopSignalsOptions) {

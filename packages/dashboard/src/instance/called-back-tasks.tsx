@@ -5,7 +5,7 @@ import { exact, percent } from '../parts/numbers.ts'
 import { Scrolling } from '../parts/scrolling.tsx'
 import { taskHref } from '../route.ts'
 
-/** What a producer called back, and how far it is. */
+/** The tasks that a producer called back, and their progress. */
 export function CalledBackTasks({ tasks }: { tasks: readonly ProducedTask[] }) {
   return (
     <section class="panel" aria-labelledby="called-back-title">

@@ -11,7 +11,9 @@ const TASKS_LOOKED_AT = 20
 const ROWS_LOOKED_AT = 500
 const SHOWN_AT_MOST = 200
 
-/** Looks through what is leased in the tasks that have leases, until all of an instance's are found. */
+/**
+ * Searches the leased partitions of all tasks with leases, until all partitions of the instance are found.
+ */
 async function heldBy(instanceId: string, leases: number): Promise<PartitionRow[]> {
   const found: PartitionRow[] = []
   const leasing = [...tasks.peek().values()].filter(({ partitions }) => partitions.leased > 0)
@@ -25,7 +27,7 @@ async function heldBy(instanceId: string, leases: number): Promise<PartitionRow[
 
 const READ_AGAIN_MILLIS = 5000
 
-/** What it holds, read again whenever its numbers change, and after a failure. */
+/** The partitions that an instance holds. Loaded again when its numbers change, and after a failure. */
 function useHeld(instanceId: string, leases: number, taken: number) {
   const [held, setHeld] = useState<readonly PartitionRow[] | null>(null)
   const [fault, setFault] = useState<string | null>(null)
@@ -54,7 +56,7 @@ function useHeld(instanceId: string, leases: number, taken: number) {
   return { held, fault }
 }
 
-/** The partitions that a worker has in hand. */
+/** The partitions that a worker holds. */
 export function HeldPartitions({ instance }: { instance: InstanceStatus }) {
   const { instanceId, leases, totals } = instance
   const { held, fault } = useHeld(instanceId, leases, totals.partitions)

@@ -3,10 +3,10 @@ import type { ComponentChildren } from 'preact'
 import { Ago } from '../parts/moment.tsx'
 import { compact, exact, percent } from '../parts/numbers.ts'
 
-/** What it holds, what it did, since when. */
+/** The role, totals and times of an instance. */
 export function InstanceFacts({ instance }: { instance: InstanceStatus }) {
   const { role, totals, firstSeenAt, lastSeenAt, startedAt, version } = instance
-  // A program may do both; its role is what it did last.
+  // A program may be both producer and worker. Its role is the latest of the two.
   const [pulls, callsBack] = [
     totals.pulls > 0 || role === 'worker',
     totals.callBacks > 0 || role === 'producer',

@@ -6,7 +6,7 @@ import { type Loaded, load, shownAfter } from '../service/loaded.ts'
 
 const READ_EVERY_MILLIS = 2000
 
-/** An instance as the service sees it; its numbers change too often for events, so they are read now and then. */
+/** The status of an instance. Its numbers change too often for events, so they are polled. */
 export function useInstance(instanceId: string): {
   readonly loaded: Loaded<InstanceStatus>
   readonly refresh: () => void

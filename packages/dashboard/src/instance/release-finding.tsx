@@ -6,7 +6,7 @@ import { say } from '../parts/notices.tsx'
 import { counted } from '../parts/numbers.ts'
 import { client, explainedOrder, mayOrder, noteRefusedOrder } from '../service/connection.ts'
 
-/** Of one that holds leases: that it was not heard from, and that they can be taken back. */
+/** Shown for an instance that holds leases: says whether it is silent, and offers to take the leases back. */
 export function ReleaseFinding({ instance, refresh }: { instance: InstanceStatus; refresh: () => void }) {
   const { status, leases, lastSeenAt } = instance
   const [isAsking, setAsking] = useState(false)

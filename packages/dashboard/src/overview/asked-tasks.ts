@@ -9,13 +9,16 @@ type OverviewRoute = Extract<Route, { page: 'overview' }>
 
 interface Requested {
   readonly state: 'asking' | 'asked' | { readonly failed: string }
-  /** Where what the service finds goes on. */
+  /** The cursor of the next page of results. */
   readonly next: string | null
 }
 
 const ASKING: Requested = { state: 'asking', next: null }
 
-/** What a filter or a search finds beyond the tasks that the page knows: what was not loaded yet may match too. */
+/**
+ * Loads the tasks that match a filter or a search from the service, because tasks that were not loaded yet
+ * may match too.
+ */
 export function useAskedTasks(at: OverviewRoute) {
   const { state, search } = at
   const isFiltered = state !== null || search !== ''

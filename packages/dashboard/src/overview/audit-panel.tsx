@@ -9,8 +9,8 @@ const ENTRIES_SHOWN = 20
 type Shown = { readonly entries: readonly AuditEntry[] } | { readonly fault: string }
 
 /**
- * Who gave which order. Read when it is asked for, and not before: it is for operators, and a viewer's page that tried
- * would leave a line about a refused token each time.
+ * The audit log. Loaded only when the user requests it, because it requires an operator: each automatic
+ * request of a viewer would add an entry about a refused token.
  */
 export function AuditPanel() {
   const [shown, setShown] = useState<Shown>()

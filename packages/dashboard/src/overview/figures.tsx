@@ -6,7 +6,7 @@ import { isAway, liveState } from '../service/live.ts'
 import { tasks, tasksLoad } from '../service/tasks.ts'
 import { longestEta, pace, totals, unfinishedCount } from './totals.ts'
 
-/** The five numbers that answer the operator's question. */
+/** The five main figures of the overview. */
 export function Figures() {
   const isKnown = tasksLoad.value === 'loaded' || tasks.value.size > 0
   return (
@@ -63,7 +63,7 @@ function ParkedFigure() {
   )
 }
 
-/** A nought would be a claim. */
+/** Placeholders while nothing is loaded, because a zero would be wrong. */
 function UnknownFigures() {
   return (
     <>
@@ -89,7 +89,7 @@ function paceNote(): string {
   return liveState.value === 'live' ? 'being measured' : 'not connected'
 }
 
-/** Whether everything is done once what runs is. */
+/** Whether everything will be done once the running tasks are done. */
 function isAllOfIt(): boolean {
   const { stalled, paused, parked } = totals.value
   return stalled + paused + parked === 0

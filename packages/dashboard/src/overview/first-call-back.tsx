@@ -3,7 +3,7 @@ import { Copyable } from '../parts/copyable.tsx'
 import { baseUrl, token } from '../service/connection.ts'
 import { tableFieldOf } from './table-field.ts'
 
-/** Before the first task: what to do, with this very service's address in it. */
+/** Shown before the first task: an example of a call-back with the URL of this service. */
 export function FirstCallBack() {
   const [tableField, setTableField] = useState('computeTableName')
   useEffect(() => {

@@ -12,12 +12,15 @@ const groups: readonly { readonly role: InstanceRole; readonly title: string }[]
   { role: 'worker', title: 'Workers' },
   { role: 'producer', title: 'Producers' },
 ]
-/** A fleet may have hundreds; those that work come first. */
+/** There may be hundreds of instances. Those with leases come first. */
 const SHOWN_PER_GROUP = 12
-/** Names that a program takes anew with every start are known for a week; a few of the last tell enough. */
+/**
+ * Instances that are down are kept for a week, and a program may use a new name at each start, so only the
+ * latest are listed.
+ */
 const DOWN_SHOWN = 3
 
-/** Who takes part, and whether they are there. */
+/** The instances and their states. */
 export function InstancePanel() {
   return (
     <section class="panel" aria-labelledby="instances-title">
@@ -91,7 +94,10 @@ function upOf(members: readonly InstanceStatus[]): string {
   return members.length === 0 ? '' : `${up} of ${members.length} ${isAway.value ? 'were up' : 'up'}`
 }
 
-/** Those that have something in hand, then those that are there, then those that were there last. */
+/**
+ * Orders instances: those with leases first, then the others that are up, then those that are down, latest
+ * first.
+ */
 function byUse(a: InstanceStatus, b: InstanceStatus): number {
   const rank = ({ status, leases }: InstanceStatus) => (status === 'down' ? 2 : leases > 0 ? 0 : 1)
   if (rank(a) !== rank(b)) return rank(a) - rank(b)

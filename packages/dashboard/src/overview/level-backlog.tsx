@@ -9,7 +9,7 @@ import { totals, unfinishedCount } from './totals.ts'
 
 const LEVELS_SHOWN = 8
 
-/** What waits on each level, over all unfinished tasks: level 0 goes first everywhere. */
+/** The backlog of each level over all unfinished tasks. Level 0 goes first in every task. */
 export function LevelBacklog() {
   const taskIds = unfinishedTasks.value.map(({ taskId }) => taskId)
   useLevelsOf(taskIds)
@@ -61,7 +61,7 @@ export function LevelBacklog() {
   )
 }
 
-/** Of all of them, whichever of them a filter leaves on the screen. */
+/** Loads the levels of all these tasks, including those that a filter hides. */
 function useLevelsOf(taskIds: readonly string[]): void {
   useEffect(() => {
     const unwanted = taskIds.map(wantLevels)

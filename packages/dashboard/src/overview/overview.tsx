@@ -7,7 +7,7 @@ import { LevelBacklog } from './level-backlog.tsx'
 import { TaskPanel } from './task-panel.tsx'
 import { ThroughputPanel } from './throughput-panel.tsx'
 
-/** Is it moving, is anything stuck, when is it done. */
+/** Shows whether work progresses, whether anything is stuck, and when it will be done. */
 export function Overview() {
   const isEmpty = tasksLoad.value === 'loaded' && tasks.value.size === 0
   return (

@@ -14,7 +14,7 @@ interface Point {
   readonly y: number
 }
 
-/** A line through the values, and the area under it. Where values are not known, both are broken off. */
+/** A line through the values, and the area under it. Both have a gap where values are unknown. */
 export function plotOf(series: readonly (number | null)[], { width, height, ceiling }: Frame): Plot {
   const pieces: Point[][] = [[]]
   series.forEach((value, at) => {
@@ -40,7 +40,7 @@ function areaOf(points: readonly Point[], height: number): string {
   return `${lineOf(points)}L${last.toFixed(1)} ${height}L${first.toFixed(1)} ${height}Z`
 }
 
-/** The next round number: a scale that jumps rarely and reads easily. */
+/** Rounds up to the next round number, so that the scale changes rarely and is easy to read. */
 export function niceCeiling(value: number): number {
   if (value <= 10) return 10
   const power = 10 ** Math.floor(Math.log10(value))

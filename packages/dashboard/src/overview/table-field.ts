@@ -6,7 +6,7 @@ interface DescriptorPart {
   readonly components?: { readonly schemas?: { readonly PartitionDescriptor?: { properties?: object } } }
 }
 
-/** How this deployment names the field of the compute table; its API document says so. */
+/** The name of the table field in this deployment, from its API document. */
 export async function tableFieldOf(): Promise<string> {
   const headers = token.peek() === null ? {} : { authorization: `Bearer ${token.peek()}` }
   const response = await fetch(new URL('openapi.json', baseUrl), { headers })

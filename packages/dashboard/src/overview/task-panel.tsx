@@ -14,7 +14,7 @@ import { totals } from './totals.ts'
 
 type OverviewRoute = Extract<Route, { page: 'overview' }>
 
-/** The tasks, newest first, filtered by state and searched by name. */
+/** The tasks, filtered by state and searched by name. */
 export function TaskPanel() {
   const at = route.value as OverviewRoute
   const { found, hasMore, busy, askOn } = useAskedTasks(at)
@@ -80,7 +80,7 @@ function Tab({ at, state }: { at: OverviewRoute; state: TaskFilter | null }) {
   )
 }
 
-/** Of tasks that can still move alone: those that are over are kept for good, and nobody counts them. */
+/** The number of tasks, for unfinished states only. Finished tasks are kept forever and are not counted. */
 function countOf(state: TaskFilter | null): number {
   const { open, stalled, paused, withParked } = totals.value
   switch (state) {
@@ -126,7 +126,7 @@ function passes({ state, partitions }: TaskSummary, filter: TaskFilter | null): 
   return filter === null || state === filter
 }
 
-/** What can still move comes first; among these, as among the others, the newest. */
+/** Unfinished tasks first, then the finished ones; newest first within both. */
 function inOrder(a: TaskSummary, b: TaskSummary): number {
   const isOver = ({ state }: TaskSummary) => (isUnfinishedState(state) ? 0 : 1)
   return isOver(a) - isOver(b) || (a.firstCallBackAt < b.firstCallBackAt ? 1 : -1)

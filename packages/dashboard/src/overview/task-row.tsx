@@ -16,7 +16,7 @@ export function TaskRow({ task }: { task: TaskSummary }) {
   const { taskId, state } = task
   const isUnfinished = isUnfinishedState(state)
   useEffect(() => (isUnfinished ? wantLevels(taskId) : undefined), [taskId, isUnfinished])
-  // Of its own levels alone: they are read task by task, and each would draw every row anew.
+  // Depends on the levels of this task only. Otherwise each loaded task would render every row again.
   const levels = useComputed(() => levelsOfTask.value.get(taskId))
   const counts = measureOf(task)
   const unit = counts === task.records ? 'records' : 'partitions'
@@ -45,10 +45,13 @@ export function TaskRow({ task }: { task: TaskSummary }) {
   )
 }
 
-/** What is most worth knowing: what is stuck, else what never came, else how fast and how long, else since when. */
+/**
+ * The most important fact: parked partitions, else missing ones, else pace and remaining time, else the last
+ * call-back.
+ */
 function Pace({ task }: { task: TaskSummary }) {
   const { taskId, state, partitions, missingPartitions } = task
-  // Nobody knows whether it goes on while the service is away.
+  // While the service is unreachable, the pace is unknown.
   const [recordsPerSecond, etaSeconds] = isAway.value
     ? [null, null]
     : [task.recordsPerSecond, task.etaSeconds]

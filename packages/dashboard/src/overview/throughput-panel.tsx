@@ -7,7 +7,7 @@ import { niceCeiling, type Plot, plotOf } from './plot.ts'
 const WIDTH = 720
 const HEIGHT = 160
 
-/** Records per second as it happens, from when the page was opened. */
+/** Live records per second, since the page was opened. */
 export function ThroughputPanel() {
   const series = smoothSeries(now.value)
   const span = duration(secondsShown(now.value))

@@ -22,7 +22,7 @@ interface Sums {
 
 const leftOf = (counts: StateCounts) => counts.total - counts.done - counts.cancelled
 
-/** All unfinished tasks together. Where not all of them are known, each number is at least so high. */
+/** The sums over all unfinished tasks. If `isExact` is false, each number is a lower bound. */
 export const totals = computed((): Sums & { readonly isExact: boolean } => {
   const seen = sumsOf(unfinishedTasks.value)
   if (!unfinishedBeyond.value) return { ...seen, isExact: true }
@@ -32,7 +32,7 @@ export const totals = computed((): Sums & { readonly isExact: boolean } => {
   return told.complete ? { ...sums, isExact: true } : { ...largerOf(seen, sums), isExact: false }
 })
 
-/** Unfinished tasks, however many the page knows of. */
+/** The number of unfinished tasks, including those that are not loaded. */
 export const unfinishedCount = computed(() => {
   const { open, stalled, paused } = totals.value
   return open + stalled + paused
@@ -82,12 +82,12 @@ function largerOf(a: Sums, b: Sums): Sums {
 }
 
 /**
- * Records per second now, as the page sees them finished. What the service says of each task is a mean over a minute
- * and more: of a task that came to rest it would tell what has been.
+ * The current records per second, as observed by the page. The service's value for each task is a mean over
+ * at least a minute, which stays high after a task has stopped.
  */
 export const pace = computed(() => recentPace(now.value))
 
-/** When the last of the running tasks will be done, as far as the service can say. */
+/** When the last running task will be done, as far as the service knows. */
 export const longestEta = computed(() => {
   const running = unfinishedTasks.value.filter(({ state }) => state === 'open')
   const known = running.map(({ etaSeconds }) => etaSeconds).filter((eta) => eta !== null)

@@ -1,7 +1,7 @@
 import type { DeliveryState, InstanceState, PartitionState, TaskState } from '@baton/protocol'
 import { deliveryStateWords, instanceStateWords, partitionStateWords, taskStateWords } from './states.ts'
 
-/** A state as a word with its colour beside it: the colour is never the only sign. */
+/** A state as a word and a colour, because colour must not be the only sign. */
 export function TaskBadge({ state }: { state: TaskState }) {
   return <span class={`badge task-${state}`}>{taskStateWords[state]}</span>
 }

@@ -4,18 +4,18 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 interface ConfirmationProps {
   readonly title: string
   readonly action: string
-  /** What the first button says. */
+  /** The label of the first button. */
   readonly dismiss?: string
   readonly destroys?: boolean
   readonly busy: boolean
-  /** Why it was not done, in words: here, because the rest of the page lies behind. */
+  /** Why the action failed. Shown in the dialog, because it covers the rest of the page. */
   readonly fault: string | null
   readonly onConfirm: () => void
   readonly onClose: () => void
   readonly children: ComponentChildren
 }
 
-/** Asks before something is done that cannot be undone. Escape and the first button leave everything as it is. */
+/** Asks for confirmation of an action that cannot be undone. Escape and the first button change nothing. */
 export function Confirmation({
   title,
   action,

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Scrolling } from './scrolling.tsx'
 
-/** A command to take along. Where the clipboard is out of reach, the text can still be selected. */
+/** A command with a copy button. If the clipboard is not available, the text can still be selected. */
 export function Copyable({ text, label }: { text: string; label: string }) {
   const [copied, setCopied] = useState(false)
   const copy = async () => {

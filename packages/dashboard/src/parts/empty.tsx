@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** Says why a place is empty, and what would fill it. */
+/** Explains why a list is empty, and what would fill it. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -10,7 +10,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   )
 }
 
-/** Grey lines in the shape of what is to come, so that nothing jumps when it does. */
+/** Grey placeholder lines, so that the layout does not shift when the content is loaded. */
 export function Skeleton({ lines }: { lines: number }) {
   return (
     <div class="skeleton" aria-hidden="true">

@@ -1,6 +1,6 @@
 /**
- * Puts the focus where the page's content begins. What had it may have gone with a click, and a keyboard would then
- * begin again at the top.
+ * Moves the focus to the beginning of the content. If a click removed the focused element, keyboard
+ * navigation would otherwise restart at the top of the page.
  */
 export function focusContent(): void {
   const content = document.getElementById('content')

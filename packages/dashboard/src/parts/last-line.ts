@@ -1,4 +1,4 @@
-/** Reasons are often the end of what a program wrote: what it died of stands last. */
+/** A reason is often the end of a program's output, where the last line names the error. */
 export function lastLine(text: string): string {
   return (
     text

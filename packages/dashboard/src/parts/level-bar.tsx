@@ -3,9 +3,9 @@ import { partitionStates } from '@baton/protocol/core'
 import { exact, percent } from './numbers.ts'
 import { measureOf, Segments, SplitBar, splitInWords } from './split-bar.tsx'
 
-/** More levels than this become too narrow to tell apart; the last one then stands for the rest. */
+/** More levels would be too narrow to distinguish. The last part then combines the rest. */
 const LEVELS_SHOWN = 10
-/** However small, a level can be seen and pointed at. */
+/** The minimum width of a level, so that it is visible and can be hovered. */
 const SMALLEST_SHARE = 0.04
 
 interface Part {
@@ -13,7 +13,7 @@ interface Part {
   readonly counts: StateCounts
 }
 
-/** A task's progress: a bar for each level, as wide as its share of the records, divided by state. */
+/** The progress of a task: a bar for each level, as wide as its share of the records, divided by state. */
 export function LevelBar({
   whole,
   levels,

@@ -9,7 +9,7 @@ const liveWords: Record<LiveState, string> = {
   locked: 'Token needed',
 }
 
-/** The top of every page: where one is, and whether what is shown is the present. */
+/** The header of every page: the navigation, and whether the content is up to date. */
 interface MastheadProps {
   readonly here: 'overview' | 'webhooks' | 'reference'
   readonly live?: LiveState

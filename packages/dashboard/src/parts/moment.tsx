@@ -1,7 +1,7 @@
 import { now } from '../service/clock.ts'
 import { ago, ahead, moment } from './times.ts'
 
-/** A point in time as a distance; the exact one is a tooltip away. */
+/** A relative time, with the exact time as a tooltip. */
 export function Ago({ at }: { at: string }) {
   return (
     <time dateTime={at} title={moment(at)}>
@@ -18,10 +18,13 @@ export function Ahead({ at }: { at: string }) {
   )
 }
 
-/** Clocks differ, and an expired lease is taken back within moments: only what ended longer ago is called expired. */
+/**
+ * Clocks differ, and an expired lease is taken back after a short delay. Only a lease that ended longer ago
+ * is shown as expired.
+ */
 const EXPIRED_AFTER_MILLIS = 2000
 
-/** When a lease ends, or that it has: its partition is then handed out again as soon as the service gets to it. */
+/** When a lease expires, or that it has expired. Its partition is then handed out again soon. */
 export function LeaseEnd({ at }: { at: string }) {
   const isOver = now.value - Date.parse(at) > EXPIRED_AFTER_MILLIS
   return isOver ? (

@@ -11,7 +11,7 @@ const SHOWN_MILLIS = 6000
 const notices = signal<readonly Notice[]>([])
 let count = 0
 
-/** Tells what a click came to. What failed stays until it was read. */
+/** Shows the result of an action. A failure stays until the user closes it. */
 export function say(kind: Notice['kind'], text: string): void {
   count += 1
   const id = count

@@ -7,10 +7,10 @@ interface ScrollingProps {
   readonly children: ComponentChildren
 }
 
-/** A box that scrolls by itself. It can take the focus, because keyboards scroll what has it. */
+/** A scrollable box. It is focusable, so that it can be scrolled with the keyboard. */
 export function Scrolling({ label, kind = '', box, children }: ScrollingProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it a keyboard could not scroll
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: required to scroll with the keyboard
     <section class={`scrolling ${kind}`} ref={box ?? null} tabIndex={0} aria-label={label}>
       {children}
     </section>

@@ -7,12 +7,12 @@ interface Counted {
   readonly partitions: StateCounts
 }
 
-/** Records where there are any; a task of empty partitions is counted in partitions. */
+/** Counts in records, or in partitions if there are no records. */
 export function measureOf(of: Counted): StateCounts {
   return of.records.total > 0 ? of.records : of.partitions
 }
 
-/** The states that occur, in words: "62% done, 3% leased". */
+/** The states that occur, as text: "62% done, 3% leased". */
 export function splitInWords(counts: StateCounts): string {
   return partitionStatesAsShown
     .filter((state) => counts[state] > 0)
@@ -47,7 +47,9 @@ export function Segments({ counts }: { counts: StateCounts }) {
   )
 }
 
-/** Which colour is which; only the states that occur, also those of partitions without records. */
+/**
+ * The legend of the colours. Lists only the states that occur, including those of partitions without records.
+ */
 export function Legend({ of }: { of: Counted }) {
   const counts = measureOf(of)
   return (

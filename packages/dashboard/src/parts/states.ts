@@ -1,6 +1,9 @@
 import type { DeliveryState, InstanceState, PartitionState, TaskState } from '@baton/protocol'
 
-/** The words of the page, in the order in which it shows them. Keyed by the protocol's own types, so that none can be missing. */
+/**
+ * The labels of states, in display order. Keyed by the protocol's types, so that the compiler reports a
+ * missing one.
+ */
 export const taskStateWords: Record<TaskState, string> = {
   open: 'Open',
   stalled: 'Stalled',

@@ -2,7 +2,7 @@ const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** How long, in its two largest units: 45 s, 12 min, 3 h 20 min, 2 d 4 h. */
+/** A duration in its two largest units: 45 s, 12 min, 3 h 20 min, 2 d 4 h. */
 export function duration(seconds: number): string {
   const total = Math.max(0, Math.round(seconds))
   if (total < MINUTE) return `${total} s`
@@ -12,7 +12,7 @@ export function duration(seconds: number): string {
   return two(total, DAY, 'd', HOUR, 'h')
 }
 
-/** The same for what may take less than a second: 0.3 s, 4.2 s. */
+/** The same for durations that may be below a second: 0.3 s, 4.2 s. */
 export function brief(seconds: number): string {
   return seconds < 10 ? `${Number(seconds.toPrecision(2))} s` : duration(seconds)
 }
@@ -32,7 +32,7 @@ export function ago(iso: string, now: number): string {
   return `${Math.floor(seconds / DAY)} d ago`
 }
 
-/** From now on; clocks differ, so what is due a moment ago is due now. */
+/** The time until a timestamp. Clocks differ, so a timestamp that has just passed is shown as now. */
 export function ahead(iso: string, now: number): string {
   const seconds = (Date.parse(iso) - now) / 1000
   return seconds < 1 ? 'now' : `in ${duration(seconds)}`
@@ -40,10 +40,10 @@ export function ahead(iso: string, now: number): string {
 
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
 
-/** In the reader's own time zone, which it names, and manner; for tooltips and details. */
+/** In the locale and time zone of the user, with the name of the zone. For tooltips and details. */
 export const moment = (iso: string): string => full.format(new Date(iso))
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 
-/** To the second, for what happened within the last hours. */
+/** The time of day to the second, for recent events. */
 export const timeOfDay = (at: number): string => clock.format(at)

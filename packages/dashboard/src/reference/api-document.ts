@@ -68,7 +68,7 @@ export interface Route {
   readonly operation: Operation
 }
 
-/** Rejects with a {@link ProblemError} where the service says no. */
+/** Rejects with a {@link ProblemError} if the service refuses. */
 export async function requestDocument(bearer: string | null): Promise<ApiDocument> {
   const headers = bearer === null ? {} : { authorization: `Bearer ${bearer}` }
   const response = await fetch(new URL('openapi.json', baseUrl), { headers })

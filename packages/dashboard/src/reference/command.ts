@@ -1,7 +1,7 @@
 import { baseUrl, token } from '../service/connection.ts'
 import type { Operation, Parameter, Route } from './api-document.ts'
 
-/** The operation as a command line, with the address of this very service, and what the document has examples of. */
+/** The operation as a curl command, with the URL of this service and the examples of the document. */
 export function commandOf({ method, path, operation }: Route): string {
   const { parameters = [], requestBody } = operation
   const url = `${baseUrl.origin}${baseUrl.pathname.replace(/\/$/, '')}${filled(path, parameters)}`
@@ -20,7 +20,7 @@ export function commandOf({ method, path, operation }: Route): string {
   return lines.join(' \\\n')
 }
 
-/** Whoever runs the process probes without one. */
+/** Health probes need no token. */
 function takesToken({ responses }: Operation): boolean {
   return 'token_missing' in (responses['default']?.content?.['application/problem+json']?.examples ?? {})
 }
@@ -32,7 +32,7 @@ function filled(path: string, parameters: readonly Parameter[]): string {
   })
 }
 
-/** As people write it; HTTP does not mind. */
+/** A header name in its usual case. HTTP ignores the case. */
 export function titled(header: string): string {
   return header.replaceAll(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase())
 }

@@ -1,7 +1,7 @@
 import type { Parameter, Schema } from './api-document.ts'
 import { titled } from './command.ts'
 
-/** Deeper than this the example says more than a table. */
+/** Deeper fields are left to the example. */
 const DEEPEST = 3
 
 export function ParameterTable({ parameters }: { parameters: readonly Parameter[] }) {

@@ -1,6 +1,6 @@
 const REFERENCE = '#/components/schemas/'
 
-/** A document with each schema at its place: people read an operation from top to bottom, without looking names up. */
+/** Replaces each reference with its schema, so that an operation can be read without looking up names. */
 export function inlined<Document extends { readonly components: object }>(document: Document): Document {
   const { schemas = {} } = document.components as { schemas?: Readonly<Record<string, object>> }
 
@@ -9,7 +9,7 @@ export function inlined<Document extends { readonly components: object }>(docume
     if (Array.isArray(part)) return part.map(resolved)
     const { $ref, ...beside } = part as { $ref?: unknown }
     if (typeof $ref !== 'string' || !$ref.startsWith(REFERENCE)) return resolvedWithin(part)
-    // What is said at this place counts more than what is said of it in general.
+    // Keywords next to the reference override those of the schema.
     return resolvedWithin({ ...schemas[$ref.slice(REFERENCE.length)], ...beside })
   }
   const resolvedWithin = (part: object) =>

@@ -3,7 +3,7 @@ import type { Content, Route, Schema } from './api-document.ts'
 import { commandOf } from './command.ts'
 import { FieldTable, ParameterTable } from './field-table.tsx'
 
-/** One operation: what it takes and gives on the left, an example of both on the right. */
+/** One operation: its parameters and answers on the left, an example on the right. */
 export function OperationView({ route }: { route: Route }) {
   const { method, path, operation } = route
   const { operationId, summary, description, parameters = [], requestBody, responses } = operation

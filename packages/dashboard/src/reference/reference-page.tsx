@@ -6,7 +6,7 @@ import { TokenForm } from '../token-form.tsx'
 import { type Actor, type ApiDocument, readDocument, requestDocument, routesOf } from './api-document.ts'
 import { OperationView } from './operation-view.tsx'
 
-/** Who an operation is for, in the order of a task's life. */
+/** The users of the operations, in the order in which a task meets them. */
 const groups: readonly { readonly actor: Actor; readonly title: string; readonly text: string }[] = [
   { actor: 'producer', title: 'Producer', text: 'Computes a task and calls its partitions back.' },
   { actor: 'worker', title: 'Worker', text: 'Pulls partitions, keeps their leases, settles them.' },
@@ -14,7 +14,7 @@ const groups: readonly { readonly actor: Actor; readonly title: string; readonly
   { actor: 'anyone', title: 'Anyone', text: 'Who takes part, and whether the service is well.' },
 ]
 
-/** On a phone the list would fill the first screen: there it is folded until it is wanted. */
+/** On a phone the list would fill the screen, so it starts folded. */
 const narrow = matchMedia('(max-width: 640px)')
 
 function Contents({ document }: { document: ApiDocument }) {
@@ -22,7 +22,7 @@ function Contents({ document }: { document: ApiDocument }) {
   useEffect(() => {
     const follow = () => setOpen(!narrow.matches)
     narrow.addEventListener('change', follow)
-    // Whoever has chosen wants to see it.
+    // Fold the list after a selection, so that the selected operation is visible.
     addEventListener('hashchange', follow)
     return () => {
       narrow.removeEventListener('change', follow)
@@ -58,7 +58,7 @@ function Contents({ document }: { document: ApiDocument }) {
   )
 }
 
-/** Every problem that there is, with an occurrence of it. */
+/** Every problem of the API, with an example. */
 function ProblemList({ document }: { document: ApiDocument }) {
   const problems = Object.values(document.components.examples ?? {}).map(({ value }) => value)
   return (
@@ -157,7 +157,7 @@ function Body({ document }: { document: ApiDocument | 'loading' | 'failed' }) {
   )
 }
 
-/** The browser jumped before there was anything to jump to. */
+/** The browser handled the fragment before the document was loaded, so scroll to it again. */
 function useJumpToFragment(isThere: boolean): void {
   useEffect(() => {
     if (!isThere || location.hash.length < 2) return

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** The present, to the second: for "3 s ago" and for charts that move. */
+/** The current time, updated every second, for relative times and live charts. */
 export const now = signal(Date.now())
 
 export function startClock(): void {

@@ -3,18 +3,18 @@ import { batch, computed, signal } from '@preact/signals'
 
 const TOKEN_KEY = 'baton-token'
 const LOOKS_ONLY_KEY = 'baton-token-looks-only'
-/** A person waits: better to say soon that the service is away than to try for long. */
+/** A user is waiting, so report soon that the service is unreachable. */
 const RETRY_FOR_SECONDS = 3
 
-/** The page lies at the service's base URL, whatever path that has. */
+/** The dashboard is served at the service's base URL, which may have a path. */
 export const baseUrl = new URL('.', location.href)
 
 const storedToken = signal(sessionStorage.getItem(TOKEN_KEY))
 
-/** Why the service wants a token: it has none, does not know the one it has, or knows it for other work. */
+/** Why a token is needed: none was sent, it is unknown, or its role does not allow reading. */
 export type TokenWant = 'missing' | 'unknown' | 'refused'
 
-/** False once an order was refused for want of a role: what would be refused is not offered again. */
+/** False once an action was refused because of the role. Actions are then hidden. */
 export const mayOrder = signal(sessionStorage.getItem(LOOKS_ONLY_KEY) === null)
 
 export const tokenWanted = signal<'no' | TokenWant>('no')
@@ -29,7 +29,7 @@ export const client = computed(() => clientWith(storedToken.value))
 
 export const token = computed(() => storedToken.value)
 
-/** Asks the service as the bearer of a token that is not kept yet. */
+/** A client with a token that is not stored yet. */
 export function clientWith(bearer: string | null): BatonClient {
   return new BatonClient({
     url: baseUrl,
@@ -38,7 +38,7 @@ export function clientWith(bearer: string | null): BatonClient {
   })
 }
 
-/** Kept for this tab only, and until it is closed. */
+/** Stores the token for this tab, until it is closed. */
 export function keepToken(text: string): void {
   sessionStorage.setItem(TOKEN_KEY, text)
   sessionStorage.removeItem(LOOKS_ONLY_KEY)
@@ -49,7 +49,7 @@ export function keepToken(text: string): void {
   })
 }
 
-/** The page then asks for another. */
+/** Removes the token. The page then prompts for another. */
 export function forgetToken(): void {
   sessionStorage.removeItem(TOKEN_KEY)
   sessionStorage.removeItem(LOOKS_ONLY_KEY)
@@ -59,7 +59,9 @@ export function forgetToken(): void {
   })
 }
 
-/** Looks whether reading failed for want of a token; then the page asks for one. Returns whether it did. */
+/**
+ * Checks whether a read failed because of the token, and if so shows the token form. Returns whether it did.
+ */
 export function noteRefusal(error: unknown): boolean {
   return error instanceof ProblemError && noteRefusalCode(error.code)
 }
@@ -71,7 +73,10 @@ export function noteRefusalCode(code: string): boolean {
   return true
 }
 
-/** An order may ask for more than looking does: a role that is lacking for it is no reason to ask for a token. */
+/**
+ * An action may require another role than reading. If only the role is insufficient, the token form is not
+ * shown.
+ */
 export function noteRefusedOrder(error: unknown): void {
   if (!(error instanceof ProblemError)) return
   if (error.status === 401) noteRefusal(error)
@@ -81,7 +86,7 @@ export function noteRefusedOrder(error: unknown): void {
   }
 }
 
-/** An error in words for the person before the screen. */
+/** An error message for the user. */
 export function explained(error: unknown): string {
   if (error instanceof ProblemError) {
     const { detail, errors = [] } = error.problem
@@ -91,7 +96,7 @@ export function explained(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The same for an order: one that was not answered may have been carried out all the same. */
+/** The same for an action. If no answer arrived, the action may still have been carried out. */
 export function explainedOrder(error: unknown): string {
   const words = explained(error)
   return error instanceof UnreachableError

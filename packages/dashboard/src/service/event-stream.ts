@@ -2,7 +2,7 @@ import { readEvents } from '@baton/client'
 import type { EventName, StreamEvent } from '@baton/protocol'
 import { LONGEST_SILENCE_SECONDS } from '@baton/protocol/core'
 
-/** A service that does not answer for longer counts as away. */
+/** The service counts as unreachable after this much silence. */
 const SILENCE_MILLIS = LONGEST_SILENCE_SECONDS * 1000
 
 const known: Record<EventName, true> = { task: true, parked: true, instance: true, reset: true }
@@ -16,10 +16,10 @@ export interface Subscription {
   readonly onEvent: (event: StreamEvent, id: string | null) => void
 }
 
-/** The stream was refused; the code tells why, where it was the service that answered. */
+/** The event stream was refused. The code says why, if the service itself answered. */
 export class StreamRefused extends Error {
   readonly code: string
-  /** False for a proxy that answers for a service that is away. */
+  /** False if a proxy answered for an unreachable service. */
   readonly isOfService: boolean
   constructor(status: number, code: string) {
     super(`the event stream was refused with ${status} ${code}`)
@@ -29,8 +29,8 @@ export class StreamRefused extends Error {
 }
 
 /**
- * Follows the events until the stream ends, and then rejects or resolves; the caller decides whether to open it again.
- * Read with fetch, because the browser's EventSource cannot send a token.
+ * Reads events until the stream ends, then resolves or rejects. The caller decides whether to reconnect. Uses
+ * fetch, because EventSource cannot send a token.
  */
 export async function followEvents({
   url,
@@ -54,7 +54,7 @@ export async function followEvents({
   if (!response.ok || response.body === null) throw await refusalOf(response)
   onOpen()
   for await (const { id, event } of readEvents(response.body, signal)) {
-    // A name from a newer service is ignored: this page cannot show it.
+    // Ignore unknown events of a newer service.
     if (event !== undefined && Object.hasOwn(known, event.name)) onEvent(event, id ?? null)
   }
 }

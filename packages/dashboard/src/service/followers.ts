@@ -1,15 +1,15 @@
 import type { StreamEvent } from '@baton/protocol'
 
 export interface LiveFollower {
-  /** Look at everything anew: at the beginning, and when something may have been missed. */
+  /** Loads everything again: at the start, and when events may have been missed. */
   readonly reload: () => void
   readonly onEvent?: (event: StreamEvent) => void
 }
 
-/** Whoever keeps a part of the page's state. */
+/** The parts of the page that keep state from events. */
 export const followers = new Set<LiveFollower>()
 
-/** Returns how to stop. */
+/** Returns a function that unsubscribes. */
 export function followLive(follower: LiveFollower): () => void {
   followers.add(follower)
   return () => {

@@ -4,7 +4,7 @@ import { client, noteRefusal, tokenWanted } from './connection.ts'
 import { followLive } from './followers.ts'
 
 const LOADED_AT_MOST = 500
-/** Ups and downs come as events; this is for the numbers beside them. */
+/** State changes arrive as events. This interval is for the other numbers. */
 const REFRESH_MILLIS = 8000
 
 export const instances = signal<readonly InstanceStatus[]>([])

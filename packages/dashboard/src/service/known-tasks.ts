@@ -2,30 +2,30 @@ import type { TaskSummary } from '@baton/protocol'
 
 interface Known {
   readonly task: TaskSummary
-  /** When it was told of. */
+  /** When this version of the task was received or, for an answer, requested. */
   readonly at: number
 }
 
 /**
- * Tasks as events and answers tell of them. An answer was on its way for a while: of what an event told meanwhile,
- * the event knows better; of everything else, the answer does.
+ * The tasks known from events and answers. For a task with an event since the request was sent, the event is
+ * newer than the answer. For all other tasks, the answer is newer.
  */
 export class KnownTasks {
   readonly #clock: () => number
   #known = new Map<string, Known>()
-  /** The first call-back of the newest task when everything was last read. */
+  /** The first call-back of the newest task at the last full load. */
   #newest = ''
 
   constructor(clock = () => performance.now()) {
     this.#clock = clock
   }
 
-  /** When a request was begun, for `add` and `replace`. */
+  /** The start time of a request, for `add` and `replace`. */
   ask(): number {
     return this.#clock()
   }
 
-  /** A task as an event tells of it. Returns how many records were finished since it was last told of. */
+  /** Stores a task from an event. Returns the number of records that finished since its previous version. */
   tell(task: TaskSummary): number {
     const done = this.#doneSince(task)
     this.#put(task, this.#clock())
@@ -39,7 +39,10 @@ export class KnownTasks {
     }
   }
 
-  /** What the answer does not name, and no event has named since, is no longer as it was known here. */
+  /**
+   * Replaces all tasks with those of an answer. A task that is not in the answer is dropped, unless an event
+   * arrived since.
+   */
   replace(tasks: readonly TaskSummary[], begun: number): void {
     this.#known = new Map([...this.#known].filter(([, { at }]) => at > begun))
     this.add(tasks, begun)
@@ -51,7 +54,7 @@ export class KnownTasks {
     return this.#known.has(taskId)
   }
 
-  /** For how long nothing was heard of a task, in milliseconds. */
+  /** Milliseconds since the last news of a task. */
   ageOf(taskId: string): number {
     return this.#clock() - (this.#known.get(taskId)?.at ?? 0)
   }
@@ -64,7 +67,9 @@ export class KnownTasks {
     this.#known.set(task.taskId, { task, at })
   }
 
-  /** A task that nobody heard of before is either new or one of the many old ones that were not read. */
+  /**
+   * An unknown task is either new, or an old one that was not loaded. Only the records of a new one count.
+   */
   #doneSince(task: TaskSummary): number {
     const before = this.#known.get(task.taskId)?.task
     if (before === undefined) return task.firstCallBackAt > this.#newest ? task.records.done : 0

@@ -3,25 +3,28 @@ import { signal } from '@preact/signals'
 import { client } from './connection.ts'
 import { tasks } from './tasks.ts'
 
-/** One look at one task at a time, with a pause: however many tasks are shown, a page costs the service the same. */
+/**
+ * Levels are loaded one task at a time, with a pause, so that the load on the service does not depend on the
+ * number of tasks shown.
+ */
 const PAUSE_MILLIS = 600
 const SLOWEST_SHARE = 20
 
-/** The levels of tasks on the screen, as they were when last looked at. */
+/** The levels of the tasks on the screen, as last loaded. */
 export const levelsOfTask = signal<ReadonlyMap<string, readonly LevelView[]>>(new Map())
 
-/** Tasks that have more levels than they tell of. */
+/** Tasks with more levels than their view lists. */
 export const tasksWithMoreLevels = signal<ReadonlySet<string>>(new Set())
 
 type Levels = Pick<TaskView, 'levels' | 'levelsOmitted'>
 
 const wanted = new Map<string, number>()
-/** What each task's records looked like when its levels were read. */
+/** The state and partition counts of each task when its levels were loaded. */
 const seen = new Map<string, string>()
 const readAt = new Map<string, number>()
 let running = false
 
-/** A task whose levels are on the screen. Returns how to stop. */
+/** Requests the levels of a task that is on the screen. Returns a function that cancels this. */
 export function wantLevels(taskId: string): () => void {
   wanted.set(taskId, (wanted.get(taskId) ?? 0) + 1)
   if (!running) void readOn()
@@ -32,7 +35,10 @@ export function wantLevels(taskId: string): () => void {
   }
 }
 
-/** `look` is the task as it was known when its levels were asked for: what came since may not be in them. */
+/**
+ * `look` describes the task as it was known when the request was sent. Later changes may not be in the
+ * answer.
+ */
 export function noteLevels(taskId: string, { levels, levelsOmitted }: Levels, look: string): void {
   seen.set(taskId, look)
   readAt.set(taskId, Date.now())
@@ -52,7 +58,8 @@ async function readOn(): Promise<void> {
       const begun = performance.now()
       const isFirst = !seen.has(taskId)
       await read(taskId)
-      // A slow service is asked less often; what was never shown is not kept waiting.
+      // Poll a slow service less often. After a task's first load continue at once, so that other new tasks
+      // appear soon.
       pause = isFirst ? 20 : Math.max(pause, (performance.now() - begun) * SLOWEST_SHARE)
     }
     await new Promise((resolve) => setTimeout(resolve, pause))
@@ -65,7 +72,7 @@ async function read(taskId: string): Promise<void> {
   try {
     noteLevels(taskId, await client.peek().task(taskId), look)
   } catch {
-    // The bar without levels is still right; the next change asks again.
+    // The bar without levels is still correct. The next change triggers another request.
     seen.set(taskId, look)
     readAt.set(taskId, Date.now())
   }

@@ -5,20 +5,23 @@ import { followers } from './followers.ts'
 import { isServiceThere } from './reach.ts'
 import { stopWatching, watchThroughput } from './throughput.ts'
 
-/** `asleep`: nobody looks at the tab, so the connection was given up. `locked`: it takes a token. */
+/** `asleep`: the tab is hidden, so the connection was closed. `locked`: a token is needed. */
 export type LiveState = 'connecting' | 'live' | 'lost' | 'asleep' | 'locked'
 
 const SLOWEST_RETRY_MILLIS = 15_000
-/** A hidden tab gives its connection back: browsers grant only a few per host, and the service counts them too. */
+/**
+ * A hidden tab closes its connection after this time: browsers limit the connections per host, and the
+ * service limits them too.
+ */
 const HIDDEN_FOR_MILLIS = 20_000
-/** All pages are told to look anew at the same moment; they do not all ask in the same moment. */
+/** A reset reaches all pages at the same moment, so each waits a random time before it reloads. */
 const RELOAD_SPREAD_MILLIS = 1500
-/** How often the page looks for the service while it asks for a token. */
+/** How often the page checks whether the service is reachable while it waits for a token. */
 const LOOK_EVERY_MILLIS = 3000
 
 export const liveState = signal<LiveState>('connecting')
 
-/** When the service was last known to be there, in milliseconds; null while it is. */
+/** When the service became unreachable, in milliseconds; null while it is reachable. */
 export const awaySince = signal<number | null>(null)
 
 export const isAway = computed(() => awaySince.value !== null)
@@ -29,13 +32,13 @@ let retry: ReturnType<typeof setTimeout> | undefined
 let sleep: ReturnType<typeof setTimeout> | undefined
 let reload: ReturnType<typeof setTimeout> | undefined
 let failures = 0
-/** When the last stream broke off, or the last look failed that was not answered. */
+/** When the last stream ended, or when the first check without an answer failed. */
 let lostAt: number | null = null
 
-/** Keeps one stream open while somebody looks, and passes what it says to those who keep state. */
+/** Keeps one stream open while the tab is visible, and passes its events to the followers. */
 export function startLive(): void {
   effect(() => {
-    // A new token is a new connection.
+    // Reconnect when the token changes.
     token.value
     tokenWanted.value
     wake()
@@ -67,7 +70,8 @@ function connect(): void {
       isOpen = true
       noteReach(true)
       liveState.value = 'live'
-      // Only now: what happens between the two is then in the stream. A resumed one is told what it missed.
+      // Load after the stream is open, so that changes during the load arrive as events. A resumed stream
+      // sends the missed events, and needs no load.
       if (resumes) watchThroughput()
       else reloadAll()
     },
@@ -79,9 +83,9 @@ function connect(): void {
   })
     .catch((error: unknown) => {
       if (connection !== mine) return
-      // A stream may break off for many reasons; that the next is not answered has but one.
+      // A stream may break for many reasons. Only if the next one gets no answer is the service unreachable.
       if (!isOpen) noteReach(error instanceof StreamRefused && error.isOfService)
-      // Without the stream, what can be read now and then is still worth showing.
+      // Without the stream, the page still shows what it can poll.
       if (error instanceof StreamRefused && !noteRefusalCode(error.code)) reloadAll()
     })
     .finally(() => {
@@ -91,7 +95,7 @@ function connect(): void {
     })
 }
 
-/** There is no stream without a token. Whether there is a service is worth knowing all the same. */
+/** Without a token there is no stream. The page still checks whether the service is reachable. */
 function waitForToken(): void {
   const mine = takeOver()
   if (liveState.peek() !== 'lost') liveState.value = 'locked'

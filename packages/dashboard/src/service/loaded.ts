@@ -1,14 +1,14 @@
 import { type ProblemCode, ProblemError } from '@baton/client'
 import { explained, noteRefusal } from './connection.ts'
 
-/** What a page is about, as far as it is known. */
+/** The loading state of a page's content. */
 export type Loaded<Value> =
   | { readonly kind: 'loading' }
   | { readonly kind: 'there'; readonly value: Value }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'failed'; readonly detail: string }
 
-/** `unknown` is the code by which the service says that there is no such thing. */
+/** `unknown` is the error code for an object that does not exist. */
 export async function load<Value>(read: () => Promise<Value>, unknown: ProblemCode): Promise<Loaded<Value>> {
   try {
     return { kind: 'there', value: await read() }
@@ -19,7 +19,7 @@ export async function load<Value>(read: () => Promise<Value>, unknown: ProblemCo
   }
 }
 
-/** What was there is shown on while it cannot be read again. */
+/** Keeps the previous value if a reload fails. */
 export function shownAfter<Value>(before: Loaded<Value>, now: Loaded<Value>): Loaded<Value> {
   return now.kind === 'failed' && before.kind === 'there' ? before : now
 }

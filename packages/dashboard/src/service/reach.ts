@@ -2,7 +2,10 @@ import { baseUrl } from './connection.ts'
 
 const PATIENCE_MILLIS = 10_000
 
-/** Asks for nothing that takes a token. A proxy that answers for an absent service answers with 502 or the like. */
+/**
+ * Uses an endpoint that needs no token. A proxy in front of an unreachable service answers with 502 or
+ * similar.
+ */
 export async function isServiceThere(signal: AbortSignal): Promise<boolean> {
   try {
     const { status } = await fetch(new URL('livez', baseUrl), {

@@ -8,26 +8,26 @@ import { KnownTasks } from './known-tasks.ts'
 import { liveState } from './live.ts'
 import { noteDone, watchThroughput } from './throughput.ts'
 
-/** A pace falls while nothing happens, and of nothing there are no events: so often it is asked for again. */
+/** The pace of an idle task falls without events, so it is polled at this interval. */
 export const PACE_IS_FRESH_MILLIS = 10_000
 
-/** Of each unfinished state at most so many are loaded; totals say when there are more. */
+/** The most tasks to load for each unfinished state. The totals show whether there are more. */
 const UNFINISHED_LOADED = 300
 const NEWEST_LOADED = 50
-/** Events come in bursts; the page is drawn once per burst. */
+/** Events come in bursts. The page is rendered once per burst. */
 const GATHER_MILLIS = 80
-/** So many pages that show nothing new are passed over in one go. */
+/** The most pages without new tasks that are skipped in one go. */
 const PAGES_PASSED = 20
 const LOAD_AGAIN_MILLIS = 5000
 
-/** Every task that the page knows of. */
+/** Every loaded task. */
 export const tasks = signal<ReadonlyMap<string, TaskSummary>>(new Map())
 export const tasksLoad = signal<'loading' | 'loaded' | { readonly failed: string }>('loading')
-/** How often everything was looked at anew. */
+/** The number of full loads so far. */
 export const tasksLoads = signal(0)
 /** Whether there are more unfinished tasks than were loaded. */
 export const unfinishedBeyond = signal(false)
-/** Where the list of all tasks, newest first, goes on. */
+/** The cursor of the list of all tasks, newest first. */
 export const olderCursor = signal<string | null>(null)
 
 export const unfinishedTasks = computed(() =>
@@ -82,8 +82,9 @@ async function loadTasks(): Promise<void> {
 export type TaskQuery = Pick<TasksOptions, 'state' | 'parked' | 'search' | 'cursor'>
 
 /**
- * More of the list of all tasks, or of what a filter or a search finds, up to a page that has any, or that has new ones:
- * with a filter pages may be empty, and of those that can still move many are known already. Returns where it goes on.
+ * Loads more of the list of all tasks, or of the results of a filter or a search. Stops at a page with any
+ * tasks, or with new ones: filtered pages may be empty, and many unfinished tasks are already loaded. Returns
+ * the next cursor.
  */
 export async function loadMore(query: TaskQuery, until: 'any' | 'new ones'): Promise<string | null> {
   let next = query.cursor ?? null
@@ -106,7 +107,7 @@ export async function loadOlder(): Promise<void> {
   if (cursor !== null) olderCursor.value = await loadMore({ cursor }, 'new ones')
 }
 
-/** Reads the running tasks again where one of them still claims a pace, though nothing was heard of it lately. */
+/** Loads the running tasks again if one of them has a pace but had no recent event. */
 async function refreshPaces(): Promise<void> {
   const isStale = unfinishedTasks
     .peek()

@@ -8,28 +8,31 @@ export interface DoneSecond {
   readonly records: number
 }
 
-/** Seconds that were watched from beginning to end, `last` included; it is null while the page watches. */
+/**
+ * A period of whole seconds in which the page received all events. `last` is inclusive, and null while the
+ * period continues.
+ */
 interface Watch {
   readonly first: number
   readonly last: number | null
 }
 
-/** Records that were finished in each second that was watched, oldest first. */
+/** The records that finished in each observed second, oldest first. */
 const doneSeconds = signal<readonly DoneSecond[]>([])
 
-/** When the page was in a position to know what is finished, oldest first. */
+/** The observed periods, oldest first. */
 const watches = signal<readonly Watch[]>([])
 
 /**
- * From now on the page hears of everything and knows what was before it. What comes within the first second may be
- * news of the time before, told late.
+ * Starts an observed period: from now on the page receives all events and knows the state before them. Skips
+ * the first second, whose events may report earlier changes.
  */
 export function watchThroughput(): void {
   stopWatching()
   watches.value = [...watches.peek(), { first: thisSecond() + 2, last: null }]
 }
 
-/** Whatever happens from now on is not known, and neither is when it happened. */
+/** Ends the observed period: later changes are unknown, and so is their time. */
 export function stopWatching(): void {
   const last = thisSecond() - 1
   watches.value = watches
@@ -50,7 +53,7 @@ export function noteDone(records: number): void {
   doneSeconds.value = grown.filter((entry) => entry.second > second - MOST_SECONDS_SHOWN - 10)
 }
 
-/** The pace over the last seconds that have passed completely; null until the page has watched two of them. */
+/** The mean pace over the last complete seconds. Null until two of them were observed. */
 export function recentPace(now: number, seconds = 10): number | null {
   const watch = watches.value.at(-1)
   if (watch === undefined || watch.last !== null) return null
@@ -64,7 +67,10 @@ export function recentPace(now: number, seconds = 10): number | null {
   return sum / watched
 }
 
-/** As long as the page has watched, within bounds: a chart that is mostly empty says little. */
+/**
+ * The length of the chart: the time since the first observed second, within limits, so that the chart is
+ * never mostly empty.
+ */
 export function secondsShown(now: number): number {
   const first = watches.value[0]?.first
   const passed = first === undefined ? 0 : Math.floor(now / 1000) - first
@@ -72,8 +78,8 @@ export function secondsShown(now: number): number {
 }
 
 /**
- * One value per second up to now, each averaged with its neighbours: partitions settle in lumps. Null where nobody
- * watched.
+ * One value per second up to now, each averaged with its neighbours, because partitions settle in bursts.
+ * Null for seconds that were not observed.
  */
 export function smoothSeries(now: number): readonly (number | null)[] {
   const shown = secondsShown(now)

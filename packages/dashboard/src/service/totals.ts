@@ -5,12 +5,12 @@ import { followLive } from './followers.ts'
 import { liveState } from './live.ts'
 import { unfinishedBeyond } from './tasks.ts'
 
-/** However many pages ask, the service adds up once for all of them. */
+/** The service caches the sums for all clients, so this interval may be short. */
 const REFRESH_MILLIS = 2000
 
 /**
- * The sums over all unfinished tasks. They are asked for only where the page knows some of these tasks and not all: of
- * what it knows itself, it hears sooner. Null while they were not told.
+ * The service's sums over all unfinished tasks. Requested only if the page has not loaded all of these tasks,
+ * because the sums of loaded tasks are more recent. Null if not requested or not received yet.
  */
 export const toldTotals = signal<Totals | null>(null)
 
@@ -33,7 +33,7 @@ async function read(): Promise<void> {
   try {
     toldTotals.value = await client.peek().totals()
   } catch (error) {
-    // What was told before is still at least nearly right; the mark at the top says whether it is of now.
+    // The previous sums are still approximately right. The header shows whether the page is up to date.
     noteRefusal(error)
   } finally {
     reading = false

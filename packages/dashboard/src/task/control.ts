@@ -3,14 +3,14 @@ import { useRef, useState } from 'preact/hooks'
 import { say } from '../parts/notices.tsx'
 import { explainedOrder, noteRefusedOrder } from '../service/connection.ts'
 
-/** Where a failure is told: beside everything else, or by whoever gave the order. */
+/** Shows a failure: in a notice, or in the dialog that started the action. */
 type Fault = (words: string) => void
 
 const tellBeside: Fault = (words) => say('failed', words)
 
 /**
- * Runs one order at a time, says what came of it, and has what it is about looked at again. While it is busy, buttons say so
- * with `aria-disabled` and not with `disabled`, which would take the focus from them.
+ * Runs one action at a time, shows its result, and refreshes. While an action runs, buttons use
+ * `aria-disabled` instead of `disabled`, which would remove the focus from them.
  */
 export function useControl(refresh: () => void) {
   const [busy, setBusy] = useState(false)
@@ -41,7 +41,7 @@ export function useControl(refresh: () => void) {
 
 export type Order = ReturnType<typeof useControl>['order']
 
-/** What a confirmation needs from whoever opens it. */
+/** The props that a confirmation dialog gets. */
 export interface OrderConfirmationProps {
   readonly view: TaskView
   readonly busy: boolean

@@ -6,7 +6,7 @@ import { brief } from '../parts/times.ts'
 import { instanceHref } from '../route.ts'
 import { columnCount } from './partition-line.tsx'
 
-/** The latest attempts of a partition, oldest first: who made them, when, and how they ended. */
+/** The latest attempts of a partition, oldest first: holder, time and outcome. */
 function Attempts({ history }: { history: readonly Attempt[] }) {
   if (history.length === 0) return null
   return (
@@ -35,11 +35,11 @@ const took = (from: string, to: string): string => brief((Date.parse(to) - Date.
 interface DetailRowProps {
   readonly id: string
   readonly partition: PartitionRow
-  /** How high it came out: the rows below stand that much lower. */
+  /** Reports the rendered height, by which the rows below are shifted. */
   readonly measured: (height: number) => void
 }
 
-/** All of a partition's last reason, as it was given, and its attempts. */
+/** The full text of a partition's last reason, and its attempts. */
 export function DetailRow({ id, partition, measured }: DetailRowProps) {
   const { lastReason, history } = partition
   const row = useRef<HTMLTableRowElement>(null)

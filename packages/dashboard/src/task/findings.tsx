@@ -15,7 +15,7 @@ interface SkipProps extends OrderConfirmationProps {
   readonly waitingFor: WaitingFor
 }
 
-/** Lets the barrier pass what is parked: higher levels are then computed without it. */
+/** Opens the barrier in spite of parked partitions. Higher levels are then handed out without them. */
 function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps) {
   const { level, parked, unfinished } = waitingFor
   const [fault, setFault] = useState<string | null>(null)
@@ -27,7 +27,7 @@ function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps)
     )
     if (!isDone) return
     onClose()
-    // The finding goes, and its button with it.
+    // The finding disappears together with the focused button.
     focusContent()
   }
   return (
@@ -51,7 +51,7 @@ function SkipConfirmation({ view, waitingFor, busy, order, onClose }: SkipProps)
 
 const LISTED = 5
 
-/** Why attempts came to nothing, the most frequent reasons first. */
+/** Reasons of unsuccessful attempts, most frequent first. */
 function Failures({ view: { failures, failuresOmitted } }: { view: TaskView }) {
   const listed = failures.slice(0, LISTED)
   const rest = failures.slice(LISTED)
@@ -75,7 +75,7 @@ function Failures({ view: { failures, failuresOmitted } }: { view: TaskView }) {
   )
 }
 
-/** Partitions that are overdue, who has them, and until when. */
+/** Overdue partitions, their holders, and the end of their leases. */
 function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
   return (
     <ul class="failures" aria-label="Overdue partitions">
@@ -96,7 +96,7 @@ function Stragglers({ stragglers }: { stragglers: readonly Straggler[] }) {
   )
 }
 
-/** What an operator should know of before anything else, each with what can be done about it. */
+/** What an operator should know first, each with a possible action. */
 export function Findings({ view, refresh }: { view: TaskView; refresh: () => void }) {
   const { taskId, state, partitions, waitingFor, missingPartitions, expectedPartitions, purgedAt, reported } =
     view
@@ -109,7 +109,7 @@ export function Findings({ view, refresh }: { view: TaskView; refresh: () => voi
       () => client.peek().retry(taskId),
       ({ changed }) => `${counted(changed, 'partition')} got fresh attempts`,
     )
-    // The finding goes, and its button with it.
+    // The finding disappears together with the focused button.
     if (isDone) focusContent()
   }
   return (

@@ -2,7 +2,7 @@ import type { ReportedRecords } from '@baton/protocol'
 import { counted, exact } from '../parts/numbers.ts'
 import { Scrolling } from '../parts/scrolling.tsx'
 
-/** Declared by the producer against processed by the worker, partition by partition. */
+/** The records declared by the producer and those reported by the worker, for each partition. */
 export function Mismatches({ reported }: { reported: ReportedRecords }) {
   const difference = reported.reported - reported.declared
   return (

@@ -8,14 +8,17 @@ import { counted } from '../parts/numbers.ts'
 import { baseUrl, client, explained, token } from '../service/connection.ts'
 import type { Order, OrderConfirmationProps } from './control.ts'
 
-/** The whole of it: where it breaks off, it rejects. */
+/** Loads the whole manifest. Rejects if the connection breaks. */
 async function readManifest(url: URL, bearer: string): Promise<Blob> {
   const response = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, cache: 'no-store' })
   if (response.ok) return response.blob()
   throw new ProblemError((await response.json()) as Problem)
 }
 
-/** A link, which the browser can write to disk as it comes; but no link can carry a token. */
+/**
+ * A plain link lets the browser stream the manifest to disk. With a token the page has to fetch it, because a
+ * link cannot carry one.
+ */
 function ManifestLink({ taskId }: { taskId: string }) {
   const [busy, setBusy] = useState(false)
   const url = new URL(`tasks/${encodeURIComponent(taskId)}/manifest`, baseUrl)
@@ -54,7 +57,7 @@ function hand(file: Blob, name: string): void {
   URL.revokeObjectURL(link.href)
 }
 
-/** Hands out again what is done: all of it, or a level. */
+/** Hands done partitions out again: all of them, or those of a level. */
 function RerunConfirmation({ view, busy, order, onClose }: OrderConfirmationProps) {
   const { taskId, levels, partitions } = view
   const [level, setLevel] = useState('')
@@ -100,7 +103,7 @@ function RerunConfirmation({ view, busy, order, onClose }: OrderConfirmationProp
   )
 }
 
-/** What is wanted seldom, behind one button. It closes with Escape, a click elsewhere, or once something was chosen. */
+/** A menu of rarely used actions. It closes with Escape, a click elsewhere, or a selection. */
 function More({ children }: { children: ComponentChildren }) {
   const group = useRef<HTMLDetailsElement>(null)
   useEffect(() => {
@@ -139,7 +142,7 @@ interface MoreProps {
   readonly order: Order
 }
 
-/** What is asked of a task now and then. */
+/** Rarely used actions of a task. */
 export function MoreActions({ view, mayOrder, busy, order }: MoreProps) {
   const { taskId, state, levelBarrier } = view
   const [isAsking, setAsking] = useState(false)
@@ -176,7 +179,7 @@ export function MoreActions({ view, mayOrder, busy, order }: MoreProps) {
   )
 }
 
-/** Of a sealed task that is done, done is final; what was forgotten cannot run again. */
+/** A sealed task that is done is final, and purged partitions cannot run again. */
 function canRerun({ state, sealed, partitions, purgedAt }: TaskView): boolean {
   if (state === 'cancelled' || purgedAt !== null || partitions.done === 0) return false
   return !(sealed && state === 'done')

@@ -10,7 +10,10 @@ import { instanceHref } from '../route.ts'
 import { client, mayOrder } from '../service/connection.ts'
 import { useControl } from './control.ts'
 
-/** For cells that span all columns: those that a narrow window hides must not be counted. As in the style sheet. */
+/**
+ * For cells that span all columns: columns hidden in a narrow window must not be counted. Same limits as in
+ * the style sheet.
+ */
 const narrow = matchMedia('(max-width: 640px)')
 const roomy = matchMedia('(min-width: 1001px)')
 
@@ -25,13 +28,13 @@ for (const query of [narrow, roomy]) {
 }
 
 interface Unfolding {
-  /** Of the row that tells all of it. */
+  /** The id of the row with the details. */
   readonly detailId: string
   readonly isOpen: boolean
   readonly toggle: () => void
 }
 
-/** Why it failed, in the line that says most; the whole of it unfolds below the row. */
+/** The most informative line of the reason. The full text unfolds below the row. */
 function Reason({ text, unfolding }: { text: string; unfolding: Unfolding }) {
   const { detailId, isOpen, toggle } = unfolding
   return (
@@ -49,7 +52,7 @@ function Reason({ text, unfolding }: { text: string; unfolding: Unfolding }) {
 
 interface LineProps {
   readonly position: number
-  /** Absent while its page is on the way. */
+  /** Undefined while its page is being loaded. */
   readonly partition: PartitionRow | undefined
   readonly taskId: string
   readonly unfolding: Unfolding
@@ -75,7 +78,7 @@ export function PartitionLine({ position, partition, taskId, unfolding, refresh 
           <bdi>{partition_name}</bdi>
         </span>
         <span class="under cut narrow-only">
-          {/* There is room for one thing, and why it is parked is worth more. */}
+          {/* There is space for one of the two, and the reason is more useful. */}
           {state === 'parked' && partition.lastReason !== null ? null : `${compact(record_count)} records · `}
           {state === 'done' && settledAt !== null ? (
             <Ago at={settledAt} />
@@ -159,7 +162,7 @@ function RetryButton({ taskId, name, refresh }: { taskId: string; name: string; 
       () => client.peek().retry(taskId, { partitions: [name] }),
       () => `${name} got fresh attempts`,
     )
-    // The button goes with the state of its row; the rows stay.
+    // The button disappears when the row changes its state, so focus the table instead.
     if (isDone) button.current?.closest('section')?.focus({ preventScroll: true })
   }
   return (

@@ -7,21 +7,21 @@ export interface PageOfRows {
 
 interface Page {
   readonly cursor: string | null
-  /** Where its first row stands in the whole list. */
+  /** The position of its first row in the whole list. */
   start: number
   count: number
-  /** Given back when the page is far from what is looked at; its cursor brings it again. */
+  /** Dropped when the page is far from the visible rows. Its cursor can load it again. */
   rows: readonly PartitionRow[] | undefined
 }
 
-/** So many pages keep their rows; the others are a cursor and a number. */
+/** The number of pages that keep their rows. Of the others, only the cursor and the length are kept. */
 const PAGES_KEPT = 30
-/** A filter may find nothing in long stretches: so many empty pages are passed over in one go. */
+/** A filter may match nothing in long stretches: the most empty pages that are skipped in one go. */
 const EMPTY_PAGES_PASSED = 50
 
 /**
- * A list of any length, of which only what is looked at is in memory. The service gives pages by cursor, so the list
- * becomes longer as one scrolls; a page that was passed can be fetched again by the cursor that led to it.
+ * A list of any length that keeps only the rows near the visible ones in memory. The service returns pages by
+ * cursor, so the list grows as the user scrolls. A dropped page is loaded again with its cursor.
  */
 export class PartitionPages {
   readonly #fetch: (cursor: string | null) => Promise<PageOfRows>
@@ -33,13 +33,13 @@ export class PartitionPages {
     this.#fetch = fetch
   }
 
-  /** Rows that are known to exist so far. */
+  /** The number of rows known so far. */
   get length(): number {
     const last = this.#pages.at(-1)
     return last === undefined ? 0 : last.start + last.count
   }
 
-  /** Whether the list may go on. */
+  /** Whether there may be more rows. */
   get hasMore(): boolean {
     return this.#next !== null
   }
@@ -49,7 +49,7 @@ export class PartitionPages {
     return page?.rows?.[at - page.start]
   }
 
-  /** Appends the next page that has rows. */
+  /** Appends the next page with rows. */
   grow(): Promise<void> {
     this.#growing ??= this.#append().finally(() => {
       this.#growing = undefined
@@ -57,7 +57,7 @@ export class PartitionPages {
     return this.#growing
   }
 
-  /** Brings the rows from `first` to `last` up to date, and lets go of those far away. */
+  /** Loads the rows from `first` to `last` again, and drops those far away. */
   async refresh(first: number, last: number): Promise<void> {
     const inView = this.#pages.filter((page) => page.start <= last && page.start + page.count > first)
     for (const page of inView) {
@@ -69,7 +69,7 @@ export class PartitionPages {
     this.#letGo(first)
   }
 
-  /** Whether a row that is looked at has to be fetched again first. */
+  /** Whether rows in this range were dropped and have to be loaded again. */
   lacks(first: number, last: number): boolean {
     return this.#pages.some(
       (page) => page.rows === undefined && page.start <= last && page.start + page.count > first,

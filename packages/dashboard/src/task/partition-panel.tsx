@@ -14,7 +14,7 @@ interface PanelProps {
   readonly refresh: () => void
 }
 
-/** The partitions one by one, filtered by state and level. */
+/** The partitions of a task, filtered by state and level. */
 export function PartitionPanel({ view, at, refresh }: PanelProps) {
   const { state, level } = at
   return (

@@ -6,17 +6,20 @@ import type { Route } from '../route.ts'
 import { client } from '../service/connection.ts'
 import { PartitionPages } from './partition-pages.ts'
 
-/** How many partitions a filter leaves, from the counters: nothing has to be walked for it. */
+/** The number of partitions that match a filter, from the counters of the task. */
 export function matchingCount(view: TaskView, { state, level }: Extract<Route, { page: 'task' }>): number {
   const counts = level === null ? view.partitions : view.levels.find((one) => one.level === level)?.partitions
   return counts?.[state ?? 'total'] ?? 0
 }
 
-/** Fixed, so that the place of every row is known without drawing it. The style sheet has the same numbers. */
+/**
+ * Fixed heights, so that the position of every row is known without rendering it. Same numbers as in the
+ * style sheet.
+ */
 const WIDE = 40
 const NARROW = 58
 
-/** On a phone a row has a second line in place of some columns. */
+/** On a phone, a row has a second line instead of some columns. */
 const narrow = matchMedia('(max-width: 640px)')
 
 export const rowHeight = signal(narrow.matches ? NARROW : WIDE)
@@ -25,13 +28,13 @@ narrow.addEventListener('change', () => {
   rowHeight.value = narrow.matches ? NARROW : WIDE
 })
 
-/** Rows beyond the edges, so that scrolling meets drawn ones. */
+/** Rows rendered beyond the visible ones, so that scrolling does not show gaps. */
 const MARGIN = 12
 const FIRST_GUESS = 30
 
 /**
- * Which rows of a list can be seen in a box that scrolls; `last` is the first that cannot. What is unfolded between two
- * of them has a height of its own: wherever it is, none is missing.
+ * The visible rows of a scrolling list; `last` is exclusive. The unfolded details have their own height. The
+ * range is large enough wherever they are in the list.
  */
 function useVisibleRows(
   box: RefObject<HTMLElement | null>,
@@ -71,22 +74,25 @@ const REFRESH_AT_MOST_EVERY_MILLIS = 1500
 interface RowsOptions {
   readonly view: TaskView
   readonly at: Extract<Route, { page: 'task' }>
-  /** What the rows scroll in. */
+  /** The scrolling element. */
   readonly box: RefObject<HTMLElement | null>
-  /** The height of what is unfolded between them. */
+  /** The height of the unfolded details. */
   readonly unfolded: number
 }
 
 interface PartitionRows {
   readonly pages: PartitionPages
-  /** The rows that can be seen; `last` is the first that cannot. */
+  /** The visible rows; `last` is exclusive. */
   readonly first: number
   readonly last: number
-  /** Whether some of them could not be read. */
+  /** Whether some rows could not be loaded. */
   readonly failed: boolean
 }
 
-/** The partitions that a filter leaves, read as they come into view, and kept up to date while they are. */
+/**
+ * The partitions that match a filter. They are loaded when they become visible, and kept up to date while
+ * they are.
+ */
 export function usePartitionRows({ view, at, box, unfolded }: RowsOptions): PartitionRows {
   const [pages] = useState(() => pagesOf(at))
   const [, redraw] = useState(0)
@@ -115,13 +121,13 @@ export function usePartitionRows({ view, at, box, unfolded }: RowsOptions): Part
     }
   }, [pages, first, last, pages.length])
 
-  // What is on the screen follows the task; what is not is read when it comes into view.
+  // Visible rows are refreshed when the task changes. Others are loaded when they become visible.
   useEffect(() => {
     if (pages.length === 0) return
     const wait = Math.max(0, refreshedAt.current + REFRESH_AT_MOST_EVERY_MILLIS - Date.now())
     const waiting = setTimeout(() => {
       refreshedAt.current = Date.now()
-      // Not those that were looked at when the wait began.
+      // Use the rows that are visible now, not those at the start of the wait.
       pages.refresh(inView.current.first, inView.current.last).then(
         () => redraw((count) => count + 1),
         () => {},

@@ -21,7 +21,10 @@ interface Unfolded {
   readonly height: number
 }
 
-/** A table of any length: only the rows on the screen exist, between two empty ones as high as all the others. */
+/**
+ * A virtual table of any length: only visible rows are rendered, between two spacers with the height of the
+ * others.
+ */
 export function PartitionTable({ view, at, refresh }: TableProps) {
   const { taskId, state, level } = at
   const box = useRef<HTMLDivElement>(null)
@@ -30,7 +33,7 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
   const { pages, first, last, failed } = usePartitionRows({ view, at, box, unfolded: detailHeight })
 
   if (pages.length === 0 && !pages.hasMore) return <Empty title={emptyWords(view, state, level)} />
-  // Rows may have moved since: what is unfolded belongs to a partition and not to a place.
+  // Rows may have moved since, so the details belong to a partition and not to a position.
   const isUnfolded = (row: number) => unfolded?.at === row && pages.row(row)?.partition_name === unfolded.name
   const toggle = (row: number) => {
     const name = pages.row(row)?.partition_name
@@ -100,7 +103,7 @@ export function PartitionTable({ view, at, refresh }: TableProps) {
 const hasDetail = ({ lastReason, history }: PartitionRow): boolean =>
   lastReason !== null || history.length > 0
 
-/** Stands for the rows above or below, and is as high as they are. */
+/** Takes the height of the rows above or below. */
 function Spacer({ height }: { height: number }) {
   return (
     <tr class="spacer">

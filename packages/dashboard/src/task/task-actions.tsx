@@ -7,13 +7,14 @@ import { client, mayOrder } from '../service/connection.ts'
 import { type OrderConfirmationProps, useControl } from './control.ts'
 import { MoreActions } from './more-actions.tsx'
 
-/** Says that nothing more will come; optionally, how much should have come. */
+/** Seals a task, optionally with the expected number of partitions. */
 function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps) {
   const { taskId, partitions } = view
   const [expected, setExpected] = useState('')
   const [fault, setFault] = useState<string | null>(null)
   const seal = async () => {
-    // What cannot be read must not count as nothing: a seal without a number expects no more.
+    // An invalid number must not count as none: a seal without a number does not check for missing
+    // partitions.
     if (expected !== '' && !/^\d{1,15}$/.test(expected)) {
       setFault('The number of partitions takes digits alone, or nothing.')
       return
@@ -58,7 +59,7 @@ function SealConfirmation({ view, busy, order, onClose }: OrderConfirmationProps
   )
 }
 
-/** What an operator can do to a task. What cannot be undone is asked twice. */
+/** The actions of an operator on a task. Actions that cannot be undone need a confirmation. */
 export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => void }) {
   const { taskId, state, partitions, sealed } = view
   const { busy, order } = useControl(refresh)
@@ -98,7 +99,7 @@ export function TaskActions({ view, refresh }: { view: TaskView; refresh: () => 
         <p class="muted">This token may look; orders take one with the role operator.</p>
       )}
       {mayOrder.value && isUnfinished ? (
-        // One button, whichever of the two it is: it keeps the focus.
+        // One element for both actions, so that it keeps the focus.
         <button
           type="button"
           class={state === 'paused' ? 'button primary' : 'button'}

@@ -9,7 +9,7 @@ import { isAway } from '../service/live.ts'
 const TABLES_NAMED = 3
 const NAMES_SHOWN = 3
 
-/** How far, how fast, how long still; and what the task is made of. */
+/** Progress, pace and remaining time of a task, and its settings. */
 export function TaskFacts({ view }: { view: TaskView }) {
   const counts = measureOf(view)
   const unit = counts === view.records ? 'records' : 'partitions'
@@ -42,7 +42,7 @@ function namesOf(names: readonly string[]): string {
   return `${names.slice(0, NAMES_SHOWN).join(', ')}${others > 0 ? ` and ${counted(others, 'other')}` : ''}`
 }
 
-/** Of a task that is under way: how fast, and how long still. */
+/** For a task in progress: pace and remaining time. */
 function ComingFacts({ view }: { view: TaskView }) {
   if (isAway.value) {
     return (
@@ -77,10 +77,10 @@ function ComingFacts({ view }: { view: TaskView }) {
   )
 }
 
-/** Of a task that is over: how long it took, and what that makes in a second. */
+/** For a finished task: how long it took, and its mean pace. */
 function EndFacts({ view, at }: { view: TaskView; at: string }) {
   const seconds = (Date.parse(at) - Date.parse(view.firstCallBackAt)) / 1000
-  // What was opened again lay idle in between, for however long.
+  // No mean for a reopened task, because it was idle for an unknown time.
   const hasMean = view.state === 'done' && view.generation === 1 && view.records.done > 0
   return (
     <>
@@ -96,7 +96,10 @@ function EndFacts({ view, at }: { view: TaskView; at: string }) {
   )
 }
 
-/** Behind a barrier that parked partitions keep closed, more waits than what is parked. */
+/**
+ * Whether the barrier is closed because of parked partitions. More partitions than the parked ones then wait
+ * for an operator.
+ */
 function waitsForSomebody({ waitingFor }: TaskView): boolean {
   return waitingFor !== null && waitingFor.parked > 0
 }

@@ -6,11 +6,11 @@ import { lookOf, noteLevels } from '../service/levels.ts'
 import { type Loaded, load, shownAfter } from '../service/loaded.ts'
 import { PACE_IS_FRESH_MILLIS } from '../service/tasks.ts'
 
-/** However fast a task moves, it is read again at most so often. */
+/** The shortest interval between two loads of a task, however fast it progresses. */
 const READ_EVERY_MILLIS = 1000
 const READ_AGAIN_MILLIS = 5000
 
-/** A task as the service sees it, kept up to date; `refresh` looks at once. */
+/** A task, kept up to date. `refresh` loads it at once. */
 export function useTask(taskId: string): { loaded: Loaded<TaskView>; refresh: () => void } {
   const [loaded, setLoaded] = useState<Loaded<TaskView>>({ kind: 'loading' })
   const [reader] = useState(() => ({ refresh: () => {} }))
@@ -25,7 +25,7 @@ export function useTask(taskId: string): { loaded: Loaded<TaskView>; refresh: ()
       const outcome = await load(() => readTask(taskId), 'task_unknown')
       claimsPace = outcome.kind === 'there' && outcome.value.recordsPerSecond !== null
       if (isCurrent) setLoaded((before) => shownAfter(before, outcome))
-      // A stream that could be resumed tells of what changed, not of what could not be read.
+      // A resumed stream sends what changed, but does not trigger another load after a failed one.
       if (isCurrent && outcome.kind === 'failed') next ??= setTimeout(() => void read(), READ_AGAIN_MILLIS)
     }
     const readSoon = () => {

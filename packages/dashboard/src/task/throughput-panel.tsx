@@ -9,7 +9,10 @@ import { type Measure, type Span, seriesOf, spans, useThroughput } from './throu
 const WIDTH = 720
 const HEIGHT = 160
 
-/** What became done over time, also before the page was opened. Left out where nothing ever was. */
+/**
+ * The throughput of a task over time, including the time before the page was opened. Omitted if nothing was
+ * done yet.
+ */
 export function ThroughputPanel({ view }: { view: TaskView }) {
   const [span, setSpan] = useState<Span>(spans[0])
   const [chosen, setChosen] = useState<Measure | null>(null)

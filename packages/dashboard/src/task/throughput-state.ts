@@ -5,7 +5,7 @@ import { client } from '../service/connection.ts'
 import { followLive } from '../service/followers.ts'
 import { type Loaded, load, shownAfter } from '../service/loaded.ts'
 
-/** However fast a task moves, its history is read again at most so often. */
+/** The shortest interval between two loads of a task's history, however fast it progresses. */
 const READ_EVERY_MILLIS = 2000
 
 export interface Span {
@@ -20,7 +20,7 @@ export const spans: readonly [Span, ...Span[]] = [
   { name: 'Last 7 days', step: 'hour', millis: 7 * 86_400_000 },
 ]
 
-/** What became done of a task, as the service has kept it, brought up to date while the task moves. */
+/** The throughput history of a task, kept up to date while the task progresses. */
 export function useThroughput(taskId: string, span: Span): Loaded<Throughput> {
   const [loaded, setLoaded] = useState<Loaded<Throughput>>({ kind: 'loading' })
   useEffect(() => {
@@ -57,7 +57,7 @@ export function useThroughput(taskId: string, span: Span): Loaded<Throughput> {
   return loaded
 }
 
-/** One value for each step up to the one that is under way; 0 where nothing became done. */
+/** One value for each step, up to the current one; 0 for steps in which nothing was done. */
 export function seriesOf({ points }: Throughput, measure: Measure, span: Span, now: number): number[] {
   const stepMillis = STEP_MILLIS[span.step]
   const last = Math.floor(now / stepMillis)

@@ -19,7 +19,7 @@ interface LogProps {
   readonly refresh: () => void
 }
 
-/** What became of each event, newest first. Any of them can be sent again. */
+/** The deliveries of a subscription, newest first. Each can be sent again. */
 export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
   const [limit, setLimit] = useState(ROWS_AT_FIRST)
   const log = useReading(() => client.peek().subscriptions.deliveries(id, { limit }), [id, limit])
@@ -100,7 +100,7 @@ export function DeliveryLog({ subscription: { id, url }, refresh }: LogProps) {
 interface RowProps {
   readonly delivery: Delivery
   readonly busy: boolean
-  /** Null: it cannot be sent again. */
+  /** Null if it cannot be sent again. */
   readonly redeliver: ((event: number) => void) | null
 }
 

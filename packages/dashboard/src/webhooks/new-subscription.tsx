@@ -11,7 +11,7 @@ interface NewSubscriptionProps {
   readonly onClose: () => void
 }
 
-/** Asks where to post and what, then shows the secret, once. */
+/** Prompts for the URL and the events, then shows the secret once. */
 export function NewSubscription({ refresh, onClose }: NewSubscriptionProps) {
   const { busy, order } = useControl(refresh)
   const [url, setUrl] = useState('')

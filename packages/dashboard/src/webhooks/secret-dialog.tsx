@@ -7,7 +7,7 @@ interface SecretDialogProps {
   readonly onClose: () => void
 }
 
-/** The service shows a secret once; so does the page, until the dialog is closed. */
+/** Shows a secret. The service sends it only once, so it is gone when the dialog is closed. */
 export function SecretDialog({ title, secret, onClose }: SecretDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const titleId = useId()

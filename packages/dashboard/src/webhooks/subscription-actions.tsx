@@ -12,7 +12,10 @@ interface ActionsProps {
   readonly refresh: () => void
 }
 
-/** What an operator can do to a subscription. Those of the file are changed in the file. */
+/**
+ * The actions of an operator on a subscription. A subscription from the subscriptions file is changed in that
+ * file.
+ */
 export function SubscriptionActions({ subscription, refresh }: ActionsProps) {
   const { id, name, url, pending } = subscription
   const { busy, order } = useControl(refresh)

@@ -18,7 +18,7 @@ export function SubscriptionFindings({ subscription, refresh }: FindingsProps) {
       () => client.peek().subscriptions.enable(id),
       () => 'Enabled: what is pending is sent now',
     )
-    // The finding goes, and its button with it.
+    // The finding disappears together with the focused button.
     if (isEnabled) focusContent()
   }
   return (

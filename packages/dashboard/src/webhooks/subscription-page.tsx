@@ -8,7 +8,7 @@ import { SubscriptionFindings } from './subscription-findings.tsx'
 import { pendingOf, receiverOf, SubscriptionBadge, tasksOf, typesOf } from './subscription-words.tsx'
 import { useSubscriptions } from './subscriptions-state.ts'
 
-/** One subscription: whether its events arrive, and what became of each. */
+/** One subscription: its state and its deliveries. */
 export function SubscriptionPage({ subscriptionId }: { subscriptionId: string }) {
   const { loaded, refresh } = useSubscriptions()
   const found = loaded.kind === 'there' ? loaded.value.find(({ id }) => id === subscriptionId) : undefined

@@ -2,7 +2,9 @@ import type { SubscriptionStatus } from '@baton/protocol'
 import { MAX_COUNTED_DELIVERIES, webhookEventTypes } from '@baton/protocol/core'
 import { atLeast, exact } from '../parts/numbers.ts'
 
-/** A receiver that fails too often is left alone for a while: its circuit is open. */
+/**
+ * The state of a subscription. After too many failures its circuit is open, and nothing is sent for a while.
+ */
 export function SubscriptionBadge({
   subscription: { state, circuitOpenUntil },
 }: {
@@ -22,5 +24,5 @@ export const typesOf = ({ types }: SubscriptionStatus): string =>
 export const tasksOf = ({ taskPrefix }: SubscriptionStatus): string =>
   taskPrefix === '' ? 'all tasks' : `${taskPrefix}…`
 
-/** Where its events go. */
+/** The receiver of its events. */
 export const receiverOf = ({ url }: SubscriptionStatus): string => url ?? 'Kept to be read'

@@ -6,7 +6,7 @@ import { type Loaded, shownAfter } from '../service/loaded.ts'
 
 const READ_EVERY_MILLIS = 3000
 
-/** What is read again and again while the page is looked at: nothing of it comes as events. */
+/** Polls a value while the page is visible, because it does not come as events. */
 export function useReading<Value>(read: () => Promise<Value>, of: readonly unknown[]) {
   const [asked, setAsked] = useState(0)
   const [loaded, setLoaded] = useState<Loaded<Value>>({ kind: 'loading' })

@@ -10,7 +10,7 @@ import { NewSubscription } from './new-subscription.tsx'
 import { pendingOf, receiverOf, SubscriptionBadge, tasksOf, typesOf } from './subscription-words.tsx'
 import { useSubscriptions } from './subscriptions-state.ts'
 
-/** Who is told what happens to tasks, and whether it arrives. */
+/** All subscriptions, and whether their events are delivered. */
 export function WebhooksPage() {
   const { loaded, refresh } = useSubscriptions()
   const [isAdding, setAdding] = useState(false)

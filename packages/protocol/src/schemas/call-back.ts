@@ -20,7 +20,7 @@ export type CallBackAnswer = Static<typeof callBackAnswerSchema>
 
 export interface CallBackOptions {
   tableField?: string
-  /** What becomes of fields beyond the contract. */
+  /** How to handle fields beyond the contract. */
   unknownFields?: UnknownFields
   /** The most levels in the array. */
   maxLevels?: number
@@ -30,7 +30,9 @@ const NONE_KEPT: ExtraFields = { text: null, faults: [] }
 
 export type CallBackCheck = { ok: true; callBack: CallBack } | CheckFailure
 
-/** The body of a call-back, for documentation; `checkCallBack` also holds the rules across elements. */
+/**
+ * The schema of a call-back body, for documentation. `checkCallBack` also checks the rules across elements.
+ */
 export function callBackRequestSchema(
   tableField: string = DEFAULT_TABLE_FIELD,
   unknownFields: UnknownFields = 'refuse',
@@ -44,8 +46,8 @@ export function callBackRequestSchema(
 }
 
 /**
- * Holds an array of descriptors against the whole contract and reports everything that is wrong with it, so that
- * a producer's author fixes it in one round. Nothing is coerced.
+ * Checks an array of descriptors against the whole contract. Reports all violations, so that the author of a
+ * producer can fix them in one round. Nothing is coerced.
  */
 export function checkCallBack(body: unknown, options: CallBackOptions = {}): CallBackCheck {
   if (!Array.isArray(body)) {
@@ -81,7 +83,7 @@ export function checkCallBack(body: unknown, options: CallBackOptions = {}): Cal
   return relations.hasTooManyLevels ? { ...violations.failure(), tooManyLevels: true } : violations.failure()
 }
 
-/** Adds one element's faults in the order in which its fields stand in the document, missing ones last. */
+/** Adds the faults of one element in document order of its fields, with missing fields last. */
 function report(violations: ViolationList, descriptor: object, at: number, faults: FieldFault[]): void {
   const place = new Map(Object.keys(descriptor).map((field, position) => [field, position]))
   const placeOf = (fault: FieldFault) => place.get(fault.field) ?? place.size

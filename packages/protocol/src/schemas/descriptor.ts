@@ -47,14 +47,17 @@ const defaultDescriptorSchema = Type.Object(descriptorProperties, {
 
 export type PartitionDescriptor = Static<typeof defaultDescriptorSchema>
 
-/** The five properties, with the table under the name that this deployment uses on the wire. */
+/**
+ * The five properties of a descriptor, with the table field under the name that this deployment uses on the
+ * wire.
+ */
 export function descriptorFields(tableField: string = DEFAULT_TABLE_FIELD): typeof descriptorProperties {
   if (tableField === DEFAULT_TABLE_FIELD) return descriptorProperties
   if (tableField === '' || tableField === '__proto__' || Object.hasOwn(descriptorProperties, tableField)) {
     throw new RangeError(`the table field cannot be named ${JSON.stringify(tableField)}`)
   }
   const { taskId, [DEFAULT_TABLE_FIELD]: table, ...others } = descriptorProperties
-  // The static type keeps the default name: inside a program there is only one.
+  // The static type keeps the default name, which is the only one used inside a program.
   return { taskId, [tableField]: table, ...others } as unknown as typeof descriptorProperties
 }
 
@@ -66,13 +69,13 @@ export function descriptorSchema(tableField: string = DEFAULT_TABLE_FIELD): type
   })
 }
 
-/** Decides about one descriptor by itself, and knows the shape that explains a refusal. */
+/** Checks a single descriptor. The shape explains a refusal. */
 interface DescriptorCheck {
   shape: ObjectShape
   matches: (value: unknown) => value is Record<string, unknown>
 }
 
-/** Compiling costs some milliseconds, and a deployment uses one combination. */
+/** A cache, because compiling is slow and a deployment uses one combination. */
 const made = new Map<string, DescriptorCheck>()
 
 export function descriptorCheck(tableField: string, unknownFields: UnknownFields): DescriptorCheck {
@@ -86,9 +89,9 @@ export function descriptorCheck(tableField: string, unknownFields: UnknownFields
 }
 
 /**
- * The schema is compiled without its patterns. In one array nearly all task ids and table names are the same text,
- * so their patterns are tried only when the text changes; a partition name is the task id and digits, which reading
- * it will show. For 50,000 descriptors that saves a third of the whole check.
+ * The schema is compiled without its patterns. In one array nearly all task ids and table names are the same
+ * text, so their patterns are tested only when the text changes. Partition names need no pattern test,
+ * because a name must parse as the task id and digits.
  */
 function makeCheck(tableField: string, unknownFields: UnknownFields): DescriptorCheck {
   const { properties, required } = descriptorSchema(tableField)
@@ -117,7 +120,7 @@ function withoutPattern(schema: TSchema): TSchema {
   return Type.Unsafe(others)
 }
 
-/** Remembers the last text that fitted. */
+/** Caches the last text that matched. */
 function patternTest(schema: TSchema | undefined): (text: string) => boolean {
   const form = new RegExp((schema as { pattern?: string } | undefined)?.pattern ?? '', 'u')
   let fitting: string | undefined

@@ -24,7 +24,7 @@ export const resetEventSchema = Type.Object(
   { description: 'Something may have been missed: look at everything anew' },
 )
 
-/** What stands in `data`, by the name of the event. */
+/** The schema of `data`, by event name. */
 export const eventSchemas = {
   task: taskSummarySchema,
   parked: parkedEventSchema,
@@ -32,7 +32,7 @@ export const eventSchemas = {
   reset: resetEventSchema,
 } as const satisfies Record<EventName, TSchema>
 
-/** One event as a follower receives it. */
+/** One event as a client receives it. */
 export type StreamEvent =
   | { readonly name: 'task'; readonly data: TaskSummary }
   | { readonly name: 'parked'; readonly data: ParkedEvent }

@@ -7,14 +7,14 @@ import { type CheckFailure, describeValue, pointerTo, soleViolation, ViolationLi
 import { oneOf } from './schema-parts.ts'
 
 interface ArrayWording {
-  /** What the body is, as in "the body must be an array of …". */
+  /** Completes the message "the body must be an array of …". */
   elements: string
   maxElements: number
 }
 
 /**
- * Makes the check of a body that is an array of independent elements, objects or scalars: the schema decides, and
- * its keywords provide the words when something is wrong.
+ * Creates the check of a body that is an array of independent elements, objects or scalars. The compiled
+ * schema decides; its keywords give the explanation when an element is invalid.
  */
 export function arrayCheck<S extends TSchema>(element: S, wording: ArrayWording) {
   const compiled = Compile(element)
@@ -50,7 +50,10 @@ function explain(schema: TSchema, value: unknown, at: string, violations: Violat
   }
 }
 
-/** A lease id as a client sends it: any text of a sane size, since an unknown one is an answer and not an error. */
+/**
+ * A lease id as a client sends it: any text of a reasonable size, because an unknown lease is a regular
+ * answer and not an error.
+ */
 export const leaseIdSchema = Type.String({
   minLength: 1,
   maxLength: 256,

@@ -66,7 +66,7 @@ import {
 import { manifestLineSchema, partitionListSchema, partitionRowSchema } from './task-partitions.ts'
 import { taskSettingsAnswerSchema, taskSettingsRequestSchema, taskSettingsSchema } from './task-settings.ts'
 
-/** What is on the wire by the names of its types, for documents that call it so and describe it once. */
+/** The schemas by type name, for API documents that define each schema once and reference it by name. */
 export function namedSchemas(tableField: string = DEFAULT_TABLE_FIELD): Readonly<Record<string, TSchema>> {
   return {
     PartitionDescriptor: descriptorSchema(tableField),

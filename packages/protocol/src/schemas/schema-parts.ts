@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema, type TSchemaOptions } from 'typebox'
 
-/** A count, level or index. The bound is where JavaScript numbers stop telling neighbours apart. */
+/** A count, level or index. The maximum is the largest safe integer. */
 export function count(options: TSchemaOptions = {}) {
   return Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, ...options })
 }
@@ -9,7 +9,10 @@ export function timestamp(options: TSchemaOptions = {}) {
   return Type.String({ format: 'date-time', examples: ['2026-03-01T12:00:00.000Z'], ...options })
 }
 
-/** The value or null. Scalars become one schema with two types, which serialisers handle without trying branches. */
+/**
+ * The value or null. A scalar becomes one schema with two types, which serialisers handle without trying
+ * branches.
+ */
 export function orNull<S extends TSchema>(schema: S) {
   const { type, enum: words } = schema as { type?: unknown; enum?: unknown }
   if (words === undefined && typeof type === 'string' && type !== 'object' && type !== 'array') {
@@ -18,12 +21,12 @@ export function orNull<S extends TSchema>(schema: S) {
   return Type.Unsafe<Static<S> | null>(Type.Union([schema, Type.Null()]))
 }
 
-/** One of several words, as a plain JSON Schema enum. */
+/** One of several strings, as a plain JSON Schema enum. */
 export function oneOf<const W extends readonly string[]>(words: W, options: TSchemaOptions = {}) {
   return Type.Unsafe<W[number]>({ type: 'string', enum: [...words], ...options })
 }
 
-/** Of W3C Trace Context. */
+/** A `traceparent` of W3C Trace Context. */
 export function traceparent() {
   return Type.String({
     description:

@@ -5,7 +5,7 @@ import { wellFormedText } from '../text-form.ts'
 import { count, oneOf, orNull, timestamp } from './schema-parts.ts'
 
 const MAX_URL_LENGTH = 2000
-/** How long an old secret may go on signing. */
+/** How long an old secret may still sign events after a rotation. */
 const MAX_OVERLAP_SECONDS = 30 * 86_400
 
 const secret = Type.String({
