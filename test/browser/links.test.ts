@@ -48,7 +48,7 @@ describe('a link', () => {
   test.each([
     ['#/tasks/nobody', 'No task of this id was ever called back here.'],
     ['#/instances/nobody', 'No instance of this name is known.'],
-    ['#/elsewhere/x', 'The link does not lead to a task or an instance.'],
+    ['#/elsewhere/x', 'The link does not lead to a task, an instance or a webhook.'],
   ])('that leads nowhere says so: %s', async (fragment, words) => {
     const { url } = await startService()
     const page = await visit(`${url}/${fragment}`)

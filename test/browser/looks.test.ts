@@ -16,7 +16,10 @@ const views = [
     ready: (page: Page) => page.getByRole('button', { name: 'Retry parked-task-0-0' }).waitFor(),
   },
   { path: '/#/instances/browser-test', ready: (page: Page) => page.getByText('Partitions taken').waitFor() },
-  { path: '/docs', ready: (page: Page) => page.getByRole('heading', { name: 'Worker' }).waitFor() },
+  {
+    path: '/docs',
+    ready: (page: Page) => page.getByRole('heading', { name: 'Worker', exact: true }).waitFor(),
+  },
 ]
 
 /** Something of everything: done, leased, parked, paused, a gap, a mismatch. */

@@ -78,6 +78,7 @@ test('the dashboard shows every metric but those that others tell of', () => {
     targets.flatMap(({ expr }) => askedIn(expr).map(({ series }) => familyOf(series)?.name)),
   )
   expect(metrics.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([
+    'baton_process_timers',
     'baton_backlog_complete',
   ])
 })

@@ -60,7 +60,7 @@ export const configSchema = Type.Object({
       'certificate in PEM, with its chain: the service then speaks HTTPS; read again when it changes',
   }),
   tlsKey: orNone({ description: 'private key of the certificate in PEM' }),
-  trustProxy: Type.Array(Type.String({ pattern: '^[0-9A-Fa-f:.]+(?:/\\d{1,3})?$' }), {
+  trustProxy: Type.Array(Type.String({ pattern: NETWORK_PATTERN }), {
     form: 'addresses or networks: 10.0.0.5, 10.0.0.0/8, fd00::/8',
     default: [],
     shownDefault: 'none',

@@ -44,7 +44,7 @@ import type { Carried } from './peer-server.ts'
  * only one small batch is sent at a time, and it waits briefly for the next requests of clients that were
  * just answered. Full batches are worth their cost. See bench/scenarios/postgres-nodes.ts.
  */
-const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, retrySchedule: 0.5 }
+const CARRIED: Batching = { atOnce: 1, full: 200, fullAtOnce: 2, waitShare: 0.5 }
 const ONE_BY_ONE: Batching = { atOnce: 1, full: Number.POSITIVE_INFINITY, fullAtOnce: 1 }
 /** How often a request is tried when leaders refuse it one after another. */
 const MOST_TRIES = 20
@@ -262,8 +262,8 @@ function batchingOf(leadership: Leadership): Batching {
     get fullAtOnce() {
       return present().fullAtOnce
     },
-    get retrySchedule() {
-      return present().retrySchedule ?? 0
+    get waitShare() {
+      return present().waitShare ?? 0
     },
   }
 }

@@ -121,7 +121,7 @@ export class Batcher {
   #queueWeight = 0
   #scheduled = false
   /** Set while a batch waits although the last turn of the event loop added no request. */
-  #retrySchedule: NodeJS.Timeout | undefined
+  #waitTimer: NodeJS.Timeout | undefined
   #inFlight = 0
   /** The estimated number of concurrent requests: the last batch and the requests that arrived during it. */
   #expected = 0
@@ -143,7 +143,7 @@ export class Batcher {
       else {
         this.#queue.push(pending)
         this.#queueWeight += weight
-        if (this.#retrySchedule !== undefined && this.#isEnough()) this.#goNow()
+        if (this.#waitTimer !== undefined && this.#isEnough()) this.#goNow()
         this.#schedule()
       }
     })
@@ -165,7 +165,7 @@ export class Batcher {
       if (this.#isEnough()) this.#go()
       else if (this.#queue.length > seen) this.#endTurn(this.#queue.length)
       else if (performance.now() < this.#patientUntil)
-        this.#retrySchedule = setTimeout(() => this.#go(), PATIENT_MILLIS)
+        this.#waitTimer = setTimeout(() => this.#go(), PATIENT_MILLIS)
       else this.#go()
     })
   }
@@ -175,15 +175,15 @@ export class Batcher {
   }
 
   #go(): void {
-    this.#retrySchedule = undefined
+    this.#waitTimer = undefined
     this.#scheduled = false
     this.#send()
   }
 
   /** All expected requests have arrived, so the timer is not needed. */
   #goNow(): void {
-    clearTimeout(this.#retrySchedule)
-    this.#retrySchedule = undefined
+    clearTimeout(this.#waitTimer)
+    this.#waitTimer = undefined
     setImmediate(() => this.#go())
   }
 
@@ -206,9 +206,9 @@ export class Batcher {
   }
 
   #expectAfter(answered: number, tookMillis: number): void {
-    const { retrySchedule = 0 } = this.#batching
+    const { waitShare = 0 } = this.#batching
     this.#expected = answered + this.#queue.length
-    this.#patientUntil = performance.now() + Math.min(tookMillis * retrySchedule, PATIENT_MILLIS)
+    this.#patientUntil = performance.now() + Math.min(tookMillis * waitShare, PATIENT_MILLIS)
   }
 
   #nextBatch(): readonly Pending[] {

@@ -30,3 +30,9 @@ export const systemClock: WallClock = () => Date.now()
 export type Stopwatch = () => number
 
 export const systemStopwatch: Stopwatch = () => performance.now()
+
+/** The earlier of two times, either of which may be null. */
+export function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b
+  return Math.min(a, b)
+}

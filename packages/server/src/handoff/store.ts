@@ -95,7 +95,7 @@ export interface Batching {
    * How long a batch may wait for the next requests of clients that were just answered, as a share of the
    * duration of the last batch.
    */
-  readonly retrySchedule?: number
+  readonly waitShare?: number
 }
 
 /** The orders of one request. A settle that also pulls has two. */

@@ -94,7 +94,7 @@ export class Poster {
 function answerOf({ statusCode = 0, headers }: IncomingMessage): Posted {
   const isDelivered = statusCode >= 200 && statusCode < 300
   const isRedirect = statusCode >= 300 && statusCode < 400
-  const seconds = Number(headers['retry-after'] ?? Number.NaN)
+  const seconds = secondsUntil(headers['retry-after'] ?? '')
   const isRetryAfter = (statusCode === 429 || statusCode === 503) && seconds > 0
   return {
     isDelivered,
@@ -102,4 +102,10 @@ function answerOf({ statusCode = 0, headers }: IncomingMessage): Posted {
     error: isDelivered ? null : isRedirect ? 'a redirect, which is not followed' : `answered ${statusCode}`,
     retryAfterMillis: isRetryAfter ? Math.min(seconds, LONGEST_RETRY_AFTER_SECONDS) * 1000 : null,
   }
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function secondsUntil(retryAfter: string): number {
+  const seconds = Number(retryAfter)
+  return Number.isNaN(seconds) ? (Date.parse(retryAfter) - Date.now()) / 1000 : seconds
 }

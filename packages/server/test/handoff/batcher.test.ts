@@ -136,7 +136,7 @@ describe('batches', () => {
         vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
         let now = 0
         vi.spyOn(performance, 'now').mockImplementation(() => now)
-        const { store, batcher } = setUp(answersTo, { ...unbounded, retrySchedule: 0.5 })
+        const { store, batcher } = setUp(answersTo, { ...unbounded, waitShare: 0.5 })
         for (let client = 0; client < 3; client += 1) batcher.ask({ pull: pullOrder() })
         await turn()
         now = 1

@@ -11,8 +11,8 @@ const AT_ONCE = 50
 
 /** Valid bodies for every POST endpoint, to be mutated. Leases change hands as the test goes on. */
 const targets = (dice: Dice, leases: readonly string[]): [string, unknown][] => {
-  const task = `t-${dice.below(40)}`
-  const of = (level: number) => descriptor(task, level, dice.below(500), { record_count: dice.below(1000) })
+  const task = `t-${dice.below(12)}`
+  const of = (level: number) => descriptor(task, level, dice.below(60), { record_count: dice.below(1000) })
   const [one = '1-1-aaaaaaaaaaaaaaaa', two = 'x'] = [dice.pick(leases), dice.pick(leases)]
   const outcome = dice.pick(['done', 'failed', 'released'])
   return [

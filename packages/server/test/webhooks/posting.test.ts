@@ -48,6 +48,8 @@ test('Retry-After counts with 429 and 503 only, and not for longer than a day', 
   expect(await answer(503, '9999999')).toBe(86_400_000)
   expect(await answer(500, '7')).toBeNull()
   expect(await answer(429, 'soon')).toBeNull()
+  const inAnHour = new Date(Date.now() + 3_600_000).toUTCString()
+  expect(await answer(503, inAnHour)).toBeGreaterThan(3_000_000)
 })
 
 test('names that do not exist, and addresses that are not allowed, are said', async () => {

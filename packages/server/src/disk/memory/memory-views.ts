@@ -5,6 +5,7 @@ import {
   MAX_LISTED_TABLES,
   MAX_PRODUCER_TASKS,
 } from '@baton/protocol'
+import { earlier } from '../../handoff/clock.ts'
 import type {
   LaneDetail,
   TaskDetail,
@@ -23,7 +24,6 @@ import {
   type InstanceRecord,
   type ProducedTaskRecord,
 } from '../../handoff/views/records.ts'
-import { earlier } from '../sqlite/maintenance.ts'
 import { copyLane, copyTask, type InstanceRow, type MemoryMedium } from './memory-medium.ts'
 
 /** A task whose first call-back is not complete has no counted partition, and is not visible yet. */

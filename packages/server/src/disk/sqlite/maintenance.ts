@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { earlier } from '../../handoff/clock.ts'
 import type { Due, IndexesOfLane, KnownOfLane, KnownPartition, Recount } from '../../handoff/disk.ts'
 import { noTallies } from '../../handoff/rules/task-facts.ts'
 import type { Line, StoredKey, StoredPartition, StoredState, StoredTask } from '../../handoff/stored.ts'
@@ -8,12 +9,6 @@ import { Ranges } from './ranges.ts'
 import { laneHas, taskHas } from './schema.ts'
 import { type Finder, finder } from './table.ts'
 import { keys, lanes, laneTables, partitions, tasks } from './tables.ts'
-
-/** The earlier of two times, either of which may be null. */
-export function earlier(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b
-  return Math.min(a, b)
-}
 
 /**
  * Periodic queries: what is due, what can be purged, what was called back before, and whether counters are
