@@ -7,7 +7,8 @@ import { PostgresServer } from '../../postgres/support/postgres-server.ts'
 export type StoreName = 'sqlite' | 'postgres'
 
 /**
- * Low enough that moderate floods reach them. Attackers take leases and disconnect: these leases expire soon, and attempts are not limited.
+ * Low enough that moderate floods reach them. Attackers take leases and disconnect: these leases expire soon,
+ * and attempts are not limited.
  */
 const LOW: readonly string[] = [
   ...['--max-connections', '600', '--max-connections-per-address', '300'],
