@@ -69,7 +69,7 @@ describe('every query of the rules and the dashboard', () => {
     expect(asked.filter(isMissing)).toEqual([])
   })
 
-  /** A status depends on what was asked: which route it was of is told all the same. */
+  /** Which statuses occur depends on the requests, so the label `status` is not compared. */
   const describeValue = (label: string, value: string) => (label === 'status' ? '' : `${value}"`)
 })
 

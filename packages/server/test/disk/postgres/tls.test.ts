@@ -5,7 +5,7 @@ import { StoreRefused } from '../../../src/handoff/store.ts'
 
 const VERIFIED = `sslmode=verify-full&sslrootcert=${certificateFile('ca.crt')}`
 
-/** One server, whose certificate changes: sessions that begin after it was told see the new one. */
+/** One server whose certificate changes: sessions that begin after a reload get the new one. */
 let server: PostgresServer
 beforeAll(async () => {
   server = await PostgresServer.start({ certificate: 'right' })
@@ -35,7 +35,7 @@ describe('a server with a certificate', () => {
       server.query(
         `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'baton'`,
       )
-    // Those of the test before may still be on their way out.
+    // Connections of the previous test may still be closing.
     await expect.poll(sessions).toEqual([{ ssl: query !== 'sslmode=disable' }])
     await disk.close()
   })
