@@ -216,7 +216,7 @@ describe('a file of schema version 6', () => {
     expect(levels).toEqual([0, 0, 0, 1, 2, 5, 6])
   })
 
-  test('the engine's audit passes, and work continues', async () => {
+  test('the audit of the engine passes, and work continues', async () => {
     const [{ leases } = { leases: [] }] = (await disk.load({ keys: ['key-2'] })).keys
     const store = await openEngine({
       disk,

@@ -139,7 +139,7 @@ describe('a flush', () => {
     expect(await database.query(kept)).toEqual([{ first: 2003, last: 3002 }])
   })
 
-  test('is refused if the rows are not at this node's position', async () => {
+  test('is refused if the rows are not at the position of this node', async () => {
     const database = await databases.create()
     const disk = await database.disk()
     const { last } = await disk.open()
