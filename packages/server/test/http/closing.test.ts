@@ -8,10 +8,10 @@ describe('closing', () => {
   const unfinished =
     'POST /call-back HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n['
 
-  /** Until a request has come as far as the routes. */
+  /** Waits until a request has reached the routes. */
   const begins = ({ app }: TestApp) => once(app.http.server, 'request')
 
-  /** Both are read in one go: once the first is answered, the second is under way. */
+  /** Both are read at once: when the first is answered, the second is in progress. */
   async function begun(baton: TestApp, request: string): Promise<RawConnection> {
     const client = await RawConnection.open(await listening(baton.app))
     client.send(`GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n${request}`)
@@ -19,7 +19,7 @@ describe('closing', () => {
     return client
   }
 
-  test('answers pulls that wait, empty and for the last time on their connection', async () => {
+  test('answers waiting pulls with an empty answer that closes the connection', async () => {
     const baton = await TestApp.open()
     const client = await begun(baton, pullBytes({ Prefer: 'wait=60' }))
     const closing = baton.app.close()
@@ -41,7 +41,7 @@ describe('closing', () => {
     await begins(baton)
     const closing = baton.app.close()
     const client = await RawConnection.open(port)
-    // Idle connections are looked for several times meanwhile.
+    // Idle connections are checked several times meanwhile.
     await pause(200)
     const fields = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
     client.send(`${line} HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n${body}`)
@@ -51,7 +51,7 @@ describe('closing', () => {
     await closing
   })
 
-  test('tells a client whose request began before that its answer is the last', async () => {
+  test('answers a request that began earlier with Connection: close', async () => {
     const baton = await TestApp.open()
     const client = await RawConnection.open(await listening(baton.app))
     client.send(unfinished)
@@ -63,7 +63,7 @@ describe('closing', () => {
     await closing
   })
 
-  test('does not wait for connections that only stand by', async () => {
+  test('does not wait for idle connections', async () => {
     const baton = await TestApp.open({}, { timeouts: { closeMillis: 3_600_000 } })
     const port = await listening(baton.app)
     const [kept, elsewhere] = [await RawConnection.open(port), await RawConnection.open(port)]
@@ -86,14 +86,14 @@ describe('closing', () => {
     await silent.closed()
   })
 
-  test('does not wait for ever for a client that does not finish', async () => {
+  test('does not wait forever for a client that does not finish', async () => {
     const baton = await TestApp.open({}, { timeouts: { closeMillis: 50 } })
     const client = await begun(baton, unfinished)
     await baton.app.close()
     await client.closed()
   })
 
-  test('lets go of the data folder', async () => {
+  test('releases the data folder', async () => {
     const first = await TestApp.open()
     await first.callBack(descriptor('orders', 0, 1))
     await first.app.close()

@@ -133,7 +133,7 @@ describe('a path without a route', () => {
 })
 
 describe('a base path', () => {
-  test.each(['/baton/v1', '/baton/v1/'])('%s stands in front of everything', async (basePath) => {
+  test.each(['/baton/v1', '/baton/v1/'])('%s prefixes every route', async (basePath) => {
     const baton = await TestApp.open({ basePath })
     expect((await baton.post('/baton/v1/call-back', [descriptor('orders', 0, 1)])).status).toBe(200)
     expect((await baton.get('/baton/v1/pull')).body.partitions).toHaveLength(1)
