@@ -7,7 +7,7 @@ export function pauseTopic(harness: StoreHarness): void {
   describe('pause and resume', () => {
     const open = storesOf(harness)
 
-    test('a paused task hands nothing out, and its leases run on', async () => {
+    test('a paused task hands nothing out, and its leases continue', async () => {
       const store = await open()
       await store.callBack('a', [...some(0, 2), one(1, 0)])
       const { leaseId } = await store.pullOne()
@@ -21,7 +21,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(await store.settle(leaseId)).toBeNull()
     })
 
-    test('resume hands out what was held, in its order, and says that something became ready', async () => {
+    test('resume hands out what was held, in its order, and reports that something became ready', async () => {
       const store = await open()
       await store.callBack('a', some(0, 3))
       await store.control({ verb: 'pause', taskId: 'a' })
@@ -71,7 +71,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(names.slice(0, 3)).toEqual(['a-0-10', 'a-0-11', 'a-0-12'])
     })
 
-    test('a pause amid a resume, and back: nothing is stuck and nothing is doubled', async () => {
+    test('a pause during a resume, and back: nothing is stuck and nothing is duplicated', async () => {
       const store = await open()
       await store.callBack('a', Array.from({ length: 40 }, (_, level) => some(level, 60)).flat())
       for (const verb of ['pause', 'resume', 'pause', 'resume'] as const)
@@ -124,7 +124,7 @@ export function pauseTopic(harness: StoreHarness): void {
       expect(partitions.filter(({ taskId }) => taskId === 'a').length).toBeLessThanOrEqual(11)
     })
 
-    test('a task that is done says so and cannot be paused; an unknown one neither', async () => {
+    test('neither a done nor an unknown task can be paused', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.settle((await store.pullOne()).leaseId)
@@ -133,7 +133,7 @@ export function pauseTopic(harness: StoreHarness): void {
         expect(await store.control({ verb, taskId: 'b' })).toEqual({ kind: 'task_unknown' })
     })
 
-    test('leases that expire while a task is paused wait as held and go out after it', async () => {
+    test('leases that expire while a task is paused are held and handed out after it', async () => {
       const store = await open()
       await store.callBack('a', some(0, 1))
       await store.pullOne()
