@@ -7,7 +7,7 @@ import { Interruption } from './interruption.ts'
 const CTRL_C = '\u0003'
 const CTRL_D = '\u0004'
 
-/** What is asked when somebody types this, and what is shown meanwhile. */
+/** The result when a person types this, and the output meanwhile. */
 async function typed(keys: string) {
   const streams = { input: new PassThrough(), output: new PassThrough() }
   const answer = confirmed('Give it up?', streams).catch((error: unknown) => error)
@@ -29,7 +29,7 @@ test.each([
   expect(shown).toContain('Give it up? [y/N] ')
 })
 
-test('Ctrl-C interrupts, and what follows stands on a line of its own', async () => {
+test('Ctrl-C interrupts, and what follows is on its own line', async () => {
   const { said, shown } = await typed(CTRL_C)
   expect(said).toBeInstanceOf(Interruption)
   expect(said).toMatchObject({ exitCode: 130 })

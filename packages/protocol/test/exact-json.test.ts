@@ -34,7 +34,7 @@ describe('numbers whose fraction would be rounded away', () => {
     expect(parseExactJson(text)).toEqual(JSON.parse(text))
   })
 
-  test('a call-back with one is refused by its place, with what was sent', () => {
+  test('a call-back with one is refused with its position and the original text', () => {
     const text = JSON.stringify([descriptor()]).replace(
       /"record_count":\d+/,
       '"record_count":1.00000000000000000001',

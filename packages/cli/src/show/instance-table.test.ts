@@ -31,7 +31,7 @@ test('one long name leaves every row its numbers', () => {
   expect(lines[1]).toMatch(/^x+…x+-7 {2}worker {2}up .* ago$/)
   expect(lines[2]).toMatch(/^北-1 +worker {2}up .* ago$/)
   expect(lines[1]?.length).toBe(90)
-  // A character of two columns takes the place of two.
+  // A wide character takes two columns.
   expect(lines[2]?.length).toBe(89)
   expect(instanceTable([instance(long)], Number.POSITIVE_INFINITY)).toContain(long)
 })

@@ -22,7 +22,7 @@ test.each([
   ])
 })
 
-test('where there is no room for a picture it goes before the numbers are cut', () => {
+test('without enough width the chart is dropped before numbers are truncated', () => {
   expect(shownAt(23)).toEqual(['TASK      LEFT', 'orders  1m 19s'])
   expect(shownAt(10)).toEqual(['TASK     …', 'orders  1…'])
 })
