@@ -7,7 +7,7 @@ import { Interruption } from './interruption.ts'
 const CTRL_C = '\u0003'
 const CTRL_D = '\u0004'
 
-/** The result when a person types this, and the output meanwhile. */
+/** The answer to the prompt when these keys are typed, and the output meanwhile. */
 async function typed(keys: string) {
   const streams = { input: new PassThrough(), output: new PassThrough() }
   const answer = confirmed('Give it up?', streams).catch((error: unknown) => error)

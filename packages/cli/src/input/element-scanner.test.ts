@@ -25,7 +25,7 @@ describe('for any values and any chunks', () => {
   })
 
   test('lines give their values', () => {
-    // A line that begins with a bracket would be an array, so the first value is an object.
+    // Input that begins with a bracket would be an array, so the first value is an object.
     fc.assert(
       fc.property(json, size, (elements, chunk) => {
         const all = [{}, ...elements]

@@ -5,7 +5,7 @@ import { tableFieldHint } from './check.ts'
 
 const { computeTableName, ...untold } = descriptor('orders', 0, 0)
 
-/** The hint when the table field has one name in the check and another in the command. */
+/** The hint if the check and the command have these names for the table field. */
 function hint(descriptors: readonly object[], checked = 'computeTableName', expected = checked) {
   const found = checkCallBack(descriptors, { tableField: checked })
   return tableFieldHint(found.ok ? [] : found.violations, expected, (position) => descriptors[position])
