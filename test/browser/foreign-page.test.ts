@@ -99,7 +99,7 @@ test.each<[string, (url: string) => string]>([
       `<meta name=referrer content=no-referrer><form method=post action="${url}"></form>${script('document.forms[0].submit()')}`,
   ],
   ['a beacon', (url) => script(`navigator.sendBeacon('${url}')`)],
-])('%s of another site gives no order', async (_, htmlOf) => {
+])('%s from another origin cannot control tasks', async (_, htmlOf) => {
   const { address, client, answered } = await startNamedService()
   const order = `${address}/tasks/orders/pause`
   const page = await openPage(`<!doctype html><body>${htmlOf(order)}`)

@@ -71,7 +71,7 @@ describe('webhooks', () => {
   test.each([
     { colorScheme: 'light', width: 390 },
     { colorScheme: 'dark', width: 1280 },
-  ] as const)('say in $colorScheme, $width wide, what keeps events from arriving', async (look) => {
+  ] as const)('show in $colorScheme, $width wide, why events do not arrive', async (look) => {
     const { colorScheme, width } = look
     const service = await start()
     const gone = await Receiver.start(() => 410)

@@ -64,7 +64,7 @@ describe('imports', () => {
   })
 
   test.each(['packages/server/src/http', 'packages/server/src/disk/postgres'])(
-    'folders of %s lead one way',
+    'folders of %s have no import cycle',
     (part) => {
       const sources = globSync(`${part}/*/**/*.ts`, { cwd: root })
       const folderOf = (path: string) => path.slice(part.length + 1).split('/', 1)[0] ?? ''
@@ -87,7 +87,7 @@ describe('imports', () => {
     'packages/client/src',
     'packages/cli/src',
     'packages/dashboard/src',
-  ])('no files of %s use each other', (part) => {
+  ])('files of %s have no import cycle', (part) => {
     const sources = globSync(`${part}/**/*.{ts,tsx}`, { cwd: root })
     expect(sources.length).toBeGreaterThan(5)
     expect(circles(sources, importsOf)).toEqual([])
@@ -110,7 +110,7 @@ describe('imports', () => {
   })
 
   test.each(['packages/protocol/src/core.ts', 'packages/client/src/**/*.ts', 'packages/cli/src/**/*.ts'])(
-    '%s starts without what makes schemas',
+    '%s does not load the schema library',
     (pattern) => {
       const sources = globSync(pattern, { cwd: root }).filter((path) => !path.endsWith('.test.ts'))
       expect(sources).not.toEqual([])

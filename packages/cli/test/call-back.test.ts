@@ -148,7 +148,7 @@ describe('baton call-back', () => {
     ['taskId,computeTableName\norders,results.orders\n', 'this looks like CSV, and is not JSON'],
     ['"taskId","computeTableName"\n"orders","results.orders"\n', 'this looks like CSV, and is not JSON'],
     ['\n  taskId: orders\n', 'this is not JSON'],
-  ])('says of %j what it takes instead', async (input, complaint) => {
+  ])('refuses %j and names the accepted formats', async (input, complaint) => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     const line = input.startsWith('\n') ? 2 : 1
     expect(stderr).toBe(
@@ -215,7 +215,7 @@ describe('baton call-back', () => {
     ['[1, 2', 'stdin:1: the array is not closed'],
     ['\n\nnonsense', 'stdin:3: this is not JSON'],
     ['[] []', 'stdin:1: after the array there is "["'],
-  ])('input that is no JSON: %j', async (input, complaint) => {
+  ])('input that is not JSON: %j', async (input, complaint) => {
     const { code, stderr } = await baton(['call-back', '--check', '-'], { input })
     expect(stderr).toContain(complaint)
     expect(code).toBe(4)
@@ -240,7 +240,7 @@ describe('baton call-back', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s ends the wait for a pipe that nobody writes to', async (signal, code) => {
+  ] as const)('%s ends the wait for a pipe without a writer', async (signal, code) => {
     const scratch = new Scratch()
     const pipe = scratch.file('pipe')
     execFileSync('mkfifo', [pipe])

@@ -105,7 +105,7 @@ describe('the command line', () => {
     ['BATON_UNKNOWN_FIELDS', 'ignroe', 'BATON_UNKNOWN_FIELDS is one of refuse, ignore, keep, not "ignroe"'],
     ['BATON_INSTANCE_ID', 'a\nb', 'BATON_INSTANCE_ID must not be empty or contain control characters'],
     ['BATON_URL', 'localhost', 'BATON_URL must be a URL that begins with http://'],
-  ])('%s is checked as its flag is, and named', async (variable, value, complaint) => {
+  ])('%s is checked like its flag, and named', async (variable, value, complaint) => {
     const args = ['call-back', '--check', '-']
     const { code, stderr } = await baton(args, { env: { [variable]: value } })
     expect(stderr).toMatch(new RegExp(`^baton: ${complaint}`))

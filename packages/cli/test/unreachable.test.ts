@@ -43,7 +43,7 @@ describe('an unreachable service', () => {
   test.each([
     ['its base path is missing', async () => (await startService('--base-path', '/baton')).url],
     ['something else answers', notBaton],
-  ])('is not at the URL: %s. Nobody takes that for a task that does not exist', async (_, start) => {
+  ])('is not at the URL: %s. This is not reported as an unknown task', async (_, start) => {
     const { origin } = new URL(await start())
     for (const args of [['tasks', 'orders'], ['pull']]) {
       const { code, stderr } = await baton(args, { url: origin })

@@ -245,7 +245,7 @@ describe('views of tasks', () => {
   })
 
   test.each(['named', 'of commas, and blanks'])(
-    'partitions of a task %j are named one by one or together',
+    'partitions of a task %j can be named one by one or together',
     async (taskId) => {
       const { url } = await startService()
       const client = new BatonClient(url)

@@ -14,7 +14,7 @@ describe('a lost lease', () => {
   test.each([
     ['ends in order', 'trap "echo told >> $LOG; exit 0" TERM; echo begun $$ >> $LOG; sleep 1000 & wait'],
     ['goes on', 'trap "echo told >> $LOG" TERM; echo begun $$ >> $LOG; while :; do sleep 0.1; done'],
-  ])('ends its command, also one that %s, and nothing of it is reported', async (_, script) => {
+  ])('ends its command, also one that %s, and its result is not reported', async (_, script) => {
     const service = await startService(...shortLeases)
     const client = new BatonClient(service.url)
     await client.callBack(descriptors('orders', 1))
@@ -117,30 +117,27 @@ describe('a worker that stops', () => {
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)(
-  'a worker that was to go on until idle was not through when %s stopped it',
-  async (signal, code) => {
-    const { url } = await startService()
-    const client = new BatonClient(url)
-    await client.callBack(descriptors('orders', 3))
-    const scratch = new Scratch()
-    const script = 'touch "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
-    const working = startBaton(['work', '--until-idle', '--', 'sh', '-c', script], {
-      url,
-      env: { OUT: scratch.path },
-    })
-    let told = ''
-    working.process.stderr?.on('data', (bytes) => {
-      told += bytes
-    })
-    await until(() => scratch.names().includes('begun'))
-    working.process.kill(signal)
-    await until(() => /finishing|told to stop/.test(told))
-    scratch.file('gate', '')
-    expect(await working.ended).toMatchObject({ code })
-    expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])
-  },
-)
+] as const)('a worker until idle has not finished when %s stops it', async (signal, code) => {
+  const { url } = await startService()
+  const client = new BatonClient(url)
+  await client.callBack(descriptors('orders', 3))
+  const scratch = new Scratch()
+  const script = 'touch "$OUT/begun"; while [ ! -e "$OUT/gate" ]; do sleep 0.05; done'
+  const working = startBaton(['work', '--until-idle', '--', 'sh', '-c', script], {
+    url,
+    env: { OUT: scratch.path },
+  })
+  let told = ''
+  working.process.stderr?.on('data', (bytes) => {
+    told += bytes
+  })
+  await until(() => scratch.names().includes('begun'))
+  working.process.kill(signal)
+  await until(() => /finishing|told to stop/.test(told))
+  scratch.file('gate', '')
+  expect(await working.ended).toMatchObject({ code })
+  expect(await statesOf(client, 'orders')).toEqual(['done', 'ready', 'ready'])
+})
 
 test('a supervisor that ends everything at once makes nothing fail', async () => {
   const { url } = await startService()

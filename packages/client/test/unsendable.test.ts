@@ -41,7 +41,7 @@ describe('an invalid request is reported like every other failure', () => {
   })
 
   test.each([[null], [undefined], ['abc'], [42], [descriptor('orders', 0, 0)]])(
-    'a call-back of %j, which is no array',
+    'a call-back of %j, which is not an array',
     async (given) => {
       const error = await new Producer(anonymous).callBack(given as never).catch((thrown: unknown) => thrown)
       expect(error).toBeInstanceOf(ContractError)

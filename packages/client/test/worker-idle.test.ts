@@ -59,7 +59,7 @@ describe('a worker until idle', () => {
   })
 
   test.each(['/pull', '/settle'])(
-    'looks again when the answer of %s was lost and what it gave is gone',
+    'pulls again when the answer of %s was lost with its leases',
     async (path) => {
       const { url } = await startService()
       const other = new BatonClient(url)

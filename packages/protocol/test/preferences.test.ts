@@ -27,7 +27,7 @@ describe('the Prefer header', () => {
   })
 
   test.each(['wait', 'wait=', 'wait=""', 'wait=-1', 'wait=1.5', 'wait=ten', 'wait="5', 'wait 5', 'batch=0'])(
-    'says what was meant where one of ours cannot be read: %s',
+    'reports the expected form of an invalid preference: %s',
     (header) => {
       const { fault, applied, ...others } = parsePrefer(header)
       expect(fault).toMatch(/^(wait|batch) must be a whole number of (seconds|partitions)/)

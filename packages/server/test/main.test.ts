@@ -112,7 +112,7 @@ describe('a failed start', () => {
       1,
       'cannot listen on nowhere.invalid: no such host is known',
     ],
-  ])('because of %s says so in one line', async (_, args, code, said) => {
+  ])('because of %s is explained in one line', async (_, args, code, said) => {
     const folder = await testFolder()
     const refused = await refusal(['--data', folder, ...args])
     expect(refused.code).toBe(code)

@@ -138,7 +138,7 @@ describe('a command line that cannot be parsed', () => {
     [['-p', '1'], '-p is not a flag; --help lists all flags'],
     [['--port'], '--port needs a value; --help lists all flags'],
     [['--data', '--port', '1'], '--data needs a value; --help lists all flags'],
-  ])('%j is a matter of usage', (args, line) => {
+  ])('%j is a usage error', (args, line) => {
     expect(faultsOf(args)).toEqual({ lines: [line], exitCode: 2 })
   })
 })
@@ -173,7 +173,7 @@ describe('an invalid value', () => {
     [['--allowed-hosts', 'http://a.example'], '--allowed-hosts must be names or addresses of hosts'],
     [['--allowed-hosts', 'fd00::7'], '--allowed-hosts must be names or addresses of hosts'],
     [['--instance-id', 'a\nb'], '--instance-id must be a name of 1 to 256 printable characters'],
-  ])('%j is named with what it must be', (args, beginning) => {
+  ])('%j is reported with the allowed values', (args, beginning) => {
     const { lines, exitCode } = faultsOf(args)
     expect(exitCode).toBe(1)
     expect(lines).toEqual([expect.stringContaining(beginning)])
@@ -207,7 +207,7 @@ describe('settings that contradict each other', () => {
     [['--table-field', 'lease'], '--table-field cannot be lease'],
     [['--table-field', '__proto__'], '--table-field cannot be __proto__'],
     [['--table-field', 'state'], '--table-field cannot be state'],
-  ])('%j are refused with a way out', (args, said) => {
+  ])('%j are refused with a remedy', (args, said) => {
     const { lines, exitCode } = faultsOf(args)
     expect(exitCode).toBe(1)
     expect(lines).toEqual([expect.stringContaining(said)])

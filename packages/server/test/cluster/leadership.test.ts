@@ -227,7 +227,7 @@ describe('a pull that waits', () => {
     ['the leader', 'a follower', 0, 1],
     ['a follower', 'the leader', 1, 0],
     ['a follower', 'another follower', 1, 2],
-  ])('on %s is woken by what comes to %s', async (_on, _to, on, to) => {
+  ])('on %s is woken by a call-back on %s', async (_on, _to, on, to) => {
     const all = await Promise.all((await start(3)).map(handOffOn))
     const pulled = all[on]?.pull(waiting)
     await until(() => all[on]?.waitingPulls === 1)

@@ -133,7 +133,7 @@ describe('overload', () => {
       ['call-back', 'view', 'pull', 'urgent'],
     ],
     [[800, 800, 800, 0], []],
-  ])('with looks that are %j ms late refuses %j', (late, kinds) => {
+  ])('with checks that are %j ms late refuses %j', (late, kinds) => {
     expect(refused(late)).toEqual(kinds)
   })
 })

@@ -78,7 +78,7 @@ describe('the API document', () => {
   })
 
   test.each(['(?!a)b', '(?<=a)b', '(a)\\1', '\\p{L}', '\\u0041', '[', 'a**'])(
-    'and %s would not be one of them',
+    'and %s is not one of them',
     (pattern) => expect(isPortable(pattern)).toBe(false),
   )
 

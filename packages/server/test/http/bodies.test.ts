@@ -55,7 +55,7 @@ describe.each(endpoints)('the body of POST %s', (path) => {
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
     'Application/JSON',
-  ])('is read when it is declared as %s', async (type) => {
+  ])('is accepted as %s', async (type) => {
     expect((await send('[]', { 'content-type': type })).status).toBe(422)
   })
 

@@ -121,7 +121,7 @@ test('with tokens, which no foreign page knows, a browser is admitted', async ()
 
 describe('views', () => {
   test.each(['/tasks', '/instances', '/test/instance-status', '/openapi.json'])(
-    '%s may be looked at by following a link',
+    '%s can be opened by a link',
     async (path) => {
       const answer = await service().get(path, { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' })
       expect(answer.status).toBe(200)
@@ -164,7 +164,7 @@ describe('the Host header', () => {
   })
 
   test.each(['/tasks', '/instances', '/test/instance-status', '/openapi.json', '/nowhere'])(
-    'is looked at for %s too',
+    'is checked for %s too',
     async (path) => {
       expect((await service().get(path, { host: 'evil.example' })).status).toBe(421)
     },

@@ -33,7 +33,7 @@ describe('closing', () => {
     ['a settle', 'POST /settle', '[{"leaseId":"unknown","outcome":"done"}]', 200],
     ['a renewal', 'POST /renew', '["unknown"]', 200],
     ['a probe', 'GET /readyz', '', 503],
-  ])('still hears %s of a connection that has just come', async (_, line, body, status) => {
+  ])('still reads %s of a new connection', async (_, line, body, status) => {
     const baton = await TestApp.open()
     const port = await listening(baton.app)
     const other = await RawConnection.open(port)
@@ -79,7 +79,7 @@ describe('closing', () => {
   test.each([
     ['', true],
     [', without the fast path', false],
-  ] as const)('does not wait for a connection that says nothing%s', async (_, fastPath) => {
+  ] as const)('does not wait for a silent connection%s', async (_, fastPath) => {
     const baton = await TestApp.open({ fastPath }, { timeouts: { closeMillis: 3_600_000 } })
     const silent = await RawConnection.open(await listening(baton.app))
     await baton.app.close()

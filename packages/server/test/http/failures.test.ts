@@ -9,7 +9,7 @@ describe('a store that cannot commit', () => {
     ['POST', '/renew', ['1-1-aaaaaaaaaaaaaaaa']],
     ['GET', '/tasks', undefined],
     ['GET', '/readyz', undefined],
-  ])('%s %s is answered 503, and when to try again', async (method, path, body) => {
+  ])('%s %s is answered 503 with Retry-After', async (method, path, body) => {
     const baton = await TestApp.open()
     await baton.app.store.close()
     const answer = await baton.ask(method, path, { body })

@@ -85,7 +85,7 @@ test.each([
     `${settle('', 'Transfer-Encoding: chunked\r\n').replace('Content-Length: 0\r\n', '')}0\r\n\r\n`,
   ],
   ['a body that is too large for it', settle(`"${'x'.repeat(300_000)}"`)],
-])('%s goes to the server, and so does all that follows', async (_, request) => {
+])('%s is left to the server, and so is all that follows', async (_, request) => {
   const client = await (await laneBefore()).open()
   client.send(pull)
   expect((await client.answer()).text).toBe('{"fastPath":null}')

@@ -59,7 +59,7 @@ describe('the fast path and Fastify', () => {
     ['another type', 'POST', '/settle', { 'Content-Type': 'text/plain' }, done],
     ['an encoding', 'POST', '/settle', { ...json, 'Content-Encoding': 'gzip' }, done],
     ['a page of another origin', 'POST', '/settle', { ...json, Origin: 'http://example.org' }, done],
-  ])('%s is answered alike', async (_, method, path, headers, body) => {
+  ])('%s has the same answer', async (_, method, path, headers, body) => {
     const { baton, client } = await connected()
     client.send(bytes(method, path, headers, body))
     const express = comparable(await client.answer())

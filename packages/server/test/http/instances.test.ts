@@ -108,7 +108,7 @@ describe('GET /test/instance-status', () => {
   test.each([
     ['instanceid=a', '"instanceid" is not a query parameter here; did you mean instanceId?'],
     ['instance_id=a', '"instance_id" is not a query parameter here; did you mean instanceId?'],
-  ])('does not answer another question than %s', async (query, detail) => {
+  ])('refuses %s instead of ignoring it', async (query, detail) => {
     const baton = await TestApp.open()
     const answer = await baton.get(`/test/instance-status?${query}`)
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([422, 'parameter_invalid', detail])

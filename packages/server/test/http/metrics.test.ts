@@ -203,7 +203,7 @@ describe('requests', () => {
   test.each([
     ['past Fastify', '/pull'],
     ['through Fastify', '/pull?'],
-  ])('that wait for work show while they do, and are not timed: %s', async (_, path) => {
+  ])('that wait for work are shown while they wait, and not timed: %s', async (_, path) => {
     const baton = await TestApp.open()
     const client = await RawConnection.open(await listening(baton.app))
     client.send(pullBytes({ Prefer: 'wait=60' }).replace('/pull', path))

@@ -68,7 +68,7 @@ describe('the page', () => {
     '/assets/',
     '/index.html.br',
     '/package.json',
-  ])('has nothing at %s', async (url) => {
+  ])('is not found at %s', async (url) => {
     expect((await served().inject(url)).statusCode).toBe(404)
   })
 

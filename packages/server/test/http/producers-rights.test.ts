@@ -18,7 +18,7 @@ async function guarded(changed = {}): Promise<TestApp> {
 
 describe('a producer', () => {
   test.each(['', '/partitions', '/manifest', '/throughput'])(
-    'may look at what it called back: /tasks/{taskId}%s',
+    'may read what it called back: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()
       expect((await baton.get(`/tasks/orders${path}`, as('orders'))).status).toBe(200)

@@ -163,7 +163,7 @@ describe('POST /settle that also pulls', () => {
     ['a pull', { prefer: 'batch=1' }],
     ['no pull', {}],
     ['a preference that is none', { prefer: 'respond-async' }],
-  ])('with a malformed key for %s does nothing at all', async (_, others) => {
+  ])('with a malformed key for %s has no effect', async (_, others) => {
     const { baton, ids, states } = await leased(1)
     const headers = { ...others, 'idempotency-key': 'a b' }
     const answer = await baton.post('/settle', [{ leaseId: ids[0], outcome: 'done' }], headers)

@@ -57,7 +57,7 @@ describe('GET /tasks', () => {
   })
 
   test.each(['parked=false', 'parked=', 'parked=1', 'parked=TRUE'])(
-    '%s says what may be said',
+    '%s is refused with the allowed values',
     async (query) => {
       const baton = await TestApp.open()
       const { status, body } = await baton.get(`/tasks?${query}`)

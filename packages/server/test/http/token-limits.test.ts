@@ -33,7 +33,7 @@ describe('a token that is limited to tasks by prefixes', () => {
   })
 
   test.each(['', '/partitions', '/manifest'])(
-    'looks at such tasks and no others: /tasks/{taskId}%s',
+    'reads such tasks and no others: /tasks/{taskId}%s',
     async (path) => {
       const baton = await guarded()
       expect((await baton.get(`/tasks/sales-1${path}`, as('wall'))).status).toBe(200)
@@ -46,7 +46,7 @@ describe('a token that is limited to tasks by prefixes', () => {
   )
 
   test.each(['pause', 'resume', 'seal', 'level-barrier', 'retry', 'skip-parked', 'cancel'])(
-    'gives orders to such tasks and no others: %s',
+    'controls such tasks and no others: %s',
     async (verb) => {
       const baton = await guarded()
       const refused = await baton.post(`/tasks/stock-1/${verb}`, undefined, as('ops'))

@@ -115,7 +115,7 @@ test.each([
     { tokens: [{ name: 'ops', token: tokenNamed('ops'), roles: ['admin'] }] },
   ],
   ['has a weak token', { tokens: [{ name: 'ops', token: 'secret-1', roles: ['operator'] }] }],
-])('a new file that %s leaves the tokens of before', async (_, content) => {
+])('a new file that %s leaves the previous tokens in use', async (_, content) => {
   const { baton, path, logged } = await guarded('error', () => true)
   await writeTokens(path, content)
   const { faults } = (await logged) as { faults: string[] }

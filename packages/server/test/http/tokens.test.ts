@@ -112,7 +112,7 @@ describe('with tokens', () => {
   })
 
   test.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer two words', tokenNamed('operator')])(
-    'the header "%s" is no token',
+    'the header "%s" is not a token',
     async (authorization) => {
       const baton = await guarded()
       const answer = await baton.get('/pull', { authorization })

@@ -116,7 +116,7 @@ describe('invalid HTTP after a request', () => {
       `${callBackHead(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked')}zz\r\n`,
       'bad_request',
     ],
-  ])('%s leaves that request its own answer', async (_, noise, code) => {
+  ])('%s does not change the answer to that request', async (_, noise, code) => {
     const { baton, client } = await connected()
     client.send(callBack + noise)
     expect((await client.answer()).body).toEqual({ taskId: 'orders', accepted: 1, duplicates: 0 })

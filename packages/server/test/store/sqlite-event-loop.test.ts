@@ -113,7 +113,7 @@ describe('while as many leases as one request may name', () => {
       },
       { done: 0 },
     ],
-  ])('%s, the event loop goes on', async (_, prepare, states) => {
+  ])('%s, the event loop keeps running', async (_, prepare, states) => {
     const driver = await open()
     const work = await prepare(driver)
     expect(await turnsUntil(work())).toBeGreaterThan(5)

@@ -27,7 +27,7 @@ async function warningsOfOpening(folder: string): Promise<string[]> {
 const whileOpen = { 'baton.db': '600', 'baton.db-shm': '600', 'baton.db-wal': '600', 'baton.lock': '600' }
 
 test.each(['0000', '0022', '0777'])(
-  'a new folder is for its user alone, and so is all that is in it, under a umask of %s',
+  'a new folder and its files are private to the user under a umask of %s',
   async (umask) => {
     const folder = join(await testFolder(), 'data')
     const separate = await SeparateStore.open(folder, { umask })

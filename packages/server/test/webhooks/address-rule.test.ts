@@ -43,7 +43,7 @@ describe('addresses', () => {
   })
 
   test.each(['10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'example', '10.0.0.0/8/8', '10.0.0.0/x', ''])(
-    '%j is no network',
+    '%j is not a network',
     (text) => expect(parseNetwork(text)).toBeUndefined(),
   )
 })

@@ -230,7 +230,7 @@ describe('private networks', () => {
     'http://169.254.169.254/latest/meta-data/',
     'http://[fd00::1]/',
     'http://0.0.0.0/',
-  ])('%s is refused when it is subscribed', async (url) => {
+  ])('%s is refused in a subscription', async (url) => {
     const baton = await TestApp.open()
     const { status, body } = await baton.post('/subscriptions', { url })
     expect(status).toBe(422)

@@ -46,7 +46,7 @@ describe('sslmode in the URL of a database', () => {
     'sslmode=verify-full',
     'uselibpqcompat=true&sslmode=require',
     'uselibpqcompat=true&sslmode=verify-ca&sslrootcert=ca.crt',
-  ])('%s is left as it is', (query) => {
+  ])('%s is unchanged', (query) => {
     expect(given(query)).toBe(query)
   })
 
@@ -75,7 +75,7 @@ describe('a password that is not percent-encoded', () => {
     'postgres://u:47#11@host/db',
     'postgres://u:100%@host/db',
     'postgres://u:%ff@host/db',
-  ])('%s is refused without a word of it', (url) => {
+  ])('%s is refused without printing it', (url) => {
     expect(toldOf(url)).toBe(
       'the database URL cannot be read; it is postgres://USER:PASSWORD@HOST:PORT/DATABASE, several hosts with commas, and in user and password these are percent-encoded: @ as %40, / as %2F, ? as %3F, # as %23, : as %3A, % as %25; an @ elsewhere, too',
     )

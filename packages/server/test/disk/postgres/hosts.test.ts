@@ -63,7 +63,7 @@ describe('none of several hosts can be used', () => {
   test.each([
     ['the first is away', () => `127.0.0.1:1,${at}`],
     ['the last is away', () => `${at},127.0.0.1:1`],
-  ])('%s: the start tells of each, a request is told of the one that answers', async (_, hosts) => {
+  ])('%s: the start reports each, a request the one that answers', async (_, hosts) => {
     const url = `postgres://careful:wrong@${hosts()}/postgres`
     const told = await refusalOf(url)
     expect(told).toMatch(/^no host of the database URL can be used: at /)

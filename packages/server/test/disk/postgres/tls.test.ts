@@ -45,7 +45,7 @@ describe('a server with a certificate', () => {
     'sslmode=require',
     'ssl=true',
     `sslmode=verify-full&sslrootcert=${certificateFile('other-ca.crt')}`,
-  ])('of a CA that is not known is refused with %s', async (query) => {
+  ])('of an unknown CA is refused with %s', async (query) => {
     expect(await refusalOf(query)).toBe(
       'at HOST the certificate of PostgreSQL is not signed by a CA that is trusted here (unable to verify the first certificate); name the file of its CA with sslrootcert=FILE in the database URL, or in the variable NODE_EXTRA_CA_CERTS',
     )

@@ -85,33 +85,30 @@ export function pauseTopic(harness: StoreHarness): void {
       ['a few long levels', 31, 40, 40],
       ['a level of thousands', 99, 1, MANY],
       ['many levels', 499, 1, 1],
-    ])(
-      '%s, the largest there is among them: each order comes to its end',
-      async (_what, levels, each, last) => {
-        const store = await open()
-        const lower = Array.from({ length: levels }, (_, level) => some(level, each)).flat()
-        await store.callBack('a', [...lower, ...some(Number.MAX_SAFE_INTEGER, last)])
-        await store.control({ verb: 'pause', taskId: 'a' })
-        expect(await store.control({ verb: 'resume', taskId: 'a' })).toMatchObject({
-          state: 'open',
-          more: false,
-        })
-        await store.maintainAll()
-        const given = await store.pullAll(1000)
-        expect(given).toHaveLength(levels * each + last)
-        const settlements = given.map(({ lease }) => ({
-          lease: leaseOf(lease?.id ?? ''),
-          order: settlement(),
-        }))
-        await store.batch({ settles: [{ instance: null, settlements }] })
-        await store.retry('a', { done: true })
-        await store.maintainAll()
-        expect((await store.task('a')).facts).toMatchObject({ state: 'open', partitions: { done: 0 } })
-        await store.control({ verb: 'cancel', taskId: 'a' })
-        await store.maintainAll()
-        expect((await store.task('a')).facts.partitions.cancelled).toBe(given.length)
-      },
-    )
+    ])('%s, including the largest: each request completes', async (_what, levels, each, last) => {
+      const store = await open()
+      const lower = Array.from({ length: levels }, (_, level) => some(level, each)).flat()
+      await store.callBack('a', [...lower, ...some(Number.MAX_SAFE_INTEGER, last)])
+      await store.control({ verb: 'pause', taskId: 'a' })
+      expect(await store.control({ verb: 'resume', taskId: 'a' })).toMatchObject({
+        state: 'open',
+        more: false,
+      })
+      await store.maintainAll()
+      const given = await store.pullAll(1000)
+      expect(given).toHaveLength(levels * each + last)
+      const settlements = given.map(({ lease }) => ({
+        lease: leaseOf(lease?.id ?? ''),
+        order: settlement(),
+      }))
+      await store.batch({ settles: [{ instance: null, settlements }] })
+      await store.retry('a', { done: true })
+      await store.maintainAll()
+      expect((await store.task('a')).facts).toMatchObject({ state: 'open', partitions: { done: 0 } })
+      await store.control({ verb: 'cancel', taskId: 'a' })
+      await store.maintainAll()
+      expect((await store.task('a')).facts.partitions.cancelled).toBe(given.length)
+    })
 
     test('a task that was paused gets no more than its share afterwards', async () => {
       const store = await open()
