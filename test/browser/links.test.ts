@@ -49,7 +49,7 @@ describe('a link', () => {
     ['#/tasks/nobody', 'No task of this id was ever called back here.'],
     ['#/instances/nobody', 'No instance of this name is known.'],
     ['#/elsewhere/x', 'The link does not lead to a task or an instance.'],
-  ])('without a target shows an error: %s', async (fragment, words) => {
+  ])('that leads nowhere says so: %s', async (fragment, words) => {
     const { url } = await startService()
     const page = await visit(`${url}/${fragment}`)
     await page.getByText(words).waitFor()
